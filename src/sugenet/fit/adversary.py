@@ -60,8 +60,8 @@ class Leeway:
     @cached_property
     def _category(self) -> Bits:
         """Of every bit, whether it is one of a category that can be another."""
-        found = [isinstance(coding, OneHot) and coding.width > 1 for coding in self.encoder.codings]
-        return np.array([found[feature] for feature in self.encoder.feature_of], bool)
+        is_category = [isinstance(coding, OneHot) and coding.width > 1 for coding in self.encoder.codings]
+        return np.array([is_category[feature] for feature in self.encoder.feature_of], bool)
 
     @cached_property
     def _nearest(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -101,7 +101,7 @@ class Leeway:
         below, above = self._nearest
         if self.flips is not None:
             ever = np.where(inputs, below > -inf, above < inf)
-            found = np.where(self._category, 2.0, np.where(ever, 1.0, inf))  # one off, one on
+            distances = np.where(self._category, 2.0, np.where(ever, 1.0, inf))  # one off, one on
         else:
             values = np.zeros(rows.shape)
             for index, coding in enumerate(self.encoder.codings):
@@ -109,14 +109,14 @@ class Leeway:
                     values[:, index] = coding.read(rows[:, index], self.encoder.names[index])
             values = values[:, self.encoder.feature_of]
             gaps = np.where(inputs, _gap(values, below), _gap(above, values))
-            found = np.where(self._category, 1.0, gaps)  # a change of category is one unit
-        return np.minimum(found, _NEVER).astype(np.uint8) if self._is_whole else found
+            distances = np.where(self._category, 1.0, gaps)  # a change of category is one unit
+        return np.minimum(distances, _NEVER).astype(np.uint8) if self._is_whole else distances
 
     @cached_property
     def _is_whole(self) -> bool:
         """Whether distances are whole numbers, of which only those of a byte matter."""
-        whole = all(isinstance(coding, OneHot) or coding.whole for coding in self.encoder.codings)
-        return self.radius < _NEVER and (whole or self.flips is not None)
+        all_integer = all(isinstance(coding, OneHot) or coding.whole for coding in self.encoder.codings)
+        return self.radius < _NEVER and (all_integer or self.flips is not None)
 
     def ends(
         self, inputs: npt.NDArray[Any], distances: npt.NDArray[Any], radius: float
@@ -208,11 +208,11 @@ class Adversary:
 
     def limits(self, inputs: npt.NDArray[Any], distances: npt.NDArray[Any], share: float) -> Limits:
         """The limits of samples, with the distances that `Leeway` gives, at a share of the full radius."""
-        leeway = self.leeway
-        radius = leeway.grown(share)
-        low, high = leeway.ends(inputs, distances, radius)
-        flips = None if leeway.flips is None else int(radius)
-        return Limits(tensor_of(low), tensor_of(high), flips, 1 if leeway.levels else 2)
+        perturbation = self.leeway
+        radius = perturbation.grown(share)
+        low, high = perturbation.ends(inputs, distances, radius)
+        flips = None if perturbation.flips is None else int(radius)
+        return Limits(tensor_of(low), tensor_of(high), flips, 1 if perturbation.levels else 2)
 
     def attack(
         self,
@@ -292,13 +292,13 @@ class Adversary:
 
     def _states(self, group: _Alike, gradient: Tensor, limits: Limits) -> tuple[Tensor, Tensor]:
         """What each state of each feature of a group gains, up to a constant, and whether it is allowed."""
-        own, low, high = (of[:, group.places] for of in (gradient, limits.low, limits.high))
+        slopes, low, high = (of[:, group.places] for of in (gradient, limits.low, limits.high))
         if group.is_category:
-            return own, (high > 0) & group.can_be
-        gains = torch.cat([torch.zeros_like(own[:, :, :1]), own.cumsum(dim=2)], dim=2)
-        least, most = ((of > 0).sum(dim=2, keepdim=True) for of in (low, high))
+            return slopes, (high > 0) & group.can_be
+        gains = torch.cat([torch.zeros_like(slopes[:, :, :1]), slopes.cumsum(dim=2)], dim=2)
+        min_state, max_state = ((of > 0).sum(dim=2, keepdim=True) for of in (low, high))
         states = torch.arange(gains.shape[2])
-        return gains, (states >= least) & (states <= most) & group.can_be
+        return gains, (states >= min_state) & (states <= max_state) & group.can_be
 
     @staticmethod
     def _bits(group: _Alike, states: Tensor) -> Tensor:
@@ -313,11 +313,11 @@ class Adversary:
         gains, costs = torch.zeros(shape), torch.ones(shape)
         target = start.clone()
         features, indices = self._singles
-        own, low, high = (of[:, indices] for of in (gradient, limits.low, limits.high))
-        wanted = start[:, indices] + budget * limits.unit * own.sign()
+        slopes, low, high = (of[:, indices] for of in (gradient, limits.low, limits.high))
+        wanted = start[:, indices] + budget * limits.unit * slopes.sign()
         target[:, indices] = torch.minimum(torch.maximum(wanted, low), high)
         moves = target[:, indices] - start[:, indices]
-        gains[:, features] = own * moves
+        gains[:, features] = slopes * moves
         costs[:, features] = moves.abs() / limits.unit
         for group in self._groups:
             target[:, group.places.reshape(-1)], gains[:, group.features], costs[:, group.features] = (
@@ -340,5 +340,5 @@ class Adversary:
         gain = 2 * (gains - gains.gather(2, here))
         worth = (gain / cost.clamp(min=1)).masked_fill(~(allowed & (cost <= budget)), -torch.inf)
         chosen = worth.argmax(dim=2, keepdim=True)
-        found = gain.gather(2, chosen)[:, :, 0], cost.gather(2, chosen)[:, :, 0].to(gain.dtype)
-        return self._bits(group, chosen[:, :, 0]), *found
+        gain_and_cost = gain.gather(2, chosen)[:, :, 0], cost.gather(2, chosen)[:, :, 0].to(gain.dtype)
+        return self._bits(group, chosen[:, :, 0]), *gain_and_cost

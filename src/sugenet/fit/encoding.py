@@ -88,8 +88,8 @@ def reads_levels(encoder: Encoder) -> bool:
     """Whether the first layer should read levels: every feature is a whole number with a cut at every step,
     and not just bits.
     """
-    whole = all(isinstance(coding, Steps) and coding.every_step for coding in encoder.codings)
-    return whole and any(coding.width > 1 for coding in encoder.codings)
+    all_steps = all(isinstance(coding, Steps) and coding.every_step for coding in encoder.codings)
+    return all_steps and any(coding.width > 1 for coding in encoder.codings)
 
 
 def _columns(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
@@ -125,7 +125,7 @@ def _code(
         raise EncodingError(
             f"{name} is {column.tolist()[row]!r} in sample {row}; only finite numbers can be cut."
         )
-    whole = column.dtype.kind in "biu" or (
+    is_integer = column.dtype.kind in "biu" or (
         column.dtype == object and all(isinstance(value, int | np.integer) for value in column)
     )
     for end, wrong in ((low, numbers < low), (high, numbers > high)):
@@ -140,14 +140,14 @@ def _code(
     seen = np.unique(numbers)
     if coding == "auto" and (column.dtype == bool or set(seen.tolist()) == {-1.0, 1.0} or _all_bools(column)):
         return bit()
-    if whole and set(seen.tolist()) == {0.0, 1.0} and (low, high) == (-inf, inf):
+    if is_integer and set(seen.tolist()) == {0.0, 1.0} and (low, high) == (-inf, inf):
         return threshold(1, 0, 1, whole=True)
     indices = (
-        _quantile_cuts(numbers, seen, cuts, whole)
+        _quantile_cuts(numbers, seen, cuts, is_integer)
         if isinstance(cuts, int)
         else [float(cut) for cut in cuts if seen[0] < cut <= seen[-1]]
     )
-    return thermometer(indices, low, high, whole) if indices else unused(low, high, whole)
+    return thermometer(indices, low, high, is_integer) if indices else unused(low, high, is_integer)
 
 
 def _integers(numbers: npt.NDArray[np.float64], name: str, low: float, high: float) -> Steps:
@@ -157,17 +157,17 @@ def _integers(numbers: npt.NDArray[np.float64], name: str, low: float, high: flo
             f"{name} is {numbers.tolist()[row]} in sample {row}, which is not whole. "
             f"Use coding='cuts' for such numbers."
         )
-    least = int(numbers.min()) if low == -inf else int(low)
+    smallest = int(numbers.min()) if low == -inf else int(low)
     largest = int(numbers.max()) if high == inf else int(high)
-    if largest - least > 1 << 16:
+    if largest - smallest > 1 << 16:
         raise EncodingError(
-            f"{name} runs from {least} to {largest}: too many levels to keep each. Use coding='cuts'."
+            f"{name} runs from {smallest} to {largest}: too many levels to keep each. Use coding='cuts'."
         )
-    return integer(least, largest)
+    return integer(smallest, largest)
 
 
 def _quantile_cuts(
-    numbers: npt.NDArray[np.float64], seen: npt.NDArray[np.float64], cuts: int, whole: bool
+    numbers: npt.NDArray[np.float64], seen: npt.NDArray[np.float64], cuts: int, is_integer: bool
 ) -> list[float]:
     """Numbers between neighbouring values, such that the shares of samples below come
     nearest to equal steps.
@@ -176,13 +176,13 @@ def _quantile_cuts(
         return []
     below = np.searchsorted(np.sort(numbers), seen[1:], side="left") / len(numbers)
     chosen = {int(np.argmin(np.abs(below - part / (cuts + 1)))) for part in range(1, cuts + 1)}
-    return [_between(float(seen[index]), float(seen[index + 1]), whole) for index in sorted(chosen)]
+    return [_between(float(seen[index]), float(seen[index + 1]), is_integer) for index in sorted(chosen)]
 
 
-def _between(a: float, b: float, whole: bool) -> float:
+def _between(a: float, b: float, is_integer: bool) -> float:
     """The shortest decimal number c near the middle with a < c <= b: cuts are read by people."""
     middle = a + (b - a) / 2
-    if whole:
+    if is_integer:
         return float(np.ceil(middle)) if np.ceil(middle) > a else b
     for digits in range(1, 18):
         short = float(f"{middle:.{digits}g}")

@@ -217,10 +217,10 @@ def _read_features(
     # a list that mixes numbers and texts stays mixed
     if isinstance(X, Sequence) and np.asarray(X).dtype.kind in "US":
         X = np.array(X, dtype=object)
-    least = 2 if fit else 1
+    min_samples = 2 if fit else 1
     if y is None:
-        return _plain(validate_data(estimator, X, reset=fit, dtype=None, ensure_min_samples=least))
-    table, labels = validate_data(estimator, X, y, reset=fit, dtype=None, ensure_min_samples=least)
+        return _plain(validate_data(estimator, X, reset=fit, dtype=None, ensure_min_samples=min_samples))
+    table, labels = validate_data(estimator, X, y, reset=fit, dtype=None, ensure_min_samples=min_samples)
     return _plain(table), labels
 
 
@@ -240,7 +240,7 @@ def _encoder_of(
     titles = (
         [f"x{i}" for i in range(1, table.shape[1] + 1)] if names is None else [str(name) for name in names]
     )
-    given = _given_cuts(cuts, table.shape[1])
+    feature_cuts = _given_cuts(cuts, table.shape[1])
     if coding in ("bits", "integers"):
         return learn_encoder(table, coding=coding, names=titles)
     codings: list[Coding] = []
@@ -250,8 +250,8 @@ def _encoder_of(
             codings.append(bit())
         elif coding == "auto" and _holds(column, _TEXTS, any):
             codings += learn_encoder(column[:, None].astype(object), names=[title]).codings
-        elif given is not None:
-            codings.append(thermometer(given[i]))
+        elif feature_cuts is not None:
+            codings.append(thermometer(feature_cuts[i]))
         else:
             numbers = _floats(column, title)[:, None]
             constant = (numbers == numbers[0]).all()  # a feature that says nothing gets no bit
@@ -276,10 +276,10 @@ def _plain(table: Any) -> _Table:
     return array.astype(np.float64) if array.dtype.kind in "iuf" and array.dtype != np.uint8 else array
 
 
-def _holds(column: _Table, kinds: tuple[type, ...], how_many: Callable[[Iterable[bool]], bool]) -> bool:
+def _holds(column: _Table, kinds: tuple[type, ...], quantifier: Callable[[Iterable[bool]], bool]) -> bool:
     if column.dtype != object:
         column = column[:1]  # one type for all
-    return how_many(isinstance(value, kinds) for value in column.tolist())
+    return quantifier(isinstance(value, kinds) for value in column.tolist())
 
 
 def _floats(column: _Table, name: str) -> npt.NDArray[np.float64]:
@@ -366,17 +366,17 @@ class _SugenoEstimator(_Estimator):
         self._names = (
             [f"x{i}" for i in range(1, table.shape[1] + 1)] if names is None else list(map(str, names))
         )
-        given = given_for(self.orders, self._names, "orders")
+        orders = given_for(self.orders, self._names, "orders")
         frame = X if hasattr(X, "columns") else None
         self._orders = [
             order if order is not None or frame is None else ordered_categories(frame.iloc[:, i])
-            for i, order in enumerate(given)
+            for i, order in enumerate(orders)
         ]
         return table, labels
 
     def _check_settings(self) -> None:
-        whole = isinstance(self.terms, int | np.integer) and not isinstance(self.terms, bool)
-        if self.terms != "card" and not (whole and self.terms >= 1):
+        is_integer = isinstance(self.terms, int | np.integer) and not isinstance(self.terms, bool)
+        if self.terms != "card" and not (is_integer and self.terms >= 1):
             raise SugenetError(f"terms is {self.terms!r}; give a whole number of at least 1, or 'card'.")
         for name, low, high in (("smoothing", 0, 1), ("smoothness", 0, 1e9)):
             value = getattr(self, name)
@@ -408,14 +408,14 @@ class _SugenoEstimator(_Estimator):
         if any(ways):
             raise SugenetError("utilities are given and say which values are better: leave out directions.")
         same = isinstance(self.utilities, str) and self.utilities == "same"
-        given = [None] * len(self._names) if same else given_for(self.utilities, self._names, "utilities")
-        missing = next((name for name, one in zip(self._names, given, strict=True) if one is None), None)
+        utilities = [None] * len(self._names) if same else given_for(self.utilities, self._names, "utilities")
+        missing = next((name for name, one in zip(self._names, utilities, strict=True) if one is None), None)
         if missing is not None and not same:
             raise SugenetError(
                 f"utilities does not speak of {missing}. Give those of every feature, or 'same'."
             )
         levels = target.levels.tolist()
-        both = [given_chain(name, one, levels) for name, one in zip(self._names, given, strict=True)]
+        both = [given_chain(name, one, levels) for name, one in zip(self._names, utilities, strict=True)]
         return tuple(chain for chain, _ in both), np.array([cuts for _, cuts in both])
 
     def _learn(
@@ -766,8 +766,8 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         offsets = np.log(_TENTHS / (1 - _TENTHS))
         self.model_ = {}
         for index, kind in enumerate(target.levels.tolist()):
-            own = Target(np.array([False, True]), (target.ranks == index).astype(np.int64), False)
-            self.model_[kind] = self._learn(table, own, own.reached, weights, sure, offsets)
+            class_target = Target(np.array([False, True]), (target.ranks == index).astype(np.int64), False)
+            self.model_[kind] = self._learn(table, class_target, class_target.reached, weights, sure, offsets)
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -996,5 +996,5 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
 def _named(names: tuple[str, ...]) -> npt.NDArray[Any]:
     """Class names as text, or as the whole numbers they spell."""
-    whole = all(name.lstrip("-").isdecimal() and str(int(name)) == name for name in names)
-    return np.array([int(name) for name in names]) if whole else np.array(names)
+    are_integers = all(name.lstrip("-").isdecimal() and str(int(name)) == name for name in names)
+    return np.array([int(name) for name in names]) if are_integers else np.array(names)

@@ -49,14 +49,14 @@ def _layer(module: LevelModule, number: int, raw: tuple[int, ...] | None) -> Lay
     bits = raw is None and (number == 0 or module.levels == 2)
     tops = np.array(raw) if raw is not None else np.full(weights.shape[1], 1 if bits else module.levels - 1)
     # a match count M is the plain sum above its least value; of levels read as 2 a - top it is 2 M - n
-    scale, least = (2, -np.abs(weights) @ tops) if raw is None else (1, np.minimum(weights, 0) @ tops)
-    tau = _steps(module, number, np.abs(weights) @ tops, scale, least)
+    scale, min_sums = (2, -np.abs(weights) @ tops) if raw is None else (1, np.minimum(weights, 0) @ tops)
+    tau = _steps(module, number, np.abs(weights) @ tops, scale, min_sums)
     if module.levels > 2:
         return StairLayer(weights, tau, tops)
     return DenseLayer(weights, tau[:, 0]) if bits else LevelLayer(weights, tau[:, 0], tops)
 
 
-def _steps(module: LevelModule, number: int, sizes: Ints, scale: int, least: Ints) -> Ints:
+def _steps(module: LevelModule, number: int, sizes: Ints, scale: int, min_sums: Ints) -> Ints:
     """Of each neuron the least match counts that reach its levels, found by halving: batch norm rises with
     the sum, since subtraction, product and addition round monotonically.
     """
@@ -65,7 +65,7 @@ def _steps(module: LevelModule, number: int, sizes: Ints, scale: int, least: Int
     high = np.repeat(sizes[:, None] + 1, len(wanted), axis=1)  # one past the largest: never reached
     while (low < high).any():
         middle = (low + high) // 2
-        sums = torch.from_numpy((least[:, None] + scale * middle).T)
+        sums = torch.from_numpy((min_sums[:, None] + scale * middle).T)
         levels = module.climb(module.norm(number, sums)).numpy().T
         reached = levels >= wanted
         low, high = (
@@ -146,11 +146,11 @@ def _pairs(
     levels = bool(network.layers) and reads_levels(encoder)
     theirs = module.evaluate(tensor_of(encoder.levels(rows) if levels else encoder.encode(rows)))
     pairs: dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]] = {}
-    given = network.inputs(rows)
+    activities = network.inputs(rows)
     for number, layer in enumerate(network.layers):
-        given = layer.activity(given)
-        pairs[f"layer {number + 1}"] = given.astype(np.int64), theirs.active[number].numpy()
-    counts = network.head.match_counts(given)
+        activities = layer.activity(activities)
+        pairs[f"layer {number + 1}"] = activities.astype(np.int64), theirs.active[number].numpy()
+    counts = network.head.match_counts(activities)
     logits = theirs.logits.numpy()
     pairs["match count"] = counts, (theirs.sums.numpy().astype(np.float64) + network.head.sizes) / 2
     pairs["score"] = network.head.logits(counts), logits.astype(np.float64)

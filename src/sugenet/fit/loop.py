@@ -115,10 +115,10 @@ def read_checkpoint(path: Path, mark: str) -> Checkpoint | None:
     try:
         with open_saved(path) as saved_values:
             content = _with_tensors(saved_values, {})
-        found = content["format"] == _FORMAT
+        is_current = content["format"] == _FORMAT
     except (FileError, KeyError, TypeError, RecursionError) as error:
         raise unreadable(path, error) from error
-    if not found:
+    if not is_current:
         raise SugenetError(
             f"{path.name} is a checkpoint of another version ({content['format']!r}). Delete it, "
             f"or give another."
@@ -133,7 +133,7 @@ def read_checkpoint(path: Path, mark: str) -> Checkpoint | None:
             content["best"],
             int(content["best_epoch"]),
         )
-        whole = 1 <= saved.best_epoch <= len(history) and all(
+        is_consistent = 1 <= saved.best_epoch <= len(history) and all(
             epoch.number == at for at, epoch in enumerate(history, start=1)
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -143,7 +143,7 @@ def read_checkpoint(path: Path, mark: str) -> Checkpoint | None:
             f"{path.name} belongs to a run with other data, layers or settings. Give these to go on with it, "
             "delete it, or give another name to start anew."
         )
-    if not whole:
+    if not is_consistent:
         raise SugenetError(
             f"{path.name} is a checkpoint whose epochs do not fit together. Delete it, or give another."
         )
@@ -178,7 +178,7 @@ class Samples:
         X: npt.NDArray[Any],
         labels: npt.NDArray[np.int64],
         levels: bool,
-        leeway: Leeway | None,
+        perturbation: Leeway | None,
     ) -> Samples:
         """Raw samples as bits, or as levels in the smallest type that holds them."""
         if len(X) != len(labels):
@@ -192,8 +192,8 @@ class Samples:
         for start in range(0, len(X), _CHUNK):
             rows = X[start : start + _CHUNK]
             parts.append(read(rows).astype(kind))
-            if leeway is not None:
-                distances.append(leeway.distances(parts[-1], rows))
+            if perturbation is not None:
+                distances.append(perturbation.distances(parts[-1], rows))
         return cls(np.concatenate(parts), labels, top, np.concatenate(distances) if distances else None)
 
     @property

@@ -103,11 +103,11 @@ class LevelModule:
         input, and `seen` says which inputs each neuron of the first layer reads.
         """
         largest = _largest(weight_bits)
-        most = largest * max(top * sizes[0], (levels - 1) * max(sizes[1:-1], default=0))
-        if most > _LARGEST_SUM:
+        max_sum = largest * max(top * sizes[0], (levels - 1) * max(sizes[1:-1], default=0))
+        if max_sum > _LARGEST_SUM:
             raise SugenetError(
                 f"layers of {tuple(sizes)} inputs up to {top} with levels={levels} and "
-                f"weight_bits={weight_bits} can give sums of {most}, but sums must stay below 2^31. "
+                f"weight_bits={weight_bits} can give sums of {max_sum}, but sums must stay below 2^31. "
                 "Give less of one of them."
             )
         shapes = list(pairwise(sizes))
@@ -214,12 +214,12 @@ class LevelModule:
         middle, reach = (ends[1] + ends[0]) / 2, (ends[1] - ends[0]) / 2
         weights = self._learning_weights(self.depth)
         bias = _straight_through(self.biases(), self.bias)
-        own = weights[y]
-        sums = middle @ weights.T - (middle * own).sum(dim=1, keepdim=True)
+        target_weights = weights[y]
+        sums = middle @ weights.T - (middle * target_weights).sum(dim=1, keepdim=True)
         if self.weight_bits == 1:  # |w - v| is 1 - w v for signs
-            spread = reach.sum(dim=1, keepdim=True) - (reach * own) @ weights.T
+            spread = reach.sum(dim=1, keepdim=True) - (reach * target_weights) @ weights.T
         else:
-            spread = torch.einsum("bkn,bn->bk", (weights - own[:, None]).abs(), reach)
+            spread = torch.einsum("bkn,bn->bk", (weights - target_weights[:, None]).abs(), reach)
         return logits, self.unit * (sums + spread + bias - bias[y][:, None])
 
     def _learn(
@@ -269,14 +269,14 @@ class LevelModule:
         """Where the loss of each sample rises with its inputs, with the stored batch norm; 0 without layers
         that let it through.
         """
-        given = inputs.detach().requires_grad_()
-        values = given
+        leaf = inputs.detach().requires_grad_()
+        values = leaf
         for layer in range(self.depth):
             mean, slope = self.mean[layer], (self.var[layer] + _EPS).rsqrt()
             normed = (values @ self.weights(layer).T - mean) * slope + self.beta[layer].detach()
             values = self._climb_learning(normed)
         logits = self.unit * (values @ self.weights(self.depth).T + self.biases())
-        return torch.autograd.grad(cross_entropy(logits, y, reduction="sum"), given)[0]
+        return torch.autograd.grad(cross_entropy(logits, y, reduction="sum"), leaf)[0]
 
     def bound_excess(self, goal: int, top: int = 1) -> Tensor:
         """By how much the cardinality bounds min(tau, n + 1 - tau) exceed the goal, as a share of n, on

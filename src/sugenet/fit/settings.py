@@ -29,7 +29,7 @@ _SHARES = ("validation_share", "smoothing", "noise", "sparsity", "bound_share")
 _MOST = {"levels": 256, "weight_bits": 8, "threads": 1024}
 
 
-def robust_region(given: Any) -> Linf | Hamming | None:
+def robust_region(robust: Any) -> Linf | Hamming | None:
     """The region that ``robust=`` names: `Linf` or `Hamming`, a text such as ``"linf:25"``, or None.
 
     Examples
@@ -41,29 +41,29 @@ def robust_region(given: Any) -> Linf | Hamming | None:
     ...
     sugenet.errors.SugenetError: robust='l2:3' is no region to train against: write linf:R or hamming:K.
     """
-    if given is None:
+    if robust is None:
         return None
-    if isinstance(given, str):
-        kind, _, radius = given.partition(":")
+    if isinstance(robust, str):
+        kind, _, radius = robust.partition(":")
         made = _KINDS.get(kind.strip().lower())
         try:
             number = read_number(radius, "radius")
         except CapacityError:
             made = None
         if made is None:
-            raise SugenetError(f"robust={given!r} is no region to train against: write linf:R or hamming:K.")
+            raise SugenetError(f"robust={robust!r} is no region to train against: write linf:R or hamming:K.")
         return robust_region(made(number))
-    if type(given) not in (Linf, Hamming):
-        raise SugenetError(f"robust={given!r} is no region to train against: give Linf(R) or Hamming(K).")
+    if type(robust) not in (Linf, Hamming):
+        raise SugenetError(f"robust={robust!r} is no region to train against: give Linf(R) or Hamming(K).")
     try:
-        size = exact_number(given.radius, "radius")
+        size = exact_number(robust.radius, "radius")
     except SugenetError as error:
-        raise SugenetError(f"robust={given!r}: {error}") from None
+        raise SugenetError(f"robust={robust!r}: {error}") from None
     if not size > 0:
-        raise SugenetError(f"robust={given!r} allows no change. Give a radius above 0, or leave robust out.")
-    if isinstance(given, Hamming) and size != floor(size):
-        raise SugenetError(f"robust={given!r}: bits are flipped in whole numbers. Give one, such as 2.")
-    return given  # type: ignore[no-any-return]
+        raise SugenetError(f"robust={robust!r} allows no change. Give a radius above 0, or leave robust out.")
+    if isinstance(robust, Hamming) and size != floor(size):
+        raise SugenetError(f"robust={robust!r}: bits are flipped in whole numbers. Give one, such as 2.")
+    return robust  # type: ignore[no-any-return]
 
 
 def region_text(region: Linf | Hamming | None) -> str | None:
@@ -155,14 +155,14 @@ class Settings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "robust", robust_region(self.robust))
-        for name, least in _LEAST.items():
-            _check_whole(name, getattr(self, name), least)
+        for name, lower in _LEAST.items():
+            _check_whole(name, getattr(self, name), lower)
         for name in ("patience", "window"):
             if getattr(self, name) is not None:
                 _check_whole(name, getattr(self, name), 1)
-        for name, most in _MOST.items():
-            if getattr(self, name) > most:
-                raise SugenetError(f"{name}={getattr(self, name)} must be at most {most}.")
+        for name, upper in _MOST.items():
+            if getattr(self, name) > upper:
+                raise SugenetError(f"{name}={getattr(self, name)} must be at most {upper}.")
         for name in ("rate", "tau_decay", *_SHARES):
             _check_finite(name, getattr(self, name))
         for name in _SHARES:
@@ -185,9 +185,9 @@ class Settings:
         return values | {"robust": region_text(robust_region(self.robust))}
 
 
-def _check_whole(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise SugenetError(f"{name}={value!r} must be a whole number of at least {least}.")
+def _check_whole(name: str, value: Any, lower: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < lower:
+        raise SugenetError(f"{name}={value!r} must be a whole number of at least {lower}.")
 
 
 def _check_finite(name: str, value: Any) -> None:

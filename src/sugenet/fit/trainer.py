@@ -175,19 +175,19 @@ def train(
     inside, outside = _parts(labels, others, settings) if validation is None else (others, np.arange(0))
     levels = bool(sizes) and reads_levels(coder)
     region = robust_region(settings.robust)
-    leeway = None if region is None else Leeway(coder, region, levels)
-    adversary = None if leeway is None else Adversary(leeway)
+    perturbation = None if region is None else Leeway(coder, region, levels)
+    adversary = None if perturbation is None else Adversary(perturbation)
     seen = (
         None if settings.window is None else windows(coder, levels, settings.window, sizes[0], settings.seed)
     )
-    training = loop.Samples.of(coder, array[inside], labels[inside], levels, leeway)
-    if leeway is not None:
-        leeway.check(*training.surrounded(np.arange(len(training))))
+    training = loop.Samples.of(coder, array[inside], labels[inside], levels, perturbation)
+    if perturbation is not None:
+        perturbation.check(*training.surrounded(np.arange(len(training))))
     outer, outer_labels = array[outside], labels[outside]
     if validation is not None:
         outer = coder.rows(validation[0])
         outer_labels = _known_labels(validation[1], kinds, classes is not None)
-    held_out = loop.Samples.of(coder, outer, outer_labels, levels, leeway) if len(outer) else None
+    held_out = loop.Samples.of(coder, outer, outer_labels, levels, perturbation) if len(outer) else None
     about = {"settings": settings.decisive(), "hidden": sizes, "classes": len(kinds), "top": training.top}
     mark = loop.run_mark(about, *training.arrays, *(() if held_out is None else held_out.arrays))
     with loop.threads(settings.threads):
@@ -207,7 +207,7 @@ def train(
         comparison.check()
         if validation is not None:
             folding.compare(network, module, outer).check()
-    last = loop.Samples.of(coder, array[test], labels[test], levels, leeway) if len(test) else None
+    last = loop.Samples.of(coder, array[test], labels[test], levels, perturbation) if len(test) else None
     attacked = None
     if adversary is not None:
         judged, generator = last or held_out or training, loop.generator_of(settings.seed, 0)
@@ -261,15 +261,15 @@ def _sizes(hidden: Sequence[int], settings: Settings) -> tuple[int, ...]:
         raise SugenetError(
             f"hidden={hidden!r} must be a list of whole numbers. For one layer write ({hidden!r},)."
         )
-    given = list(hidden)
+    entries = list(hidden)
     wrong = next(
-        (size for size in given if isinstance(size, bool) or not isinstance(size, int | np.integer)), None
+        (size for size in entries if isinstance(size, bool) or not isinstance(size, int | np.integer)), None
     )
     if wrong is not None:
         raise SugenetError(
             f"hidden={hidden!r} holds {wrong!r}, but the sizes of layers are whole numbers, such as (64, 32)."
         )
-    sizes = tuple(int(size) for size in given)
+    sizes = tuple(int(size) for size in entries)
     if any(size < 1 for size in sizes):
         raise SugenetError(
             f"hidden={sizes} holds a layer without neurons. Give sizes of at least 1, "
@@ -285,34 +285,34 @@ def _sizes(hidden: Sequence[int], settings: Settings) -> tuple[int, ...]:
 
 
 def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
-    given = np.asarray(y)
-    if given.ndim != 1 or not len(given):
-        raise EncodingError(f"y has shape {given.shape}, but one class for each sample is needed.")
+    array = np.asarray(y)
+    if array.ndim != 1 or not len(array):
+        raise EncodingError(f"y has shape {array.shape}, but one class for each sample is needed.")
     if classes is not None:
         kinds = tuple(str(name) for name in classes)
-        return _known_labels(given, kinds, numbered=True), kinds
-    if given.dtype.kind == "f" and (given != np.floor(given)).any():
-        row = int(np.argmax(given != np.floor(given)))
+        return _known_labels(array, kinds, numbered=True), kinds
+    if array.dtype.kind == "f" and (array != np.floor(array)).any():
+        row = int(np.argmax(array != np.floor(array)))
         raise EncodingError(
-            f"y[{row}] is {given.tolist()[row]}, which is no class: whole numbers, "
+            f"y[{row}] is {array.tolist()[row]}, which is no class: whole numbers, "
             f"booleans or texts are needed."
         )
-    whole = given.astype(np.int64) if given.dtype.kind == "f" else given
-    seen, labels = np.unique(whole, return_inverse=True)
+    values = array.astype(np.int64) if array.dtype.kind == "f" else array
+    seen, labels = np.unique(values, return_inverse=True)
     if len(seen) < 2:
         raise EncodingError(f"y holds one class only, {seen.tolist()[0]!r}. At least two are needed.")
     return labels.astype(np.int64), tuple(str(name) for name in seen.tolist())
 
 
 def _known_labels(y: Any, kinds: tuple[str, ...], numbered: bool) -> npt.NDArray[np.int64]:
-    given = np.asarray(y)
+    array = np.asarray(y)
     index = {str(number) if numbered else name: number for number, name in enumerate(kinds)}
-    whole = given.astype(np.int64) if given.dtype.kind == "f" and (given == np.floor(given)).all() else given
-    for row, value in enumerate(whole.tolist()):
+    values = array.astype(np.int64) if array.dtype.kind == "f" and (array == np.floor(array)).all() else array
+    for row, value in enumerate(values.tolist()):
         if str(value) not in index:
             wanted = f"a number from 0 to {len(kinds) - 1}" if numbered else f"one of {', '.join(kinds[:12])}"
             raise EncodingError(f"y[{row}] is {value!r}, but a class is {wanted}.")
-    return np.array([index[str(value)] for value in whole.tolist()], dtype=np.int64)
+    return np.array([index[str(value)] for value in values.tolist()], dtype=np.int64)
 
 
 def _test_part(

@@ -77,6 +77,6 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'sugenet.show' has no attribute {name!r}")
     files = (import_module(f"sugenet.show.{file}") for file in _LATER)
-    found = next(getattr(file, name) for file in files if name in file.__all__)
-    globals()[name] = found
-    return found
+    attribute = next(getattr(file, name) for file in files if name in file.__all__)
+    globals()[name] = attribute
+    return attribute

@@ -107,12 +107,12 @@ def html(value: Any) -> str:
     """A value as static HTML: a sentence, inline SVG and a small table; everything escaped,
     nothing that runs or loads.
     """
-    drawn = drawing(value)
-    words = element("p", Html("<br>").join(drawn.sentence.splitlines())) if drawn.sentence else ""
-    pictures = element("div", Html(" ").join(map(draw, drawn.figures)))
-    table = "" if drawn.table is None else table_html(drawn.table)
-    text = element("pre", drawn.text) if drawn.text else ""
-    return str(Html('<div class="sugenet">{}{}{}{}</div>').format(words, pictures, table, text))
+    shown = drawing(value)
+    sentence = element("p", Html("<br>").join(shown.sentence.splitlines())) if shown.sentence else ""
+    pictures = element("div", Html(" ").join(map(draw, shown.figures)))
+    table = "" if shown.table is None else table_html(shown.table)
+    text = element("pre", shown.text) if shown.text else ""
+    return str(Html('<div class="sugenet">{}{}{}{}</div>').format(sentence, pictures, table, text))
 
 
 def table_html(table: Cells) -> Html:
@@ -184,8 +184,8 @@ def _limits(network: Network, question: Question) -> Strip:
     rows, rest = [], "all other features are free"
     match question:
         case Monotone():
-            words, mark = ("raised", "up") if question.rising else ("lowered", "down")
-            rows = [StripRow(names[place_of(network, question.feature)], "", words, mark)]
+            phrase, mark = ("raised", "up") if question.rising else ("lowered", "down")
+            rows = [StripRow(names[place_of(network, question.feature)], "", phrase, mark)]
         case Fair():
             rows = [
                 StripRow(names[f], "", "takes any two values", "other") for f in question.features(network)
@@ -219,11 +219,11 @@ def _(answer: Proved | Undecided) -> Drawing:
 def _(answer: Refuted) -> Drawing:
     network, question = answer.network, answer.question
     table = _outcome(answer)
-    found = " and ".join(answer.labels)
+    labels = " and ".join(answer.labels)
     if isinstance(question, Robust):
         sample = question.values(network)
         label = network.trace(row_of(sample)).label
-        changed = changes_drawn(network, sample, answer.example, f"{label} becomes {found}")
+        changed = changes_drawn(network, sample, answer.example, f"{label} becomes {labels}")
         return Drawing(str(answer), (changed, *_before(network, sample)), table)
     if answer.is_pair:
         one, other = answer.example
@@ -232,7 +232,7 @@ def _(answer: Refuted) -> Drawing:
             (changes_drawn(network, one, other, f"{answer.labels[0]} becomes {answer.labels[1]}"),),
             table,
         )
-    return Drawing(str(answer), (_input(network, answer.example, f"class {found}"),), table)
+    return Drawing(str(answer), (_input(network, answer.example, f"class {labels}"),), table)
 
 
 def _before(network: Network, sample: Any) -> tuple[Figure, ...]:
@@ -390,9 +390,9 @@ def _class_bars(title: str, axis: str, bars: list[tuple[int, Bar]]) -> Bars:
 def _(answer: Counted) -> Drawing:
     names, total = answer.network.classes, answer.total
     bars = [
-        (k, Bar(names[k], _share(many, total), f"{many:,}", strong=k == answer.label))
-        for k, many in enumerate(answer.counts)
-        if many
+        (k, Bar(names[k], _share(count, total), f"{count:,}", strong=k == answer.label))
+        for k, count in enumerate(answer.counts)
+        if count
     ]
     axis = f"share of {total:,} inputs, counted exactly by {METHODS[answer.method]}"
     return Drawing(
@@ -407,8 +407,8 @@ def _(answer: CountOpen) -> Drawing:
         (k, Bar(names[k], _share(low, total), f"at least {low:,}", _share(low, total), _share(high, total)))
         for k, (low, high) in enumerate(zip(answer.lower, answer.upper, strict=True))
     ]
-    most = "at most " if answer.network.domain.laws else ""
-    axis = f"share of {most}{total:,} inputs; the line ends where the true share may end"
+    qualifier = "at most " if answer.network.domain.laws else ""
+    axis = f"share of {qualifier}{total:,} inputs; the line ends where the true share may end"
     return Drawing(
         str(answer).splitlines()[0], (_class_bars(f"inputs of each class: {answer.region}", axis, bars),)
     )
@@ -416,14 +416,14 @@ def _(answer: CountOpen) -> Drawing:
 
 @drawing.register
 def _(answer: CountSampled) -> Drawing:
-    names, drawn = answer.network.classes, answer.samples
+    names, samples = answer.network.classes, answer.samples
     bars = [
-        (k, Bar(names[k], _share(hits, drawn), f"{low:.2%} to {high:.2%}", Fraction(low), Fraction(high)))
+        (k, Bar(names[k], _share(hits, samples), f"{low:.2%} to {high:.2%}", Fraction(low), Fraction(high)))
         for k, (hits, (low, high)) in enumerate(zip(answer.hits, answer.intervals, strict=True))
         if hits
     ]
     axis = (
-        f"estimated share, from {drawn:,} inputs drawn at random; "
+        f"estimated share, from {samples:,} inputs drawn at random; "
         f"the line is the interval at {answer.confidence:g}"
     )
     return Drawing(
@@ -515,9 +515,9 @@ def _(answer: Conflict) -> Drawing:
     )
     strip = Strip(title, tuple(rows[:ROWS]), max(0, len(rows) - ROWS), caption)
     first, last = str(answer).splitlines()[0], str(answer).splitlines()[-1]
-    said = answer.sentences(_SHOWN)
-    left = len(answer.alone) + len(answer.pairs) - len(said)
-    cells = [*said, *([f"... and {left:,} more"] if left else [])]
+    sentences = answer.sentences(_SHOWN)
+    left = len(answer.alone) + len(answer.pairs) - len(sentences)
+    cells = [*sentences, *([f"... and {left:,} more"] if left else [])]
     return Drawing(f"{first}\n{last}", (strip,), Cells(("conflicts",), tuple((cell,) for cell in cells)))
 
 
@@ -531,11 +531,12 @@ def _(model: LearnedModel) -> Drawing:
     rules = Cells(("rules",), _more([(short(str(rule), 400),) for rule in model.rules], 1))
     if model.card is None:
         return Drawing(str(model), tuple(f for mu in model.capacities for f in capacity_drawn(mu)), rules)
-    most = [points[-1] for points in model.card.points]
+    max_points = [points[-1] for points in model.card.points]
     bars = tuple(
-        Bar(chain.name, Fraction(many), f"{many:,}") for chain, many in zip(model.chains, most, strict=True)
+        Bar(chain.name, Fraction(count), f"{count:,}")
+        for chain, count in zip(model.chains, max_points, strict=True)
     )
-    top = Fraction(max([*most, 1]))
+    top = Fraction(max([*max_points, 1]))
     shown = Bars("points that a feature can give", "points", bars[:ROWS], top, max(0, len(bars) - ROWS))
     return Drawing(str(model), (shown,), rules)
 
@@ -611,20 +612,20 @@ def _(answer: Predicted) -> Drawing:
 @drawing.register
 def _(value: SweepTally) -> Drawing:
     rows = [
-        (word, f"{many:,}", percent_words(_share(many, value.samples)))
-        for word, many in value.outcomes.items()
+        (word, f"{count:,}", percent_words(_share(count, value.samples)))
+        for word, count in value.outcomes.items()
     ]
     bars = tuple(
         Bar(one.words, Fraction(one.answers), f"{one.answers:,}", strong=True) for one in value.times
     )
-    most = max([one.answers for one in value.times] + [2])
+    max_answers = max([one.answers for one in value.times] + [2])
     title = "how long the answers took"
     if value.largest is not None:
         title += f": {time_words(value.seconds)} in all, {time_words(value.largest)} at most"
-    shown = Bars(title, "answers", bars, Fraction(most + most % 2))
-    said = [value.asked, *value.accuracy_lines()]
+    shown = Bars(title, "answers", bars, Fraction(max_answers + max_answers % 2))
+    lines = [value.asked, *value.accuracy_lines()]
     return Drawing(
-        "\n".join(filter(None, said)), (shown,), Cells(("outcome", "samples", "share"), tuple(rows))
+        "\n".join(filter(None, lines)), (shown,), Cells(("outcome", "samples", "share"), tuple(rows))
     )
 
 

@@ -104,8 +104,8 @@ class Meter:
             level, top = self.level(self.matches), len(self.steps)
             if self.low is None or self.high is None:
                 return f"level {level} of {top}"
-            least, most = self.level(self.low), self.level(self.high)
-            return f"locked at level {level}" if least == most else f"level {level}, may be {least} to {most}"
+            low, high = self.level(self.low), self.level(self.high)
+            return f"locked at level {level}" if low == high else f"level {level}, may be {low} to {high}"
         word = "on" if self.active else "off"
         if self.low is None or self.high is None:
             return word

@@ -83,12 +83,12 @@ class Findings:
         """The cheapest change that was found, to whatever class: one to a certain class may be cheaper while
         the least is open.
         """
-        found = [
+        counterfactuals = [
             answer
             for answer in (self.nearest, *(one for _, one in self.targets))
             if isinstance(answer, Counterfactual)
         ]
-        return min(found, key=lambda answer: answer.value, default=None)
+        return min(counterfactuals, key=lambda answer: answer.value, default=None)
 
 
 class _Asking:
@@ -169,12 +169,12 @@ def _ask_all(
     known = nearest.label if isinstance(nearest, Counterfactual) and nearest.is_minimum else None
     rivals = [k for k in order if k not in (trace.predicted, known)][:_TARGETS] if len(order) > 2 else []
     for k in rivals:
-        found = asking.ask(
+        answer = asking.ask(
             f"the least change to {network.classes[k]}",
             0.15,
             lambda t, k=k: whatif(network, values, L0, target=k, time_limit=t, **how),  # type: ignore[misc]
         )
-        targets += [(k, found)] if found is not None else []
+        targets += [(k, answer)] if answer is not None else []
     near = asking.ask("a reason in a small region", 0.7, lambda t: _near(network, values, nearest, t, how))
     everywhere = asking.ask(
         "a reason for any input", 0.9, lambda t: why(network, values, time_limit=t, **how)
@@ -248,13 +248,13 @@ def _stays(
     how: dict[str, Any],
 ) -> Proved | Refuted | Undecided:
     """Robustness in the largest region for which it is known; in the smallest region where nothing is."""
-    least = Fraction(1)
+    radius = Fraction(1)
     if isinstance(nearest, Counterfactual | OpenCounterfactual):
-        least = max(Fraction(1), nearest.lower - 1)
+        radius = max(Fraction(1), nearest.lower - 1)
     elif isinstance(nearest, NoCounterfactual):
-        least = Fraction(len(values) if kind is L0 else network.encoder.width)
+        radius = Fraction(len(values) if kind is L0 else network.encoder.width)
     return verify(
-        network, Robust(values, kind(int(least) if least.denominator == 1 else least)), time_limit=t, **how
+        network, Robust(values, kind(int(radius) if radius.denominator == 1 else radius)), time_limit=t, **how
     )
 
 

@@ -103,21 +103,21 @@ class FitView:
         lines += ["", f"rules of {which}; S is {visible(str(self.table.target))}"]
         lines += _indented(_listed([str(rule) for rule in self.rules.rules], limit, "rule"))
         if self.cases is not None:
-            said = [
+            case_lines = [
                 f"{visible(label)}: {self.fit.says(row)}"
                 for label, row in zip(self.cases.labels, self._values, strict=True)
             ]
-            lines += ["", *_listed(said, limit, "case")]
+            lines += ["", *_listed(case_lines, limit, "case")]
         return "\n".join(lines)
 
     def _conflict(self, answer: Conflict, limit: int | None) -> list[str]:
         """The sentences of the answer, as many as are asked for."""
-        whole = str(answer).splitlines()
+        lines = str(answer).splitlines()
         total = len(answer.alone) + len(answer.pairs)
-        said = answer.sentences(limit)
-        left = total - len(said)
+        sentences = answer.sentences(limit)
+        left = total - len(sentences)
         more = [f"... and {left:,} more {plural(left, 'conflict')}"] if left else []
-        return [whole[0], *(f"- {one[:1].upper()}{one[1:]}" for one in said), *more, whole[-1]]
+        return [lines[0], *(f"- {one[:1].upper()}{one[1:]}" for one in sentences), *more, lines[-1]]
 
     def data(self, limit: int | None = None) -> dict[str, Any]:
         """The same as JSON data: all rules and cases; at most so many conflicts in words."""
@@ -199,11 +199,11 @@ class LearnedView:
         if self.cases is None:
             return []
         X, levels = self.cases.columns(self.orders), self.model.levels
-        found = [{"value": rating_words(levels[rank])} for rank in self.model.ranks(X)]
+        records = [{"value": rating_words(levels[rank])} for rank in self.model.ranks(X)]
         if self.model.card is None:
-            for one, low, high in zip(found, *self.model.interval(X), strict=True):
+            for one, low, high in zip(records, *self.model.interval(X), strict=True):
                 one |= {"low": rating_words(levels[low]), "high": rating_words(levels[high])}
-        return found
+        return records
 
     @property
     def worths(self) -> dict[str, dict[str, Any]]:
@@ -234,13 +234,13 @@ class LearnedView:
                 else f"what values are worth, as {visible(str(self.table.target))}",
             ]
             for name, steps in worths.items():
-                said = (
+                phrase = (
                     ", ".join(f"{value}: {worth}" for value, worth in steps.items()) or "counts for nothing"
                 )
-                lines.append(f"  {visible(name):<{wide}}  {said}")
+                lines.append(f"  {visible(name):<{wide}}  {phrase}")
         if model.card is not None:
             reached = zip(model.card.thresholds, model.levels[1:], strict=True)
-            sums = ", ".join(f">= {least}: {rating_words(level)}" for least, level in reached)
+            sums = ", ".join(f">= {threshold}: {rating_words(level)}" for threshold, level in reached)
             lines.append(f"  {'sum':<{wide}}  {sums}")
         lines += ["", f"rules: the best level of those that hold, else {rating_words(model.levels[0])}"]
         lines += _indented(_listed([str(rule) for rule in model.rules], limit, "rule"))
@@ -322,20 +322,24 @@ def view_learned(
         raise SugenetError(str(error)) from None
 
     rated = orders.get(None)
-    own = {name: levels for name, levels in orders.items() if name is not None}
+    column_orders = {name: levels for name, levels in orders.items() if name is not None}
     for index, name in enumerate(table.criteria):
-        if rated is not None and name not in own and {cells[index] for cells in table.cells} <= set(rated):
-            own[name] = rated
-    indices = {table.criteria.index(name): list(levels) for name, levels in own.items()}
-    given = dict.fromkeys(own, "rising") | dict(directions or {})
-    ways = {table.criteria.index(name): way for name, way in given.items()}
+        if (
+            rated is not None
+            and name not in column_orders
+            and {cells[index] for cells in table.cells} <= set(rated)
+        ):
+            column_orders[name] = rated
+    indices = {table.criteria.index(name): list(levels) for name, levels in column_orders.items()}
+    column_directions = dict.fromkeys(column_orders, "rising") | dict(directions or {})
+    ways = {table.criteria.index(name): way for name, way in column_directions.items()}
     estimator = SugenoRegressor(terms, orders=indices, directions=ways, order=rated, random_state=seed)
     truth = table.targets(rated)
-    estimator.fit(table.columns(own), truth)
+    estimator.fit(table.columns(column_orders), truth)
     model = estimator.model_
     named = tuple(replace(chain, name=name) for chain, name in zip(model.chains, table.criteria, strict=True))
     if rated is not None:
         ranks = np.array([list(rated).index(level) for level in truth])
     else:
         ranks = np.abs(estimator.levels_[None, :] - truth[:, None]).argmin(axis=1)
-    return LearnedView(table, replace(model, chains=named), own, ranks, cases)
+    return LearnedView(table, replace(model, chains=named), column_orders, ranks, cases)

@@ -46,7 +46,7 @@ def element(name: str, *inside: object, **attributes: object) -> Html:
     >>> element("g", element("path", d="M0 0"))
     Html('<g><path d="M0 0"/></g>')
     """
-    given = Html().join(
+    attribute_text = Html().join(
         Html(' {}="{}"').format(
             key.rstrip("_").replace("_", "-"), decimal(value) if isinstance(value, float) else value
         )
@@ -54,8 +54,8 @@ def element(name: str, *inside: object, **attributes: object) -> Html:
         if value is not None
     )
     if not inside:
-        return Html("<{}{}/>").format(name, given)
-    return Html("<{0}{1}>{2}</{0}>").format(name, given, Html().join(map(Html.escape, inside)))
+        return Html("<{}{}/>").format(name, attribute_text)
+    return Html("<{0}{1}>{2}</{0}>").format(name, attribute_text, Html().join(map(Html.escape, inside)))
 
 
 def decimal(value: float) -> str:
@@ -63,6 +63,6 @@ def decimal(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def short(text: str, most: int) -> str:
+def short(text: str, limit: int) -> str:
     """The beginning of a text that is too long."""
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"

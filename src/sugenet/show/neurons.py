@@ -62,24 +62,24 @@ class _View:
 
     def rules(self) -> list[dict[str, Any]]:
         """The first minimal rules: in raw features where the neuron reads them."""
-        found = (
+        rules = (
             self.own_rules()
             if self.raw is None
             else ({"words": rule.words(self.network.encoder)} for rule in self.raw.rules())
         )
-        return list(islice(found, self.limit))
+        return list(islice(rules, self.limit))
 
     def raw_turn(self) -> tuple[int | None, list[str]]:
         """The least number of features whose change turns it, and an example."""
         assert self.raw is not None
         encoder = self.network.encoder
-        found = self.raw.turn(encoder.levels(row_of(encoder.values(self.sample)))[0])
-        return (None, []) if found is None else (found[0], found[1].words(encoder))
+        turn = self.raw.turn(encoder.levels(row_of(encoder.values(self.sample)))[0])
+        return (None, []) if turn is None else (turn[0], turn[1].words(encoder))
 
-    def input_line(self, what: str, words: Sequence[str], count: int) -> str:
+    def input_line(self, what: str, phrases: Sequence[str], count: int) -> str:
         """What it reads, and that there is more."""
-        more = f"; and {count - len(words):,} more" if count > len(words) else ""
-        return f"{what}: {'; '.join(words)}{more}"
+        more = f"; and {count - len(phrases):,} more" if count > len(phrases) else ""
+        return f"{what}: {'; '.join(phrases)}{more}"
 
     def rule_lines(self, rules: list[dict[str, Any]], about: str, outcome: str) -> list[str]:
         """How many rules there are, and the first of them."""
@@ -107,9 +107,9 @@ class NeuronView(_View):
     @property
     def neuron(self) -> Neuron:
         """The neuron itself."""
-        found = self.network.neuron(self.layer, self.number)
-        assert isinstance(found, Neuron)
-        return found
+        neuron = self.network.neuron(self.layer, self.number)
+        assert isinstance(neuron, Neuron)
+        return neuron
 
     def _bits(self) -> list[int] | None:
         """What the neuron reads in the sample, as -1 and +1."""
@@ -126,7 +126,7 @@ class NeuronView(_View):
 
     def data(self) -> dict[str, Any]:
         """Everything the text says, as JSON data."""
-        neuron, words = self.neuron, self.network.words
+        neuron, describe = self.neuron, self.network.words
         literals = sorted(neuron.lam, key=abs)
         out: dict[str, Any] = {
             "layer": self.layer,
@@ -136,7 +136,11 @@ class NeuronView(_View):
             "size": neuron.size,
             "literal_count": len(literals),
             "literals": [
-                {"literal": lit, "weight": abs(neuron.weights[abs(lit) - 1]), "words": words(self.layer, lit)}
+                {
+                    "literal": lit,
+                    "weight": abs(neuron.weights[abs(lit) - 1]),
+                    "words": describe(self.layer, lit),
+                }
                 for lit in self.shown(literals)
             ],
             "rule_count": written(self.rule_count()),
@@ -169,9 +173,9 @@ class NeuronView(_View):
         whose change turns the neuron; with examples.
         """
         if self.raw is not None and self.network.encoder.width != self.network.encoder.features:
-            changes, words = self.raw_turn()
+            changes, example = self.raw_turn()
             ways = None if changes is not None else 0
-            return {"changes_to_turn": changes, "ways_to_turn": ways, "turns": [words] if words else []}
+            return {"changes_to_turn": changes, "ways_to_turn": ways, "turns": [example] if example else []}
         turn = self.neuron.turn(bits)
         turns = [
             [self.network.words(self.layer, -bits[index - 1] * index) for index in sorted(indices)]
@@ -358,8 +362,8 @@ class StairView(_View):
         with an example.
         """
         if self.raw is not None:
-            changes, words = self.raw_turn()
-            return {"changes": changes, "example": words}
+            changes, example = self.raw_turn()
+            return {"changes": changes, "example": example}
         if self.layer == 1:
             values = trace.inputs[0]
         else:

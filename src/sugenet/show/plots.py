@@ -237,17 +237,17 @@ def _(figure: Race, ax: Any) -> None:
             hatch=None if v.predicted else "////",
             edgecolor=PAPER,
         )
-        said = ["predicted"] * v.predicted + ["true class"] * v.truth
+        tags = ["predicted"] * v.predicted + ["true class"] * v.truth
         degree = "1" if v.possibility == 1 else f"{v.possibility:.3f}"
         _beside(
             ax,
             y,
-            f"{v.votes} of {v.size}, possibility {degree}{'  ' if said else ''}{', '.join(said)}",
+            f"{v.votes} of {v.size}, possibility {degree}{'  ' if tags else ''}{', '.join(tags)}",
             bold=v.predicted,
             at=1.03,
         )
-    most = max([v.size for v in figure.votes] + [1])
-    ax.set_xlim(0, most)
+    max_size = max([v.size for v in figure.votes] + [1])
+    ax.set_xlim(0, max_size)
     ax.xaxis.get_major_locator().set_params(integer=True)
     degrees = ax.twiny()
     degrees.plot(
@@ -307,26 +307,33 @@ def _(figure: Lattice, ax: Any) -> None:
         if one.settled:
             cells = [(one.low, one.low_words, y, 0.66)]
         ax.add_patch(Rectangle((x - 0.45, y), 0.9, 1, facecolor=PAPER, edgecolor="none", zorder=2))
-        for share, words, bottom, tall in cells:
+        for share, text, bottom, tall in cells:
             ax.add_patch(
                 Rectangle((x - 0.45, bottom), 0.9, tall, facecolor=blues(share), edgecolor=PAPER, zorder=3)
             )
-            colour, letters = PAPER if share > 0.45 else INK, 8 if len(words) <= 10 else 6.5
-            said = _plain(words if len(words) <= 13 else words[:12] + "…")
+            colour, letters = PAPER if share > 0.45 else INK, 8 if len(text) <= 10 else 6.5
+            label = _plain(text if len(text) <= 13 else text[:12] + "…")
             ax.text(
-                x, bottom + tall / 2, said, ha="center", va="center", fontsize=letters, color=colour, zorder=4
+                x,
+                bottom + tall / 2,
+                label,
+                ha="center",
+                va="center",
+                fontsize=letters,
+                color=colour,
+                zorder=4,
             )
         ax.text(
             x, y + 0.83, figure.key(one), ha="center", va="center", fontsize=9, fontweight="bold", zorder=4
         )
         edge, wide = (INK, 1.8) if one.focal else (MUTED, 0.7)
         ax.add_patch(Rectangle((x - 0.45, y), 0.9, 1, fill=False, edgecolor=edge, linewidth=wide, zorder=5))
-    most = max(abs(x) for x, _ in index.values()) + 0.6
-    ax.set_xlim(-most, most)
+    half_width = max(abs(x) for x, _ in index.values()) + 0.6
+    ax.set_xlim(-half_width, half_width)
     ax.set_ylim(-0.15, 1.5 * n + 1.15)
     names = ", ".join(f"{a}: {name}" for a, name in zip(figure.letters, figure.criteria, strict=True))
     _bare(ax, "")
-    wide = max(48, int(26 * most))
+    wide = max(48, int(26 * half_width))
     ax.set_xlabel(
         f"{_plain(fill(names, wide))}\n{_plain(fill(figure.caption, wide))}", fontsize=8, color=MUTED
     )

@@ -139,10 +139,10 @@ class TraceView(Said):
         lines = [f"prediction: {self.trace.network.class_words[self.trace.predicted]}", str(self.trace)]
         if self.layer is not None:
             seen = self.trace.layers[self.layer - 1]
-            stairs = seen.levels is not None
-            lines.append(f"layer {self.layer}, nearest to {'a step' if stairs else 'turning'} first:")
+            has_levels = seen.levels is not None
+            lines.append(f"layer {self.layer}, nearest to {'a step' if has_levels else 'turning'} first:")
             lines.append(
-                f"{'neuron':>6}  {'M':>5}  {'step' if stairs else 'tau':>5}  {'of':>5}  {'M - tau':>7}"
+                f"{'neuron':>6}  {'M':>5}  {'step' if has_levels else 'tau':>5}  {'of':>5}  {'M - tau':>7}"
             )
             slack = seen.slack
             order = np.argsort(np.abs(2 * slack + 1), kind="stable")[: self.limit]

@@ -85,10 +85,10 @@ def level_bands(near: Neighbourhood, layer: int) -> tuple[Ints, Ints]:
             low, high = _input_ends(near) if number == 1 else (low, high)
             low, high = one.activity(low[None, :])[0], one.activity(high[None, :])[0]
             continue
-        least, most = _first(near) if number == 1 else _count_ends(one, low, high)
+        min_counts, max_counts = _first(near) if number == 1 else _count_ends(one, low, high)
         if number == layer:
-            return least, most
-        low, high = _levels_at(one, least), _levels_at(one, most)
+            return min_counts, max_counts
+        low, high = _levels_at(one, min_counts), _levels_at(one, max_counts)
     return low, high
 
 
@@ -469,11 +469,11 @@ def capacity_drawn(mu: SetFunction, upper: SetFunction | None = None) -> tuple[L
     """
     if len(mu.criteria) <= _LATTICE:
         return (lattice_of(mu, upper),)
-    least = focal_dots(mu, "sets of criteria that suffice")
+    sufficient = focal_dots(mu, "sets of criteria that suffice")
     return (
-        (least,)
+        (sufficient,)
         if upper is None
-        else (least, focal_dots(upper, "sets of criteria that hold it down", up=False))
+        else (sufficient, focal_dots(upper, "sets of criteria that hold it down", up=False))
     )
 
 
@@ -523,9 +523,9 @@ def focal_dots(mu: SetFunction, title: str, limit: int = ROWS, *, up: bool = Tru
     rows = []
     for one in focal:
         level = one.weight if up else mu.scale.reverse(one.weight)
-        words = f"{'at least' if up else 'at most'} {rating_words(level)}"
+        phrase = f"{'at least' if up else 'at most'} {rating_words(level)}"
         indices = tuple(index for index, name in enumerate(kept) if name in one.members)
-        rows.append(FocalRow(indices, _share(mu.scale, level), words))
+        rows.append(FocalRow(indices, _share(mu.scale, level), phrase))
     caption = (
         "where all of a row reach a level, up to the one beside it, so does the value"
         if up
@@ -537,14 +537,14 @@ def focal_dots(mu: SetFunction, title: str, limit: int = ROWS, *, up: bool = Tru
 def _focal_sets(mu: SetFunction, limit: int) -> tuple[Sequence[FocalSet], int, str]:
     """Some focal sets, how many more there are, and which these are: the best, of very many the shortest."""
     try:
-        many = mu.focal_count()
+        count = mu.focal_count()
     except TooLargeError:
         return list(islice(mu.focal_sets(by="size"), limit)), 0, "the shortest of more than can be counted"
-    if many > _SORTED:
-        return list(islice(mu.focal_sets(by="size"), limit)), max(0, many - limit), "the shortest"
+    if count > _SORTED:
+        return list(islice(mu.focal_sets(by="size"), limit)), max(0, count - limit), "the shortest"
     order: Any = sorted(mu.focal_sets(), key=lambda one: (len(one.members), mu.criteria.mask(one.members)))
     order.sort(key=lambda one: one.weight, reverse=True)
-    return order[:limit], max(0, many - limit), "the strongest first"
+    return order[:limit], max(0, count - limit), "the strongest first"
 
 
 def _share(scale: Scale, value: Any) -> Fraction:

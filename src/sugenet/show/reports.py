@@ -71,10 +71,10 @@ _TOO_LONG = "Too long to keep here; the same question gives it again."
 # -- words ---------------------------------------------------------------------------------------------------
 
 
-def _some(parts: Sequence[str], between: str, most: int = _LISTED) -> str:
+def _some(parts: Sequence[str], between: str, limit: int = _LISTED) -> str:
     """The first of some words; the rest is counted."""
-    return between.join(parts[:most]) + (
-        f"{between}and {len(parts) - most} more" if len(parts) > most else ""
+    return between.join(parts[:limit]) + (
+        f"{between}and {len(parts) - limit} more" if len(parts) > limit else ""
     )
 
 
@@ -104,11 +104,11 @@ class Page:
         number = list(self.cited).index(text) + 1
         return Html('{0} <a href="#c{1}">C{1}</a>').format(status_html(status), number)
 
-    def plain(self, words: str) -> str:
+    def plain(self, text: str) -> str:
         """Words about features, as words about pixels where they are;
         only for texts without names in them.
         """
-        return words.replace("feature", self.noun)
+        return text.replace("feature", self.noun)
 
     def many(self, count: Any) -> str:
         return f"{count} {plural(count, self.noun)}"
@@ -137,22 +137,22 @@ class Page:
         )
 
     def verdict(self) -> Html:
-        found, network = self.found, self.network
-        trace = found.trace
+        findings, network = self.found, self.network
+        trace = findings.trace
         body = [paragraph(self.headline(), kind="verdict")]
         if network.domain:
             inputs = described_within(network, "").removeprefix(", for ")
-            words = f"All claims on this page are about {inputs}: what else there might be, cannot occur."
-            body.append(paragraph(words, kind="lead"))
+            sentence = f"All claims on this page are about {inputs}: what else there might be, cannot occur."
+            body.append(paragraph(sentence, kind="lead"))
         if self.truth is not None:
             right = self.truth == trace.predicted
-            said = "which is right" if right else f"but the true class is {network.classes[self.truth]}"
-            words = f"{'' if right else '✗ '}The network answers {self.label}, {said}."
-            body.append(paragraph(words, kind="lead" if right else "lead wrong"))
+            judgement = "which is right" if right else f"but the true class is {network.classes[self.truth]}"
+            sentence = f"{'' if right else '✗ '}The network answers {self.label}, {judgement}."
+            body.append(paragraph(sentence, kind="lead" if right else "lead wrong"))
         body.append(paragraph(self.lead_words(), kind="lead"))
         votes = figure_html(votes_of(trace, self.truth, "votes and possibility of the classes"))
         if self.noun == "pixel":
-            pictures = figures_html([figure_html(sample_drawn(network, found.sample)), votes], "pair")
+            pictures = figures_html([figure_html(sample_drawn(network, findings.sample)), votes], "pair")
         else:
             pictures = figures_html([votes]) + self.values()
         return Html('<section id="verdict">\n{}\n{}\n</section>\n').format(Html().join(body), pictures)
@@ -187,12 +187,12 @@ class Page:
         trace = self.found.trace
         order = sorted(range(len(trace.scores)), key=lambda k: (-trace.scores[k], k))
         votes, size = int(trace.matches[trace.predicted]), int(self.network.head.sizes[trace.predicted])
-        words = f"{votes} of {size} possible votes, score {roughly(trace.scores[trace.predicted])}"
+        sentence = f"{votes} of {size} possible votes, score {roughly(trace.scores[trace.predicted])}"
         if len(order) > 1:
             second = order[1]
             margin = trace.scores[trace.predicted] - trace.scores[second]
             next_best = self.network.classes[second]
-            words += (
+            sentence += (
                 (
                     f"; the next class, {next_best}, has the same score, "
                     f"and the tie goes to the lower class number"
@@ -203,7 +203,7 @@ class Page:
                     f"with {trace.matches[second]} {plural(trace.matches[second], 'vote')}"
                 )
             )
-        return words + "."
+        return sentence + "."
 
     def values(self) -> Html:
         """All values of a sample of a table."""
@@ -241,12 +241,12 @@ class Page:
                 f"With {region}, nothing needs to stay: the class stays whatever changes. ", mark
             )
         if first.status == "unknown":
-            words = f"With {region}, no set of {self.noun}s was proved to suffice in the time. "
-            return paragraph(words, mark)
+            sentence = f"With {region}, no set of {self.noun}s was proved to suffice in the time. "
+            return paragraph(sentence, mark)
         keep = (
             f"this {self.noun} keeps its range" if size == 1 else f"these {self.many(size)} keep their range"
         )
-        words = (
+        sentence = (
             f"With {region}, wherever that is, the class stays {self.label} as long as "
             f"{keep}. {_LEAST[first.status]} "
         )
@@ -260,7 +260,7 @@ class Page:
                 )
             )
         ]
-        said = [self._listed(first)]
+        notes = [self._listed(first)]
         if len(near.reasons) > 1:
             figures.append(
                 figure_html(
@@ -272,16 +272,16 @@ class Page:
                     )
                 )
             )
-            said.append(self._around(near))
+            notes.append(self._around(near))
         if self.noun == "pixel":
-            beside = element("div", *said, class_="words")
-            return paragraph(words, mark) + figures_html([*figures, beside], "pair")
+            beside = element("div", *notes, class_="words")
+            return paragraph(sentence, mark) + figures_html([*figures, beside], "pair")
         # the figure lists up to so many
-        return Html().join([paragraph(words, mark), figures_html(figures), *said[size <= _LISTED :]])
+        return Html().join([paragraph(sentence, mark), figures_html(figures), *notes[size <= _LISTED :]])
 
     def _around(self, near: Reasons) -> Html:
         """What all reasons together say of the features."""
-        whole = "and no others" if near.all_reasons else "and there may be more"
+        completeness = "and no others" if near.all_reasons else "and there may be more"
         core = sorted(set.intersection(*(set(reason.features) for reason in near.reasons)))
         names = _some([self.network.encoder.names[feature] for feature in core], ", ")
         every = f"In every one of them: {names}." if core else f"No {self.noun} is in every one of them."
@@ -289,7 +289,7 @@ class Page:
         some = f"{self.many(matter)} matter{'s' if matter == 1 else ''} in some set"
         some += f", {len(near.irrelevant)} in none." if near.all_contrasts or near.all_reasons else "."
         return paragraph(
-            f"There are {len(near.reasons):,} minimal sets, {whole}. {every} {some}", kind="note"
+            f"There are {len(near.reasons):,} minimal sets, {completeness}. {every} {some}", kind="note"
         )
 
     def _everywhere(self, everywhere: Reasons) -> Html:
@@ -308,12 +308,12 @@ class Page:
                 f"For {where}, whatever the rest may be, no reason was proved in the time. ", mark
             )
         if not size:
-            words = "the class is the same: nothing decides."
+            claim = "the class is the same: nothing decides."
         elif size == total and first.status == "sufficient":
-            words = f"no set smaller than all {self.noun}s was proved to suffice in the time."
-            return paragraph(f"For {where}, {words} ", status_html("undecided"))
+            claim = f"no set smaller than all {self.noun}s was proved to suffice in the time."
+            return paragraph(f"For {where}, {claim} ", status_html("undecided"))
         elif size == total:
-            words = (
+            claim = (
                 f"all {total} {self.noun}s are needed: none of them can be left out."
                 if total > 1
                 else f"the only {self.noun} decides."
@@ -325,8 +325,8 @@ class Page:
                 else f"these {size} of {self.many(total)} suffice: while they keep their range"
             )
             others = "values that can occur with them" if has_domain else "any value at all"
-            words = f"{these}, all others may take {others}. {_LEAST[first.status]}"
-        return paragraph(f"For {where}, {words} ", mark) + self._listed(first)
+            claim = f"{these}, all others may take {others}. {_LEAST[first.status]}"
+        return paragraph(f"For {where}, {claim} ", mark) + self._listed(first)
 
     def _listed(self, reason: Reason) -> Html:
         """The conditions of a reason; those of a long one folded away."""
@@ -344,14 +344,16 @@ class Page:
     # -- what would change it --------------------------------------------------------------------------------
 
     def changes(self) -> Html:
-        found = self.found
-        if found.nearest is None:
+        findings = self.found
+        if findings.nearest is None:
             return section("changes", "What would change it", self._not_asked())
-        image, best = self.noun == "pixel", found.best
-        open_yet = isinstance(found.nearest, Counterfactual) and found.nearest is not best
-        rows = [self._change_row("any other class", found.nearest, at_most=best if open_yet else None)]
-        rows += [self._change_row(self.network.classes[target], answer) for target, answer in found.targets]
-        answers = [*([] if open_yet else [found.nearest]), *(answer for _, answer in found.targets)]
+        image, best = self.noun == "pixel", findings.best
+        open_yet = isinstance(findings.nearest, Counterfactual) and findings.nearest is not best
+        rows = [self._change_row("any other class", findings.nearest, at_most=best if open_yet else None)]
+        rows += [
+            self._change_row(self.network.classes[target], answer) for target, answer in findings.targets
+        ]
+        answers = [*([] if open_yet else [findings.nearest]), *(answer for _, answer in findings.targets)]
         # one picture a class
         first = {one.label: one for one in reversed(answers) if isinstance(one, Counterfactual)}
         shown = [
@@ -383,7 +385,7 @@ class Page:
                 what, status = f"as for {self.network.classes[at_most.label]}", "undecided"
                 claim = f"to {goal}: the least needs at least {short_number(answer.lower, -1)}"
             case Counterfactual():
-                least = answer.is_minimum and answer.is_certified
+                is_proved = answer.is_minimum and answer.is_certified
                 cost = self.plain(show_cost(answer.cost, answer.value))
                 if not answer.is_minimum:
                     cost += f"; the least needs at least {short_number(answer.lower, -1)}"
@@ -393,24 +395,24 @@ class Page:
                         was, becomes = change_words(self.network, feature, old, new)
                         parts.append(f"{becomes} (now {was})")
                 what = _some(parts, "; ", 6)
-                status = "proved" if least else "undecided"
+                status = "proved" if is_proved else "undecided"
                 claim = f"to {goal}: {cost}"
             case NoCounterfactual():
                 cost, what = "none exists", "nothing that may change leads there"
                 status = "proved" if answer.is_certified else "undecided"
                 claim = f"to {goal}: no change leads there"
             case _:
-                least_words = show_cost(answer.cost, answer.lower, -1)
-                cost, what = f"none found; at least {self.plain(least_words)}", answer.reason
-                status, claim = "undecided", f"to {goal}: at least {least_words}"
+                bound = show_cost(answer.cost, answer.lower, -1)
+                cost, what = f"none found; at least {self.plain(bound)}", answer.reason
+                status, claim = "undecided", f"to {goal}: at least {bound}"
         middle = [what] if self.noun == "pixel" else []  # in a table the figure says it
         return row_html(goal, cost, *middle, self.marked(answer, claim, status))
 
     # -- how robust ------------------------------------------------------------------------------------------
 
     def robust(self) -> Html:
-        found = self.found
-        claims = [answer for answer in (found.stays, found.shifts_stay) if answer is not None]
+        findings = self.found
+        claims = [answer for answer in (findings.stays, findings.shifts_stay) if answer is not None]
         if not claims:
             return section("robust", "How robust it is", self._not_asked())
         rows = []
@@ -418,9 +420,9 @@ class Page:
             status, by = self._decided(answer)
             claim = f"the class stays {self.label}, with {self.plain(str(_region_of(answer)))}"
             rows.append(row_html(claim, self.marked(answer, claim, status), by))
-        for asked, least in ((found.stays, found.best), (found.shifts_stay, found.shifts)):
+        for asked, nearest in ((findings.stays, findings.best), (findings.shifts_stay, findings.shifts)):
             if not isinstance(asked, Refuted):  # what refutes it is in its own row
-                rows += self._beyond(least)
+                rows += self._beyond(nearest)
         table = words_table(("claim", "status", "by"), rows)
         return section("robust", "How robust it is", table + self._meters())
 
@@ -458,11 +460,11 @@ class Page:
         if region.radius >= self.network.encoder.features:
             return Html()
         meters = match_meters(self.network, self.found.sample, region=region, limit=6)
-        words = (
+        caption = (
             "Match counts of the neurons nearest to their threshold, "
             "and how far they can move in that region."
         )
-        return figures_html([figure_html(meters, words)])
+        return figures_html([figure_html(meters, caption)])
 
     # -- how it came to it -----------------------------------------------------------------------------------
 
@@ -470,13 +472,13 @@ class Page:
         chain = self.found.chain
         if chain is None:
             return section("chain", "How the network came to it", self._not_asked())
-        words, last, count = (
+        intro, last, count = (
             paragraph(self._chain_words(chain)),
             len(self.network.layers),
             len(chain.decisive),
         )
         if not chain.links:
-            return section("chain", "How the network came to it", words)
+            return section("chain", "How the network came to it", intro)
         rows = []
         for literal in chain.decisive[:_NEURONS]:
             link = chain.links[last, key_of(literal)]
@@ -485,7 +487,7 @@ class Page:
             rows.append(row_html(str(link.neuron), element("span", state, class_="whole"), because))
         left = count - _NEURONS
         more = Html('<p class="note">... and {} more {}; <code>sugenet why --chain</code> shows all.</p>')
-        parts = [words, words_table(("neuron", "match count", "because"), rows)]
+        parts = [intro, words_table(("neuron", "match count", "because"), rows)]
         parts += [more.format(left, plural(left, "neuron"))] if left > 0 else []
         return section("chain", "How the network came to it", Html().join(parts))
 
@@ -521,32 +523,32 @@ class Page:
         )
 
     def _because(self, layer: int, literals: tuple[int | Condition, ...]) -> str:
-        words = [
+        phrases = [
             self.network.encoder.names[literal - 1]
             if isinstance(literal, int) and layer == 1 and self.network.reads_levels
             else self.network.words(layer, literal)
             for literal in literals[:3]
         ]
-        return "; ".join(words) + (f"; and {len(literals) - 3} more" if len(literals) > 3 else "")
+        return "; ".join(phrases) + (f"; and {len(literals) - 3} more" if len(literals) > 3 else "")
 
     # -- the model and its papers ----------------------------------------------------------------------------
 
     def model(self) -> Html:
-        drawn = summary(self.network)
+        overview = summary(self.network)
         notes = [element("dt", name) + element("dd", text) for name, text in self.network.notes.items()]
-        totals = Html("<br>").join(" ".join(line.split()) for line in str(drawn).splitlines()[-3:])
+        totals = Html("<br>").join(" ".join(line.split()) for line in str(overview).splitlines()[-3:])
         table = element(
-            "div", paragraph(short(drawn.title, 400)), table_html(summary_table(drawn)), class_="keep"
+            "div", paragraph(short(overview.title, 400)), table_html(summary_table(overview)), class_="keep"
         )
         parts = [table, paragraph(totals, kind="note"), *([element("dl", *notes)] if notes else [])]
         return section("model", "The model", Html().join(parts))
 
     def certificates(self) -> Html:
         if not self.cited:
-            words = paragraph("Nothing was claimed, so there is nothing to check.")
-            return section("certificates", "Certificates", words)
+            intro = paragraph("Nothing was claimed, so there is nothing to check.")
+            return section("certificates", "Certificates", intro)
         name = self.title if all(c.isalnum() or c in "._-/" for c in self.title) else "MODEL"
-        words = Html(
+        intro = Html(
             "<p>Each claim above names its certificate. To check one again, by the definition alone: copy "
             "its text to <code>certificate.json</code>, then run <code>sugenet check certificate.json "
             "{}</code>. The digest is the SHA-256 of that text.</p>\n"
@@ -559,13 +561,13 @@ class Page:
                 number, status_html(standing), short(claim, 120)
             )
             items.append(certificate_html(text, title, _TOO_LONG, id=f"c{number}"))
-        return section("certificates", "Certificates", words + Html("\n").join(items))
+        return section("certificates", "Certificates", intro + Html("\n").join(items))
 
     def _not_asked(self) -> Html:
         return paragraph(status_html("not asked"), " The foot of this report says why.")
 
     def foot(self) -> Html:
-        skipped = [element("li", words) for words in self.found.skipped]
+        skipped = [element("li", reason) for reason in self.found.skipped]
         left = paragraph("Not asked, or not answered:") + element("ul", *skipped) if skipped else ""
         made = "Made by sugenet. This file holds everything it shows; it loads nothing and runs nothing."
         return Html("<footer>{}<p>{}</p></footer>\n").format(left, made)

@@ -84,8 +84,8 @@ def _width(text: str, size: float) -> float:
 
 
 def _cut(text: str, room: float, size: float = 12) -> str:
-    most = max(3, int(room / (_LETTER * size) + 1e-6))
-    return text if len(text) <= most else text[: most - 1] + "…"
+    max_letters = max(3, int(room / (_LETTER * size) + 1e-6))
+    return text if len(text) <= max_letters else text[: max_letters - 1] + "…"
 
 
 class _Sheet:
@@ -116,7 +116,7 @@ class _Sheet:
         self,
         x: float,
         y: float,
-        words: str,
+        text: str,
         *,
         size: float = 12,
         anchor: str | None = None,
@@ -124,7 +124,7 @@ class _Sheet:
         bold: bool = False,
     ) -> None:
         look = {"fill": fill, "text_anchor": anchor, "font_weight": "bold" if bold else None}
-        self.parts.append(element("text", words, x=x, y=y, font_size=size, **look))
+        self.parts.append(element("text", text, x=x, y=y, font_size=size, **look))
 
     def rect(self, x: float, y: float, width: float, height: float, fill: str, **more: object) -> None:
         self.add("rect", x=x, y=y, width=width, height=height, fill=fill, **more)
@@ -161,8 +161,8 @@ class _Sheet:
         if steps:
             self.add("path", d="".join(steps), stroke=stroke, stroke_width=0.8, fill="none")
 
-    def caption(self, words: str) -> None:
-        for line in wrap(words, max(8, int((self.width - 24) / (0.58 * 11)))):
+    def caption(self, text: str) -> None:
+        for line in wrap(text, max(8, int((self.width - 24) / (0.58 * 11)))):
             self.y += 15
             self.text(12, self.y - 3, line, size=11, fill=MUTED)
 
@@ -177,11 +177,11 @@ class _Sheet:
         for caption in captions:
             self.caption(caption)
         size = {"width": self.width, "height": self.y + 10}
-        words = [element("desc", self.words)] if self.words else []
+        description = [element("desc", self.words)] if self.words else []
         return element(
             "svg",
             element("title", self.title),
-            *words,
+            *description,
             element("rect", **size, rx=6, fill=PAPER),
             *self.parts,
             xmlns="http://www.w3.org/2000/svg",
@@ -286,8 +286,8 @@ def _(figure: Strip) -> Html:
     names = max([_width(row.name, 12) for row in figure.rows] + [60.0])
     values = max([_width(row.value, 12) for row in figure.rows] + [30.0])
     names, values = min(names, 190.0), min(values, 150.0)
-    words = min(max([_width(row.words, 12) for row in figure.rows] + [60.0]), 330.0)
-    width = max(300.0, 12 + 20 + names + 14 + values + 18 + words + 12)
+    text_width = min(max([_width(row.words, 12) for row in figure.rows] + [60.0]), 330.0)
+    width = max(300.0, 12 + 20 + names + 14 + values + 18 + text_width + 12)
     sheet = _Sheet(width, figure.title)
     for row, middle in sheet.rows(figure.rows):
         with sheet.group(data_mark=row.kind):
@@ -298,7 +298,7 @@ def _(figure: Strip) -> Html:
                 sheet.mark(shape, 19, middle, 5.5, colour)
             sheet.text(32, middle + 4, _cut(row.name, names), bold=row.kind != "plain")
             sheet.text(32 + names + 14 + values, middle + 4, _cut(row.value, values), anchor="end")
-            sheet.text(32 + names + values + 32, middle + 4, _cut(row.words, words), fill=MUTED)
+            sheet.text(32 + names + values + 32, middle + 4, _cut(row.words, text_width), fill=MUTED)
         sheet.line(12, middle + _ROW / 2, width - 12, middle + _ROW / 2)
     return sheet.done(_left_out(figure.left_out, "feature"), figure.caption)
 
@@ -339,8 +339,8 @@ def _(figure: Meters) -> Html:
             sheet.rect(a, middle - 6, b - a, 12, "#cfe3f1", stroke=BLUE, stroke_width=0.8, data_band=band)
             sheet.hatch(a, middle - 6, b - a, 12, SKY)
         sheet.line(x(-0.5), middle, x(m.slack), middle, BLUE if m.active else MUTED, 3)
-        words = f"{m.name}: {m.matches} of {m.size} literals match, {m.tau} needed: {m.state}"
-        with sheet.group(words, data_slack=m.slack):
+        description = f"{m.name}: {m.matches} of {m.size} literals match, {m.tau} needed: {m.state}"
+        with sheet.group(description, data_slack=m.slack):
             fill, stroke = (BLUE, PAPER) if m.active else (PAPER, MUTED)
             sheet.mark("circle", x(m.slack), middle, 5, fill, stroke)
         sheet.text(right + 14, middle + 4, str(m.matches))
@@ -358,7 +358,7 @@ def _(figure: Meters) -> Html:
     return sheet.done(f"{figure.axis}: filled{hatched}", _left_out(figure.left_out, "neuron"))
 
 
-def nice_ticks(low: float, high: float, most: int = 9) -> list[float]:
+def nice_ticks(low: float, high: float, max_count: int = 9) -> list[float]:
     """Round numbers between two ends, evenly spaced: at most so many.
 
     Examples
@@ -368,8 +368,8 @@ def nice_ticks(low: float, high: float, most: int = 9) -> list[float]:
     """
     if not high > low:
         return [low]
-    power = math.floor(math.log10((high - low) / most))
-    step = next(s for s in (10.0**power * k for k in (1, 2, 5, 10, 20)) if (high - low) / s <= most)
+    power = math.floor(math.log10((high - low) / max_count))
+    step = next(s for s in (10.0**power * k for k in (1, 2, 5, 10, 20)) if (high - low) / s <= max_count)
     return [
         round(k * step, 12) for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
     ]
@@ -386,24 +386,24 @@ def _(figure: Race) -> Html:
     sheet = _Sheet(
         width, figure.title, "; ".join(f"{v.name}: {v.votes} of {v.size} votes" for v in figure.votes)
     )
-    most = max([v.size for v in figure.votes] + [1])
+    max_size = max([v.size for v in figure.votes] + [1])
     sheet.text(left, sheet.y + 12, "votes", size=11, fill=MUTED)
     sheet.text(second, sheet.y + 12, "possibility", size=11, fill=MUTED)
     sheet.y += 18
     for v, middle in sheet.rows(figure.votes):
         sheet.text(left - 10, middle + 4, _cut(v.name, names), anchor="end", bold=v.predicted)
-        sheet.rect(left, middle - 6, track * v.size / most, 12, TRACK)
+        sheet.rect(left, middle - 6, track * v.size / max_size, 12, TRACK)
         colour = BLUE if v.predicted else SKY
-        sheet.rect(left, middle - 6, track * v.votes / most, 12, colour, data_votes=v.votes)
+        sheet.rect(left, middle - 6, track * v.votes / max_size, 12, colour, data_votes=v.votes)
         if not v.predicted:
-            sheet.hatch(left, middle - 6, track * v.votes / most, 12, PAPER)
+            sheet.hatch(left, middle - 6, track * v.votes / max_size, 12, PAPER)
         sheet.text(left + track + 8, middle + 4, f"{v.votes} of {v.size}", bold=v.predicted)
         sheet.rect(second, middle - 6, 60, 12, TRACK)
         colour, degree = INK if v.predicted else MUTED, f"{v.possibility:.6g}"
         sheet.rect(second, middle - 6, 60 * v.possibility, 12, colour, data_possibility=degree)
         sheet.text(second + 68, middle + 4, _degree(v.possibility), bold=v.predicted)
-        said = ["predicted"] * v.predicted + ["true class"] * v.truth
-        sheet.text(second + 112, middle + 4, ", ".join(said), size=11, bold=True)
+        tags = ["predicted"] * v.predicted + ["true class"] * v.truth
+        sheet.text(second + 112, middle + 4, ", ".join(tags), size=11, bold=True)
     return sheet.done(_left_out(figure.left_out, "class"))
 
 
@@ -452,12 +452,12 @@ def _legend(sheet: _Sheet, figure: Lattice) -> None:
     """What the letters stand for, in as many rows as that takes."""
     x, sheet.y = 12.0, sheet.y + 14
     for letter, name in zip(figure.letters, figure.criteria, strict=True):
-        words = _cut(name, sheet.width - 60)
-        room = 16 + _width(words, 12) + 14
+        label = _cut(name, sheet.width - 60)
+        room = 16 + _width(label, 12) + 14
         if x > 12 and x + room > sheet.width:
             x, sheet.y = 12.0, sheet.y + 18
         sheet.text(x, sheet.y, letter, bold=True)
-        sheet.text(x + 14, sheet.y, words)
+        sheet.text(x + 14, sheet.y, label)
         x += room
     sheet.y += 10
 
@@ -474,14 +474,14 @@ def _lattice_set(sheet: _Sheet, figure: Lattice, one: LatticeSet, x: float, y: f
         if one.settled:
             cells = [(one.low, one.low_words, 2.0)]
         top = y + _HEAD
-        for share, words, tall in cells:
+        for share, text, tall in cells:
             sheet.rect(left, top, _BOX, tall * _VALUE, blues(share))
             colour = PAPER if share > 0.45 else INK
-            size = 11 if _width(words, 11) <= _BOX - 4 else 9.5
+            size = 11 if _width(text, 11) <= _BOX - 4 else 9.5
             sheet.text(
                 x,
                 top + tall * _VALUE / 2 + 4,
-                _cut(words, _BOX - 4, size),
+                _cut(text, _BOX - 4, size),
                 size=size,
                 anchor="middle",
                 fill=colour,
@@ -502,8 +502,10 @@ def _(figure: Focals) -> Html:
     right = left + step * len(names)
     texts = max([_width(row.words, 12) for row in figure.rows] + [40.0])
     width = max(right + max(18 + texts, 0.77 * slant) + 12, 320)
-    said = (f"{' and '.join(figure.criteria[i] for i in row.members)}: {row.words}" for row in figure.rows)
-    sheet = _Sheet(width, figure.title, "; ".join(said))
+    descriptions = (
+        f"{' and '.join(figure.criteria[i] for i in row.members)}: {row.words}" for row in figure.rows
+    )
+    sheet = _Sheet(width, figure.title, "; ".join(descriptions))
     sheet.y += 0.64 * slant + 8
     for column, name in enumerate(names):
         x = left + step * (column + 0.5)
@@ -572,7 +574,7 @@ def _(figure: Histogram) -> Html:
     sheet = _Sheet(524, figure.title)
     sheet.text(12, sheet.y + 10, figure.what, size=11, fill=MUTED)
     top = sheet.y + 18
-    most = max([*figure.counts, 1])
+    max_count = max([*figure.counts, 1])
     low, high = figure.edges[0], figure.edges[-1]
 
     def x(value: float) -> float:
@@ -584,14 +586,14 @@ def _(figure: Histogram) -> Html:
         sheet.text(
             left - 6,
             y + 4,
-            f"{most * share:,.0f}" if most * share == int(most * share) else "",
+            f"{max_count * share:,.0f}" if max_count * share == int(max_count * share) else "",
             size=11,
             anchor="end",
             fill=MUTED,
         )
     for a, b, count in zip(figure.edges, figure.edges[1:], figure.counts, strict=False):
         if count:
-            high_bar = tall * count / most
+            high_bar = tall * count / max_count
             wide = max(0.5, x(b) - x(a) - 1)
             sheet.rect(x(a) + 0.5, top + tall - high_bar, wide, high_bar, BLUE, data_count=count)
     if figure.mark is not None:
@@ -661,8 +663,8 @@ def _(figure: Band) -> Html:
 
     for percentage in range(0, 101, 20):
         sheet.line(left, y(percentage / 100), right, y(percentage / 100))
-        words = f"{percentage} %"
-        sheet.text(left - 6, y(percentage / 100) + 4, words, size=11, anchor="end", fill=MUTED)
+        label = f"{percentage} %"
+        sheet.text(left - 6, y(percentage / 100) + 4, label, size=11, anchor="end", fill=MUTED)
     for value in nice_ticks(0, far):
         sheet.line(x(value), top + tall, x(value), top + tall + 4, MUTED)
         sheet.text(x(value), top + tall + 16, f"{value:g}", size=11, anchor="middle", fill=MUTED)

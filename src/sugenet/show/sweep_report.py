@@ -157,13 +157,13 @@ class _SweepPage:
     ) -> None:
         self.results, self.names, self.curve, self.notify = results, names, curve, notify
         self.network, self.samples = results[0].network, results[0].samples
-        self.tallies: list[SweepTally] = [found.tally() for found in results]
+        self.tallies: list[SweepTally] = [result.tally() for result in results]
         self.rows = [{row.sample: row for row in tally.rows} for tally in self.tallies]
         self.shown = self._chosen(most)
         self.linked = frozenset(self.shown)
         self.left = _BYTES
 
-    def _chosen(self, most: int) -> list[int]:
+    def _chosen(self, limit: int) -> list[int]:
         """Samples that have a section, by number."""
 
         def rank(sample: int) -> tuple[Any, ...]:
@@ -173,7 +173,7 @@ class _SweepPage:
             return (not is_open, not wrong, -sum(row.seconds for row in rows), sample)
 
         answered = set().union(*self.rows)
-        return sorted(sorted(answered, key=rank)[: max(most, 0)])
+        return sorted(sorted(answered, key=rank)[: max(limit, 0)])
 
     def of(self, sample: int) -> list[Row]:
         """The rows of a sample in all files."""
@@ -184,10 +184,10 @@ class _SweepPage:
     def head(self, title: str) -> Html:
         """Whom it is about, and how it was made."""
         made = {
-            f"{name}: {found.made.get('time', '')}, sugenet {found.made.get('sugenet', '')}, "
-            f"seed {found.seed}, "
-            + ("no time limit" if found.time_limit is None else f"at most {found.time_limit:g} s a sample")
-            for name, found in zip(self.names, self.results, strict=True)
+            f"{name}: {result.made.get('time', '')}, sugenet {result.made.get('sugenet', '')}, "
+            f"seed {result.seed}, "
+            + ("no time limit" if result.time_limit is None else f"at most {result.time_limit:g} s a sample")
+            for name, result in zip(self.names, self.results, strict=True)
         }
         return Html(
             "<header>\n<h1>{title}</h1>\n<p>{samples:,} samples · {network}</p>\n"
@@ -197,23 +197,23 @@ class _SweepPage:
             samples=self.samples,
             network=short(str(self.network), 120),
             fingerprint=self.network.fingerprint,
-            made=Html().join(Html("<p>{}</p>\n").format(words) for words in sorted(made)),
+            made=Html().join(Html("<p>{}</p>\n").format(line) for line in sorted(made)),
         )
 
     def outcome(self) -> Html:
         """Outcomes, certified accuracy and times of each file, and the curve of all."""
         body = [paragraph(self._headline(), kind="verdict")]
         if self.curve is not None:
-            drawn = drawing(self.curve)
-            assert drawn.table is not None
-            body.append(figures_html(map(figure_html, drawn.figures)) + table_html(drawn.table))
+            shown = drawing(self.curve)
+            assert shown.table is not None
+            body.append(figures_html(map(figure_html, shown.figures)) + table_html(shown.table))
         for name, tally in zip(self.names, self.tallies, strict=True):
-            drawn = drawing(tally)
-            assert drawn.table is not None
+            shown = drawing(tally)
+            assert shown.table is not None
             if len(self.results) > 1:
                 body.append(element("h3", name))
-            body.append(paragraph(Html("<br>").join(drawn.sentence.splitlines())))
-            body.append(figures_html([*map(figure_html, drawn.figures), table_html(drawn.table)], "pair"))
+            body.append(paragraph(Html("<br>").join(shown.sentence.splitlines())))
+            body.append(figures_html([*map(figure_html, shown.figures), table_html(shown.table)], "pair"))
         return section("outcome", "What came out", Html("\n").join(body))
 
     def _headline(self) -> str:
@@ -233,11 +233,11 @@ class _SweepPage:
         listed = range(min(self.samples, _ROWS))
         has_truth = any(tally.has_truth for tally in self.tallies)
         has_cost = any(row.value or row.lower for rows in self.rows for row in rows.values())
-        many, cost = len(self.results) > 1, "sum of squares" if self.tallies[0].squares else "cost"
+        has_several, cost = len(self.results) > 1, "sum of squares" if self.tallies[0].squares else "cost"
         head = ["sample", "class", *["true class"] * has_truth]
         for name in self.names:
-            head += [name] if many else ["outcome", *([cost, "at least"] if has_cost else []), "time"]
-        numbers = () if many else (cost, "at least", "time")
+            head += [name] if has_several else ["outcome", *([cost, "at least"] if has_cost else []), "time"]
+        numbers = () if has_several else (cost, "at least", "time")
         marks = ("number" if word in numbers else None for word in head)
         heads = element(
             "tr",
@@ -292,9 +292,9 @@ class _SweepPage:
     def sections(self) -> Html:
         """The answers about those samples that have a section."""
         answered = len(set().union(*self.rows))
-        words = ""
+        note = ""
         if len(self.shown) < answered:
-            words = (
+            note = (
                 f"{len(self.shown):,} of {answered:,} samples have a place here, first those that are "
                 f"undecided, then those that are wrong, then those that took longest. "
                 f"sugenet results {quote(self.names[0])} --sample I shows any other."
@@ -313,7 +313,7 @@ class _SweepPage:
             "times, engines and versions, and what the check names.</p>"
         ).format(" ".join(map(quote, self.names)))
         return section(
-            "answers", "The answers", (paragraph(words) if words else Html()) + about + Html("\n").join(body)
+            "answers", "The answers", (paragraph(note) if note else Html()) + about + Html("\n").join(body)
         )
 
     def _sample(self, sample: int) -> Html:
@@ -325,19 +325,19 @@ class _SweepPage:
             title += f", {right}"
         body = []
         pictures: set[Figure] = set()
-        for name, found, known in zip(self.names, self.results, self.rows, strict=True):
+        for name, result, known in zip(self.names, self.results, self.rows, strict=True):
             if sample in known:
-                body.append(self._answer(name, found, known[sample], pictures))
+                body.append(self._answer(name, result, known[sample], pictures))
         back = Html('<p class="note"><a href="#samples">all samples</a></p>')
         return element("article", element("h3", title), *body, back, id=f"s{sample}")
 
-    def _answer(self, name: str, found: Results, row: Row, pictures: set[Figure]) -> Html:
+    def _answer(self, name: str, result: Results, row: Row, pictures: set[Figure]) -> Html:
         """One answer; pictures that stand there already are not drawn again."""
         try:
             if row.outcome == REFUSED:
-                drawn = figure_html(sample_drawn(self.network, found.X(row.sample)))
-                return paragraph(_mark(row), f" {found.refusal(row.sample)}") + figures_html([drawn])
-            answer = found.answer(row.sample)
+                figure = figure_html(sample_drawn(self.network, result.X(row.sample)))
+                return paragraph(_mark(row), f" {result.refusal(row.sample)}") + figures_html([figure])
+            answer = result.answer(row.sample)
         except SugenetError as error:
             return paragraph(status_html("damaged"), f" {error}")
         shown = drawing(answer)
@@ -369,8 +369,8 @@ class _SweepPage:
         """What the words mean."""
         known = [(word, text) for word, text in GLOSSARY if word in _WORDS]
         seen = set().union(*(tally.outcomes for tally in self.tallies))
-        own = [(word, text) for word, text in _OUTCOMES.items() if word in seen]
-        items = (element("dt", word) + element("dd", text) for word, text in (*own, *_GLOSSARY, *known))
+        outcomes = [(word, text) for word, text in _OUTCOMES.items() if word in seen]
+        items = (element("dt", word) + element("dd", text) for word, text in (*outcomes, *_GLOSSARY, *known))
         return section("words", "What the words mean", element("dl", *items))
 
     def foot(self) -> Html:
@@ -403,6 +403,6 @@ def _cost(text: str | None) -> Html:
     return _number(short, float(value), title=None if short == text else text)
 
 
-def _number(words: str, key: float | str, **more: object) -> Html:
+def _number(text: str, key: float | str, **more: object) -> Html:
     """A cell with a number, which is sorted by its key."""
-    return element("td", words, class_="number", data_key=str(key), **more)
+    return element("td", text, class_="number", data_key=str(key), **more)

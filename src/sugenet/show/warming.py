@@ -55,8 +55,8 @@ def warm_up(models: Iterable[tuple[Network, Any]], notify: Callable[[str], None]
         notify("inference ...")
         prepare("numba", levels=True)
         for network, x in [*models, _wide()]:
-            for words, ask in _questions(network, x):
-                notify(f"{words} ...")
+            for question, ask in _questions(network, x):
+                notify(f"{question} ...")
                 ask()
     if walk_sets.stats.cache_path is None:
         return Warmed(compiled[0], compiling_seconds() - before, "memory only")
@@ -116,5 +116,5 @@ def _decide(network: Network, question: Any, engine: str) -> None:
 def _count(network: Network, x: Any, region: Any, method: str) -> None:
     from sugenet.reason import check, count
 
-    found: Any = count(network, x, region, method=method)
-    check(found.certificate, network)
+    answer: Any = count(network, x, region, method=method)
+    check(answer.certificate, network)

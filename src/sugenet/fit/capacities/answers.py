@@ -119,8 +119,8 @@ def certificate_of(ratings: Ratings, question: Mapping[str, Any], **contents: An
 
 def words_of(value: Value) -> str:
     """A value of a scale in words: as it is written, else about what it is."""
-    words = rating_words(value)
-    return show_number(value) if isinstance(value, Fraction) and len(words) > _LONG else words
+    text = rating_words(value)
+    return show_number(value) if isinstance(value, Fraction) and len(text) > _LONG else text
 
 
 class Learned(Drawn):
@@ -173,10 +173,10 @@ class Fit(Learned):
 
     def says(self, x: Any) -> str:
         """The same for one sample, in words."""
-        least, greatest = self.values(x)
-        if np.ndim(least):
+        lowest, greatest = self.values(x)
+        if np.ndim(lowest):
             raise CriteriaError(f"x has shape {np.shape(x)}. Say one sample at a time; values(x) takes many.")
-        what = f"{words_of(least)}" if least == greatest else f"{words_of(least)} to {words_of(greatest)}"
+        what = f"{words_of(lowest)}" if lowest == greatest else f"{words_of(lowest)} to {words_of(greatest)}"
         return f"{self._who} says {what}."
 
     _who = "every capacity that fits"
@@ -200,12 +200,12 @@ class VersionSpace(Fit):
     """
 
     def __str__(self) -> str:
-        many = len(self.ratings)
-        fit = "Capacities fit the sample" if many == 1 else f"Capacities fit all {many} samples"
-        least, greatest = self.lower.focal_count(), self.upper.conjugate().focal_count()
+        n_samples = len(self.ratings)
+        fit = "Capacities fit the sample" if n_samples == 1 else f"Capacities fit all {n_samples} samples"
+        n_selection, greatest = self.lower.focal_count(), self.upper.conjugate().focal_count()
         rules = [
             f"{count} {kind} rule{'s' if count != 1 else ''}"
-            for count, kind in ((least, "selection"), (greatest, "elimination"))
+            for count, kind in ((n_selection, "selection"), (greatest, "elimination"))
         ]
         return f"{fit}: exactly those that obey {rules[0]} and {rules[1]}."
 
@@ -262,12 +262,12 @@ class Conflict(Learned):
         )
 
     def __str__(self) -> str:
-        many, dropped = len(self.ratings), len(self.dropped)
+        n_samples, dropped = len(self.ratings), len(self.dropped)
         total = len(self.alone) + len(self.pairs)
         first = self.sentences(_SHOWN)
         drop = ", ".join(map(self.ratings.label, self.dropped[:_DROPS]))
         drop += f" and {dropped - _DROPS} more" if dropped > _DROPS else ""
-        head = f"No capacity fits all {many} samples: {total:,} conflict{'s' if total != 1 else ''}."
+        head = f"No capacity fits all {n_samples} samples: {total:,} conflict{'s' if total != 1 else ''}."
         more = [f"... and {total - len(first):,} more."] if total > len(first) else []
         last = f"Fewest samples to drop so that one fits the rest: {dropped}, for instance {drop}."
         return "\n".join([head, *(f"- {one[0].upper()}{one[1:]}" for one in first), *more, last])
@@ -384,22 +384,22 @@ def answer_from(ratings: Ratings, certificate: dict[str, Any], known: Envelopes 
     question, proof = certificate["question"], certificate["proof"]
     error = exact(certificate["error"], least=0)
     size = _number(error)
-    least = _number(exact(certificate.get("least", certificate["error"]), least=0))
+    lower = _number(exact(certificate.get("least", certificate["error"]), least=0))
     loss = question["loss"]
     if proof["kind"] == "sets":
         name = "maxitive" if question["minitive"] is None else "minitive"
         mu = _limited(ratings, proof["capacity"], name)
-        words = _limited_words(ratings, question[name], name, proof["because"]) if error else ""
-        return CapacityFit(ratings, None, certificate, loss, size, least, mu, words)
+        reason = _limited_words(ratings, question[name], name, proof["because"]) if error else ""
+        return CapacityFit(ratings, None, certificate, loss, size, lower, mu, reason)
     if proof["kind"] == "envelopes":
-        found = known or envelopes_of(ratings, Tolerance.of(samples, int(error * samples.unit)))
-        words = _because(ratings, proof["because"]) if error else ""
+        envelopes = known or envelopes_of(ratings, Tolerance.of(samples, int(error * samples.unit)))
+        reason = _because(ratings, proof["because"]) if error else ""
     else:
         fitted = np.array([int(exact(value) * samples.unit) for value in proof["fitted"]], samples.a.dtype)
-        found = envelopes_of(ratings, Tolerance(samples, fitted, fitted))
+        envelopes = envelopes_of(ratings, Tolerance(samples, fitted, fitted))
         moved = int(np.count_nonzero(fitted != samples.a))
-        words = f"{moved} of {len(ratings)} samples get another value than their rating."
-    return CapacityFit(ratings, found, certificate, loss, size, least, found.lower, words)
+        reason = f"{moved} of {len(ratings)} samples get another value than their rating."
+    return CapacityFit(ratings, envelopes, certificate, loss, size, lower, envelopes.lower, reason)
 
 
 def _number(value: Fraction) -> int | Fraction:

@@ -113,15 +113,15 @@ class Tolerance:
         reached, below, low, high = self._words
         count = len(low)
         step = max(1, _BLOCK // max(count, 1))
-        found = []
+        blocks = []
         for start in range(0, count, step):
             part = slice(start, start + step)
             clash = low[part, None] > high[None, :]
             for word in range(reached.shape[1]):
                 clash &= (reached[part, None, word] & below[None, :, word]) == 0
             k, m = np.nonzero(clash)
-            found.append((k + start, m))
-        return np.concatenate([k for k, _ in found]), np.concatenate([m for _, m in found])
+            blocks.append((k + start, m))
+        return np.concatenate([k for k, _ in blocks]), np.concatenate([m for _, m in blocks])
 
     def still(self, pairs: Pairs) -> Pairs:
         """Those of some pairs that are in each other's way."""
@@ -161,10 +161,10 @@ def least_largest_error(samples: SampleArrays) -> tuple[int, tuple[int, ...]]:
     error = int(alone[worst])
     because: tuple[int, ...] = (worst,)
     rng = np.random.default_rng(0)
-    drawn = _DRAWN if samples.x.dtype != object else _DRAWN // 100
+    sample_size = _DRAWN if samples.x.dtype != object else _DRAWN // 100
     left = Tolerance.of(samples, error).clashes()
     while left[0].size:
-        some = rng.integers(0, left[0].size, min(drawn, left[0].size))
+        some = rng.integers(0, left[0].size, min(sample_size, left[0].size))
         k, m = left[0][some], left[1][some]
         forced = forced_by_pairs(samples, (k, m))
         worst = int(np.argmax(forced))
@@ -199,24 +199,26 @@ def turned(samples: SampleArrays) -> SampleArrays:
 def least_maxitive_error(samples: SampleArrays, k: int, clock: Clock) -> Greatest:
     """The least largest error of a k-maxitive capacity."""
     n = len(samples.criteria)
-    many = sum(comb(n, size) for size in range(1, k + 1))
-    if many > _MOST:
+    n_sets = sum(comb(n, size) for size in range(1, k + 1))
+    if n_sets > _MOST:
         raise TooLargeError(
-            f"there are {many:,} sets of at most {k} of {n} criteria; the limit is {_MOST:,}. Allow smaller "
-            f"sets, or leave maxitive and minitive away: then no sets are listed."
+            f"there are {n_sets:,} sets of at most {k} of {n} criteria; the limit is {_MOST:,}. "
+            f"Allow smaller sets, or leave maxitive and minitive away: then no sets are listed."
         )
     sets = [chosen for size in range(1, k + 1) for chosen in combinations(range(n), size)]
     ratings, indices = np.unique(samples.a, return_inverse=True)
     best = np.full(len(samples.a), samples.top + 1, dtype=samples.a.dtype)
     full = samples.top + 1
     for chosen in sets:
-        least = samples.x[:, chosen].min(axis=1)
-        pushed, all_of = _pushed(samples, least, ratings)
-        best = np.minimum(best, np.maximum(np.maximum(samples.a - least, 0), pushed[indices.reshape(-1)]))
+        min_values = samples.x[:, chosen].min(axis=1)
+        pushed, all_of = _pushed(samples, min_values, ratings)
+        best = np.minimum(
+            best, np.maximum(np.maximum(samples.a - min_values, 0), pushed[indices.reshape(-1)])
+        )
         full = min(full, all_of)
         if clock.up():
             raise TooLargeError(
-                f"not all {many:,} sets of at most {k} criteria were seen within {clock.time_limit:g} s. "
+                f"not all {n_sets:,} sets of at most {k} criteria were seen within {clock.time_limit:g} s. "
                 f"Allow more time, or smaller sets."
             )
     worst = int(np.argmax(best))
@@ -224,11 +226,13 @@ def least_maxitive_error(samples: SampleArrays, k: int, clock: Clock) -> Greates
     return Greatest(error, because, tuple(_greatest(samples, sets, error)))
 
 
-def _pushed(samples: SampleArrays, least: npt.NDArray[Any], ratings: npt.NDArray[Any]) -> tuple[Any, int]:
+def _pushed(
+    samples: SampleArrays, min_values: npt.NDArray[Any], ratings: npt.NDArray[Any]
+) -> tuple[Any, int]:
     """For each rating the error below which a set cannot be worth so much, since others would be pushed
     above theirs; and the same for top.
     """
-    over = np.maximum(least - samples.a, 0)
+    over = np.maximum(min_values - samples.a, 0)
     some = np.flatnonzero(over)
     if not some.size:
         return np.zeros_like(ratings), 0
@@ -242,8 +246,8 @@ def _greatest(samples: SampleArrays, sets: list[tuple[int, ...]], error: int) ->
     worth: dict[tuple[int, ...], int] = {}
     for chosen in sets:
         pushed = samples.x[:, chosen].min(axis=1) > high
-        most = int(high[pushed].min()) if pushed.any() else samples.top
+        upper = int(high[pushed].min()) if pushed.any() else samples.top
         smaller = max((worth[part] for part in combinations(chosen, len(chosen) - 1) if part), default=0)
-        worth[chosen] = max(most, smaller)
-        if most > smaller:
-            yield chosen, most
+        worth[chosen] = max(upper, smaller)
+        if upper > smaller:
+            yield chosen, upper

@@ -63,12 +63,12 @@ def _sets(count: int, k: npt.NDArray[np.intp], m: npt.NDArray[np.intp]) -> list[
     """For each sample those that it clashes with, as bits of a whole number."""
     order = np.argsort(k, kind="stable")
     starts = np.searchsorted(k[order], np.arange(count + 1))
-    found = []
+    masks = []
     for start, end in pairwise(starts.tolist()):
         row = np.zeros(count, dtype=bool)
         row[m[order[start:end]]] = True
-        found.append(int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little"))
-    return found
+        masks.append(int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little"))
+    return masks
 
 
 def _longer_chains(later: list[int], after: list[int], before: list[int]) -> list[int] | None:
@@ -140,10 +140,14 @@ def version_space(ratings: Ratings) -> VersionSpace | Conflict:
     alone = tolerance.alone
     k, m = tolerance.clashes()
     if not alone.any() and not k.size:
-        found = envelopes_of(ratings, tolerance)
-        proof = {"kind": "envelopes", "lower": list(found.lower_from), "upper": list(found.upper_from)}
+        envelopes = envelopes_of(ratings, tolerance)
+        proof = {
+            "kind": "envelopes",
+            "lower": list(envelopes.lower_from),
+            "upper": list(envelopes.upper_from),
+        }
         certificate = certificate_of(ratings, _QUESTION, answer="fits", proof=proof)
-        return answer_from(ratings, certificate, found)  # type: ignore[return-value]
+        return answer_from(ratings, certificate, envelopes)  # type: ignore[return-value]
     both = ~alone[k] & ~alone[m]
     k, m = k[both], m[both]
     fair = np.flatnonzero(~alone)
@@ -151,13 +155,13 @@ def version_space(ratings: Ratings) -> VersionSpace | Conflict:
     number[fair] = np.arange(fair.size)
     kept, chains = fewest_chains(fair.size, (number[k], number[m]))
     keep = fair[kept].tolist()
-    found = envelopes_of(ratings, tolerance, keep)
+    envelopes = envelopes_of(ratings, tolerance, keep)
     dropped = sorted(set(range(len(ratings))) - set(keep))
     proof = {
         "kind": "chains",
         "chains": [fair[chain].tolist() for chain in chains],
-        "lower": list(found.lower_from),
-        "upper": list(found.upper_from),
+        "lower": list(envelopes.lower_from),
+        "upper": list(envelopes.upper_from),
     }
     certificate = certificate_of(ratings, _QUESTION, answer="conflict", dropped=dropped, proof=proof)
     return answer_from(ratings, certificate)  # type: ignore[return-value]
@@ -222,51 +226,51 @@ def _limits(ratings: Ratings, maxitive: int | None, minitive: int | None) -> tup
     if maxitive is not None and minitive is not None:
         raise CapacityError("maxitive and minitive are both given. Choose one.")
     n = len(ratings.criteria)
-    for name, given in (("maxitive", maxitive), ("minitive", minitive)):
-        if given is not None:
-            if isinstance(given, bool) or not isinstance(given, Integral) or not 1 <= given <= n:
-                raise CapacityError(f"{name}={given!r} must be a whole number from 1 to {n}, the criteria.")
-            return name, int(given)
+    for name, limit in (("maxitive", maxitive), ("minitive", minitive)):
+        if limit is not None:
+            if isinstance(limit, bool) or not isinstance(limit, Integral) or not 1 <= limit <= n:
+                raise CapacityError(f"{name}={limit!r} must be a whole number from 1 to {n}, the criteria.")
+            return name, int(limit)
     return None
 
 
 def _least_largest(ratings: Ratings) -> CapacityFit:
     samples = ratings.samples
     error, because = least_largest_error(samples)
-    found = envelopes_of(ratings, Tolerance.of(samples, error))
+    envelopes = envelopes_of(ratings, Tolerance.of(samples, error))
     proof = {
         "kind": "envelopes",
         "because": list(because) if error else [],
-        "lower": list(found.lower_from),
-        "upper": list(found.upper_from),
+        "lower": list(envelopes.lower_from),
+        "upper": list(envelopes.upper_from),
     }
     question = {"kind": "fit", "loss": "largest", "maxitive": None, "minitive": None}
-    return _answer(ratings, question, Fraction(error, samples.unit), proof, known=found)
+    return _answer(ratings, question, Fraction(error, samples.unit), proof, known=envelopes)
 
 
 def _least_limited(ratings: Ratings, name: str, k: int, clock: Clock) -> CapacityFit:
     samples = ratings.samples
-    found = least_maxitive_error(samples if name == "maxitive" else turned(samples), k, clock)
-    capacity = [[list(chosen), str(Fraction(worth, samples.unit))] for chosen, worth in found.weights]
-    proof = {"kind": "sets", "because": found.because if found.error else None, "capacity": capacity}
+    greatest = least_maxitive_error(samples if name == "maxitive" else turned(samples), k, clock)
+    capacity = [[list(chosen), str(Fraction(worth, samples.unit))] for chosen, worth in greatest.weights]
+    proof = {"kind": "sets", "because": greatest.because if greatest.error else None, "capacity": capacity}
     question = {"kind": "fit", "loss": "largest", "maxitive": None, "minitive": None} | {name: k}
-    return _answer(ratings, question, Fraction(found.error, samples.unit), proof)
+    return _answer(ratings, question, Fraction(greatest.error, samples.unit), proof)
 
 
 def _least_total(ratings: Ratings, costs: Costs, clock: Clock) -> CapacityFit:
-    found = least_total_cost(ratings.samples, costs, clock)
+    cheapest = least_total_cost(ratings.samples, costs, clock)
     written = [str(Fraction(int(level), ratings.samples.unit)) for level in costs.levels.tolist()]
     proof = {
         "kind": "flow",
-        "fitted": [written[index] for index in found.places.tolist()],
+        "fitted": [written[index] for index in cheapest.places.tolist()],
         "parts": [
             [k, written[t], m, written[s], str(Fraction(much, costs.unit))]
-            for k, t, m, s, much in found.parts
+            for k, t, m, s, much in cheapest.parts
         ],
     }
     question = {"kind": "fit", "loss": "total", "costs": costs.given}
-    error, least = (Fraction(cost, costs.unit) for cost in (found.cost, found.least))
-    return _answer(ratings, question, error, proof, None if least == error else least)
+    error, lower = (Fraction(cost, costs.unit) for cost in (cheapest.cost, cheapest.least))
+    return _answer(ratings, question, error, proof, None if lower == error else lower)
 
 
 def _answer(
@@ -274,11 +278,11 @@ def _answer(
     question: dict[str, Any],
     error: Fraction,
     proof: dict[str, Any],
-    least: Fraction | None = None,
+    lower: Fraction | None = None,
     known: Envelopes | None = None,
 ) -> CapacityFit:
-    claim = {"answer": "fitted"} if least is None else {"answer": "between", "least": str(least)}
+    claim = {"answer": "fitted"} if lower is None else {"answer": "between", "least": str(lower)}
     certificate = certificate_of(ratings, question, **claim, error=str(error), proof=proof)
-    found = answer_from(ratings, certificate, known)
-    assert isinstance(found, CapacityFit)
-    return found
+    answer = answer_from(ratings, certificate, known)
+    assert isinstance(answer, CapacityFit)
+    return answer

@@ -35,7 +35,7 @@ class LargestFlow:
         for (u, v), much in self.along.items():
             nexts.setdefault(u, {})[v] = much
         out = list(self.out)
-        found = []
+        paths = []
         for start, much in enumerate(self.into):
             left = much
             while left:
@@ -51,14 +51,14 @@ class LargestFlow:
                 part = _take(nexts, way, min(left, out[way[-1]]))
                 out[way[-1]] -= part
                 left -= part
-                found.append((start, way[-1], part))
-        return found
+                paths.append((start, way[-1], part))
+        return paths
 
 
-def _take(nexts: dict[int, dict[int, int]], way: list[int], most: int | None) -> int:
+def _take(nexts: dict[int, dict[int, int]], way: list[int], limit: int | None) -> int:
     """Take from a way as much as all of it carries, at most so much."""
     steps = list(pairwise(way))
-    part = min([nexts[u][v] for u, v in steps] + ([] if most is None else [most]))
+    part = min([nexts[u][v] for u, v in steps] + ([] if limit is None else [limit]))
     for u, v in steps:
         nexts[u][v] -= part
         if not nexts[u][v]:
@@ -127,17 +127,17 @@ class _Residual:
         )
 
         count, source, sink = self.count, self.count, self.count + 1
-        most = (count + 2) << chunk
+        bound = (count + 2) << chunk
         for flow in (self.net, self.into, self.out):
             flow <<= chunk
         nodes = np.arange(count)
         rows = np.concatenate([np.full(count, source), nodes, self.low, self.high])
         columns = np.concatenate([nodes, np.full(count, sink), self.high, self.low])
         limits = [
-            np.minimum(into - self.into, most),
-            np.minimum(out - self.out, most),
-            np.where(self.up, most, np.minimum(-self.net, most)),
-            np.where(self.down, most, np.minimum(self.net, most)),
+            np.minimum(into - self.into, bound),
+            np.minimum(out - self.out, bound),
+            np.where(self.up, bound, np.minimum(-self.net, bound)),
+            np.where(self.down, bound, np.minimum(self.net, bound)),
         ]
         limit = np.concatenate([part.astype(np.int64) for part in limits]).astype(np.int32)
         used = np.flatnonzero(limit)
@@ -163,5 +163,5 @@ class _Residual:
 
 
 def _entries(matrix: Any, rows: npt.NDArray[Any], columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    found = np.asarray(matrix[rows, columns]).reshape(-1) if rows.size else np.zeros(0, np.int64)
-    return found.astype(np.int64)
+    entries = np.asarray(matrix[rows, columns]).reshape(-1) if rows.size else np.zeros(0, np.int64)
+    return entries.astype(np.int64)

@@ -144,13 +144,13 @@ def induced_capacity(
     if label is not None and neuron is not None:
         raise QuestionError("label and neuron are both given. Choose one.")
     what, judge = _judge(network, base, chosen, label, neuron)
-    for name, given, least in (("samples", samples, 1), ("seed", seed, 0)):
-        if (given is not None or name == "seed") and not _is_whole(given, least):
-            raise QuestionError(f"{name}={plain(given)!r} must be a whole number, at least {least}.")
+    for name, value, lower in (("samples", samples, 1), ("seed", seed, 0)):
+        if (value is not None or name == "seed") and not _is_whole(value, lower):
+            raise QuestionError(f"{name}={plain(value)!r} must be a whole number, at least {lower}.")
     if neuron is not None and neuron[0] == 1 and samples is None:
-        found = _sum_of_neuron(network, base, chosen, neuron[1], criteria)
-        if found is not None:
-            return InducedCapacity(what, found, True, True, None, 0, None)
+        capacity = _sum_of_neuron(network, base, chosen, neuron[1], criteria)
+        if capacity is not None:
+            return InducedCapacity(what, capacity, True, True, None, 0, None)
     n = len(chosen)
     if samples is None and n <= _ALL:
         return _from_all(what, criteria, judge(_rows(base, chosen, np.arange(1 << n))))
@@ -162,8 +162,8 @@ def _listed(criteria: Criteria, mask: int) -> list[Any]:
     return [name for index, name in enumerate(criteria) if mask >> index & 1]
 
 
-def _is_whole(value: object, least: int = 0) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+def _is_whole(value: object, lower: int = 0) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= lower
 
 
 def _features(network: Network, good: Mapping[Any, Any]) -> list[tuple[int, Any]]:
@@ -191,8 +191,8 @@ def _judge(
             raise QuestionError(
                 f"layer {layer} has neurons 1 to {network.layer(layer).outputs}, not {number}."
             )
-        words = f"neuron {number} of layer {layer} is active"
-        return words, lambda rows: np.asarray(network.hidden(rows, "auto")[layer - 1][:, number - 1] > 0)
+        phrase = f"neuron {number} of layer {layer} is active"
+        return phrase, lambda rows: np.asarray(network.hidden(rows, "auto")[layer - 1][:, number - 1] > 0)
     if label is None:
         all_good = _rows(base, chosen, np.array([(1 << len(chosen)) - 1], dtype=object))
         label = int(network.predict(all_good)[0])
@@ -262,13 +262,13 @@ def _nearest(criteria: Criteria, masks: npt.NDArray[Any], says: npt.NDArray[np.b
     return fit_capacity(ratings, "total").capacity
 
 
-def _drawn(n: int, many: int, seed: int) -> npt.NDArray[Any]:
+def _drawn(n: int, count: int, seed: int) -> npt.NDArray[Any]:
     """Different sets at random: how many features first, so that small and large ones occur."""
     rng = np.random.default_rng(seed)
-    found: dict[int, None] = {}
-    for _ in range(4 * many):
-        if len(found) == min(many, 1 << n):
+    masks: dict[int, None] = {}
+    for _ in range(4 * count):
+        if len(masks) == min(count, 1 << n):
             break
         held = rng.permutation(n)[: int(rng.integers(0, n + 1))].tolist()
-        found[sum(1 << index for index in held)] = None
-    return np.array(list(found), dtype=object)
+        masks[sum(1 << index for index in held)] = None
+    return np.array(list(masks), dtype=object)

@@ -95,12 +95,14 @@ class Ratings(Said):
     ) -> None:
         chosen = _scale(X, a, scale)
         names = None if criteria is None else Criteria(criteria)
-        rows, found = named_rows(X, None if names is None else names.names)
+        rows, column_names = named_rows(X, None if names is None else names.names)
         if rows.ndim != 2:
             raise CriteriaError(
                 f"X has shape {rows.shape}. Give one row a sample, with one value for each criterion."
             )
-        names = Criteria(found if found is not None else rows.shape[1]) if names is None else names
+        names = (
+            Criteria(column_names if column_names is not None else rows.shape[1]) if names is None else names
+        )
         if rows.shape[1] != len(names):
             raise CriteriaError(
                 f"X has {rows.shape[1]} columns for {len(names)} criteria. Give one column for each."
@@ -162,8 +164,8 @@ class Ratings(Said):
         power = self._power if self.scale == UNIT else None
         if power is not None:
             top = 2 << power
-            found = [(np.ldexp(codes, power + 1)).astype(np.int64) for codes in (self.X, self.a)]
-            rows, ratings = tuple(map(tuple, found[0].tolist())), tuple(found[1].tolist())
+            scaled = [(np.ldexp(codes, power + 1)).astype(np.int64) for codes in (self.X, self.a)]
+            rows, ratings = tuple(map(tuple, scaled[0].tolist())), tuple(scaled[1].tolist())
         elif self.scale == UNIT:
             top = self._denominator
             rows = tuple(tuple(_whole(value, top) for value in row) for row in self.X.tolist())
@@ -182,8 +184,8 @@ class Ratings(Said):
         part, power = np.frexp(np.append(self.X.ravel(), self.a).astype(np.float64))
         digits = np.ldexp(part, 53).astype(np.int64)
         last = np.frexp((digits & -digits).astype(np.float64))[1] - 1  # zeros at the end
-        most = max(0, int(np.where(digits == 0, 0, 53 - power - last).max()))
-        return most if most < _FAST else None
+        exponent = max(0, int(np.where(digits == 0, 0, 53 - power - last).max()))
+        return exponent if exponent < _FAST else None
 
     @cached_property
     def _denominator(self) -> int:
@@ -198,11 +200,11 @@ class Ratings(Said):
                 )
         return 2 * common
 
-    def value(self, whole: int) -> Value:
+    def value(self, integer: int) -> Value:
         """The value of the scale that a whole number of `samples` stands for."""
         if self.scale != UNIT:
-            return self.scale.element(whole)
-        value = Fraction(int(whole), self.samples.top)
+            return self.scale.element(integer)
+        value = Fraction(int(integer), self.samples.top)
         if value.denominator == 1:
             return int(value)
         return float(value) if self._has_floats and Fraction(float(value)) == value else value
@@ -269,9 +271,9 @@ class Ratings(Said):
         names = [str(name) for name in self.criteria]
         listed = ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {len(names) - 5} more"
         weighted = ", weighted" if self.is_weighted else ""
-        many = "1 sample" if len(self) == 1 else f"{len(self)} samples"
+        count = "1 sample" if len(self) == 1 else f"{len(self)} samples"
         on = "1 criterion" if len(names) == 1 else f"{len(names)} criteria"
-        return f"{many} on {on} ({listed}), scale {self.scale}{weighted}"
+        return f"{count} on {on} ({listed}), scale {self.scale}{weighted}"
 
 
 def _whole(value: Any, top: int) -> int:
@@ -304,12 +306,12 @@ def _scale(X: Any, a: Any, scale: Scale | Sequence[Any] | None) -> Scale:
     ordered = (
         {} if columns is None or isinstance(X, Mapping) else {name: _categories(X[name]) for name in columns}
     )
-    for name, given in {**ordered, "a": levels}.items():
-        if given is not None and isinstance(chosen, Ordinal):
-            ranks = [chosen.rank(level) for level in given]
+    for name, categories in {**ordered, "a": levels}.items():
+        if categories is not None and isinstance(chosen, Ordinal):
+            ranks = [chosen.rank(level) for level in categories]
             if ranks != sorted(ranks):
                 raise ScaleError(
-                    f"the categories of {name} are ordered {' < '.join(map(str, given))}, "
+                    f"the categories of {name} are ordered {' < '.join(map(str, categories))}, "
                     f"the scale is {chosen}. Give both the same order."
                 )
     return chosen
@@ -339,22 +341,24 @@ def _column(a: Any, rows: int) -> npt.NDArray[Any]:
 def _weights(weights: Any, rows: int) -> tuple[Fraction, ...]:
     if weights is None:
         return (Fraction(1),) * rows
-    given = np.asarray(weights, dtype=object).ravel().tolist()
-    if len(given) != rows:
-        raise CapacityError(f"weights has {len(given)} numbers for {rows} samples. Give one for each.")
-    found = tuple(Fraction(exact_number(value, f"weights[{place}]")) for place, value in enumerate(given))
-    wrong = next((place for place, weight in enumerate(found) if weight < 0), None)
+    values = np.asarray(weights, dtype=object).ravel().tolist()
+    if len(values) != rows:
+        raise CapacityError(f"weights has {len(values)} numbers for {rows} samples. Give one for each.")
+    fractions = tuple(
+        Fraction(exact_number(value, f"weights[{place}]")) for place, value in enumerate(values)
+    )
+    wrong = next((place for place, weight in enumerate(fractions) if weight < 0), None)
     if wrong is not None:
-        raise CapacityError(f"weights[{wrong}] is {plain(given[wrong])}: weights must not be negative.")
-    for index, weight in enumerate(found):
+        raise CapacityError(f"weights[{wrong}] is {plain(values[wrong])}: weights must not be negative.")
+    for index, weight in enumerate(fractions):
         see_writable(weight, f"weights[{index}]")
-    return found
+    return fractions
 
 
 def _labels(labels: Iterable[str] | None, rows: int) -> tuple[str, ...] | None:
     if labels is None:
         return None
-    given = tuple(map(str, labels))
-    if isinstance(labels, str) or len(given) != rows:
-        raise CapacityError(f"labels has {len(given)} names for {rows} samples. Give one for each.")
-    return given
+    names = tuple(map(str, labels))
+    if isinstance(labels, str) or len(names) != rows:
+        raise CapacityError(f"labels has {len(names)} names for {rows} samples. Give one for each.")
+    return names

@@ -66,17 +66,17 @@ class Costs:
         if costs is None or isinstance(costs, Mapping):
             above, below = _prices({"over": 1, "under": 1} if costs is None else costs)
             finer = lcm(above.denominator, below.denominator)
-            given = None if costs is None else {"over": str(above), "under": str(below)}
+            prices = None if costs is None else {"over": str(above), "under": str(below)}
             unit = samples.unit * common * finer
             over, under = int(above * finer), int(below * finer)
             _see_length(unit, max(over, under) * samples.top, weights)
-            return cls(levels, unit, over, under, None, samples.a.tolist(), weights, given)
+            return cls(levels, unit, over, under, None, samples.a.tolist(), weights, prices)
         table = _table(costs, samples.top + 1, samples.levels)
         finer = lcm(*(cost.denominator for row in table for cost in row))
-        whole = [[int(cost * finer) for cost in row] for row in table]
-        _see_length(common * finer, max(map(max, whole)), weights)
+        integer_costs = [[int(cost * finer) for cost in row] for row in table]
+        _see_length(common * finer, max(map(max, integer_costs)), weights)
         written = [[str(cost) for cost in row] for row in table]
-        return cls(levels, common * finer, 0, 0, whole, samples.a.tolist(), weights, written)
+        return cls(levels, common * finer, 0, 0, integer_costs, samples.a.tolist(), weights, written)
 
     def at(self, k: Places, indices: Places) -> npt.NDArray[Any]:
         """The cost of giving each of these samples the level at its place."""
@@ -276,10 +276,10 @@ class _GrowingCut:
 
     def add(self, pairs: Pairs, indices: Places) -> None:
         """Add implications that these clashes violate: of each sample some."""
-        most, step = _MORE * len(indices), self.step
+        limit, step = _MORE * len(indices), self.step
         k, m = pairs
-        if k.size > most:
-            some = self.rng.choice(k.size, most, replace=False)
+        if k.size > limit:
+            some = self.rng.choice(k.size, limit, replace=False)
             k, m = k[some], m[some]
         is_few = k.size < len(indices)
         more = 16 if is_few else 2
@@ -350,13 +350,13 @@ class _GrowingCut:
         less, and of the greatest that gives none more.
         """
         x = self.x
-        least, greatest = self.low.copy(), self.high.copy()
+        smallest, greatest = self.low.copy(), self.high.copy()
         for k, index in enumerate(indices.tolist()):
             held = x[k] >= index
-            least = np.maximum(least, np.minimum(x[:, held].min(axis=1), index))
+            smallest = np.maximum(smallest, np.minimum(x[:, held].min(axis=1), index))
             held = x[k] <= index
             greatest = np.minimum(greatest, np.maximum(x[:, held].max(axis=1), index))
-        return least, greatest
+        return smallest, greatest
 
     def _due(self, parts: tuple[Part, ...]) -> int:
         """What every capacity costs by these parts: their amounts, and what each sample costs beyond its own
@@ -375,11 +375,11 @@ class _GrowingCut:
             starts = np.array([self.low[k], *marks], dtype=np.int64)
             ends = np.array([*(mark - 1 for mark in marks), self.high[k]], dtype=np.int64)
             prices = self.costs.cheapest(owner, starts, ends)[1].tolist()
-            beyond, least = 0, prices[0]
+            beyond, min_price = 0, prices[0]
             for mark, price in zip(marks, prices[1:], strict=True):
                 beyond += mine[mark]
-                least = min(least, price + beyond)
-            total += least
+                min_price = min(min_price, price + beyond)
+            total += min_price
         return int(total)
 
 

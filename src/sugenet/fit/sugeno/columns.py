@@ -188,14 +188,14 @@ def _places(column: _Column, order: tuple[Any, ...] | None, name: str) -> npt.ND
                 f"first, in orders: {{{name!r}: ['bad', 'ok', 'good']}}, or a column of ordered categories."
             ) from error
     known = {value: index for index, value in enumerate(order)}
-    found = [known.get(value, -1) for value in column.tolist()]
-    if -1 in found:
-        strange = column.tolist()[found.index(-1)]
+    indices = [known.get(value, -1) for value in column.tolist()]
+    if -1 in indices:
+        strange = column.tolist()[indices.index(-1)]
         raise EncodingError(
-            f"{name} is {strange!r} in sample {found.index(-1)}, which is not among its levels: "
+            f"{name} is {strange!r} in sample {indices.index(-1)}, which is not among its levels: "
             f"{' < '.join(map(str, order))}."
         )
-    return np.array(found, dtype=np.float64)
+    return np.array(indices, dtype=np.float64)
 
 
 def ordered_categories(column: Any) -> tuple[Any, ...] | None:
@@ -204,48 +204,52 @@ def ordered_categories(column: Any) -> tuple[Any, ...] | None:
     return tuple(kind.categories) if getattr(kind, "ordered", False) else None
 
 
-def given_for(given: Any, names: Sequence[str], what: str) -> list[Any]:
+def given_for(setting: Any, names: Sequence[str], what: str) -> list[Any]:
     """What was given for each feature, in a list or a mapping from names or places from 0; else None."""
-    if given is None:
+    if setting is None:
         return [None] * len(names)
-    if isinstance(given, Mapping):
-        unknown = [key for key in given if key not in names and not _is_place(key, len(names))]
+    if isinstance(setting, Mapping):
+        unknown = [key for key in setting if key not in names and not _is_place(key, len(names))]
         if unknown:
             raise SugenetError(
                 f"{what} speaks of {unknown[0]!r}, which is no feature. They are {', '.join(names[:8])}"
                 f"{' and more' if len(names) > 8 else ''}."
             )
-        return [given.get(name, given.get(index)) for index, name in enumerate(names)]
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or len(given) != len(names):
+        return [setting.get(name, setting.get(index)) for index, name in enumerate(names)]
+    if (
+        isinstance(setting, str)
+        or not isinstance(setting, Sequence | np.ndarray)
+        or len(setting) != len(names)
+    ):
         raise SugenetError(
-            f"{what} is {given!r}. Give a mapping from features, or a list with an entry for each of the "
+            f"{what} is {setting!r}. Give a mapping from features, or a list with an entry for each of the "
             f"{len(names)}."
         )
-    return list(given)
+    return list(setting)
 
 
 def _is_place(key: object, count: int) -> bool:
     return isinstance(key, int | np.integer) and not isinstance(key, bool) and 0 <= int(key) < count
 
 
-def read_directions(given: Any, names: Sequence[str]) -> list[Direction | None]:
+def read_directions(directions: Any, names: Sequence[str]) -> list[Direction | None]:
     """The direction of each feature as given; None where it is to be learned."""
-    words: dict[Any, Direction | None] = {
+    direction_of: dict[Any, Direction | None] = {
         None: None,
         "rising": "rising",
         "falling": "falling",
         1: "rising",
         -1: "falling",
     }
-    if isinstance(given, str):
-        given = [given] * len(names)
-    found = given_for(given, names, "directions")
-    wrong = next((word for word in found if isinstance(word, list) or word not in words), None)
+    if isinstance(directions, str):
+        directions = [directions] * len(names)
+    entries = given_for(directions, names, "directions")
+    wrong = next((word for word in entries if isinstance(word, list) or word not in direction_of), None)
     if wrong is not None:
         raise SugenetError(
             f"directions holds {wrong!r}; a direction is 'rising', 'falling' or None (learned)."
         )
-    return [words[word] for word in found]
+    return [direction_of[word] for word in entries]
 
 
 @dataclass(frozen=True)
@@ -267,7 +271,7 @@ class Target:
         return np.diff(self.levels.astype(np.float64)) if self.is_number else np.ones(len(self.levels) - 1)
 
 
-def number_target(y: npt.NDArray[Any], most: int) -> Target:
+def number_target(y: npt.NDArray[Any], max_levels: int) -> Target:
     """Every value of y; of more than `most` values groups of about the same size, each said by its median.
 
     Examples
@@ -276,9 +280,9 @@ def number_target(y: npt.NDArray[Any], most: int) -> Target:
     [2.0, 50.0]
     """
     values, ranks = np.unique(y, return_inverse=True)
-    if len(values) <= most:
+    if len(values) <= max_levels:
         return Target(values, ranks.reshape(-1).astype(np.int64), True)
-    edges = np.unique(np.quantile(y, np.arange(1, most) / most, method="higher"))
+    edges = np.unique(np.quantile(y, np.arange(1, max_levels) / max_levels, method="higher"))
     groups = np.searchsorted(edges, y, side="right")
     kept, ranks = np.unique(groups, return_inverse=True)
     medians = np.array([np.quantile(y[groups == group], 0.5, method="lower") for group in kept])
@@ -295,12 +299,12 @@ def nearest_ranks(y: Any, levels: npt.NDArray[Any]) -> Ints:
     """
     known = [Fraction(exact_number(level, "a level")) for level in levels.tolist()]
     values = np.asarray(y, dtype=object).ravel().tolist()
-    found: dict[Any, int] = {}
+    rank_of: dict[Any, int] = {}
     for index, value in enumerate(values):
-        if value not in found:
+        if value not in rank_of:
             gaps = [abs(level - exact_number(value, f"y[{index}]")) for level in known]
-            found[value] = gaps.index(min(gaps))
-    return np.array([found[value] for value in values], dtype=np.int64)
+            rank_of[value] = gaps.index(min(gaps))
+    return np.array([rank_of[value] for value in values], dtype=np.int64)
 
 
 def named_target(y: npt.NDArray[Any], order: Sequence[Any]) -> Target:

@@ -78,10 +78,10 @@ def _cut_lazily(worth: Ints, endless: int, implies: Bools) -> tuple[Bools, Bools
     known = np.zeros(0, dtype=np.int64)
     while True:
         both = _cut(worth, endless, known // count, known % count)
-        found = [_violated(held, implies) for held in both]
-        if not any(len(pairs) for pairs in found):
+        violated = [_violated(held, implies) for held in both]
+        if not any(len(pairs) for pairs in violated):
             return both
-        some = [rng.permutation(pairs)[: 4 * count] for pairs in found]
+        some = [rng.permutation(pairs)[: 4 * count] for pairs in violated]
         known = np.unique(np.concatenate([known, *some]))
 
 
@@ -107,10 +107,10 @@ def _cut(worth: Ints, endless: int, before: Ints, after: Ints) -> tuple[Bools, B
     graph = csr_array((room.astype(np.int32), (tails, heads)), shape=shape)
     left = graph - maximum_flow(graph, source, sink).flow
     left.eliminate_zeros()
-    least, not_greatest = np.zeros(count + 2, dtype=bool), np.zeros(count + 2, dtype=bool)
-    least[breadth_first_order(left, source, return_predecessors=False)] = True
+    smallest, not_greatest = np.zeros(count + 2, dtype=bool), np.zeros(count + 2, dtype=bool)
+    smallest[breadth_first_order(left, source, return_predecessors=False)] = True
     not_greatest[breadth_first_order(left.T.tocsr(), sink, return_predecessors=False)] = True
-    return least[:count], ~not_greatest[:count]
+    return smallest[:count], ~not_greatest[:count]
 
 
 def _implications(levels: Ints, sets: Bools) -> Bools:
@@ -184,12 +184,12 @@ class UtilityFunctional:
 
     def corners(self) -> list[tuple[int, tuple[tuple[int, int], ...]]]:
         """For each level of the target the levels of features that suffice: pairs of feature and level."""
-        found = []
+        corners = []
         for j, sets in self.by_level():
             for body in sets:
                 needs = tuple((int(i), self.cuts[i][j - 1]) for i in np.flatnonzero(body))
-                found.append((j, tuple((i, level) for i, level in needs if level > 0)))
-        return found
+                corners.append((j, tuple((i, level) for i, level in needs if level > 0)))
+        return corners
 
     def by_level(self) -> list[tuple[int, Bools]]:
         """For each level of the target from 1 the minimal sets of features that are worth it."""
@@ -264,16 +264,16 @@ def best_capacity(table: Ints, gains: Ints, cuts: Ints) -> Fitted:
     worth = np.zeros(len(claims), dtype=np.int64)
     np.add.at(worth, index.reshape(-1), gains.T.ravel())
     levels, sets = claims[:, 0].astype(np.int64), claims[:, 1:].astype(bool)
-    least, greatest = best_closures(levels, sets, worth)
+    smallest, greatest = best_closures(levels, sets, worth)
     full = tuple(range(table.shape[1]))
     focal = {(full, height)}
     for j in range(1, height + 1):
-        focal |= {(_members(body), j) for body in minimal(sets[least & (levels == j)])}
+        focal |= {(_members(body), j) for body in minimal(sets[smallest & (levels == j)])}
     outside = set()
     for j in range(1, height + 1):  # of the sets below a level the largest say it all
         outside |= {(_members(~rest), j) for rest in minimal(~sets[~greatest & (levels == j)])}
     functional = UtilityFunctional(_plain(cuts), tuple(sorted(focal, key=lambda one: (one[1], one[0]))))
-    return Fitted(int(worth[least].sum()), functional, tuple(sorted(outside)))
+    return Fitted(int(worth[smallest].sum()), functional, tuple(sorted(outside)))
 
 
 def _members(body: Bools) -> tuple[int, ...]:
@@ -293,42 +293,42 @@ def learn_terms(
     np.add.at(summed, index.reshape(-1), gains)
     counts = np.bincount(index.reshape(-1))
     shares = ((summed > 0) * counts[:, None]).sum(axis=0) / counts.sum()
-    found: list[Fitted] = []
+    fits: list[Fitted] = []
     for turn in range(_ROUNDS if terms > 1 else 1):
         for t in range(terms):
-            others = [fitted.least for s, fitted in enumerate(found) if s != t]
+            others = [fitted.least for s, fitted in enumerate(fits) if s != t]
             free = np.where(_reached(others, rows, gains.shape[1]), 0, summed)
             if turn:
-                starts = [np.array(found[t].least.cuts)]
+                starts = [np.array(fits[t].least.cuts)]
             elif not t:
                 spreads = [0.0] + [_SPREAD] * (_STARTS - 1)
                 starts = [_first_cuts(rows, counts, shares, rng, spread) for spread in spreads]
             else:
                 starts = _further_cuts(rows, levels, free, rng)
                 starts += [_first_cuts(rows, counts, shares, rng, _SPREAD) for _ in range(_FURTHER)]
-            found[t : t + 1] = [_best_of(rows, levels, free, starts, rng)]
-    return tuple(found)
+            fits[t : t + 1] = [_best_of(rows, levels, free, starts, rng)]
+    return tuple(fits)
 
 
 def _best_of(rows: Ints, levels: Ints, gains: Ints, starts: list[Ints], rng: np.random.Generator) -> Fitted:
     """The best that is found from several first cuts; nothing gains more than all that is positive."""
-    most = int(gains[gains > 0].sum())
+    max_gain = int(gains[gains > 0].sum())
     best = _learn(rows, levels, gains, starts[0], rng)
     for start in starts[1:]:
-        if best.gain == most:
+        if best.gain == max_gain:
             break
         other = _learn(rows, levels, gains, start, rng)
         best = other if other.gain > best.gain else best
     small = int(levels.sum()) ** 2 * gains.shape[1] * len(rows) <= _SMALL
-    return _polished(rows, levels, gains, best, most) if small else best
+    return _polished(rows, levels, gains, best, max_gain) if small else best
 
 
-def _polished(rows: Ints, levels: Ints, gains: Ints, best: Fitted, most: int) -> Fitted:
+def _polished(rows: Ints, levels: Ints, gains: Ints, best: Fitted, max_gain: int) -> Fitted:
     """Of small tables all other places of two cuts of a level are tried, each with its best capacity."""
     features, height = len(levels), gains.shape[1]
     pairs = list(combinations(range(features), 2)) or [(0, 0)]
     helped = True
-    while helped and best.gain < most:
+    while helped and best.gain < max_gain:
         helped = False
         for j, (a, b) in product(range(height), pairs):
             for first, second in product(range(int(levels[a]) + 1), range(int(levels[b]) + 1)):

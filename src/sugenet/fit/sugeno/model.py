@@ -88,8 +88,8 @@ class LevelRule(Said):
     def __str__(self) -> str:
         if not self.conditions:
             return f"always at least {_write(self.level)}"
-        said = [f"{write_name(name)} {sign} {_write(value)}" for name, sign, value in self.conditions]
-        return f"if {' and '.join(said)} then at least {_write(self.level)}"
+        conditions = [f"{write_name(name)} {sign} {_write(value)}" for name, sign, value in self.conditions]
+        return f"if {' and '.join(conditions)} then at least {_write(self.level)}"
 
 
 def _write(value: Any) -> str:
@@ -273,8 +273,8 @@ class ScoreCard(Said):
     def _ways(self, threshold: int) -> Iterator[tuple[tuple[int, int], ...]]:
         """Minimal choices of a level for each feature with this sum, by depth-first search."""
         steps = [[t for t in range(len(row)) if not t or row[t] > row[t - 1]] for row in self.points]
-        most = [row[-1] for row in self.points]
-        rest = [sum(most[i:]) for i in range(len(most) + 1)]
+        max_points = [row[-1] for row in self.points]
+        rest = [sum(max_points[i:]) for i in range(len(max_points) + 1)]
         taken = 0
         waiting: list[tuple[int, int, int, tuple[tuple[int, int], ...]]] = [(0, 0, rest[0] + 1, ())]
         while waiting:
@@ -286,7 +286,7 @@ class ScoreCard(Said):
                 )
             if total + rest[i] < threshold:
                 continue
-            if i == len(most):
+            if i == len(max_points):
                 if total - slack < threshold:  # slack is the least step down: no level can be lowered
                     yield way
                 continue
@@ -333,7 +333,9 @@ def learn_card(
     from scipy.optimize import minimize  # type: ignore[import-untyped]
 
     rows, index = np.unique(table, axis=0, return_inverse=True)
-    grid = np.concatenate([rows[:, [i]] >= np.arange(1, many) for i, many in enumerate(levels)], axis=1)
+    grid = np.concatenate(
+        [rows[:, [i]] >= np.arange(1, n_levels) for i, n_levels in enumerate(levels)], axis=1
+    )
     owner = np.repeat(np.arange(len(levels)), np.array(levels) - 1)
     width, height = grid.shape[1], targets.shape[1]
     Z = grid.astype(np.float64)
@@ -358,8 +360,8 @@ def learn_card(
 
     begin = np.concatenate([np.full(width, 2.0 / max(len(levels), 1)), [1.0], np.ones(height - 1)])
     bounds = [(0, None)] * width + [(None, None)] + [(0, None)] * (height - 1)
-    found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 300}).x
-    gained, theta = found[:width], np.cumsum(found[width:])
+    solution = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 300}).x
+    gained, theta = solution[:width], np.cumsum(solution[width:])
     score = (Z @ gained)[index.reshape(-1)]
     thresholds = theta + offsets if height == 1 else theta
     return _rounded(gained, owner, len(levels), thresholds, points), score[:, None] - thresholds
@@ -375,9 +377,11 @@ def _rounded(
     unit = points / max(float(gained.sum()), 1e-12)
     sums = [np.cumsum(gained[owner == i]) * unit for i in range(features)]
     rows = tuple((0, *(int(value) for value in np.rint(sums_of))) for sums_of in sums)
-    most = sum(row[-1] for row in rows)
-    wholes = np.ceil(np.clip(thresholds * unit, 0, most + 1)).astype(np.int64)
-    return ScoreCard(rows, tuple(int(whole) for whole in np.minimum(np.maximum.accumulate(wholes), most + 1)))
+    max_sum = sum(row[-1] for row in rows)
+    rounded = np.ceil(np.clip(thresholds * unit, 0, max_sum + 1)).astype(np.int64)
+    return ScoreCard(
+        rows, tuple(int(threshold) for threshold in np.minimum(np.maximum.accumulate(rounded), max_sum + 1))
+    )
 
 
 Terms: TypeAlias = int | Literal["card"]
@@ -446,11 +450,11 @@ class LearnedModel(Drawn):
         if self.card is None:
             names = [chain.name for chain in self.chains]
             return tuple(one.least.capacity(names, self.scale) for one in self.terms)
-        said = [
+        conditions = [
             [" ".join([chain.name, *map(str, chain.condition(t))]) for t in range(1, len(chain.steps) + 1)]
             for chain in self.chains
         ]
-        return (self.card.capacity(said, self.scale),)
+        return (self.card.capacity(conditions, self.scale),)
 
     def utilities(self, term: int = 0) -> dict[str, tuple[Any, ...]]:
         """For each feature the level of the target that each of its levels is worth, in one functional."""
@@ -502,13 +506,13 @@ def learn_model(
     """
     chain_list = tuple(chains)
     rows = np.column_stack([chain.ranks(table[:, i]) for i, chain in enumerate(chain_list)])
-    many = [len(chain.steps) + 1 for chain in chain_list]
+    level_counts = [len(chain.steps) + 1 for chain in chain_list]
     card: ScoreCard | None = None
     labels = np.where(targets, 1.0, -1.0) - np.tanh(
         offsets / 2
     )  # an event of odds o is worth it from 1 in 1 + o
     if terms == "card" or smoothing > 0:
-        card, odds = learn_card(rows, many, targets, weights, offsets, smoothness, points)
+        card, odds = learn_card(rows, level_counts, targets, weights, offsets, smoothness, points)
         if terms == "card":
             return LearnedModel(chain_list, tuple(levels), (), card)
         share = (
@@ -521,9 +525,9 @@ def learn_model(
     unit = min(
         _FINE / max(float(np.abs(gains).max()), 1e-300), _LARGEST / max(float(np.abs(gains).sum()), 1e-300)
     )
-    whole = np.rint(gains * unit).astype(np.int64)
+    integer_gains = np.rint(gains * unit).astype(np.int64)
     if cuts is not None:
-        fitted: tuple[Fitted, ...] = (best_capacity(rows, whole, cuts),)
+        fitted: tuple[Fitted, ...] = (best_capacity(rows, integer_gains, cuts),)
     else:
-        fitted = learn_terms(rows, np.array(many), whole, int(terms), rng)
+        fitted = learn_terms(rows, np.array(level_counts), integer_gains, int(terms), rng)
     return LearnedModel(chain_list, tuple(levels), fitted, None)
