@@ -76,13 +76,13 @@ def _kept(compile_it: Callable[[Callable[..., Any]], Any], function: Callable[..
         kernel = compile_it(function)
     except RuntimeError:  # no folder can be written
         return None
-    place = getattr(getattr(kernel, "stats", None), "cache_path", None)
-    if place is None:  # numba was told to compile nothing
+    index = getattr(getattr(kernel, "stats", None), "cache_path", None)
+    if index is None:  # numba was told to compile nothing
         return kernel
     source = function.__code__.co_filename
-    beside = os.path.dirname(place) == os.path.dirname(source)
+    beside = os.path.dirname(index) == os.path.dirname(source)
     # whoever owns the source can run code anyway
-    return kernel if is_private(place, _ours() | ({os.stat(source).st_uid} if beside else set())) else None
+    return kernel if is_private(index, _ours() | ({os.stat(source).st_uid} if beside else set())) else None
 
 
 # -- folders that nobody else can write ----------------------------------------------------------------------

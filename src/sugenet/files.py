@@ -123,10 +123,10 @@ def _check_links(path: Path, depth: int = 0) -> None:
     """Look at the owners of all links that a path leads through."""
     if depth > _MOST_LINKS:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    for place in (*reversed(path.parents), path):
-        if place.is_symlink():
-            check_owner(Path(os.path.realpath(place.parent), place.name))
-            _check_links(place.parent / os.readlink(place), depth + 1)
+    for index in (*reversed(path.parents), path):
+        if index.is_symlink():
+            check_owner(Path(os.path.realpath(index.parent), index.name))
+            _check_links(index.parent / os.readlink(index), depth + 1)
 
 
 def _mode_of(target: Path) -> int | None:

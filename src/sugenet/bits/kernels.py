@@ -127,8 +127,8 @@ class _Tile:
     def sample(self, k: ir.Value, row: int) -> ir.Value:
         """Word `k` of one sample, in all lanes."""
         b = self.b
-        place = b.add(b.mul(self.row_step, _int(row)), b.mul(self.word_step, k))
-        return _everywhere(b, b.load(b.gep(self.inputs, [place])), _VECTOR)
+        index = b.add(b.mul(self.row_step, _int(row)), b.mul(self.word_step, k))
+        return _everywhere(b, b.load(b.gep(self.inputs, [index])), _VECTOR)
 
     def neurons(self, k: ir.Value) -> list[ir.Value]:
         """Word `k` of each neuron, one lane each."""
@@ -235,8 +235,8 @@ def _tile(kind: int, rows: int, *, bits: bool) -> Any:
     """
 
     def typed(_, x, x_at, stride, w, w_at, words, limit, limit_at, out, out_at, out_stride):  # type: ignore[no-untyped-def]  # noqa: ARG001
-        place = types.intp
-        signature = types.void(x, place, place, w, place, place, limit, place, out, place, place)
+        index = types.intp
+        signature = types.void(x, index, index, w, index, index, limit, index, out, index, index)
 
         def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
             def data(array: int) -> ir.Value:
@@ -355,8 +355,8 @@ def _map_tile(kind: int) -> Any:
     """
 
     def typed(_, x, rows_at, r, offsets, offset_at, w, w_at, words, limit, limit_at, out, out_at):  # type: ignore[no-untyped-def]  # noqa: ARG001
-        place = types.intp
-        signature = types.void(x, rows_at, place, offsets, place, w, place, place, limit, place, out, place)
+        index = types.intp
+        signature = types.void(x, rows_at, index, offsets, index, w, index, index, limit, index, out, index)
 
         def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
             def data(array: int) -> ir.Value:
@@ -444,7 +444,7 @@ def _add_products(
     return total
 
 
-def _typed_gather(_, arena, source, step, patches, place, count, running):  # type: ignore[no-untyped-def]  # noqa: ARG001
+def _typed_gather(_, arena, source, step, patches, index, count, running):  # type: ignore[no-untyped-def]  # noqa: ARG001
     """Copy `count` words, `step` apart, into a row of `patches`; where `running`, XOR the row before to them.
 
     Neighbours are copied in whole vectors, so up to `LANES` - 1 more words are read and written: the rows are
@@ -507,16 +507,16 @@ def _read_maps(x, octets, base, samples, source, arena, bytes_):  # type: ignore
             for k in range(words):
                 keep = mask if k == words - 1 else ~np.uint64(0)
                 for row in range(height):
-                    place = s * size + k * plane + first + row * pitch
+                    index = s * size + k * plane + first + row * pitch
                     for column in range(width):
-                        arena[place + column] = x[base + s, row * width + column, k] & keep
+                        arena[index + column] = x[base + s, row * width + column, k] & keep
     else:
         for s in range(samples):
             for c in range(channels):
                 for row in range(height):
-                    place, at = s * size + first + row * pitch * channels + c, (c * height + row) * width
+                    index, at = s * size + first + row * pitch * channels + c, (c * height + row) * width
                     for column in range(width):
-                        bytes_[place + column * channels] = octets[base + s, at + column]
+                        bytes_[index + column * channels] = octets[base + s, at + column]
 
 
 @register_jitable
@@ -595,7 +595,7 @@ def _maps(  # type: ignore[no-untyped-def]
                     for which in range(3):
                         rows[which, r] = rows[which, idle]
                 for j in range(plan[layer, 9], plan[layer, 10]):
-                    w, words, offset, limit, place = (
+                    w, words, offset, limit, index = (
                         blocks[j, 0],
                         blocks[j, 1],
                         blocks[j, 2],
@@ -631,7 +631,7 @@ def _maps(  # type: ignore[no-untyped-def]
                                 limits,
                                 limit,
                                 arena,
-                                place,
+                                index,
                             )
                     elif kind == TERNARY:
                         for r in range(0, size, ROWS):
@@ -647,7 +647,7 @@ def _maps(  # type: ignore[no-untyped-def]
                                 limits,
                                 limit,
                                 arena,
-                                place,
+                                index,
                             )
                     else:
                         for r in range(0, size, ROWS):
@@ -663,7 +663,7 @@ def _maps(  # type: ignore[no-untyped-def]
                                 limits,
                                 limit,
                                 arena,
-                                place,
+                                index,
                             )
         out_at, out_size = plan[last, 3], plan[last, 4]
         for s in range(samples):

@@ -130,9 +130,9 @@ class _Products:
 
 
 def _halves(b: ir.IRBuilder, vector: ir.Value) -> list[ir.Value]:
-    places = ir.VectorType(_I32, 8)
+    indices = ir.VectorType(_I32, 8)
     return [
-        b.shuffle_vector(vector, vector, ir.Constant(places, [start + i for i in range(8)]))
+        b.shuffle_vector(vector, vector, ir.Constant(indices, [start + i for i in range(8)]))
         for start in (0, 8)
     ]
 
@@ -202,12 +202,12 @@ def _line(b: ir.IRBuilder, lines: ir.Value, floats: ir.Type, vector: int, of: in
     """Slope, offset, least and largest level of 16 neurons, from bytes where those of a block follow each
     other.
     """
-    found, place, width = [], 0, of * LANES
+    found, index, width = [], 0, of * LANES
     for kind in (floats, floats, _I32, _I32):
         size = 8 if isinstance(kind, ir.DoubleType) else 4
-        start = b.gep(lines, [_int(place + vector * LANES * size)])
+        start = b.gep(lines, [_int(index + vector * LANES * size)])
         found.append(_load(b, start, ir.VectorType(kind, LANES), 4))
-        place += width * size
+        index += width * size
     return found
 
 
@@ -223,11 +223,11 @@ def _tile(rows: int, of: int) -> Any:
     """
 
     # fmt: off
-    def typed(_, x, places, r, offsets, offset_at, w, w_at, quads, lines, line_at, then, out_at, scratch):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    def typed(_, x, indices, r, offsets, offset_at, w, w_at, quads, lines, line_at, then, out_at, scratch):  # type: ignore[no-untyped-def]  # noqa: ARG001
         # fmt: on
-        place = types.intp
+        index = types.intp
         signature = types.void(
-            *(x, places, place, offsets, place, w, place, place, lines, place, place, place, scratch)
+            *(x, indices, index, offsets, index, w, index, index, lines, index, index, index, scratch)
         )
 
         def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
@@ -278,8 +278,8 @@ def _tile(rows: int, of: int) -> Any:
 
 def _typed_compared(_, scratch, at, steps, step_at, of, count, arena, out_at):  # type: ignore[no-untyped-def]  # noqa: ARG001
     """Make levels of 16 sums by comparing them with `count` thresholds, `of` numbers from one to the next."""
-    place = types.intp
-    signature = types.void(scratch, place, steps, place, place, place, arena, place)
+    index = types.intp
+    signature = types.void(scratch, index, steps, index, index, index, arena, index)
 
     def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         sums = _load(b, b.gep(_data(context, b, signature.args[0], args[0]), [args[1]]), _SUMS, 4)
@@ -309,8 +309,8 @@ def _typed_compared(_, scratch, at, steps, step_at, of, count, arena, out_at):  
 
 def _typed_maximum(_, arena, source, offsets, first, taps, masks, mask_at, target):  # type: ignore[no-untyped-def]  # noqa: ARG001
     """The largest of 16 bytes over the taps of a window; bytes are flipped by the mask before and after."""
-    place = types.intp
-    signature = types.void(arena, place, offsets, place, place, masks, place, place)
+    index = types.intp
+    signature = types.void(arena, index, offsets, index, index, masks, index, index)
 
     def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         octets = ir.VectorType(_I8, LANES)
@@ -346,8 +346,8 @@ _maximum: Any = intrinsic(_typed_maximum)
 
 def _typed_copy(_, x, source, source_step, y, target, target_step, count):  # type: ignore[no-untyped-def]  # noqa: ARG001
     """Copy `count` bytes that lie some steps apart."""
-    place = types.intp
-    signature = types.void(x, place, place, y, place, place, place)
+    index = types.intp
+    signature = types.void(x, index, index, y, index, index, index)
 
     def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         source = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
@@ -374,7 +374,7 @@ def _typed_copy(_, x, source, source_step, y, target, target_step, count):  # ty
 _copy: Any = intrinsic(_typed_copy)
 
 
-def _typed_took(_, team, place):  # type: ignore[no-untyped-def]  # noqa: ARG001
+def _typed_took(_, team, index):  # type: ignore[no-untyped-def]  # noqa: ARG001
     """Add 1 to a number that threads share, and return what it was."""
 
     def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
@@ -384,7 +384,7 @@ def _typed_took(_, team, place):  # type: ignore[no-untyped-def]  # noqa: ARG001
     return types.int64(team, types.intp), emit
 
 
-def _typed_wait(_, team, place, least):  # type: ignore[no-untyped-def]  # noqa: ARG001
+def _typed_wait(_, team, index, least):  # type: ignore[no-untyped-def]  # noqa: ARG001
     """Wait until a number that threads share is `least` or more."""
 
     def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
@@ -417,39 +417,39 @@ def _read(x, base, samples, source, arena):  # type: ignore[no-untyped-def]
     channels, height, width = source[0], source[1], source[2]
     size, pixel, first, pitch = source[3], source[4], source[5], source[6]
     for s in range(samples):
-        here, place = (base + s) * x.shape[1], s * size + first
+        here, index = (base + s) * x.shape[1], s * size + first
         if height * width == 1:
-            _copy(x, here, 1, arena, place, 1, channels)
+            _copy(x, here, 1, arena, index, 1, channels)
             continue
         for c in range(channels):
             for row in range(height):
                 at = here + (c * height + row) * width
-                _copy(x, at, 1, arena, place + row * pitch * pixel + c, pixel, width)
+                _copy(x, at, 1, arena, index + row * pitch * pixel + c, pixel, width)
 
 
 @register_jitable
-def _pooled(plan, size, places, offsets, masks, arena):  # type: ignore[no-untyped-def]
+def _pooled(plan, size, indices, offsets, masks, arena):  # type: ignore[no-untyped-def]
     channels, tap, taps, mask = plan[7], plan[8], plan[9], plan[10]
     for r in range(size):
         for c in range(0, channels, LANES):
-            _maximum(arena, places[0, r] + c, offsets, tap, taps, masks, mask + c, places[1, r] + c)
+            _maximum(arena, indices[0, r] + c, offsets, tap, taps, masks, mask + c, indices[1, r] + c)
 
 
 @register_jitable
-def _place(plan, first, size, positions, places):  # type: ignore[no-untyped-def]
+def _place(plan, first, size, positions, indices):  # type: ignore[no-untyped-def]
     """Work out where `size` positions from `first` on begin in the arena, before and after a layer."""
     in_at, in_size, out_at, out_size, count = plan[1], plan[2], plan[3], plan[4], plan[5]
     s, p = first // count, first % count
     for r in range(size):
-        places[0, r] = in_at + s * in_size + positions[plan[6] + p, 0]
-        places[1, r] = out_at + s * out_size + positions[plan[6] + p, 1]
+        indices[0, r] = in_at + s * in_size + positions[plan[6] + p, 0]
+        indices[1, r] = out_at + s * out_size + positions[plan[6] + p, 1]
         p += 1
         if p == count:
             s, p = s + 1, 0
 
 
 @register_jitable
-def _block(blocks, j, size, places, offsets, weights, lines, steps, arena, scratch, sums, row0):  # type: ignore[no-untyped-def]
+def _block(blocks, j, size, indices, offsets, weights, lines, steps, arena, scratch, sums, row0):  # type: ignore[no-untyped-def]
     """Do a block of neurons for `size` positions; sums that are the answer go to `sums` from `row0` on."""
     vectors, w, quads, offset = blocks[j, 0], blocks[j, 1], blocks[j, 2], blocks[j, 3]
     neuron, neurons, then = blocks[j, 4], blocks[j, 5], blocks[j, 6]
@@ -462,33 +462,33 @@ def _block(blocks, j, size, places, offsets, weights, lines, steps, arena, scrat
         if done == ROWS:
             if vectors == 4:
                 _tile_4(
-                    arena, places, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
+                    arena, indices, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
                 )
             elif vectors == 2:
                 _tile_2(
-                    arena, places, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
+                    arena, indices, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
                 )
             else:
                 _tile_1(
-                    arena, places, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
+                    arena, indices, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
                 )
         elif vectors == 4:
             _row_4(
-                    arena, places, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
+                    arena, indices, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
                 )
         elif vectors == 2:
             _row_2(
-                    arena, places, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
+                    arena, indices, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
                 )
         else:
             _row_1(
-                    arena, places, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
+                    arena, indices, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
                 )
         # fmt: on
         if then == COMPARED:
             for row in range(done):
                 for c in range(0, width, LANES):
-                    target = places[1, r + row] + neuron + c
+                    target = indices[1, r + row] + neuron + c
                     _compared(scratch, row * width + c, steps, line + c, width, many, arena, target)
         elif then == COUNTED:
             for row in range(done):
@@ -502,12 +502,12 @@ def _write(plan, base, samples, arena, out):  # type: ignore[no-untyped-def]
     """Write the levels of the last layer, channel by channel."""
     out_at, out_size, count, channels = plan[3], plan[4], plan[5], plan[11]
     for s in range(samples):
-        place, here = out_at + s * out_size, (base + s) * out.shape[1]
+        index, here = out_at + s * out_size, (base + s) * out.shape[1]
         if count == 1:
-            _copy(arena, place, 1, out, here, 1, channels)
+            _copy(arena, index, 1, out, here, 1, channels)
             continue
         for c in range(channels):
-            _copy(arena, place + c, out_size // count, out, here + c * count, 1, count)
+            _copy(arena, index + c, out_size // count, out, here + c * count, 1, count)
 
 
 def _levels(  # type: ignore[no-untyped-def]
@@ -525,7 +525,7 @@ def _levels(  # type: ignore[no-untyped-def]
     steps,
     masks,
     arena,
-    places,
+    indices,
     scratch,
     team,
     out,
@@ -567,13 +567,13 @@ def _levels(  # type: ignore[no-untyped-def]
                     break
                 r0 = number * part
                 size = min(part, total - r0)
-                _place(plan[layer], r0, size, positions, places)  # type: ignore[no-untyped-call]
+                _place(plan[layer], r0, size, positions, indices)  # type: ignore[no-untyped-call]
                 if plan[layer, 0] == MAXIMUM:
-                    _pooled(plan[layer], size, places, offsets, masks, arena)  # type: ignore[no-untyped-call]
+                    _pooled(plan[layer], size, indices, offsets, masks, arena)  # type: ignore[no-untyped-call]
                 else:
                     for j in range(plan[layer, 7], plan[layer, 8]):
                         _block(  # type: ignore[no-untyped-call]
-                            blocks, j, size, places, offsets, weights, lines, steps, arena, scratch,
+                            blocks, j, size, indices, offsets, weights, lines, steps, arena, scratch,
                             sums, base + r0,
                         )  # fmt: skip
                 if shared:

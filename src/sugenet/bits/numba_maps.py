@@ -131,7 +131,7 @@ class NumbaMaps:
             )
             out_plane = sizes[number + 1] // words_for(layer.output_shape[0])
             kind, starts_in, limits, *last = _laid(plan, layer, out_plane)
-            place = sum(map(len, plan.positions))
+            index = sum(map(len, plan.positions))
             plan.positions.append(np.stack([starts_in, inner, limits], axis=1))
             in_size = sizes[number] or _bytes(layer)
             plan.rows.append(
@@ -142,7 +142,7 @@ class NumbaMaps:
                     starts[number + 1],
                     sizes[number + 1],
                     layer.slide.count,
-                    place,
+                    index,
                     *last,
                 ]
             )
@@ -257,16 +257,16 @@ def _laid_conv(plan: _Plan, layer: PackedConv, out_plane: int) -> tuple[Any, ...
         )
         dense = dense and inside
     limits = plan.add_limits(layer.allowed, -1, NEURONS, np.int64)
-    first, places = len(plan.blocks), dict[tuple[int, int], int]()
+    first, indices = len(plan.blocks), dict[tuple[int, int], int]()
     for block, (low, high) in enumerate(spans):
         rows = slice(block * NEURONS, (block + 1) * NEURONS)
-        if (low, high) not in places:
+        if (low, high) not in indices:
             offsets = (
                 slide.offsets[:, None, None]
                 + np.zeros((layer.copies, 1), np.int64)
                 + np.arange(low, high) * plane
             )
-            places[low, high] = _append(plan.offsets, offsets.reshape(-1))
+            indices[low, high] = _append(plan.offsets, offsets.reshape(-1))
         up, down = (part[rows, :, :, low:high].reshape(len(part[rows]), -1) for part in (positive, negative))
         laid = laid_out(
             np.bitwise_xor.accumulate(up, axis=1)[:, :, None] if dense else np.stack([up, down], axis=2)
@@ -274,7 +274,7 @@ def _laid_conv(plan: _Plan, layer: PackedConv, out_plane: int) -> tuple[Any, ...
         renew = block == 0 or spans[block - 1] != (low, high)
         out = block * NEURONS // 64 * out_plane * 4 + block * NEURONS % 64 // 16
         plan.blocks.append(
-            [plan.add_weights(laid), up.shape[1], places[low, high], block * NEURONS, out, int(renew)]
+            [plan.add_weights(laid), up.shape[1], indices[low, high], block * NEURONS, out, int(renew)]
         )
     end = (first, len(plan.blocks), 0, 0, 0)
     return DENSE if dense else TERNARY, slide.starts, limits, slide.positions[1], slide.stride[1], *end
@@ -304,9 +304,9 @@ def _laid_levels(plan: _Plan, layer: PackedConv, out_plane: int) -> tuple[Any, .
     limits = plan.add_limits(layer.least, _NEVER, LEVEL_NEURONS, np.int32)
     first = len(plan.blocks)
     for block in range(blocks):
-        place = plan.add_weights(np.ascontiguousarray(lanes[block]).reshape(-1).view(np.uint64))
+        index = plan.add_weights(np.ascontiguousarray(lanes[block]).reshape(-1).view(np.uint64))
         out = block * LEVEL_NEURONS // 64 * out_plane * 4 + block * LEVEL_NEURONS % 64 // 16
-        plan.blocks.append([place, count, offsets, block * LEVEL_NEURONS, out, 0])
+        plan.blocks.append([index, count, offsets, block * LEVEL_NEURONS, out, 0])
     end = (first, len(plan.blocks), 0, 0, 0)
     return LEVELS, slide.starts * channels, limits, slide.positions[1], slide.stride[1], *end
 
@@ -381,9 +381,9 @@ class NumbaLevels:
         for number, layer in enumerate(layers):
             following = layers[number + 1] if number + 1 < len(layers) else None
             inner = np.arange(layer.slide.count) if following is None else following.slide.inner
-            places = np.stack([layer.slide.starts * pixels[number], inner * pixels[number + 1]], axis=1)
+            indices = np.stack([layer.slide.starts * pixels[number], inner * pixels[number + 1]], axis=1)
             begin = [starts[number], sizes[number], starts[number + 1], sizes[number + 1], layer.slide.count]
-            begin.append(_append(plan.positions, places))
+            begin.append(_append(plan.positions, indices))
             kind, *end = _laid_level(plan, layer, pixels[number])
             plan.rows.append([kind, *begin, *end, layer.output_shape[0]])
         self._arrays = (
@@ -511,14 +511,14 @@ def _laid_block(plan: _LevelPlan, layer: LevelConv, pixel: int, neuron: int) -> 
     vectors = min(made, key=lambda v: (len(made[v][0]) * (1 + 0.5 / v), -v))
     offsets, octets = made[vectors]
     stop = min(neuron + vectors * level_kernels.LANES, len(layer.weights))
-    then, place, count = _finish(plan, layer, neuron, stop, vectors * level_kernels.LANES)
+    then, index, count = _finish(plan, layer, neuron, stop, vectors * level_kernels.LANES)
     plan.blocks.append(
         [
             vectors,
             _append(plan.weights, octets.reshape(-1)),
             len(offsets),
             _append(plan.offsets, offsets),
-            *(neuron, stop - neuron, then, place, count),
+            *(neuron, stop - neuron, then, index, count),
         ]
     )
     return vectors * level_kernels.LANES
@@ -538,16 +538,16 @@ def _quads(
     for lane, (row, part) in enumerate(zip(rows, group, strict=True)):
         begin = int(part) * per_in - low
         wide[lane, :, begin : begin + per_in] = row.reshape(per_in, -1).T
-    places = slide.offsets[:, None] * pixel + np.arange(low, high)
+    indices = slide.offsets[:, None] * pixel + np.arange(low, high)
     # bytes that follow each other are one run: a row of the window, where pixels have no bytes in between
     runs = slide.kernel[0] if high - low == pixel and slide.dilation[1] == 1 else len(slide.offsets)
-    wide, places = wide.reshape(lanes, runs, -1), places.reshape(runs, -1)
+    wide, indices = wide.reshape(lanes, runs, -1), indices.reshape(runs, -1)
     width = -(-wide.shape[2] // 4) * 4
     full = np.zeros((lanes, runs, width), np.int8)
     full[:, :, : wide.shape[2]] = wide
     quads = full.reshape(lanes, runs * width // 4, 4).transpose(1, 0, 2)
     used = quads.any(axis=(1, 2))
-    return places[:, ::4].reshape(-1)[used].astype(np.int32), np.ascontiguousarray(quads[used])
+    return indices[:, ::4].reshape(-1)[used].astype(np.int32), np.ascontiguousarray(quads[used])
 
 
 def _finish(plan: _LevelPlan, layer: LevelConv, start: int, stop: int, lanes: int) -> tuple[int, int, int]:

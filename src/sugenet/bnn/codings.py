@@ -202,7 +202,7 @@ class Steps(Brief):
     def flips(self, before: int, after: int) -> int:
         """How many bits differ between two states."""
         passed = range(min(before, after), max(before, after))
-        return len(passed) - sum(place in passed for place in self.silent)
+        return len(passed) - sum(index in passed for index in self.silent)
 
     def state(self, value: Any) -> int:
         """The state of a raw value."""
@@ -272,9 +272,9 @@ class Steps(Brief):
         """A raw value as it compares with the cuts: of a bipolar bit, -1 is 0."""
         return 0 if self.bipolar and value == -1 else value
 
-    def words(self, name: str, place: int, on: bool) -> str:
+    def words(self, name: str, index: int, on: bool) -> str:
         """What a bit says."""
-        cut, name = self.cuts[place], visible(name)
+        cut, name = self.cuts[index], visible(name)
         if self.bipolar:
             return f"{name} = {'+1' if on else '-1'}"
         return f"{name} {'>=' if on else '<'} {_short(cut)}"
@@ -556,9 +556,9 @@ class OneHot(Brief):
             return None
         return Move(self.categories[state], Fraction(int(self.state(value) != state)))
 
-    def words(self, name: str, place: int, on: bool) -> str:
+    def words(self, name: str, index: int, on: bool) -> str:
         """What a bit says."""
-        return f"{visible(name)} {'=' if on else '!='} {visible(str(self.categories[place]))}"
+        return f"{visible(name)} {'=' if on else '!='} {visible(str(self.categories[index]))}"
 
     def describe(self, name: str, state: int) -> str:
         """What a state says."""
@@ -578,10 +578,10 @@ class OneHot(Brief):
 
     def read(self, column: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
         """Check a column of raw values and give the numbers of their categories."""
-        place = {category: number for number, category in enumerate(self.categories)}
+        index = {category: number for number, category in enumerate(self.categories)}
         states = np.empty(len(column), np.float64)
         for row, value in enumerate(column.tolist()):
-            known = place.get(value) if isinstance(value, Hashable) else None
+            known = index.get(value) if isinstance(value, Hashable) else None
             if known is None:
                 shown = ", ".join(visible(str(category)) for category in self.categories[:12])
                 raise EncodingError(

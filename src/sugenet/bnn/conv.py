@@ -135,9 +135,9 @@ class _MapForm(Layer):
         row[group * per_in : (group + 1) * per_in, pixels[inside]] = kernel
         return row.reshape(-1)
 
-    def column(self, place: int) -> tuple[Ints, Ints]:
+    def column(self, index: int) -> tuple[Ints, Ints]:
         """Which neurons, numbered from 0, read the input value at a place, and with what weight."""
-        channel, pixel = divmod(place, self.window.shape[1] * self.window.shape[2])
+        channel, pixel = divmod(index, self.window.shape[1] * self.window.shape[2])
         group, inner = divmod(channel, self.window.shape[0] // self.groups)
         per_out = len(self.weights) // self.groups
         positions, taps = np.nonzero(self.window.taps == pixel)

@@ -66,8 +66,8 @@ def _first(layer: Layer) -> Layer:
     if layer.every is None or layer.window is None:
         return layer.cut()
     # over the thermometer bits of each feature in turn
-    pool, places = layer.unrolled(), _by_channel(layer.window.shape, layer.height)
-    return DenseLayer(pool.weights[:, np.argsort(places, kind="stable")], pool.tau)
+    pool, indices = layer.unrolled(), _by_channel(layer.window.shape, layer.height)
+    return DenseLayer(pool.weights[:, np.argsort(indices, kind="stable")], pool.tau)
 
 
 def _over_bits(layer: Layer, source: _Places | None) -> Layer:

@@ -75,8 +75,8 @@ class Domain:
 
     def outside(self, values: Sequence[Any], features: Iterable[int] | None = None) -> int | None:
         """The first of some features, or of all, whose value is outside its limits."""
-        places = self.limits if features is None else [f for f in features if f in self.limits]
-        return next((f for f in places if not self.limits[f].holds(values[f])), None)
+        indices = self.limits if features is None else [f for f in features if f in self.limits]
+        return next((f for f in indices if not self.limits[f].holds(values[f])), None)
 
     def both(self, other: Domain, encoder: Encoder) -> Domain:
         """What both allow."""

@@ -173,10 +173,10 @@ class Encoder(Brief):
         """The names of the features, safe to show."""
         return tuple(map(visible, self.names))
 
-    def words(self, place: int, on: bool = True) -> str:
+    def words(self, index: int, on: bool = True) -> str:
         """What a bit says when it is on or off."""
-        feature = self.feature_of[place]
-        return self.codings[feature].words(self.names[feature], place - self._starts[feature], on)
+        feature = self.feature_of[index]
+        return self.codings[feature].words(self.names[feature], index - self._starts[feature], on)
 
     def rows(self, X: Any) -> npt.NDArray[Any]:
         """Raw samples as an array with one row a sample, in the order of the features.
@@ -316,7 +316,7 @@ class Encoder(Brief):
         numbers = self._read(rows)
         assert numbers is not None
         if not np.isfinite(numbers).all():
-            row, column = (int(place) for place in np.argwhere(~np.isfinite(numbers))[0])
+            row, column = (int(index) for index in np.argwhere(~np.isfinite(numbers))[0])
             raise EncodingError(
                 f"{self.feature_words[column]} is {numbers[row, column]} in sample {row}, "
                 f"but it must be finite."
@@ -338,8 +338,8 @@ class Encoder(Brief):
         bytes_ = array.dtype == np.uint8 and low <= 0 and top >= 255  # inside in any case
         if not bytes_ and (array.min() < low or array.max() > top):
             return None
-        places = array if low == 0 else array.astype(np.int64) - low
-        return np.asarray(tables[0][places] if which is None else tables[which, places])
+        indices = array if low == 0 else array.astype(np.int64) - low
+        return np.asarray(tables[0][indices] if which is None else tables[which, indices])
 
     @cached_property
     def _level_tables(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None, int] | None:

@@ -40,8 +40,8 @@ def lawful_parts(
     for number, clause in enumerate(clauses, start=first.outputs):
         for feature, at, on in clause:
             coding, start = finer.codings[feature], finer.group(feature).start
-            place = coding.cuts.index(at) if isinstance(coding, Steps) else coding.categories.index(at)
-            weights[number, start + place] = -1 if on else 1
+            index = coding.cuts.index(at) if isinstance(coding, Steps) else coding.categories.index(at)
+            weights[number, start + index] = -1 if on else 1
     made: list[Layer] = [DenseLayer(weights, np.concatenate([first.tau, [len(c) for c in clauses]]))]
     for layer in layers[1:]:
         dense = layer.unrolled()
@@ -79,11 +79,11 @@ def _refined(encoder: Encoder, clauses: Sequence[Clause]) -> tuple[Encoder, Ints
         finer = coding
         if isinstance(coding, Steps) and not wanted.get(feature, set()) <= set(coding.cuts):
             cuts = tuple(sorted({*coding.cuts, *wanted[feature]}))
-            silent = tuple(place for place, cut in enumerate(cuts) if cut not in coding.cuts)
+            silent = tuple(index for index, cut in enumerate(cuts) if cut not in coding.cuts)
             finer = replace(coding, cuts=cuts, silent=silent)
         codings.append(finer)
         silent = finer.silent if isinstance(finer, Steps) else ()
-        own += [start + place for place in range(finer.width) if place not in silent]
+        own += [start + index for index in range(finer.width) if index not in silent]
         start += finer.width
     return Encoder(codings, encoder.names, encoder.shape, encoder.seen), np.array(own, np.intp)
 

@@ -227,24 +227,24 @@ def some_obey(
     feature may have, of an encoder that knows all steps of the clauses; any unless given.
     """
     wanted = list(clauses)
-    places: dict[int, dict[Any, int]] = {}  # of each feature, the states of a cut or a category, as bits
+    indices: dict[int, dict[Any, int]] = {}  # of each feature, the states of a cut or a category, as bits
     free: dict[int, int] = {}
     for feature in {literal.feature for clause in wanted for literal in clause}:
         coding = encoder.codings[feature]
         if isinstance(coding, OneHot):
-            places[feature] = {category: 1 << state for state, category in enumerate(coding.categories)}
+            indices[feature] = {category: 1 << state for state, category in enumerate(coding.categories)}
             free[feature] = (1 << coding.states) - 1
         else:
             named = {at for clause in wanted for f, at, _ in clause if f == feature}
             finer = replace(coding, cuts=tuple(sorted({*coding.cuts, *named})), silent=())
             full = (1 << finer.states) - 1
-            places[feature] = {cut: full >> (t + 1) << (t + 1) for t, cut in enumerate(finer.cuts)}
+            indices[feature] = {cut: full >> (t + 1) << (t + 1) for t, cut in enumerate(finer.cuts)}
             free[feature] = sum(1 << state for state in range(finer.states) if finer.reachable(state))
         if states is not None:
             free[feature] = sum(1 << state for state in set(states[feature]))
 
     def holding(literal: Literal) -> int:
-        pattern = places[literal.feature][literal.at]
+        pattern = indices[literal.feature][literal.at]
         return pattern if literal.on else ~pattern
 
     rows = [[(literal.feature, holding(literal)) for literal in clause] for clause in wanted]

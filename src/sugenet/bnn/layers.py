@@ -116,7 +116,7 @@ class Layer(Brief, ABC):
         """Weights of neuron j, from 0, over all inputs."""
 
     @abstractmethod
-    def column(self, place: int) -> tuple[Ints, Ints]:
+    def column(self, index: int) -> tuple[Ints, Ints]:
         """Which neurons, numbered from 0, read the input at a place, and with what weight."""
 
     @abstractmethod
@@ -286,11 +286,11 @@ class _DenseForm(Layer):
         """Weights of all neurons."""
         return self.weights
 
-    def column(self, place: int) -> tuple[Ints, Ints]:
+    def column(self, index: int) -> tuple[Ints, Ints]:
         """Which neurons, numbered from 0, read the input at a place, and with what weight: all of them,
         some with weight 0.
         """
-        return np.arange(self.outputs), self.weights[:, place]
+        return np.arange(self.outputs), self.weights[:, index]
 
     @cached_property
     def runs(self) -> tuple[Ints, Ints]:

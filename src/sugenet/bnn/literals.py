@@ -33,13 +33,13 @@ Literal: TypeAlias = int
 def bipolar(x: Iterable[Any]) -> tuple[int, ...]:
     """Check a vector of -1 and +1."""
     values = []
-    for place, value in enumerate(x, start=1):
+    for index, value in enumerate(x, start=1):
         try:
             number = operator.index(value) if not isinstance(value, float) else int(value)
         except (TypeError, ValueError, OverflowError):
             number = 0
         if number not in (-1, 1) or number != value:
-            raise NetworkError(f"x[{place}] is {value!r}, but bipolar vectors hold -1 and +1 only.")
+            raise NetworkError(f"x[{index}] is {value!r}, but bipolar vectors hold -1 and +1 only.")
         values.append(number)
     return tuple(values)
 

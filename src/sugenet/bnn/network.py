@@ -382,10 +382,10 @@ class Network(Drawn):
             if layer > 1 and not self.layers[layer - 2].is_binary:
                 return f"neuron {literal.place} of layer {layer - 1} {literal.relation}"
             literal = literal.place if literal.at_least is not None else -literal.place
-        place = abs(literal) - 1
+        index = abs(literal) - 1
         if layer == 1:
-            return self.encoder.words(place, literal > 0)
-        return f"neuron {place + 1} of layer {layer - 1} is {'on' if literal > 0 else 'off'}"
+            return self.encoder.words(index, literal > 0)
+        return f"neuron {index + 1} of layer {layer - 1} is {'on' if literal > 0 else 'off'}"
 
     @cached_property
     def class_words(self) -> tuple[str, ...]:

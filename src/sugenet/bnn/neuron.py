@@ -99,14 +99,14 @@ class Neuron(Brief):
     tau: int
 
     def __init__(self, weights: Iterable[Any], tau: int) -> None:
-        row = tuple(_whole(weight, f"weight {place}") for place, weight in enumerate(weights, start=1))
+        row = tuple(_whole(weight, f"weight {index}") for index, weight in enumerate(weights, start=1))
         object.__setattr__(self, "weights", row)
         object.__setattr__(self, "tau", _whole(tau, "tau"))
 
     @classmethod
     def from_theta(cls, weights: Sequence[Any], theta: Any) -> Neuron:
         """The neuron that is active iff the bipolar sum reaches theta; s = theta is active."""
-        row = [_whole(weight, f"weight {place}") for place, weight in enumerate(weights, start=1)]
+        row = [_whole(weight, f"weight {index}") for index, weight in enumerate(weights, start=1)]
         return cls(row, tau_of(theta, sum(map(abs, row))))
 
     @cached_property
@@ -180,7 +180,7 @@ class Neuron(Brief):
             return iter(())
         weights, needed = self._movable(x)
         _, found = _smallest(weights, needed)
-        return (frozenset(place + 1 for place in bits(mask)) for mask in found)
+        return (frozenset(index + 1 for index in bits(mask)) for mask in found)
 
     def _movable(self, x: Iterable[Any]) -> tuple[list[int], int]:
         """For each coordinate how much its flip moves M towards the other side of tau,
@@ -277,12 +277,12 @@ class Stair(Brief):
                 f"there are {len(levels)} levels, but the neuron has {len(self.weights)} inputs."
             )
         total = 0
-        for place, (weight, top, given) in enumerate(
+        for index, (weight, top, given) in enumerate(
             zip(self.weights, self.tops, levels, strict=True), start=1
         ):
             level = int(given)
             if level != given or not 0 <= level <= top:
-                raise NetworkError(f"level {given} of input {place} is not in 0..{top}.")
+                raise NetworkError(f"level {given} of input {index} is not in 0..{top}.")
             total += weight * level if weight > 0 else -weight * (top - level)
         return total
 
@@ -317,7 +317,7 @@ class Stair(Brief):
         no condition can be weakened.
         """
         for vector in minimal_vectors(self._gains, self.reaches(level)):
-            yield tuple(self._condition(place, gain) for place, gain in vector)
+            yield tuple(self._condition(index, gain) for index, gain in vector)
 
     def rule_count(self, level: int) -> int | None:
         """How many minimal rules there are for a level, or None where counting them would take too long."""
@@ -330,11 +330,11 @@ class Stair(Brief):
             for weight, top in zip(self.weights, self.tops, strict=True)
         ]
 
-    def _condition(self, place: int, gain: int) -> Condition:
-        weight, top = self.weights[place], self.tops[place]
+    def _condition(self, index: int, gain: int) -> Condition:
+        weight, top = self.weights[index], self.tops[index]
         if weight > 0:
-            return Condition(place + 1, at_least=gain // weight)
-        return Condition(place + 1, at_most=top - gain // -weight)
+            return Condition(index + 1, at_least=gain // weight)
+        return Condition(index + 1, at_most=top - gain // -weight)
 
     def __str__(self) -> str:
         shown = [

@@ -127,8 +127,8 @@ class RealLayer(Layer):
             first = out // per_out * per_in
             for pixels in self.window.taps:
                 inside = pixels >= 0
-                places = np.arange(first, first + per_in)[:, None] * (height * width) + pixels[inside]
-                yield places.reshape(-1), kernel[:, inside].reshape(-1)
+                indices = np.arange(first, first + per_in)[:, None] * (height * width) + pixels[inside]
+                yield indices.reshape(-1), kernel[:, inside].reshape(-1)
 
     def sums(self, x: Sequence[Any]) -> list[Fraction]:
         """The exact weighted sums of one raw sample."""
@@ -296,7 +296,7 @@ class RealLayer(Layer):
         """Refused: there are sums alone (`sums`)."""
         raise self._refused("match counts")
 
-    def column(self, place: int) -> tuple[Ints, Ints]:  # noqa: ARG002
+    def column(self, index: int) -> tuple[Ints, Ints]:  # noqa: ARG002
         """Refused: a feature has no levels."""
         raise self._refused("levels")
 
@@ -340,9 +340,9 @@ def _exact_pairs(theta: Any) -> list[tuple[Fraction, Fraction]]:
     return found
 
 
-def _sum(values: Sequence[int], places: npt.NDArray[np.intp], weights: Ints) -> int:
+def _sum(values: Sequence[int], indices: npt.NDArray[np.intp], weights: Ints) -> int:
     """A weighted sum of whole numbers of any size."""
-    return sum(values[i] * w for i, w in zip(places.tolist(), weights.tolist(), strict=True) if w)
+    return sum(values[i] * w for i, w in zip(indices.tolist(), weights.tolist(), strict=True) if w)
 
 
 def _float(value: Fraction) -> float:

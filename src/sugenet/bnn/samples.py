@@ -130,12 +130,12 @@ def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
     if labels is not None:
         if isinstance(X, np.ndarray):
             return _objects(X.reshape(-1).tolist(), places_of(labels, names))
-        return _joined([np.asarray(X[labels[place]]) for place in places_of(labels, names)], len(X))
+        return _joined([np.asarray(X[labels[index]]) for index in places_of(labels, names)], len(X))
     row = _named_row(X)
     if row is not None:
-        places = places_of(row[0], names)
+        indices = places_of(row[0], names)
         _check_single(*row)
-        return _objects([row[1]], places)
+        return _objects([row[1]], indices)
     if isinstance(X, list | tuple) and X and _named_row(X[0]) is not None:
         parts = [_named(sample, names) for sample in X]
         if any(part is None for part in parts):
@@ -154,8 +154,8 @@ def _joined(columns: list[npt.NDArray[Any]], rows: int) -> npt.NDArray[Any]:
     if columns and (len(kinds) == 1 or small):
         return np.stack(columns, axis=1)
     out = np.empty((rows, len(columns)), dtype=object)
-    for place, column in enumerate(columns):
-        out[:, place] = column
+    for index, column in enumerate(columns):
+        out[:, index] = column
     return out
 
 
@@ -216,7 +216,7 @@ def _check_single(labels: Sequence[Any], values: Sequence[Any]) -> None:
 
 def places_of(labels: Sequence[Any], names: Sequence[str]) -> list[int]:
     """For each feature the place of its label; refused unless labels and names are the same."""
-    found = {str(label): place for place, label in enumerate(labels)}
+    found = {str(label): index for index, label in enumerate(labels)}
     if len(found) < len(labels):
         doubled = Counter(map(str, labels)).most_common(1)[0][0]
         raise EncodingError(f"the samples have two columns {doubled!r}. Give each feature one.")
@@ -228,7 +228,7 @@ def places_of(labels: Sequence[Any], names: Sequence[str]) -> list[int]:
         ]
         if len(whole) == len(labels) and sorted(whole) == list(range(len(names))):
             return (
-                [whole.index(place) for place in range(len(names))]
+                [whole.index(index) for index in range(len(names))]
                 if whole != list(range(len(names)))
                 else whole
             )
@@ -254,9 +254,9 @@ def _some(names: list[str]) -> str:
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
 
 
-def _objects(rows: Sequence[Sequence[Any]], places: Sequence[int]) -> npt.NDArray[Any]:
+def _objects(rows: Sequence[Sequence[Any]], indices: Sequence[int]) -> npt.NDArray[Any]:
     """The values of rows at some places, as they are."""
-    out = np.empty((len(rows), len(places)), dtype=object)
+    out = np.empty((len(rows), len(indices)), dtype=object)
     for number, row in enumerate(rows):
-        out[number] = [row[place] for place in places]
+        out[number] = [row[index] for index in indices]
     return out

@@ -98,7 +98,7 @@ class _Claim:
     @property
     def movable(self) -> list[int]:
         """Readings that can change."""
-        return [place for place, reading in enumerate(self.readings) if reading.network is not None]
+        return [index for index, reading in enumerate(self.readings) if reading.network is not None]
 
     def everything(self) -> list[dict[int, Fraction]]:
         """All classes of each reading, at no cost; a given reading stays as it is."""
@@ -288,8 +288,8 @@ def _robust(claim: _Claim, certificate: WholeProved | WholeRefuted | WholeUndeci
     allowed, moved = claim.everything(), list(claim.choice)
     changed: set[int] = set()
     proved = 0
-    for place, part in claim.parts(Robust):
-        asked, reading = part.question, claim.readings[place]
+    for index, part in claim.parts(Robust):
+        asked, reading = part.question, claim.readings[index]
         assert isinstance(asked, Robust)
         if asked.region != question.region:
             raise CertificateError("a part is about another region than the whole.")
@@ -298,12 +298,12 @@ def _robust(claim: _Claim, certificate: WholeProved | WholeRefuted | WholeUndeci
             gone = range(len(reading.classes)) if asked.target is None else [asked.target]
             for k in gone:
                 if k != reading.own:
-                    allowed[place].pop(k, None)
+                    allowed[index].pop(k, None)
         elif isinstance(part, Refuted):
-            if place in changed:
+            if index in changed:
                 raise CertificateError("a reading is changed twice.")
-            changed.add(place)
-            moved[place] = _class_of(reading, part.witness[0])
+            changed.add(index)
+            moved[index] = _class_of(reading, part.witness[0])
     own = claim.whole.value(claim.choice)
     if isinstance(certificate, WholeUndecided):
         return f"{_parts(proved)} proved; the whole is not decided"
@@ -340,7 +340,7 @@ def _reason(claim: _Claim, certificate: WholeUnknown | WholeSufficient | WholeMi
     allowed = claim.everything()
     fixed: set[int] = set()
     lowest = len(_RANKS) - 1
-    for place, part in claim.parts(Reason):
+    for index, part in claim.parts(Reason):
         asked = part.question
         assert isinstance(part, _RANKS)
         assert isinstance(asked, Reason)
@@ -348,12 +348,12 @@ def _reason(claim: _Claim, certificate: WholeUnknown | WholeSufficient | WholeMi
             raise CertificateError("a part is about another region than the whole.")
         if asked.target is not None:
             raise CertificateError("a part is about one other class, not about all of them.")
-        if place in fixed:
+        if index in fixed:
             raise CertificateError("a reading has two reasons.")
-        fixed.add(place)
+        fixed.add(index)
         lowest = min(lowest, _RANKS.index(type(part)))
         if not isinstance(part, UnknownReason):
-            allowed[place] = {claim.readings[place].own: Fraction(0)}
+            allowed[index] = {claim.readings[index].own: Fraction(0)}
     if isinstance(certificate, WholeUnknown):
         return "nothing is claimed of the whole"
     own = claim.whole.value(claim.choice)
@@ -383,11 +383,11 @@ def _whatif(claim: _Claim, certificate: NoChange | OpenChange | Change) -> str:
         for reading, row in zip(claim.readings, claim.everything(), strict=True)
     ]
     changed: dict[tuple[int, int], Fraction] = {}
-    for place, part in claim.parts(WhatIf):
+    for index, part in claim.parts(WhatIf):
         assert isinstance(part, Counterfactual | OpenCounterfactual | NoCounterfactual)
-        _bound(question, claim.readings[place], part, lower[place])
+        _bound(question, claim.readings[index], part, lower[index])
         if isinstance(part, Counterfactual):
-            key = place, _class_of(claim.readings[place], part.witness)
+            key = index, _class_of(claim.readings[index], part.witness)
             changed[key] = min(part.value, changed.get(key, part.value))
     if isinstance(certificate, NoChange):
         failure = "classes that no part excludes have such a value, for all that is shown"
@@ -404,11 +404,11 @@ def _whatif(claim: _Claim, certificate: NoChange | OpenChange | Change) -> str:
     if (claim.whole.value(certificate.choice) == value) == other:
         raise CertificateError("the choice does not have the value that is claimed.")
     total = Fraction(0)
-    for place, (k, reading) in enumerate(zip(certificate.choice, claim.readings, strict=True)):
+    for index, (k, reading) in enumerate(zip(certificate.choice, claim.readings, strict=True)):
         if k != reading.own:
-            if (place, k) not in changed:
-                raise CertificateError(f"no part changes reading {place} to the class that is claimed.")
-            total += changed[place, k]
+            if (index, k) not in changed:
+                raise CertificateError(f"no part changes reading {index} to the class that is claimed.")
+            total += changed[index, k]
     if total != certificate.cost:
         raise CertificateError(f"the changes cost {total}, not {certificate.cost}.")
     if least > total:

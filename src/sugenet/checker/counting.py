@@ -35,7 +35,7 @@ def plain_count(certificate: Counted, problem: IntegerProblem) -> str:
     swings = [swings_of(features[place:], len(problem.base)) for place in range(len(features) + 1)]
     start = _settled(problem.base, swings[0])
     found: Counter[Any] = Counter([(start, 0, part_of.first)])
-    for place, row in enumerate(features):
+    for index, row in enumerate(features):
         after: Counter[Any] = Counter()
         for (margins, spent, part), many in found.items():
             problem.limit.look()
@@ -45,7 +45,7 @@ def plain_count(certificate: Counted, problem: IntegerProblem) -> str:
                 moved = margins if gain is None else [
                     m if m in _SETTLED else m + g for m, g in zip(margins, gain, strict=True)
                 ]  # fmt: skip
-                key = _settled(moved, swings[place + 1]), spent + price, part_of.step(part, place, number)
+                key = _settled(moved, swings[index + 1]), spent + price, part_of.step(part, index, number)
                 after[key] += many
         found = after
     for (margins, _, part), many in found.items():
@@ -80,9 +80,9 @@ class _ByFirst:
     def __init__(self, ranks: Sequence[int | None], groups: Sequence[int]) -> None:
         self.ranks, self.groups = ranks, groups
 
-    def step(self, part: Any, place: int, number: int) -> Any:
+    def step(self, part: Any, index: int, number: int) -> Any:
         """The part after one more feature: the least rank of those that changed."""
-        rank = self.ranks[place]
+        rank = self.ranks[index]
         return rank if number and rank is not None and (part is None or rank < part) else part
 
     def index(self, part: Any) -> int:
@@ -100,9 +100,9 @@ class _ByState:
     ) -> None:
         self.states, self.named, self.order = states, named, order
 
-    def step(self, part: Any, place: int, number: int) -> Any:
+    def step(self, part: Any, index: int, number: int) -> Any:
         """The part after one more feature."""
-        own = self.states[place]
+        own = self.states[index]
         return part if own is None else (*part, own[number])
 
     def index(self, part: Any) -> int:

@@ -40,32 +40,32 @@ def check_flow(
         if samples.levels is not None
         else sorted({0, samples.top, *samples.ratings, *(value for row in samples.rows for value in row)})
     )
-    places = {level: place for place, level in enumerate(levels)}
+    indices = {level: index for index, level in enumerate(levels)}
     count = len(samples.rows)
     if len(proof.fitted) != count:
         raise CertificateError(f"fitted must be a list of {count} values.")
-    fitted = [_level(value, samples, places) for value in proof.fitted]
+    fitted = [_level(value, samples, indices) for value in proof.fitted]
     if sum((price(k, value) for k, value in enumerate(fitted)), Fraction(0)) != error:
         raise CertificateError(f"the values do not cost {error} in total.")
     due: list[_Due] = [([], []) for _ in range(count)]
     total = Fraction(0)
     for k, high, m, low, amount in proof.parts:
         limit.look()
-        t, s = _level(high, samples, places), _level(low, samples, places)
+        t, s = _level(high, samples, indices), _level(low, samples, indices)
         _see_bound(k, t, m, s, samples)
-        due[k][0].append((places[t], amount))
-        due[m][1].append((places[s], amount))
+        due[k][0].append((indices[t], amount))
+        due[m][1].append((indices[s], amount))
         total += amount
     for k in range(count):
-        total += _rest(k, due[k], levels, places, price, samples, is_table, limit)
+        total += _rest(k, due[k], levels, indices, price, samples, is_table, limit)
     if total != least:
         raise CertificateError(f"the parts prove that the total cost is at least {total}, not {least}.")
     return fitted
 
 
-def _level(value: Fraction, samples: RatedSamples, places: dict[int, int]) -> int:
+def _level(value: Fraction, samples: RatedSamples, indices: dict[int, int]) -> int:
     level = value * samples.unit
-    if level not in places:
+    if level not in indices:
         raise CertificateError(f"{str(value)[:40]} is not a value of the data.")
     return int(level)
 
@@ -83,7 +83,7 @@ def _rest(
     k: int,
     due: _Due,
     levels: list[int],
-    places: dict[int, int],
+    indices: dict[int, int],
     price: _Price,
     samples: RatedSamples,
     is_table: bool,
@@ -92,11 +92,11 @@ def _rest(
     """What sample k costs at least beyond the amounts that it owes, whatever it gets; that lies between its
     least and its greatest value.
     """
-    first, last = places[min(samples.rows[k])], places[max(samples.rows[k])]
+    first, last = indices[min(samples.rows[k])], indices[max(samples.rows[k])]
     if is_table:
         tried = set(range(first, last + 1))
     else:  # costs rise away from the rating: between the marks, the nearest place to it is the cheapest
-        own = places[samples.ratings[k]]
+        own = indices[samples.ratings[k]]
         marks = {place for side in due for place, _ in side}
         tried = {
             min(max(place, first), last)
@@ -105,13 +105,13 @@ def _rest(
     below, reached = (sorted(side) for side in due)
     owed = sum((amount for _, amount in below), Fraction(0))
     least: Fraction | None = None
-    for place in sorted(tried):  # rising: fewer and fewer are above it, more and more are reached
+    for index in sorted(tried):  # rising: fewer and fewer are above it, more and more are reached
         limit.look()
-        while below and below[0][0] <= place:
+        while below and below[0][0] <= index:
             owed -= below.pop(0)[1]
-        while reached and reached[0][0] <= place:
+        while reached and reached[0][0] <= index:
             owed += reached.pop(0)[1]
-        rest = price(k, levels[place]) - owed
+        rest = price(k, levels[index]) - owed
         least = rest if least is None else min(least, rest)
     assert least is not None
     return least

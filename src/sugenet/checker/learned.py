@@ -142,7 +142,7 @@ def _see_least(
 
 def _where(truths: Iterable[bool]) -> int:
     """Places of what is true, as bits."""
-    return sum(1 << place for place, truth in enumerate(truths) if truth)
+    return sum(1 << index for index, truth in enumerate(truths) if truth)
 
 
 def _alone(samples: RatedSamples, k: int) -> bool:
@@ -242,7 +242,7 @@ def _check_limited(
     weights = _weights(proof, size, samples)
     for k, (row, rating) in enumerate(zip(rows, ratings, strict=True)):
         limit.look()
-        value = max(min(worth, *(row[place] for place in places)) for places, worth in weights)
+        value = max(min(worth, *(row[index] for index in indices)) for indices, worth in weights)
         if abs(value - rating) > units:
             raise CertificateError(f"the capacity errs by more than {error} on sample {k}.")
     _check_sets_force(proof.because, rows, ratings, size, units, limit)
@@ -252,13 +252,13 @@ def _check_limited(
 
 def _weights(proof: SetsProof, size: int, samples: RatedSamples) -> list[tuple[list[int], int]]:
     n, found = len(samples.criteria), []
-    for places, share in proof.capacity:
+    for indices, share in proof.capacity:
         worth = share * samples.unit
-        if not 1 <= len(places) <= size or max(places) >= n or len(set(places)) < len(places):
+        if not 1 <= len(indices) <= size or max(indices) >= n or len(set(indices)) < len(indices):
             raise CertificateError(f"a focal set must be of 1 to {size} different criteria.")
         if worth.denominator != 1 or not 0 < worth <= samples.top:
             raise CertificateError("a focal set must be worth more than bottom and at most top.")
-        found.append((list(places), int(worth)))
+        found.append((list(indices), int(worth)))
     if not any(worth == samples.top for _, worth in found):
         raise CertificateError("this is no capacity: no set is worth top.")
     return found
@@ -280,9 +280,9 @@ def _check_sets_force(
     if sum(comb(n, many) for many in range(1, size + 1)) > _MOST_SETS:
         raise CheckLimitError("not checked within the limit: there are too many sets of criteria.")
     for many in range(1, size + 1):
-        for places in combinations(range(n), many):
+        for indices in combinations(range(n), many):
             limit.look()
-            least = [min(row[place] for place in places) for row in rows]
+            least = [min(row[index] for index in indices) for row in rows]
             over = [value - rating for value, rating in zip(least, ratings, strict=True)]
             if because is not None:
                 high = ratings[because]

@@ -177,7 +177,7 @@ class _System:
             start += row[k][1][j]
             rises.append(max([0, *gains]))
             falls.append(min([0, *gains]))
-            extra.append(0 if free or len(more) < 2 else min(c for place, c in enumerate(more) if place != k))
+            extra.append(0 if free or len(more) < 2 else min(c for index, c in enumerate(more) if index != k))
         fits = most_together(extra, room)
         return start + sum(sorted(falls)[:fits]), start + sum(sorted(rises, reverse=True)[:fits])
 

@@ -260,7 +260,7 @@ def _flips(coding: Coding, before: Any, after: Any) -> int:
     if isinstance(coding, Categories):
         return 0 if _is_in(before, (after,)) else 2
     passed = range(*sorted((state_of(coding, before), state_of(coding, after))))
-    return len(passed) - sum(place in passed for place in coding.silent)
+    return len(passed) - sum(index in passed for index in coding.silent)
 
 
 # -- costs ---------------------------------------------------------------------------------------------------

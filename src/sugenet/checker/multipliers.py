@@ -196,8 +196,8 @@ class _Splits:
         self.layers, self.cases, self.limit = layers, cases, limit
         moved: list[set[int]] = [set() for _ in start]
         for feature, options in features.items():
-            for place in (place for _, changes in options for place in changes):
-                moved[place].add(feature)
+            for index in (place for _, changes in options for place in changes):
+                moved[index].add(feature)
         self.gains: list[dict[int, list[int]]] = []
         """For each neuron of the first layer, what the options of features add to its sum."""
         for neuron in layers[0] if layers else ():
@@ -246,9 +246,9 @@ class _Splits:
         box = [(value, value) for value in self.start]
         for feature, kept in left.items():
             options = [self.features[feature][k][1] for k in kept]
-            for place in {place for changes in options for place in changes}:
-                changes = [one.get(place, 0) for one in options]
-                box[place] = box[place][0] + min(changes), box[place][1] + max(changes)
+            for index in {place for changes in options for place in changes}:
+                changes = [one.get(index, 0) for one in options]
+                box[index] = box[index][0] + min(changes), box[index][1] + max(changes)
         levels, sums = [box], list[_Ends]()
         for number, neurons in enumerate(self.layers, start=1):
             self.limit.look()
@@ -351,8 +351,8 @@ def _passed_on(width: int, parts: Iterable[tuple[Summed | Pooled, tuple[int, ...
     worth = [0] * width
     for neuron, own in parts:
         weights = own if isinstance(neuron, Pooled) else [own[0] * weight for weight in neuron.weights]
-        for place, weight in zip(neuron.inputs, weights, strict=True):
-            worth[place] += weight
+        for index, weight in zip(neuron.inputs, weights, strict=True):
+            worth[index] += weight
     return worth
 
 
@@ -361,7 +361,7 @@ def _over_levels(setting: Setting, limit: Limit) -> _Splits:
     network, (base,) = setting.networks[0], setting.base
     options, budget = priced(setting, limit)
     read = [network.reading(feature, state) for feature, state in enumerate(base)]
-    features, place = {}, 0
+    features, index = {}, 0
     for feature, here in enumerate(read):
         limit.look()
         moves = [(setting.own[feature], 0, base[feature])]
@@ -371,12 +371,12 @@ def _over_levels(setting: Setting, limit: Limit) -> _Splits:
             features[feature] = [
                 (
                     price,
-                    {place + k: b - a for k, (a, b) in enumerate(zip(here, there, strict=True)) if a != b},
+                    {index + k: b - a for k, (a, b) in enumerate(zip(here, there, strict=True)) if a != b},
                 )
                 for _, price, state in sorted(moves)
                 for there in [network.reading(feature, state)]
             ]
-        place += len(here)
+        index += len(here)
     rows = [({j: w for j, w in enumerate(row) if w}, 0) for row in network.head.weights]
     lowest = [sum(min(w, 0) * network.last_tops[j] for j, w in row.items()) for row, _ in rows]
     cases = [[combined(*in_integers(*part), rows, lowest) for part in case] for case in setting.cases]

@@ -58,7 +58,7 @@ class Categories:
 
     def bits(self, state: int) -> list[int]:
         """The bits of a state: which category it is."""
-        return [int(place == state) for place in range(self.width)]
+        return [int(index == state) for index in range(self.width)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Numbers:
 
     def bits(self, state: int) -> list[int]:
         """The bits of a state: the first so many, without those of silent cuts."""
-        return [int(place < state) for place in range(self.width) if place not in self.silent]
+        return [int(index < state) for index in range(self.width) if index not in self.silent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class NetworkForm:
         coding = self.codings[feature]
         if self.reads_levels:
             silent = coding.silent if isinstance(coding, Numbers) else ()
-            return [state - sum(place < state for place in silent)]
+            return [state - sum(index < state for index in silent)]
         return coding.bits(state)
 
     def scores(self, states: Sequence[int]) -> list[Fraction]:
@@ -277,7 +277,7 @@ def _finer(codings: Sequence[Coding], clauses: Iterable[Clause]) -> tuple[Coding
     for feature, coding in enumerate(codings):
         if isinstance(coding, Numbers) and wanted.get(feature, set()) - set(coding.cuts):
             cuts = tuple(sorted({*coding.cuts, *wanted[feature]}))
-            silent = tuple(place for place, cut in enumerate(cuts) if cut not in coding.cuts)
+            silent = tuple(index for index, cut in enumerate(cuts) if cut not in coding.cuts)
             found.append(replace(coding, cuts=cuts, silent=silent))
         else:
             found.append(coding)
@@ -360,10 +360,10 @@ class NetworkSource:
         see(list(about) == ["sugenet"], "its metadata is not one document")
         self.document = read_json(about["sugenet"])
         seal = self.document["sha256"].encode()
-        place = raw.find(_SEAL) + len(_SEAL)
-        zeros = raw[:place] + b"0" * 64 + raw[place + 64 :]
+        index = raw.find(_SEAL) + len(_SEAL)
+        zeros = raw[:index] + b"0" * 64 + raw[index + 64 :]
         see(
-            raw[place : place + 64] == seal == sha256(zeros).hexdigest().encode(),
+            raw[index : index + 64] == seal == sha256(zeros).hexdigest().encode(),
             "its SHA-256 is another one",
         )
         written = json.dumps(self.document, separators=(",", ":"))
@@ -472,13 +472,13 @@ class NetworkSource:
         windows, shape = list(_windows(part)), part["shape"]
         size = shape[1] * shape[2]
         reads = (shape[0], shape[1], shape[2])
-        places = positions_of(part)
+        indices = positions_of(part)
         if kind in ("pool", "level pool"):
             every = _unpacked(self.tensors[f"{name}.every"][0].tolist(), shape[0])
             for channel, taps in product(range(shape[0]), windows):
                 pixels = tuple(channel * size + tap for tap in taps if tap is not None)
                 neurons.append(Pooled(pixels, bool(every[channel])))
-            return LayerForm(tuple(neurons), part.get("top", 1), (shape[0], *places), reads)
+            return LayerForm(tuple(neurons), part.get("top", 1), (shape[0], *indices), reads)
         per = shape[0] // part["groups"]
         rows = self.rows(name, part["weights"], per * prod(part["kernel"]))
         steps = self._thresholds(name, part, len(windows))
@@ -494,7 +494,7 @@ class NetworkSource:
                     rim = part["pad"] * sum(w for (_, tap), w in zip(wide, row, strict=True) if tap is None)
                     own = [step - rim for step in _beyond(own)]
                 neurons.append(_summed(inside, own, tops if kind == "conv" else None))
-        maps = (len(rows), *places) if kind == "stairs conv" else None
+        maps = (len(rows), *indices) if kind == "stairs conv" else None
         return LayerForm(tuple(neurons), part.get("steps", 1), maps, reads)
 
     def _thresholds(self, name: str, part: dict[str, Any], positions: int) -> list[list[list[Any]]]:
@@ -607,7 +607,7 @@ def _spelled(coding: Coding) -> str:
 
 
 def _unpacked(octets: Sequence[int], width: int) -> list[int]:
-    return [octets[place // 8] >> place % 8 & 1 for place in range(width)]
+    return [octets[index // 8] >> index % 8 & 1 for index in range(width)]
 
 
 def _beyond(steps: Sequence[int]) -> list[Any]:
@@ -622,8 +622,8 @@ def _summed(taps: Sequence[tuple[int, int]], taus: Sequence[Any], tops: Sequence
 
     A negative weight matches what its input leaves to its top.
     """
-    kept = [(place, weight) for place, weight in taps if weight]
-    lowest = 0 if tops is None else sum(min(weight, 0) * tops[place] for place, weight in kept)
+    kept = [(index, weight) for index, weight in taps if weight]
+    lowest = 0 if tops is None else sum(min(weight, 0) * tops[index] for index, weight in kept)
     thresholds = tuple(tau + lowest if lowest else tau for tau in taus)
     return Summed(tuple(p for p, _ in kept), tuple(w for _, w in kept), thresholds)
 
@@ -633,14 +633,14 @@ def _windows(part: dict[str, Any]) -> Iterator[list[int | None]]:
     (_, height, width), (top, left, _, _) = part["shape"], part["pads"]
     for y, x in product(*map(range, positions_of(part))):
         taps = product(*map(range, part["kernel"]))
-        places = [
+        indices = [
             (
                 y * part["stride"][0] - top + a * part["dilation"][0],
                 x * part["stride"][1] - left + b * part["dilation"][1],
             )
             for a, b in taps
         ]
-        yield [v * width + u if 0 <= v < height and 0 <= u < width else None for v, u in places]
+        yield [v * width + u if 0 <= v < height and 0 <= u < width else None for v, u in indices]
 
 
 def _window_text(part: dict[str, Any]) -> str:

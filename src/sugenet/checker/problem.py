@@ -187,12 +187,12 @@ class _Bits:
         for number, (j, m) in enumerate(order):
             neuron = layer.neurons[j]
             if isinstance(neuron, Pooled):
-                for place in neuron.inputs:
-                    self.inputs[place].append((number, 1, m))
+                for index in neuron.inputs:
+                    self.inputs[index].append((number, 1, m))
                 least.append(len(neuron.inputs) if neuron.least else 1)
                 continue
-            for place, weight in zip(neuron.inputs, neuron.weights, strict=True):
-                self.inputs[place].append((number, weight, 0))
+            for index, weight in zip(neuron.inputs, neuron.weights, strict=True):
+                self.inputs[index].append((number, weight, 0))
             least.append(neuron.thresholds[m - 1])
         self.laws: dict[int, list[tuple[int, Any, bool]]] = {}
         for number, clause in enumerate(self.clauses, start=len(order)):
@@ -208,8 +208,8 @@ class _Bits:
         """More than any sum of a neuron of the first layer."""
         tops = [coding.width for coding in self.network.codings] if self.network.reads_levels else None
         return sum(
-            max(weight, 0) * (tops[place] if tops else 1)
-            for place, readers in enumerate(self.inputs)
+            max(weight, 0) * (tops[index] if tops else 1)
+            for index, readers in enumerate(self.inputs)
             for reader, weight, _ in readers
             if reader == number
         )
@@ -217,9 +217,9 @@ class _Bits:
     def added(self, feature: int, state: int) -> dict[int, int]:
         """What a state of a feature adds to the neurons of the first layer."""
         found: dict[int, int] = {}
-        for place, value in enumerate(self.network.reading(feature, state), start=self.starts[feature]):
+        for index, value in enumerate(self.network.reading(feature, state), start=self.starts[feature]):
             if value:
-                for number, weight, level in self.inputs[place]:
+                for number, weight, level in self.inputs[index]:
                     more = int(value >= level) if level else weight * value
                     found[number] = found.get(number, 0) + more
         coding = self.network.codings[feature]
@@ -236,7 +236,7 @@ class _Bits:
 def _passing(network: NetworkForm) -> LayerForm:
     """A layer that passes the bits of the features on."""
     width = sum(len(network.reading(f, 0)) for f in range(len(network.codings)))
-    return LayerForm(tuple(Summed((place,), (1,), (1,)) for place in range(width)))
+    return LayerForm(tuple(Summed((index,), (1,), (1,)) for index in range(width)))
 
 
 def later_rows(layers: Sequence[LayerForm], passed: int = 0) -> tuple[list[list[Row]], list[tuple[int, int]]]:
@@ -245,7 +245,7 @@ def later_rows(layers: Sequence[LayerForm], passed: int = 0) -> tuple[list[list[
     """
     order, found = _order(*layers[:2]), []
     for number, layer in enumerate(layers[1:], start=1):
-        index = {bit: place for place, bit in enumerate(order)}
+        index = {bit: index for index, bit in enumerate(order)}
         order = _order(*layers[number : number + 2])
         rows = [_row(layer.neurons[j], m, index, layers[number - 1].top) for j, m in order]
         found.append([*rows, *(({len(index) + k: 1}, 1) for k in range(passed))])
@@ -303,7 +303,7 @@ def problem_of(setting: Setting, limit: Limit, *, is_exact: bool = False) -> Int
         [(tuple(factors), least) for factors, least in (in_integers(*part) for part in case)]
         for case in setting.cases
     ]
-    places = {part: k for k, part in enumerate(dict.fromkeys(part for case in asked for part in case))}
+    indices = {part: k for k, part in enumerate(dict.fromkeys(part for case in asked for part in case))}
     offsets = [sum(min(w, 0) for w in weights.values()) for bits in sides for weights in bits.head]
     head = setting.networks[0].head
     scores = [
@@ -319,8 +319,8 @@ def problem_of(setting: Setting, limit: Limit, *, is_exact: bool = False) -> Int
         own=setting.own,
         budget=budget,
         layers=layers,
-        inequalities=[combined(factors, least, rows, offsets) for factors, least in places],
-        cases=[[places[part] for part in case] for case in asked],
+        inequalities=[combined(factors, least, rows, offsets) for factors, least in indices],
+        cases=[[indices[part] for part in case] for case in asked],
         scores=scores,
         limit=limit,
     )

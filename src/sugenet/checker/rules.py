@@ -143,12 +143,12 @@ def _choices(
         return
     limit.look()
     yield margins  # the rest stays
-    for place, row in enumerate(features):
+    for index, row in enumerate(features):
         for price, gain in row:
             if left is None or price <= left:
                 moved = [a + b for a, b in zip(margins, gain, strict=True)]
                 yield from _choices(
-                    features[place + 1 :], moved, None if left is None else left - price, limit
+                    features[index + 1 :], moved, None if left is None else left - price, limit
                 )
 
 

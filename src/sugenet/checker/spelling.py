@@ -282,11 +282,11 @@ class _Spelled:
             fits = all(type(value) is int and least <= value < 1 << 16 for value in part[key])
             see(len(part[key]) == length and fits, f"{name} has a {key} that is out of range")
         channels, *sizes = part["shape"]
-        places, taps = prod(size + sum(part["pads"]) for size in sizes), prod(part["kernel"])
+        indices, taps = prod(size + sum(part["pads"]) for size in sizes), prod(part["kernel"])
         outputs, more = part.get("outputs", 0), prod(part["shape"])
         if "outputs" in part:
-            more = outputs * (channels * taps + part.get("steps", places))
-        self._grow(places * taps + more)
+            more = outputs * (channels * taps + part.get("steps", indices))
+        self._grow(indices * taps + more)
         see(min(positions_of(part)) > 0, f"the window of {name} does not fit")
         see(
             part.get("top") is None or (type(part["top"]) is int and 0 <= part["top"] < 1 << 20),

@@ -75,9 +75,9 @@ class ComposedWhole(ABC):
     def is_sensitive(self, choice: Sequence[int], movable: Sequence[int]) -> bool:
         """Whether changing one of the readings that can change, alone, always changes the value."""
         own = self.value(choice)
-        for place in movable:
-            for k in range(len(self.classes[place])):
-                if k != choice[place] and self.value([*choice[:place], k, *choice[place + 1 :]]) == own:
+        for index in movable:
+            for k in range(len(self.classes[index])):
+                if k != choice[index] and self.value([*choice[:index], k, *choice[index + 1 :]]) == own:
                     return False
         return True
 
@@ -127,11 +127,11 @@ class _DigitSum(ComposedWhole):
             sums = {0: Fraction(0)}
             for row, own in zip(numbers, names, strict=True):
                 if column < len(row):
-                    place = len(row) - 1 - column
+                    index = len(row) - 1 - column
                     more: dict[int, Fraction] = {}
                     for so_far, cost in sums.items():
-                        for k, price in row[place].items():
-                            digit = so_far + int(own[place][k])
+                        for k, price in row[index].items():
+                            digit = so_far + int(own[index][k])
                             if digit not in more or cost + price < more[digit]:
                                 more[digit] = cost + price
                     sums = more
@@ -176,7 +176,7 @@ def _count(sign: int, least: int, parts: Iterable[_Node]) -> _PartCount:
 
 def _holds(node: _Node, choice: Sequence[int]) -> bool:
     if isinstance(node, _ClassRows):
-        return (tuple(choice[place] for place in node.places) in node.rows) == node.on
+        return (tuple(choice[index] for index in node.places) in node.rows) == node.on
     return node.sign * sum(_holds(part, choice) for part in node.parts) >= node.least
 
 
@@ -188,7 +188,7 @@ def _expanded(node: _Node) -> _Node:
         return node
     rows = []
     for row in sorted(node.rows):
-        own = [_ClassRows((place,), frozenset([(k,)])) for place, k in zip(node.places, row, strict=True)]
+        own = [_ClassRows((index,), frozenset([(k,)])) for index, k in zip(node.places, row, strict=True)]
         rows.append(_count(1, len(own), own))
     return _count(1, 1, rows) if node.on else _count(-1, 0, rows)
 
@@ -209,13 +209,13 @@ class FormulaWhole(ComposedWhole):
             return _count(1, len(parts) if isinstance(formula, EveryPart) else 1, parts)
         if isinstance(formula, NamedClasses):
             formula = NamedRows((formula.reading,), tuple((k,) for k in formula.classes), on=True)
-        places, rows = formula.readings, formula.rows
-        if any(place >= len(self.classes) for place in places):
+        indices, rows = formula.readings, formula.rows
+        if any(index >= len(self.classes) for index in indices):
             raise CertificateError("a formula names a reading that does not exist.")
-        if any(k >= len(self.classes[place]) for row in rows for place, k in zip(places, row, strict=True)):
+        if any(k >= len(self.classes[index]) for row in rows for index, k in zip(indices, row, strict=True)):
             raise CertificateError("a formula names a class that does not exist.")
-        self.places.update(places)
-        return _ClassRows(places, frozenset(rows), formula.on)
+        self.places.update(indices)
+        return _ClassRows(indices, frozenset(rows), formula.on)
 
     def value(self, choice: Sequence[int]) -> bool:
         return _holds(self.root, choice)
@@ -234,8 +234,8 @@ class FormulaWhole(ComposedWhole):
             check_rup(proof, system_of(problem), limit=limit)
             return
         rows = [
-            row if place in self.places else dict([min(row.items(), key=lambda pair: pair[1])])
-            for place, row in enumerate(costs)
+            row if index in self.places else dict([min(row.items(), key=lambda pair: pair[1])])
+            for index, row in enumerate(costs)
         ]
         for choice in product(*rows):
             limit.look()
@@ -256,8 +256,8 @@ class FormulaWhole(ComposedWhole):
                 limit.take(_BYTES * (1 + len(here.parts)), "a formula as layers")
                 weights: dict[int, int] = {}
                 for part in here.parts:  # one that occurs twice counts twice
-                    place = before.setdefault(part, len(before))
-                    weights[place] = weights.get(place, 0) + here.sign
+                    index = before.setdefault(part, len(before))
+                    weights[index] = weights.get(index, 0) + here.sign
                 layer.append((weights, here.least))
             layers.insert(0, layer)
             nodes = list(before)
@@ -267,13 +267,13 @@ class FormulaWhole(ComposedWhole):
         limit.take(8 * len(conditions) * sum(map(len, rows)), "the conditions of a formula")
         first = [k for (_, k), *_ in rows]
         start, features = [_holds(node, first) for node in conditions], []
-        for place, ((price, _), *more) in enumerate(rows):
+        for index, ((price, _), *more) in enumerate(rows):
             options = []
             for higher, k in more:
                 limit.look()
-                changed = [*first[:place], k, *first[place + 1 :]]
+                changed = [*first[:index], k, *first[index + 1 :]]
                 gain = [
-                    _holds(node, changed) - held if place in node.places else 0
+                    _holds(node, changed) - held if index in node.places else 0
                     for node, held in zip(conditions, start, strict=True)
                 ]
                 options.append((higher - price, gain))

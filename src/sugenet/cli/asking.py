@@ -313,8 +313,11 @@ def _check_cost(options: Namespace) -> None:
 def _spelled(kind: str) -> tuple[str, ...]:
     """The options for the fields and the settings of a kind of question."""
     names = [*KINDS[kind].fields, *KINDS[kind].settings, *["prices"] * (kind == "whatif")]
-    places = ("where",) if kind == "whatif" else (*REGIONS, "where") if "region" in names else ()
-    return (*places, *(FIELDS[name].flag.lstrip("-") for name in names if name in FIELDS and name != "where"))
+    indices = ("where",) if kind == "whatif" else (*REGIONS, "where") if "region" in names else ()
+    return (
+        *indices,
+        *(FIELDS[name].flag.lstrip("-") for name in names if name in FIELDS and name != "where"),
+    )
 
 
 _CHECKS = {

@@ -82,12 +82,12 @@ def parser_of_all(word: str | None = None) -> tuple[Parser, dict[str, Parser]]:
     """
     parser = _Sugenet(prog="sugenet")
     parser.add_argument("--version", action="version", version=f"sugenet {__version__}")
-    places = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    indices = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     made = {}
     for commands in [checking.COMMANDS] if word in checking.COMMANDS else groups().values():
         for name, command in commands.items():
             words = f"{command.about[0].upper()}{command.about[1:]}."
-            made[name] = places.add_parser(name, prog=f"sugenet {name}", description=words, command=command)
+            made[name] = indices.add_parser(name, prog=f"sugenet {name}", description=words, command=command)
     return parser, made
 
 

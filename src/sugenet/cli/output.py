@@ -89,10 +89,10 @@ def as_typed(text: str, flags: Mapping[str, str]) -> str:
     )
 
 
-def _is_inside(text: str, place: int) -> bool:
+def _is_inside(text: str, index: int) -> bool:
     """Whether a place is between the brackets of ``quantize(bits=2)``, where options have no meaning."""
-    start = text.rfind("(", 0, place)
-    return start > 0 and text[start - 1].isalnum() and ")" not in text[start:place]
+    start = text.rfind("(", 0, index)
+    return start > 0 and text[start - 1].isalnum() and ")" not in text[start:index]
 
 
 def _option(found: re.Match[str], flags: Mapping[str, str]) -> str:

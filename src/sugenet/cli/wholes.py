@@ -43,9 +43,9 @@ def _places(text: str) -> list[int]:
     """Numbers of samples with commas between them."""
     parts = [part.strip() for part in text.split(",")]
     with suppress(SugenetError):
-        places = [integer(part) for part in parts]
-        if min(places) >= 0:
-            return places
+        indices = [integer(part) for part in parts]
+        if min(indices) >= 0:
+            return indices
     raise SugenetError(f"{text} must be numbers of samples from 0, such as 7,3")
 
 
@@ -87,12 +87,12 @@ def _check_usage(options: Namespace) -> str | None:
     return verb
 
 
-def _rows(options: Namespace, network: Network, places: list[int], option: str) -> list[Any]:
+def _rows(options: Namespace, network: Network, indices: list[int], option: str) -> list[Any]:
     X, _ = samples_of(options, network)
-    wrong = next((place for place in places if place >= len(X)), None)
+    wrong = next((index for index in indices if index >= len(X)), None)
     if wrong is not None:
         raise SugenetError(f"{option} {wrong} is not one of the {len(X)} samples, which are numbered from 0.")
-    return [X[place] for place in places]
+    return [X[index] for index in indices]
 
 
 # -- answering -----------------------------------------------------------------------------------------------
@@ -157,16 +157,16 @@ def _ask_sudoku(options: Namespace, screen: Screen) -> int:
 
 
 def _named(text: str) -> tuple[str, int]:
-    name, equals, place = text.rpartition("=")
-    if not equals or not name or not re.fullmatch("[0-9]{1,11}", place):
+    name, equals, index = text.rpartition("=")
+    if not equals or not name or not re.fullmatch("[0-9]{1,11}", index):
         raise SugenetError(f"{text} must be NAME=I, with the number of a sample from 0")
-    return name, int(place)
+    return name, int(index)
 
 
 def _ask_state(options: Namespace, screen: Screen) -> int:
     verb = _check_usage(options)
     network = asked_network(options)
-    rows = _rows(options, network, [place for _, place in options.reading], "--reading")
+    rows = _rows(options, network, [index for _, index in options.reading], "--reading")
     from sugenet.logic import Stated, readings_of
 
     def stated() -> Composed:

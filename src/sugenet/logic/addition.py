@@ -71,8 +71,8 @@ class Sum(Composed):
     def of(cls, network: Network, left: Any, right: Any) -> Sum:
         """Raw samples, one for each digit, that one network reads."""
         rows = [*left, *right]
-        names = [f"left {place}" for place in range(1, len(left) + 1)]
-        names += [f"right {place}" for place in range(1, len(right) + 1)]
+        names = [f"left {index}" for index in range(1, len(left) + 1)]
+        names += [f"right {index}" for index in range(1, len(right) + 1)]
         found = readings_of(network, rows, names)
         return cls(found[: len(left)], found[len(left) :])
 
@@ -150,7 +150,7 @@ class Sum(Composed):
         while chosen:
             chosen, pairs = chosen
             at.update(pairs)
-        return least, tuple(at[place] for place in range(len(self.readings)))
+        return least, tuple(at[index] for index in range(len(self.readings)))
 
     def _columns(self, costs: Costs, join: _Join) -> Iterable[_Column]:
         """Each column from the last to the first."""
@@ -158,19 +158,19 @@ class Sum(Composed):
         lefts, rights = range(many - 1, -1, -1), range(len(self.readings) - 1, many - 1, -1)
         for number in range(max(len(lefts), len(rights))):
             column: _Column = {0: (0, ())}
-            for places in (lefts, rights):
-                if number < len(places):
-                    column = self._joined(column, places[number], costs, join)
+            for indices in (lefts, rights):
+                if number < len(indices):
+                    column = self._joined(column, indices[number], costs, join)
             yield column
 
-    def _joined(self, column: _Column, place: int, costs: Costs, join: _Join) -> _Column:
+    def _joined(self, column: _Column, index: int, costs: Costs, join: _Join) -> _Column:
         found: _Column = {}
         for before, (so_far, values) in column.items():
-            for number, (digit, cost) in enumerate(zip(self._digits[place], costs[place], strict=True)):
+            for number, (digit, cost) in enumerate(zip(self._digits[index], costs[index], strict=True)):
                 if cost is not None:
                     least = join(so_far, cost)
                     if before + digit not in found or least < found[before + digit][0]:
-                        found[before + digit] = least, (*values, (place, number))
+                        found[before + digit] = least, (*values, (index, number))
         return found
 
     def words(self, value: Any) -> str:

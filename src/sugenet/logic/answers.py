@@ -84,8 +84,8 @@ class ComposedAnswer(Recorded):
     def _parts(self) -> list[tuple[int, dict[str, Any]]]:
         return [(part["reading"], part["certificate"]) for part in self.certificate["parts"]]
 
-    def _network(self, place: int) -> Network:
-        network = self.whole.readings[place].network
+    def _network(self, index: int) -> Network:
+        network = self.whole.readings[index].network
         if network is None:
             raise CertificateError("a part is about a reading that no network reads.")
         return network
@@ -98,31 +98,31 @@ class ComposedAnswer(Recorded):
         """How images change, by the place of their reading."""
         found: dict[int, dict[str, tuple[Any, Any]]] = {}
         costs: dict[int, Fraction] = {}
-        for place, part in self._parts:
-            network, chosen = self._network(place), self._choice[place]
-            if chosen == self.whole.read[place] or part["answer"] not in ("refuted", "counterfactual"):
+        for index, part in self._parts:
+            network, chosen = self._network(index), self._choice[index]
+            if chosen == self.whole.read[index] or part["answer"] not in ("refuted", "counterfactual"):
                 continue
             asked = opened(part, network)
             witness = raw_of(network, part["witness"])
-            if self.whole.readings[place].values[chosen] != _label(network, witness):
+            if self.whole.readings[index].values[chosen] != _label(network, witness):
                 continue
             if part["answer"] == "refuted":
                 label = (_label(network, witness),)
-                found[place] = Refuted(network, asked, "", witness, label, "", 0.0, part).changes  # type: ignore[arg-type]
+                found[index] = Refuted(network, asked, "", witness, label, "", 0.0, part).changes  # type: ignore[arg-type]
             else:
                 value, lower = exact(part["value"]), exact(part["lower"])
-                if place not in found or value < costs[place]:
+                if index not in found or value < costs[index]:
                     one = Counterfactual(network, asked, value, lower, witness, "", part)  # type: ignore[arg-type]
-                    found[place], costs[place] = one.changes(), value
+                    found[index], costs[index] = one.changes(), value
         return found
 
     def _listed(self) -> str:
         """The changed images in words."""
         rows = []
-        for place, changes in sorted(self._changes().items()):
-            reading = self.whole.readings[place]
-            network, now = self._network(place), reading.values[self._choice[place]]
-            was = reading.values[self.whole.read[place]]
+        for index, changes in sorted(self._changes().items()):
+            reading = self.whole.readings[index]
+            network, now = self._network(index), reading.values[self._choice[index]]
+            was = reading.values[self.whole.read[index]]
             words = visible(f"{reading.name} from {was} to {now}")
             rows.append(f"{words} ({changes_listed(network, changes)})")
         return "; ".join(rows)
@@ -205,7 +205,7 @@ class _Changed(ComposedAnswer):
     @property
     def changes(self) -> dict[str, dict[str, tuple[Any, Any]]]:
         """How images change, by the name of their reading."""
-        return {self.whole.readings[place].name: found for place, found in sorted(self._changes().items())}
+        return {self.whole.readings[index].name: found for index, found in sorted(self._changes().items())}
 
     @property
     def changes_plain(self) -> dict[str, Any]:
@@ -266,8 +266,8 @@ class ComposedUndecided(_OfRegion):
     @property
     def open(self) -> tuple[str, ...]:
         """The readings that are open."""
-        places = {place for place, part in self._parts if part["answer"] == "undecided"}
-        return tuple(self.whole.readings[place].name for place in sorted(places))
+        indices = {index for index, part in self._parts if part["answer"] == "undecided"}
+        return tuple(self.whole.readings[index].name for index in sorted(indices))
 
     @property
     def proved(self) -> int:
@@ -384,10 +384,10 @@ class ComposedReason(_OfRegion):
     def reasons(self) -> dict[str, Reason]:
         """The reason of each sample that is needed, by the name of its reading."""
         return {
-            self.whole.readings[place].name: Reason.of(
-                self._network(place), opened(part, self._network(place)), {"certificate": part}
+            self.whole.readings[index].name: Reason.of(
+                self._network(index), opened(part, self._network(index)), {"certificate": part}
             )
-            for place, part in self._parts
+            for index, part in self._parts
         }
 
     @property

@@ -102,10 +102,10 @@ def _region_data(region: Any, *, joint: bool = False) -> dict[str, Any]:
 
 def see_network(whole: Composed) -> list[int]:
     """The places of readings that can change; refuses a whole without any."""
-    places = [place for place, reading in enumerate(whole.readings) if reading.network is not None]
-    if not places:
+    indices = [index for index, reading in enumerate(whole.readings) if reading.network is not None]
+    if not indices:
         raise QuestionError("no reading comes from a network, so there are no images that could change.")
-    return places
+    return indices
 
 
 # -- can it fail ---------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def verify(
     if asking.is_open:
         found = certificate_of(whole, question, "undecided", asking.parts)
         return ComposedUndecided(whole, found, clock.seconds)
-    proved = [(place, part) for place, part in asking.parts if part["answer"] == "proved"]
+    proved = [(index, part) for index, part in asking.parts if part["answer"] == "proved"]
     found = certificate_of(whole, question, "proved", proved, proof=asking.proof)
     return ComposedProved(whole, found, clock.seconds)
 
@@ -181,14 +181,14 @@ class _Verifying:
         """For readings and classes that they can have, what shows it."""
         own = whole.read
         self.possible = [
-            {own[place]} | (set(range(len(reading.values))) if place in places else set())
-            for place, reading in enumerate(whole.readings)
+            {own[index]} | (set(range(len(reading.values))) if index in places else set())
+            for index, reading in enumerate(whole.readings)
         ]
         self.unclear: set[tuple[int, int]] = set()
 
-    def ask(self, place: int, target: int | None = None) -> None:
+    def ask(self, index: int, target: int | None = None) -> None:
         """Ask whether a reading stays, or does not become one class."""
-        reading = self.whole.readings[place]
+        reading = self.whole.readings[index]
         network = reading.network
         assert network is not None
         self.clock.tell(f"{reading.name}: can it change?")
@@ -200,28 +200,28 @@ class _Verifying:
             seed=self.clock.seed,
             notify=self.clock.notify,
         )
-        own = self.whole.read[place]
+        own = self.whole.read[index]
         others = {k for k in range(len(reading.values)) if k != own and target in (None, k)}
         match found:
             case Proved() if found.is_certified:
-                self.possible[place] -= others
+                self.possible[index] -= others
             case Refuted():
                 became = int(network.predict(row_of(found.witness), engine="definition")[0])
-                self.reached[place, became] = found.certificate
+                self.reached[index, became] = found.certificate
             case _:
-                self.unclear |= {(place, k) for k in others}
+                self.unclear |= {(index, k) for k in others}
         if found.certificate is not None:
-            self.parts.append((place, found.certificate))
+            self.parts.append((index, found.certificate))
         if target is None:
-            self.asked.add(place)
+            self.asked.add(index)
         if isinstance(found, Undecided) and found.reason == "interrupted":
             raise KeyboardInterrupt
 
     def one_by_one(self) -> tuple[int, ...] | None:
         """Ask every reading: one that changes alone changes the whole."""
         own = self.whole.read
-        for place in self.places:
-            self.ask(place)
+        for index in self.places:
+            self.ask(index)
             for at, became in self.reached:
                 return (*own[:at], became, *own[at + 1 :])
         self.is_open = bool(self.unclear)
@@ -240,8 +240,8 @@ class _Verifying:
             missing = next(((p, k) for p, k in moved if (p, k) not in self.reached), None)
             if missing is None:
                 return choice
-            place, k = missing
-            self.ask(place, None if place not in self.asked else k)
+            index, k = missing
+            self.ask(index, None if index not in self.asked else k)
 
     def prove(self) -> None:
         """Prove that no choice of classes that are possible changes the whole."""
@@ -301,14 +301,14 @@ def why(
     clock = Clock(time_limit, threads, seed, notify)
     region = Anything() if region is None else region
     question = {"kind": "reason", "region": _region_data(region)}
-    places = see_network(whole)
+    indices = see_network(whole)
     sensitive = whole.is_sensitive()
-    needed = places if sensitive else whole.deciding(places)
+    needed = indices if sensitive else whole.deciding(indices)
     parts: list[PartOf] = []
     lowest = len(_STATUS) - 1 if sensitive else _STATUS.index("sufficient")
     stopped = False
-    for done, place in enumerate(needed):
-        reading = whole.readings[place]
+    for done, index in enumerate(needed):
+        reading = whole.readings[index]
         assert reading.network is not None
         clock.tell(f"{reading.name}: why?")
         found = reasons.why(
@@ -325,14 +325,14 @@ def why(
         if not found.reasons:
             lowest = 0
             continue
-        parts.append((place, found.reasons[0].certificate))
+        parts.append((index, found.reasons[0].certificate))
         lowest = min(lowest, _STATUS.index(found.reasons[0].status))
     more = {}
     if lowest:
         own, fixed = whole.read, {place for place, _ in parts}
         rows = [
             dict.fromkeys(
-                range(len(reading.values)) if place in places and place not in fixed else [own[place]], 0
+                range(len(reading.values)) if place in indices and place not in fixed else [own[place]], 0
             )
             for place, reading in enumerate(whole.readings)
         ]

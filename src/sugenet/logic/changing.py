@@ -116,8 +116,8 @@ class _ComposedHunt:
         self.lower: list[list[Gap | None]] = []
         self.upper: list[list[Gap | None]] = []
         steps: list[Gap] = []
-        for place, reading in enumerate(whole.readings):
-            own, many = whole.read[place], len(reading.values)
+        for index, reading in enumerate(whole.readings):
+            own, many = whole.read[index], len(reading.values)
             first = None if reading.network is None else self._least_step(reading.network)
             steps += [] if first is None else [first]
             self.lower.append([0 if k == own else first for k in range(many)])
@@ -176,18 +176,18 @@ class _ComposedHunt:
             ]
             if not missing:
                 return
-            for place, k in missing:
-                if (place, _ANY) not in self.settled:
-                    self._ask(place, None, None)
-                elif (place, k) not in self.settled:
-                    rest = cheapest[0] - (self.lower[place][k] or 0)
-                    self._ask(place, k, None if best is None else best[0] - rest)
+            for index, k in missing:
+                if (index, _ANY) not in self.settled:
+                    self._ask(index, None, None)
+                elif (index, k) not in self.settled:
+                    rest = cheapest[0] - (self.lower[index][k] or 0)
+                    self._ask(index, k, None if best is None else best[0] - rest)
                 if self.clock.up():
                     return
 
-    def _ask(self, place: int, target: int | None, limit: Gap | None) -> None:
+    def _ask(self, index: int, target: int | None, limit: Gap | None) -> None:
         """Ask one reading what reaching a class, or any other, costs; no further than a limit."""
-        reading, asked = self.whole.readings[place], (place, _ANY if target is None else target)
+        reading, asked = self.whole.readings[index], (index, _ANY if target is None else target)
         network = reading.network
         assert network is not None
         goal = "change" if target is None else f"become {reading.values[target]}"
@@ -206,16 +206,16 @@ class _ComposedHunt:
             )
         )
         assert found.certificate is not None
-        self.parts.append((place, found.certificate))
+        self.parts.append((index, found.certificate))
         is_open = isinstance(found, OpenCounterfactual)
         if isinstance(found, Counterfactual):
             is_open = not found.is_minimum
         if asked in self.once or not is_open or self.clock.time_limit is None:
             self.settled.add(asked)  # else it is asked once more, with all the time that is left
         self.once.add(asked)
-        own = self.whole.read[place]
+        own = self.whole.read[index]
         others = [k for k in range(len(reading.values)) if k != own and target in (None, k)]
-        self._learn(place, others, self._bound(place, found))
+        self._learn(index, others, self._bound(index, found))
         if (isinstance(found, OpenCounterfactual) and found.reason == "interrupted") or (
             isinstance(found, Counterfactual) and found.interrupted
         ):
@@ -226,28 +226,28 @@ class _ComposedHunt:
         left = self.clock.left()
         return None if left is None else max(left / (1 if asked in self.once else 3), min(left, 1.0))
 
-    def _bound(self, place: int, found: Answer) -> Gap | None:
+    def _bound(self, index: int, found: Answer) -> Gap | None:
         """What the classes that were asked about cost at least; None: they cannot be reached."""
         if isinstance(found, Counterfactual):
             became = found.label
-            known, value = self.upper[place][became], _short(found.value)
-            self.upper[place][became] = value if known is None else min(known, value)
+            known, value = self.upper[index][became], _short(found.value)
+            self.upper[index][became] = value if known is None else min(known, value)
             if found.is_minimum:
-                self.settled.add((place, became))
+                self.settled.add((index, became))
         if not isinstance(found, NoCounterfactual):
             return _short(found.lower)
         most = found.limit
         return None if most is None else most.__floor__() + 1 if self.whole_steps else _short(most)
 
-    def _learn(self, place: int, others: list[int], bound: Gap | None) -> None:
+    def _learn(self, index: int, others: list[int], bound: Gap | None) -> None:
         """Raise what classes cost at least."""
         for k in others:
-            known = self.lower[place][k]
+            known = self.lower[index][k]
             if bound is None:
-                self.lower[place][k] = None
-                self.settled.add((place, k))
+                self.lower[index][k] = None
+                self.settled.add((index, k))
             elif known is not None:
-                self.lower[place][k] = max(known, bound)
+                self.lower[index][k] = max(known, bound)
 
 
 def _shown(found: Answer) -> Answer:

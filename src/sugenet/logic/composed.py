@@ -85,8 +85,8 @@ class Composed(Said, ABC):
         """Some choice among allowed values with a wanted value."""
         own = [set(row) for row in allowed]
         rows = [
-            [0 if value in own[place] else None for value in range(len(reading.values))]
-            for place, reading in enumerate(self.readings)
+            [0 if value in own[index] else None for value in range(len(reading.values))]
+            for index, reading in enumerate(self.readings)
         ]
         found = self.least_gap(wanted, rows)
         return None if found is None else found[1]
@@ -98,24 +98,24 @@ class Composed(Said, ABC):
         own, says = self.read, self.says
         return all(self.value(other) != says for other in self._neighbours(own))
 
-    def deciding(self, places: Sequence[int]) -> list[int]:
+    def deciding(self, indices: Sequence[int]) -> list[int]:
         """Some of the readings at these places that suffice for the value as they are, of which none can be
         left out; the others may be anything, those at no such place stay.
         """
         own, wanted = self.read, Wanted(self.says, other=True)
         free: set[int] = set()
-        for place in places:
-            tried = free | {place}
+        for index in indices:
+            tried = free | {index}
             allowed = [
                 range(len(reading.values)) if p in tried else [own[p]]
                 for p, reading in enumerate(self.readings)
             ]
             if self.find(wanted, allowed) is None:
                 free = tried
-        return [place for place in places if place not in free]
+        return [place for place in indices if place not in free]
 
     def _neighbours(self, own: Choice) -> Iterator[Choice]:
-        for place, reading in enumerate(self.readings):
+        for index, reading in enumerate(self.readings):
             for value in range(len(reading.values)):
-                if value != own[place] and reading.network is not None:
-                    yield (*own[:place], value, *own[place + 1 :])
+                if value != own[index] and reading.network is not None:
+                    yield (*own[:index], value, *own[index + 1 :])

@@ -81,7 +81,7 @@ def certificate_of(
         question=dict(question),
         answer=answer,
         **more,
-        parts=[{"reading": place, "certificate": certificate} for place, certificate in parts],
+        parts=[{"reading": index, "certificate": certificate} for index, certificate in parts],
     )
 
 
@@ -157,7 +157,7 @@ def _says(text: str, formula: LogicFormula, readings: Sequence[Reading]) -> bool
 
 def _is_called(text: str, formula: Listed, readings: Sequence[Reading]) -> bool:
     """Whether a text is one that rows or a function of Python get."""
-    names = ", ".join(readings[place].name for place in formula.places)
+    names = ", ".join(readings[index].name for index in formula.places)
     called = rf"(the predicate|a predicate|[^\W\d]\w*)\({escape(names)}\)"
     return text == f"{names} are one of {len(formula.rows)} rows" or fullmatch(called, text) is not None
 
@@ -206,7 +206,7 @@ def proof_that_none(
     rows = [{k: Fraction(cost) for k, cost in row.items()} for row in costs]
     wish = Wish(wanted.value, wanted.other, None if below is None else Fraction(below))
     problem = judged.problem(rows, wish, Limit(None, None))
-    if prod(len(costs[place]) for place in judged.places) <= max(_FEW, sum(map(len, problem.layers))):
+    if prod(len(costs[index]) for index in judged.places) <= max(_FEW, sum(map(len, problem.layers))):
         return {"kind": "enumerate"}
     return lemma_of(problem, clock or Clock())
 

@@ -92,7 +92,7 @@ def holds(formula: LogicFormula, values: Sequence[int]) -> bool:
         case OneOf():
             return values[formula.place] in formula.allowed
         case Listed():
-            return (tuple(values[place] for place in formula.places) in formula.rows) == formula.on
+            return (tuple(values[index] for index in formula.places) in formula.rows) == formula.on
         case Every():
             return all(holds(part, values) for part in formula.parts)
     return any(holds(part, values) for part in formula.parts)
@@ -125,22 +125,22 @@ def places_in(formula: LogicFormula) -> frozenset[int]:
 
 def listed_rows(readings: Sequence[Reading], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Listed:
     """A list of rows of values that are allowed together, for the readings of these names."""
-    places = _places(readings, names)
+    indices = _places(readings, names)
     found = set()
     for row in rows:
-        if isinstance(row, str) or len(row) != len(places):
+        if isinstance(row, str) or len(row) != len(indices):
             raise QuestionError(f"the row {row!r} must have a value for each of {', '.join(names)}.")
         numbers = []
-        for place, value in zip(places, row, strict=True):
-            known = readings[place].values
+        for index, value in zip(indices, row, strict=True):
+            known = readings[index].values
             if str(value) not in known:
                 raise QuestionError(
-                    f"the row {tuple(row)!r} has {value!r}, but {readings[place].name} is one of "
+                    f"the row {tuple(row)!r} has {value!r}, but {readings[index].name} is one of "
                     f"{', '.join(known)}."
                 )
             numbers.append(known.index(str(value)))
         found.add(tuple(numbers))
-    return Listed(places, frozenset(found))
+    return Listed(indices, frozenset(found))
 
 
 def predicate_rows(
@@ -154,23 +154,23 @@ def predicate_rows(
     >>> sorted(predicate_rows(two, ["a", "b"], lambda a, b: int(a) < int(b)).rows)
     [(0, 1)]
     """
-    places = _places(readings, names)
-    sizes = [len(readings[place].values) for place in places]
+    indices = _places(readings, names)
+    sizes = [len(readings[index].values) for index in indices]
     if prod(sizes) > _MOST:
         raise TooLargeError(
             f"a predicate over {', '.join(names)} has {prod(sizes):,} rows, more than {_MOST:,}. "
             f"Say it as several, over fewer readings each."
         )
-    values = [readings[place].values for place in places]
+    values = [readings[index].values for index in indices]
     rows = product(*map(range, sizes))
     return Listed(
-        places,
+        indices,
         frozenset(row for row in rows if predicate(*(v[k] for v, k in zip(values, row, strict=True)))),
     )
 
 
 def _places(readings: Sequence[Reading], names: Sequence[str]) -> tuple[int, ...]:
-    known = {reading.name: place for place, reading in enumerate(readings)}
+    known = {reading.name: index for index, reading in enumerate(readings)}
     wrong = next((name for name in names if name not in known), None)
     refuse(
         QuestionError,
@@ -264,17 +264,17 @@ def easiest(formula: LogicFormula, gaps: Gaps) -> Best | None:
 
 def _easiest_row(formula: Listed, gaps: Gaps) -> Best | None:
     """Of a list of rows; of its opposite, the first combination by rising gap that is not in the list."""
-    places, rows = formula.places, formula.rows
+    indices, rows = formula.places, formula.rows
     if formula.on:
-        found = ((max(gaps[p][v] for p, v in zip(places, row, strict=True)), row) for row in rows)
+        found = ((max(gaps[p][v] for p, v in zip(indices, row, strict=True)), row) for row in rows)
         best = min(found, default=None)
-        return None if best is None else (best[0], dict(zip(places, best[1], strict=True)))
-    levels = sorted({gap for place in places for gap in gaps[place]})
+        return None if best is None else (best[0], dict(zip(indices, best[1], strict=True)))
+    levels = sorted({gap for index in indices for gap in gaps[index]})
     for level in levels:
-        open_values = [[v for v, gap in enumerate(gaps[p]) if gap <= level] for p in places]
+        open_values = [[v for v, gap in enumerate(gaps[p]) if gap <= level] for p in indices]
         row = _outside(open_values, rows)
         if row is not None:
-            return level, dict(zip(places, row, strict=True))
+            return level, dict(zip(indices, row, strict=True))
     return None
 
 
@@ -297,4 +297,4 @@ def _joined(parts: Sequence[LogicFormula]) -> list[LogicFormula]:
                 conditions[place] = conditions.get(place, allowed) & allowed
             case _:
                 others.append(part)
-    return [*(OneOf(place, allowed) for place, allowed in conditions.items()), *others]
+    return [*(OneOf(index, allowed) for index, allowed in conditions.items()), *others]

@@ -64,7 +64,7 @@ class _FormulaReader(Connectives[LogicFormula]):
 
     def __init__(self, text: str, readings: Sequence[Reading]) -> None:
         self.readings = readings
-        self.known = {reading.name: place for place, reading in enumerate(readings)}
+        self.known = {reading.name: index for index, reading in enumerate(readings)}
         self.sizes = [len(reading.values) for reading in readings]
         self.words, self.at, self.depth, self.doubled = _split(text), 0, 0, 0
 
@@ -128,63 +128,63 @@ class _FormulaReader(Connectives[LogicFormula]):
 
     def _condition(self) -> LogicFormula:
         word = self._take("a condition such as a = 1")
-        place = self.known.get(word.text)
-        if place is None or _is_reserved(word):
+        index = self.known.get(word.text)
+        if index is None or _is_reserved(word):
             names = ", ".join(self.known)
             raise RuleSyntaxError(
                 f"formula, place {word.place}: {word.text[:40]!r} is no reading. There are {names}."
             )
         if self.word("in"):
             self._need("{")
-            numbers = [self._value(place)]
+            numbers = [self._value(index)]
             while self._sign(","):
-                numbers.append(self._value(place))
+                numbers.append(self._value(index))
             self._need("}")
-            return OneOf(place, frozenset(numbers))
+            return OneOf(index, frozenset(numbers))
         sign = self.next
         if sign.kind != "sign" or sign.text not in SIGNS:
             raise _wrong(sign, f"a sign ({', '.join(_LISTED)}) or 'in' behind {word.text}")
         self.at += 1
-        return self._compared(place, SAME.get(sign.text, sign.text), sign.place)
+        return self._compared(index, SAME.get(sign.text, sign.text), sign.place)
 
-    def _compared(self, place: int, sign: str, where: int) -> LogicFormula:
+    def _compared(self, index: int, sign: str, where: int) -> LogicFormula:
         word = self._take("a value or a reading")
-        own = self.readings[place].values
+        own = self.readings[index].values
         other = None if _is_reserved(word) else self.known.get(word.text)
         is_value = word.text in own and not (word.kind == "word" and word.text.lower() in _WORDS)
         if is_value and other is not None:
             raise RuleSyntaxError(
                 f"formula, place {word.place}: {word.text!r} is a reading and a value of "
-                f"{self.readings[place].name}. Call the reading something else."
+                f"{self.readings[index].name}. Call the reading something else."
             )
         if sign in ("=", "!=") and other is None and not is_value:
-            raise RuleSyntaxError(self._no_value(word, place))
+            raise RuleSyntaxError(self._no_value(word, index))
         if other is not None:
-            return self._two(place, sign, other, where)
+            return self._two(index, sign, other, where)
         if sign in ("=", "!="):
             equal = frozenset(k for k, value in enumerate(own) if (value == word.text) == (sign == "="))
-            return OneOf(place, equal)
+            return OneOf(index, equal)
         bound = _number(word.text)
         if bound is None:
             raise _wrong(word, f"a number, since {sign} compares numbers,")
-        numbers = self._numbers(place, where)
-        return OneOf(place, frozenset(k for k, own in enumerate(numbers) if compares(own, sign, bound)))
+        numbers = self._numbers(index, where)
+        return OneOf(index, frozenset(k for k, own in enumerate(numbers) if compares(own, sign, bound)))
 
-    def _two(self, place: int, sign: str, other: int, where: int) -> LogicFormula:
-        if place == other:
-            name = self.readings[place].name
+    def _two(self, index: int, sign: str, other: int, where: int) -> LogicFormula:
+        if index == other:
+            name = self.readings[index].name
             raise RuleSyntaxError(f"formula, place {where}: {name} is compared with itself.")
-        left: Sequence[str] | Sequence[Fraction] = self.readings[place].values
+        left: Sequence[str] | Sequence[Fraction] = self.readings[index].values
         right: Sequence[str] | Sequence[Fraction] = self.readings[other].values
         if sign not in ("=", "!="):
-            left, right = self._numbers(place, where), self._numbers(other, where)
+            left, right = self._numbers(index, where), self._numbers(other, where)
         pairs = product(range(len(left)), range(len(right)))
         return Listed(
-            (place, other), frozenset((a, b) for a, b in pairs if compares(left[a], sign, right[b]))
+            (index, other), frozenset((a, b) for a, b in pairs if compares(left[a], sign, right[b]))
         )
 
-    def _numbers(self, place: int, where: int) -> list[Fraction]:
-        reading, found = self.readings[place], []
+    def _numbers(self, index: int, where: int) -> list[Fraction]:
+        reading, found = self.readings[index], []
         for value in reading.values:
             number = _number(value)
             if number is None:
@@ -195,15 +195,15 @@ class _FormulaReader(Connectives[LogicFormula]):
             found.append(number)
         return found
 
-    def _value(self, place: int) -> int:
+    def _value(self, index: int) -> int:
         word = self._take("a value")
-        own = self.readings[place].values
+        own = self.readings[index].values
         if word.text not in own:
-            raise RuleSyntaxError(self._no_value(word, place))
+            raise RuleSyntaxError(self._no_value(word, index))
         return own.index(word.text)
 
-    def _no_value(self, word: _Word, place: int) -> str:
-        reading = self.readings[place]
+    def _no_value(self, word: _Word, index: int) -> str:
+        reading = self.readings[index]
         some = ", ".join(reading.values[:12]) + (", ..." if len(reading.values) > 12 else "")
         known = f"no value of {reading.name} ({some}) and no reading"
         return f"formula, place {word.place}: {word.text[:40]!r} is {known}."
@@ -238,13 +238,13 @@ def _is_reserved(word: _Word) -> bool:
 
 def _split(text: str) -> list[_Word]:
     words = []
-    for kind, raw, place in tokens_of(_TOKEN, text):
+    for kind, raw, index in tokens_of(_TOKEN, text):
         if not kind:
             raise RuleSyntaxError(
-                f"formula, place {place + 1}: {raw[:20]!r} cannot be read. "
+                f"formula, place {index + 1}: {raw[:20]!r} cannot be read. "
                 f"A quote that is opened must be closed."
             )
-        words.append(_Word(raw[1:-1] if kind == "quoted" else raw, kind, place + 1))
+        words.append(_Word(raw[1:-1] if kind == "quoted" else raw, kind, index + 1))
     return [*words, _Word("", "end", len(text) + 1)]
 
 

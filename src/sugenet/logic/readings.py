@@ -98,7 +98,7 @@ class Reading(Brief):
     @property
     def margin(self) -> Gap | None:
         """The gap of the next best value; None: there is only one."""
-        others = [gap for place, gap in enumerate(self.gaps) if place != self.best]
+        others = [gap for index, gap in enumerate(self.gaps) if index != self.best]
         return min(others, default=None)
 
     def __str__(self) -> str:
@@ -144,7 +144,7 @@ def readings_of(
 def see_names(readings: Sequence[Reading]) -> None:
     """Refuse two readings of one name."""
     names = [reading.name for reading in readings]
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    twice = next((name for index, name in enumerate(names) if name in names[:index]), None)
     wrong = next((reading for reading in readings if not isinstance(reading, Reading)), None)
     refuse(
         QuestionError,

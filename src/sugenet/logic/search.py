@@ -49,14 +49,14 @@ class Choices:
         self.clauses: list[list[int]] = []
         self.apart: list[list[int]] = []
         """Sets of variables of which at most one is true: the solver counts them itself."""
-        for place, size in enumerate(self.sizes):
-            own = [self.of(place, value) for value in range(size)]
+        for index, size in enumerate(self.sizes):
+            own = [self.of(index, value) for value in range(size)]
             self.clauses.append(own)
             self.apart.append(own)
 
-    def of(self, place: int, value: int) -> int:
+    def of(self, index: int, value: int) -> int:
         """The variable that says that a reading has a value."""
-        return self._first[place] + value
+        return self._first[index] + value
 
     def add(self, clause: Iterable[int]) -> None:
         """Demand that a literal of a clause be true."""
@@ -110,8 +110,8 @@ class Choices:
         levels = sorted({gap for row in gaps for gap in row if gap is not None})
         ranks = {gap: rank for rank, gap in enumerate(levels)}
         forbidden = [  # for each rank the literals of the values that are behind it
-            (len(levels) if gap is None else ranks[gap], -self.of(place, value))
-            for place, row in enumerate(gaps)
+            (len(levels) if gap is None else ranks[gap], -self.of(index, value))
+            for index, row in enumerate(gaps)
             for value, gap in enumerate(row)
         ]
         with Solver("minicard", bootstrap_with=self.clauses) as solver:
@@ -184,12 +184,12 @@ class Choices:
         wcnf.extend(self.clauses)
         wcnf.extend([[-a, -b] for row in self.apart for a, b in combinations(row, 2)])
         wcnf.nv = max(wcnf.nv, self.variables)
-        for place, row in enumerate(prices):
+        for index, row in enumerate(prices):
             for value, price in enumerate(row):
                 if price is None:
-                    wcnf.append([-self.of(place, value)])
+                    wcnf.append([-self.of(index, value)])
                 elif price:
-                    wcnf.append([-self.of(place, value)], weight=price)
+                    wcnf.append([-self.of(index, value)], weight=price)
 
         class Stepping(RC2):  # type: ignore[misc]  # python-sat has no types
             def _call_oracle(self, assumptions: Sequence[int] = (), **_: Any) -> bool:
@@ -203,8 +203,8 @@ class Choices:
         """What a model chooses for each reading."""
         true = {literal for literal in model[: self._first[-1] - 1] if literal > 0}
         return tuple(
-            next(value for value in range(size) if self.of(place, value) in true)
-            for place, size in enumerate(self.sizes)
+            next(value for value in range(size) if self.of(index, value) in true)
+            for index, size in enumerate(self.sizes)
         )
 
 
@@ -284,9 +284,9 @@ class _Bounding:
     def _look(self, assumed: tuple[int, ...], most: int) -> None:
         of, known = self.choices.of, set(assumed)
         rows = []
-        for place, row in enumerate(self.rows):
-            had = [pair for pair in row if of(place, pair[1]) in known]
-            rows.append(had or [pair for pair in row if -of(place, pair[1]) not in known])
+        for index, row in enumerate(self.rows):
+            had = [pair for pair in row if of(index, pair[1]) in known]
+            rows.append(had or [pair for pair in row if -of(index, pair[1]) not in known])
         never = [
             -of(p, v) for p, row in enumerate(self.prices) for v, price in enumerate(row) if price is None
         ]

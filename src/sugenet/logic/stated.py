@@ -108,7 +108,7 @@ class Stated(Composed):
             best = easiest(formula, self.gaps)
             if best is None:
                 return None
-            return best[0], tuple(best[1].get(place, own) for place, own in enumerate(self.read))
+            return best[0], tuple(best[1].get(index, own) for index, own in enumerate(self.read))
         return self._choices(formula).least_gap(self.gaps if gaps is None else gaps)
 
     def least_cost(

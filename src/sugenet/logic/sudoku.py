@@ -48,15 +48,15 @@ def _choices(values: tuple[tuple[str, ...], ...]) -> Choices:
     """What makes a grid a Sudoku, as clauses."""
     size = isqrt(len(values))
     choices = Choices([len(row) for row in values])
-    places = [{value: k for k, value in enumerate(row)} for row in values]
+    indices = [{value: k for k, value in enumerate(row)} for row in values]
     known = [str(digit) for digit in range(1, size + 1)]
-    for cell, own in enumerate(places):
+    for cell, own in enumerate(indices):
         for value, k in own.items():
             if value not in known:
                 choices.add([-choices.of(cell, k)])
     for digit in known:
         for unit in units(size):
-            mine = [choices.of(c, places[c][digit]) for c in unit if digit in places[c]]
+            mine = [choices.of(c, indices[c][digit]) for c in unit if digit in indices[c]]
             choices.add(mine)  # follows from the rest, and helps the solver
             choices.add_apart(mine)
     return choices
@@ -181,14 +181,14 @@ class Sudoku(Composed):
             choice[cell] = k
         return (base + extra if is_sum else max(base, extra)), tuple(choice)
 
-    def deciding(self, places: Sequence[int]) -> list[int]:
+    def deciding(self, indices: Sequence[int]) -> list[int]:
         """Of a grid that is none: a cell without a digit, or two equal ones in a row, column or box."""
         written = [cell.values[k] for cell, k in zip(self.cells, self.read, strict=True)]
         known = {str(digit) for digit in range(1, self.size + 1)}
         alone = [[k] for k, value in enumerate(written) if value not in known]
         equal = [[a, b] for a, b in _peers(self.size) if written[a] == written[b]]
-        found = min((*alone, *equal), key=lambda cells: len(set(cells) & set(places)), default=None)
-        return super().deciding(places) if found is None else [k for k in found if k in places]
+        found = min((*alone, *equal), key=lambda cells: len(set(cells) & set(indices)), default=None)
+        return super().deciding(indices) if found is None else [k for k in found if k in indices]
 
     def conflict(self, choice: Choice | None = None) -> str | None:
         """What keeps a grid, as it is read unless given, from being a Sudoku; None: nothing."""
@@ -249,10 +249,10 @@ class GapLine(Brief):
         levels = sorted({gap for gap, _ in rows if gap is not None})
         right = sum(not truth for _, truth in rows)  # where nothing counts as true
         best: tuple[int, Gap | None] = (right, None)
-        for place, level in enumerate(levels):
+        for index, level in enumerate(levels):
             right += sum(1 if truth else -1 for gap, truth in rows if gap == level)
             if right > best[0]:
-                above = levels[place + 1] if place + 1 < len(levels) else level
+                above = levels[index + 1] if index + 1 < len(levels) else level
                 best = (right, exact_gap(Fraction(level + above) / 2))
         return cls(best[1])
 

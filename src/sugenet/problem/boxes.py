@@ -60,12 +60,12 @@ class Box(Brief):
         """Limits by number of the feature."""
         found: dict[int, Any] = {}
         for feature, limit in self.limits:
-            place = place_of(network, feature)
-            if place in found:
+            index = place_of(network, feature)
+            if index in found:
                 raise QuestionError(
-                    f"feature {network.encoder.names[place]} has limits twice. Give what both allow."
+                    f"feature {network.encoder.names[index]} has limits twice. Give what both allow."
                 )
-            found[place] = limit
+            found[index] = limit
         return found
 
     def spans(self, network: Network) -> dict[int, Span]:
@@ -212,12 +212,12 @@ def plain_row(values: Sequence[Any], network: Network | None = None) -> list[Any
 
 def limits_data(network: Network, box: Box) -> list[Any]:
     """The limits of a box as JSON."""
-    return [[place, span_data(span)] for place, span in box.spans(network).items()]
+    return [[index, span_data(span)] for index, span in box.spans(network).items()]
 
 
 def limits_of(data: Iterable[Any], network: Network) -> Box:
     """The box whose limits these are."""
-    return Box([(place, _limit_of(limit, network.encoder.codings[place])) for place, limit in data])
+    return Box([(index, _limit_of(limit, network.encoder.codings[index])) for index, limit in data])
 
 
 def _limit_of(data: Any, coding: Coding) -> Any:

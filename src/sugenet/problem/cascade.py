@@ -94,11 +94,11 @@ class Cascade:
         gains = np.concatenate([move_gains(near, first), np.zeros((len(features), first.outputs), np.int64)])
         weights = np.concatenate([near.columns.weights.astype(object), np.zeros(len(features), object)])
         inside = np.flatnonzero(~begins)
-        lowest, places = order[begins], order.tolist()
+        lowest, indices = order[begins], order.tolist()
         chains, count = [], 0
-        starts = [*np.flatnonzero(begins).tolist(), len(places)]
+        starts = [*np.flatnonzero(begins).tolist(), len(indices)]
         for feature, (one, next_one) in zip(near.places, pairwise(starts), strict=True):
-            options = places[one:next_one]
+            options = indices[one:next_one]
             taken = tuple(None if n >= many else near.moves[n] for n in options)
             chains.append(FeatureSteps(feature, count, taken))
             count += len(options) - 1

@@ -248,11 +248,11 @@ def variable_names(problem: Problem) -> list[str]:
     """What each variable of the cascade means, in words."""
     network, cascade = problem.near.network, problem.cascade
     names = [
-        _step(problem, chain, place) for chain in cascade.chains for place in range(1, len(chain.options))
+        _step(problem, chain, index) for chain in cascade.chains for index in range(1, len(chain.options))
     ]
     if not network.layers:
         names += [
-            f"bit {place + 1}: {network.encoder.words(place)}" for place in range(network.encoder.width)
+            f"bit {index + 1}: {network.encoder.words(index)}" for index in range(network.encoder.width)
         ]
     for number, (layer, owners) in enumerate(
         zip(network.layers, owners_of(network.layers), strict=True), start=1
@@ -267,14 +267,14 @@ def variable_names(problem: Problem) -> list[str]:
     return names + [_vote(problem, vote) for vote in problem.goal.votes]
 
 
-def _step(problem: Problem, chain: FeatureSteps, place: int) -> str:
+def _step(problem: Problem, chain: FeatureSteps, index: int) -> str:
     encoder, own = problem.near.network.encoder, problem.near.states[chain.feature]
     states = [own if option is None else option.state for option in chain.options]
     name, coding = encoder.feature_words[chain.feature], encoder.codings[chain.feature]
     if isinstance(coding, OneHot):
-        words = " or ".join(number_words(coding.categories[state]) for state in states[place:])
+        words = " or ".join(number_words(coding.categories[state]) for state in states[index:])
         return f"feature {name} = {words}"
-    return f"feature {coding.words(name, states[place] - 1, True)}"
+    return f"feature {coding.words(name, states[index] - 1, True)}"
 
 
 def _vote(problem: Problem, vote: Votes) -> str:
@@ -296,8 +296,8 @@ def _objective(problem: Problem) -> Objective:
     for chain in problem.cascade.chains:
         weights = [0 if option is None else option.weight for option in chain.options]
         offset += weights[0]
-        for place, step in enumerate(chain.steps, start=1):
-            price = weights[place] - weights[place - 1]
+        for index, step in enumerate(chain.steps, start=1):
+            price = weights[index] - weights[index - 1]
             if price:
                 coefficients.append(abs(price))
                 literals.append(step + 1 if price > 0 else -(step + 1))

@@ -122,13 +122,13 @@ class Front:
             for moves in self.neighbourhood.places.values():
                 yield FeatureGains(moves, every, gains[moves])
             return
-        places = np.argsort(kinds, kind="stable")  # those of a kind stand together
-        ends = np.searchsorted(kinds[places], np.arange(int(self.kinds.max(initial=-1)) + 2))
+        indices = np.argsort(kinds, kind="stable")  # those of a kind stand together
+        ends = np.searchsorted(kinds[indices], np.arange(int(self.kinds.max(initial=-1)) + 2))
         for part in gains_by_feature(self.neighbourhood) if self.gains is None else self.gains:
             starts, many = ends[part.neurons], ends[part.neurons + 1] - ends[part.neurons]
             within = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
             columns = np.repeat(np.arange(len(many)), many)
-            yield FeatureGains(part.moves, places[starts[columns] + within], part.gains[:, columns])
+            yield FeatureGains(part.moves, indices[starts[columns] + within], part.gains[:, columns])
 
     @cached_property
     def tail(self) -> Packed | Unpacked:
@@ -248,7 +248,7 @@ def gains_by_feature(neighbourhood: Neighbourhood) -> Iterator[FeatureGains]:
             rows = first.runs[0]
             yield FeatureGains(moves, np.arange(len(rows)), change @ rows[:, group.start : group.stop].T)
             continue
-        columns = [first.column(place) for place in group]
+        columns = [first.column(index) for index in group]
         neurons = np.unique(np.concatenate([np.zeros(0, np.int64), *(reading for reading, _ in columns)]))
         rows = np.zeros((len(group), len(neurons)), np.int64)
         for row, (reading, weights) in zip(rows, columns, strict=True):
@@ -349,9 +349,9 @@ def reach(neighbourhood: Neighbourhood, gains: Ints) -> Ints:
     """
     if not neighbourhood.moves:
         return np.zeros(gains.shape[1], np.int64)
-    places = neighbourhood.places
-    if len(places) < len(gains):
-        gains = np.maximum.reduceat(gains, [moves.start for moves in places.values()], axis=0)
+    indices = neighbourhood.places
+    if len(indices) < len(gains):
+        gains = np.maximum.reduceat(gains, [moves.start for moves in indices.values()], axis=0)
     best = np.maximum(gains, 0)
     if neighbourhood.budget is None:
         return np.asarray(best.sum(axis=0))

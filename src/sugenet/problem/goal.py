@@ -74,8 +74,8 @@ class Goal:
     @cached_property
     def members(self) -> tuple[tuple[int, ...], ...]:
         """For each case the numbers of its inequalities."""
-        place = {vote: number for number, vote in enumerate(self.votes)}
-        return tuple(tuple(place[vote] for vote in case) for case in self.cases)
+        index = {vote: number for number, vote in enumerate(self.votes)}
+        return tuple(tuple(index[vote] for vote in case) for case in self.cases)
 
     @cached_property
     def factors(self) -> npt.NDArray[Any]:

@@ -88,13 +88,13 @@ class Moves(Sequence[FeatureMove]):
         return self._starts[-1]
 
     @overload
-    def __getitem__(self, place: int) -> FeatureMove: ...
+    def __getitem__(self, index: int) -> FeatureMove: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[FeatureMove, ...]: ...
-    def __getitem__(self, place: int | slice) -> FeatureMove | tuple[FeatureMove, ...]:
-        if isinstance(place, slice):
-            return tuple(self[k] for k in range(*place.indices(len(self))))
-        number = range(len(self))[place]
+    def __getitem__(self, index: slice) -> tuple[FeatureMove, ...]: ...
+    def __getitem__(self, index: int | slice) -> FeatureMove | tuple[FeatureMove, ...]:
+        if isinstance(index, slice):
+            return tuple(self[k] for k in range(*index.indices(len(self))))
+        number = range(len(self))[index]
         owner = bisect_right(self._starts, number) - 1
         feature = self._owners[owner]
         return FeatureMove(feature, *self.ways[feature][number - self._starts[owner]])

@@ -180,14 +180,14 @@ def pairs_of(given: Any, what: str) -> list[tuple[Any, Any]]:
 def place_of(network: Network, feature: Any) -> int:
     """Number of a feature given by name or number from 0."""
     names = network.encoder.names
-    place = names.index(feature) if isinstance(feature, str) and feature in names else feature
-    if isinstance(place, bool) or not isinstance(place, int | np.integer) or not 0 <= place < len(names):
+    index = names.index(feature) if isinstance(feature, str) and feature in names else feature
+    if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < len(names):
         shown = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
         raise QuestionError(
             f"there is no feature {feature!r}. Features have names ({shown}), "
             f"or numbers from 0 to {len(names) - 1}."
         )
-    return int(place)
+    return int(index)
 
 
 def build(

@@ -262,19 +262,19 @@ def _classes(least: Ints, rows: Ints, constant: Ints) -> tuple[list[int], list[t
     For each neuron also its place among them (-1: constant) and whether it is the opposite of that one, and
     its value where it is constant.
     """
-    places: dict[tuple[int, bytes], int] = {}
+    indices: dict[tuple[int, bytes], int] = {}
     kept: list[int] = []
     source: list[tuple[int, bool]] = []
     for number, (bound, row) in enumerate(zip(least.tolist(), rows, strict=True)):
         same, opposite = (bound, row.tobytes()), (1 - bound, (-row).tobytes())
         if constant[number] >= 0:
             source.append((-1, False))
-        elif same in places:
-            source.append((places[same], False))
-        elif opposite in places:
-            source.append((places[opposite], True))
+        elif same in indices:
+            source.append((indices[same], False))
+        elif opposite in indices:
+            source.append((indices[opposite], True))
         else:
-            places[same] = len(kept)
+            indices[same] = len(kept)
             source.append((len(kept), False))
             kept.append(number)
     return kept, source, np.maximum(constant, 0)
@@ -285,12 +285,12 @@ def _folded(
 ) -> tuple[Ints, Ints]:
     """Weights over the neurons that are kept, and what their sum must reach then."""
     out, bound = np.zeros((len(weights), count), np.int64), least.copy()
-    for column, (place, opposite) in enumerate(source):
-        if place < 0:
+    for column, (index, opposite) in enumerate(source):
+        if index < 0:
             bound = bound - weights[:, column] * fixed[column]
         elif opposite:
-            out[:, place] -= weights[:, column]
+            out[:, index] -= weights[:, column]
             bound = bound - weights[:, column]
         else:
-            out[:, place] += weights[:, column]
+            out[:, index] += weights[:, column]
     return out, bound

@@ -98,8 +98,8 @@ def _brought(near: Neighbourhood) -> dict[int, float]:
     if first.every is None:
         for feature, moves in near.places.items():
             far = abs(near.columns.states[moves] - near.states[feature]).max()
-            places = [feature] if network.reads_levels else network.encoder.group(feature)
-            found[feature] = float(far * sum(int(abs(first.column(place)[1]).sum()) for place in places))
+            indices = [feature] if network.reads_levels else network.encoder.group(feature)
+            found[feature] = float(far * sum(int(abs(first.column(index)[1]).sum()) for index in indices))
     return found
 
 

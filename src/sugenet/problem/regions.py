@@ -245,10 +245,10 @@ class Prices(Brief):
             value = Fraction(price)
             if value < 0:
                 raise QuestionError(f"the price of {feature} is {price}, but a price is not negative.")
-            place = place_of(network, feature)
-            if place in found:
-                raise QuestionError(f"feature {network.encoder.names[place]} has two prices. Give one.")
-            found[place] = value
+            index = place_of(network, feature)
+            if index in found:
+                raise QuestionError(f"feature {network.encoder.names[index]} has two prices. Give one.")
+            found[index] = value
         return found
 
     def weigher(self, network: Network) -> Weigh:

@@ -246,8 +246,8 @@ def changes_data(changes: Changes) -> dict[str, Any]:
 def conditions_of(network: Network, changes: Changes) -> dict[str, str]:
     """What each changed value must fulfil to be as good: the range of raw values with the same code."""
     encoder = network.encoder
-    places = {name: place for place, name in enumerate(encoder.names) if name in changes}
-    codings = {name: encoder.codings[place] for name, place in places.items()}
+    indices = {name: index for index, name in enumerate(encoder.names) if name in changes}
+    codings = {name: encoder.codings[index] for name, index in indices.items()}
     return {
         name: codings[name].describe(name, codings[name].state(after)) for name, (_, after) in changes.items()
     }

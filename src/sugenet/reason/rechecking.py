@@ -340,8 +340,8 @@ class _Reasons:
         sizes = [len(reason.features) for reason in answer.reasons]
         if sizes != sorted(sizes) or not is_antichain(frozenset(one.features) for one in answer.reasons):
             raise CertificateError("reasons are listed shortest first, and none contains another.")
-        for place in range(len(answer.contrasts)):
-            self._replay(place)
+        for index in range(len(answer.contrasts)):
+            self._replay(index)
         if self.contrasts:
             self.said.append(f"{len(self.contrasts)} contrastive sets change the class")
         self._lower()
@@ -357,10 +357,10 @@ class _Reasons:
                 if its[name] != asked[name]:
                     raise CertificateError(f"a reason is about another question: it has another {name}.")
 
-    def _replay(self, place: int) -> None:
+    def _replay(self, index: int) -> None:
         """See that a contrastive set changes the class, by the values that it has then."""
         self.limit.look()
-        why, contrast = self.answer.question, self.answer.contrasts[place]
+        why, contrast = self.answer.question, self.answer.contrasts[index]
         question = Robust(why.sample, why.region, why.target, why.ties)
         data = envelope(self.network, question, answer="refuted", proof=None)
         row = list(data["question"]["sample"])

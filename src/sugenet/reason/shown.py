@@ -87,9 +87,9 @@ def short_witness(network: Network, question: Any, witness: Sequence[Any]) -> tu
         return can_occur and inside(row)
 
     minus = _minus(network, question, before)
-    for place in free:
-        near = None if before is None else before[place]
-        _shorten(shown, place, near, [own[place] for own in codings], admits, minus=minus)
+    for index in free:
+        near = None if before is None else before[index]
+        _shorten(shown, index, near, [own[index] for own in codings], admits, minus=minus)
     return tuple(shown)
 
 
@@ -102,8 +102,8 @@ def _minus(network: Network, question: Any, before: Sequence[Any] | None) -> boo
             for coding, value in zip(codings, before, strict=True)
         )
     box = getattr(question, "box", None)
-    for place, limit in () if box is None else box.placed(network).items():
-        coding = codings[place]
+    for index, limit in () if box is None else box.placed(network).items():
+        coding = codings[index]
         if isinstance(coding, Steps) and coding.bipolar and _holds(limit, 0) and not _holds(limit, -1):
             return False
     return True
@@ -131,10 +131,10 @@ def short_pair(
 
 
 def _shorten(
-    shown: list[Any], place: int, near: Any, codings: Sequence[Any], admits: Admits, *, minus: bool
+    shown: list[Any], index: int, near: Any, codings: Sequence[Any], admits: Admits, *, minus: bool
 ) -> None:
     """Put a value of few digits in one place, if one is allowed there."""
-    value = shown[place]
+    value = shown[index]
     if any(isinstance(coding, OneHot) for coding in codings):
         return
     if codings[0].bipolar:
@@ -142,10 +142,10 @@ def _shorten(
     else:
         found = _shorter(value, near, codings)
     for candidate in found:
-        shown[place] = candidate
+        shown[index] = candidate
         if admits(shown):
             return
-    shown[place] = value
+    shown[index] = value
 
 
 def _shorter(value: Any, near: Any, codings: Sequence[Steps]) -> Iterator[Any]:
@@ -225,7 +225,7 @@ def _in_region(network: Network, region: Region, before: Sequence[Any], shown: S
 
 def _in_box(network: Network, box: Box, shown: Sequence[Any]) -> bool:
     limits, codings = box.spans(network), network.encoder.codings
-    return all(meets(codings[place], shown[place], limit) for place, limit in limits.items())
+    return all(meets(codings[index], shown[index], limit) for index, limit in limits.items())
 
 
 def raw_cost(network: Network, cost: Any, before: Sequence[Any], shown: Sequence[Any]) -> Fraction:
@@ -234,15 +234,15 @@ def raw_cost(network: Network, cost: Any, before: Sequence[Any], shown: Sequence
     if cost not in (L1, L2, Linf) and not prices:
         return Fraction(0)
     codings, sizes = network.encoder.codings, []
-    for place, (old, new) in enumerate(zip(before, shown, strict=True)):
+    for index, (old, new) in enumerate(zip(before, shown, strict=True)):
         if old == new:
             continue
-        coding = codings[place]
+        coding = codings[index]
         if isinstance(coding, OneHot) or coding.bipolar:
             size = Fraction(1)
         else:
             size = abs(Fraction(new) - Fraction(old))
-        sizes.append(size * prices.get(place, 1))
+        sizes.append(size * prices.get(index, 1))
     if cost is Linf:
         return max(sizes, default=Fraction(0))
     return sum((size**2 if cost is L2 else size for size in sizes), Fraction(0))

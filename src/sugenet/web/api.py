@@ -457,16 +457,16 @@ async def _news(desk: Desk, job: Job, seen: int, wait: float) -> None:
             loop.call_soon_threadsafe(happened.set)
 
     job.listeners.add(listener)
-    start, before, place = loop.time(), (job.state, job.progress), desk.place(job)
+    start, before, index = loop.time(), (job.state, job.progress), desk.place(job)
     try:
         while not job.is_over and len(job.parts) <= seen:
             passed = loop.time() - start
             is_other = (job.state, job.progress) != before
             if passed >= wait or (is_other and passed >= _QUIET):
                 return
-            if place is not None and passed >= _MOVE and desk.place(job) != place:
+            if index is not None and passed >= _MOVE and desk.place(job) != index:
                 return
-            look = _QUIET if is_other else wait - passed if place is None else min(_MOVE, wait - passed)
+            look = _QUIET if is_other else wait - passed if index is None else min(_MOVE, wait - passed)
             with suppress(TimeoutError):
                 await asyncio.wait_for(happened.wait(), look)
             happened.clear()

@@ -92,13 +92,13 @@ class Job:
         """Whether nothing more will come."""
         return self.state in _ENDED
 
-    def text(self, seen: int = 0, place: int | None = None) -> bytes:
+    def text(self, seen: int = 0, index: int | None = None) -> bytes:
         """How it stands, as JSON, with the parts after the first `seen` and its place in the queue."""
         end = time.monotonic() if self.ended is None else self.ended
         known = {
             "id": self.id,
             "state": self.state,
-            "place": place,
+            "place": index,
             "progress": self.progress,
             "seconds": 0.0 if self.begun is None else round(end - self.begun, 3),
             "error": self.error,
@@ -315,8 +315,8 @@ class Desk:
         """Let old answers go, but the last one only for its age."""
         over = sorted((job for job in self._jobs.values() if job.is_over), key=lambda job: job.ended or 0.0)
         size, oldest = sum(job.size for job in over), time.monotonic() - self._kept_seconds
-        for place, job in enumerate(over):
-            left = len(over) - place
+        for index, job in enumerate(over):
+            left = len(over) - index
             is_much = left > 1 and (left > self._kept or size > self._kept_bytes)
             if not is_much and (job.ended or 0.0) >= oldest:
                 return

@@ -228,12 +228,12 @@ def _domain(network: Network) -> dict[str, Any]:
     """
     encoder, spans = network.lawful.encoder, network.domain.limits
     pairs = [(coding, spans.get(feature)) for feature, coding in enumerate(encoder.codings)]
-    place = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
+    index = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
     return {
         "words": described_within(network, "").removeprefix(", "),
         "laws": [[law.text, clauses(law, encoder)] for law in network.domain.laws],
-        "codings": [_coding(*pair) for pair in place],
-        "places": [place[pair] for pair in pairs],
+        "codings": [_coding(*pair) for pair in index],
+        "places": [index[pair] for pair in pairs],
         "lawful": _layers(network.lawful) if network.domain.laws else None,
         "data": certified(network),
     }
@@ -364,11 +364,11 @@ def _samples(
         kept[-1] = chosen
     shown = [
         {
-            "index": number_of[place],
-            "values": raw_values(network, rows[place].tolist(), number_of[place]),
-            "truth": None if truth is None or truth[place] is None else int(truth[place]),
+            "index": number_of[index],
+            "values": raw_values(network, rows[index].tolist(), number_of[index]),
+            "truth": None if truth is None or truth[index] is None else int(truth[index]),
         }
-        for place in kept
+        for index in kept
     ]
     return shown, kept.index(chosen)
 

@@ -67,8 +67,8 @@ def _see_drawn(problem: IntegerProblem) -> None:
     problem.limit.look()
     chance, margins, left = SystemRandom(), list(problem.base), problem.budget
     features: Sequence[int] = chance.sample(range(len(problem.features)), len(problem.features))
-    for place in features[: chance.randint(0, len(features))]:
-        fit = [one for one in problem.features[place] if left is None or one[0] <= left]
+    for index in features[: chance.randint(0, len(features))]:
+        fit = [one for one in problem.features[index] if left is None or one[0] <= left]
         if fit:
             price, gain = chance.choice(fit)
             margins = [a + b for a, b in zip(margins, gain, strict=True)]

@@ -286,7 +286,7 @@ class Arrays:
     def bits(self, coding: Coding) -> list[int]:
         """The places of a coding that are read."""
         silent = () if self.reads_silent or isinstance(coding, Categories) else coding.silent
-        return [place for place in range(coding.width) if place not in silent]
+        return [index for index in range(coding.width) if index not in silent]
 
     def reads_of(self, feature: int, states: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What the first layer reads of a feature in some states, one row each: a level, or bits."""
@@ -398,7 +398,7 @@ def _lawful(form: NetworkForm, cut: Arrays) -> Arrays:
     to fail, and the last class counts them.
     """
     reading = Arrays(form.codings, False, (), cut.head, cut.lines, reads_silent=True)
-    own = [place in set(cut.bits(coding)) for coding in form.codings for place in range(coding.width)]
+    own = [index in set(cut.bits(coding)) for coding in form.codings for index in range(coding.width)]
     first = _first_dense(cut)
     weights = np.zeros((first.outputs + len(form.clauses), reading.width), np.int64)
     weights[: first.outputs, own] = first.weights

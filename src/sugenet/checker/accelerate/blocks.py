@@ -70,10 +70,10 @@ def _settle(number, most, network, lists):
     size = base.shape[1]
     n = k = 0
     for c in range(sizes[number]):
-        place = number * size + 64 * c
+        index = number * size + 64 * c
         sure, may = bounds(
             base,
-            place,
+            index,
             rows,
             number * wide * size + 64 * c,
             size,
@@ -110,10 +110,10 @@ def _decide(number, n, candidates, network, lists, kinds, values, valid):
     begin, kept = opens.shape[1] * SLOT * (number + 1), 0
     for i in range(candidates):
         q = depends[number, i]
-        place, to = number * size + q, begin + SLOT * kept
-        least = -nb.int64(low[place])
+        index, to = number * size + q, begin + SLOT * kept
+        least = -nb.int64(low[index])
         found = _sum_up(
-            number, place * wide, padded, starts, least, flips, place, to, kinds, opens, values, valid
+            number, index * wide, padded, starts, least, flips, index, to, kinds, opens, values, valid
         )
         turned[number + 1, n] = q
         n += found == 1
@@ -191,20 +191,20 @@ def _tell(keys, sets, parts, known, many, state):
         for w in range(keys.shape[1]):
             mixed = (mixed ^ keys[p, w]) * nb.uint64(0xD1342543DE82EF95)
             mixed ^= mixed >> nb.uint64(31)
-        place = mixed & last
-        while many[place] > 0:
+        index = mixed & last
+        while many[index] > 0:
             same = True
             for w in range(keys.shape[1]):
-                same &= known[place, w] == keys[p, w]
+                same &= known[index, w] == keys[p, w]
             if same:
                 break
-            place = (place + nb.uint64(1)) & last
-        if many[place] == 0:
+            index = (index + nb.uint64(1)) & last
+        if many[index] == 0:
             state[1] += 1
             for w in range(keys.shape[1]):
-                known[place, w] = keys[p, w]
+                known[index, w] = keys[p, w]
         for w in range(WORDS):
-            many[place] += ones(sets[p, w])
+            many[index] += ones(sets[p, w])
 
 
 @njit(nogil=True, cache=True, _nrt=False)

@@ -154,15 +154,15 @@ def _must_lose(free, q, question, room, kills, losses, kept, used, before, own, 
             if kept[o]:
                 low = min(low, losses[o, q])
         if low > 0:  # those that lose most come first
-            place = many
-            while place > 0 and order[place - 1, 0] < low:
-                order[place, 0], order[place, 1] = order[place - 1, 0], order[place - 1, 1]
-                place -= 1
-            order[place, 0], order[place, 1] = low, f
+            index = many
+            while index > 0 and order[index - 1, 0] < low:
+                order[index, 0], order[index, 1] = order[index - 1, 0], order[index - 1, 1]
+                index -= 1
+            order[index, 0], order[index, 1] = low, f
             many += 1
     over = room[q]
-    for place in range(many):
-        f = order[place, 1]
+    for index in range(many):
+        f = order[index, 1]
         low = nb.int64(1) << 62
         for o in range(first[f], first[f + 1]):
             if kept[o]:
@@ -227,15 +227,15 @@ def _branching(free, question, room, losses, kept):
     first, shift = question[4], question[7]
     tight = np.argmin(room)
     best, chosen = nb.int64(-1), 0
-    for place in range(len(free)):
-        f = free[place]
+    for index in range(len(free)):
+        f = free[index]
         low, high = nb.int64(1) << 62, nb.int64(0)
         for o in range(first[f], first[f + 1]):
             if kept[o]:
                 low, high = min(low, losses[o, tight]), max(high, losses[o, tight])
         value = ((low >> shift) + 1) * ((high >> shift) + 1)
         if value > best:
-            best, chosen = value, place
+            best, chosen = value, index
     return chosen
 
 
@@ -275,13 +275,13 @@ def search(state, quota, deepest, question, stack, aside, work):
         if said == _OUT:
             continue
         if depth[top] == deepest and state[SET_ASIDE] < len(aside[0]):
-            place = state[SET_ASIDE]
-            aside[0][place], aside[1][place], aside[2][place] = slack[top], free[top], n
+            index = state[SET_ASIDE]
+            aside[0][index], aside[1][index], aside[2][index] = slack[top], free[top], n
             state[SET_ASIDE] += 1
             continue
-        place = _branching(free[top, :n], question, room, losses, kept)
-        f = free[top, place]
-        free[top, place] = free[top, n - 1]
+        index = _branching(free[top, :n], question, room, losses, kept)
+        f = free[top, index]
+        free[top, index] = free[top, n - 1]
         own_option = -1  # of the child that takes the place of the node itself
         for o in range(first[f], first[f + 1]):
             if kept[o] and own_option < 0:

@@ -64,7 +64,7 @@ class CountRegion:
     @cached_property
     def place(self) -> dict[int, int]:
         """Where each feature stands."""
-        return {feature: place for place, feature in enumerate(self.features)}
+        return {feature: index for index, feature in enumerate(self.features)}
 
     def options(self, feature: int) -> list[tuple[int, Ints]]:
         """Weight and gain of each option."""
@@ -151,8 +151,8 @@ def _by_sums(region: CountRegion, root: CountPart, share: int) -> list[int] | No
         rows, used = np.clip(np.concatenate(grown), -1 - after, after), np.concatenate(spent)
         both, where = np.unique(np.column_stack([rows, used]), axis=0, return_inverse=True)
         many = [0] * len(both)
-        for place, value in zip(where.reshape(-1).tolist(), times, strict=True):
-            many[place] += value
+        for index, value in zip(where.reshape(-1).tolist(), times, strict=True):
+            many[index] += value
         rows, used = both[:, :-1], both[:, -1]
         if len(rows) > _SUMS or 64 * len(rows) > root.size:
             return None

@@ -86,7 +86,7 @@ def sides(_typing, sums, at, least, most, of):  # noqa: ARG001
 
 
 @intrinsic
-def bounds(_typing, base, place, rows, at, step, turned, first, many, open_, begin, some, most, usual, low):  # noqa: ARG001
+def bounds(_typing, base, index, rows, at, step, turned, first, many, open_, begin, some, most, usual, low):  # noqa: ARG001
     """Of 64 neurons which are active whatever the `some` open inputs do, of which up to `most` in a set are
     not as `usual`, and which may be: with `many` inputs that turned. What each then has at least goes to
     `low`.
@@ -163,8 +163,8 @@ def together(_typing, values, at, many, valid):  # noqa: ARG001
         values, at, many, valid = arguments
 
         def turned(t, _sets):
-            place = b.add(b.add(at, b.mul(t, number(SLOT))), number(2 * WORDS))
-            return loaded(context, b, signature.args[0], values, place, _BLOCK)
+            index = b.add(b.add(at, b.mul(t, number(SLOT))), number(2 * WORDS))
+            return loaded(context, b, signature.args[0], values, index, _BLOCK)
 
         sets = loaded(context, b, signature.args[3], valid, number(0), _BLOCK)
         return _most(b, many, sets, turned)
@@ -186,8 +186,8 @@ def apart(_typing, values, at, many, valid, size, usual, first):  # noqa: ARG001
         flags = context.make_array(kinds[5])(context, b, usual).data
 
         def unusual(t, sets):
-            place = b.add(b.add(at, b.mul(t, number(SLOT))), number(2 * WORDS))
-            has = loaded(context, b, kinds[0], values, place, _BLOCK)
+            index = b.add(b.add(at, b.mul(t, number(SLOT))), number(2 * WORDS))
+            has = loaded(context, b, kinds[0], values, index, _BLOCK)
             twice = b.shl(bits_in(b, has), number(1))
             flag = b.sext(b.icmp_signed(">", twice, size), WORD)
             b.store(b.trunc(flag, _SHORT), b.gep(flags, [b.add(first, t)]))
@@ -274,8 +274,8 @@ def _reached(inputs_, groups=None):
                     before = [b.load(place) for place in sums]
                     given = [one(b.add(t, number(k))) for k in range(4)]
                     after, over = summed(b, [[*given, before[0]], *([digit] for digit in before[1:-1])])
-                    for value, place in zip([*after, b.or_(before[-1], over[0])], sums, strict=True):
-                        b.store(value, place)
+                    for value, index in zip([*after, b.or_(before[-1], over[0])], sums, strict=True):
+                        b.store(value, index)
                 active = b.load(sums[-1])
             sets = loaded(context, b, types[9], valid, number(0), _BLOCK)
             flip = everywhere(b, b.load(b.gep(data(10), [q])), _BLOCK)

@@ -313,9 +313,9 @@ class _Largest:
 
     def __init__(self, layer: Picking) -> None:
         taps, (channels, height, width) = layer.window.taps, layer.window.shape
-        places = np.arange(channels)[:, None, None] * (height * width) + taps
-        self.inside = np.broadcast_to(taps >= 0, places.shape).reshape(layer.outputs, -1)
-        self.places = np.where(taps >= 0, places, 0).reshape(layer.outputs, -1)
+        indices = np.arange(channels)[:, None, None] * (height * width) + taps
+        self.inside = np.broadcast_to(taps >= 0, indices.shape).reshape(layer.outputs, -1)
+        self.places = np.where(taps >= 0, indices, 0).reshape(layer.outputs, -1)
         self.least = np.repeat(layer.every, len(taps))
         self.inputs, self.outputs, self.multipliers = layer.inputs, layer.outputs, int(self.inside.sum())
         self.height = layer.top
@@ -512,17 +512,17 @@ def _one_side(setting: Setting, limit: Limit) -> _Question:
     for feature, (row, costs) in options.items():
         limit.look()
         coding, own = network.codings[feature], setting.own[feature]
-        places = network.places[feature]
-        key = (id(row), id(coding), own, start[places].tobytes())
+        indices = network.places[feature]
+        key = (id(row), id(coding), own, start[indices].tobytes())
         if key not in known:
             rising = sorted(range(len(row)), key=[option.order for option in row].__getitem__)
             there = [row[k].states[0] for k in rising]
-            changes = network.reads_of(feature, np.array(there, np.int64)).astype(np.int64) - start[places]
+            changes = network.reads_of(feature, np.array(there, np.int64)).astype(np.int64) - start[indices]
             stay = sum(option.order < own for option in row)
             prices = [costs[k] for k in rising]
             known[key] = np.insert(changes, stay, 0, axis=0), [*prices[:stay], 0, *prices[stay:]]
         limit.take(40 * known[key][0].size, "the list of all changes in whole numbers")
-        listed.append((places, *known[key]))
+        listed.append((indices, *known[key]))
     together = most_together((min(costs) for _, costs in options.values()), budget)
     inputs = _inputs_of(start, list(options), listed, budget, together)
     layers = [_layer(layer, limit) for layer in network.layers]
@@ -539,20 +539,20 @@ def _inputs_of(
     """From the places of each feature, what its options change there, and their prices."""
     none = np.zeros(0, np.int64)
     change = np.concatenate([none, *(changes.reshape(-1) for _, changes, _ in listed)])
-    slots = np.concatenate([none, *(places for places, _, _ in listed)])
-    widths = np.array([len(places) for places, _, _ in listed], np.int64)
+    slots = np.concatenate([none, *(indices for indices, _, _ in listed)])
+    widths = np.array([len(indices) for indices, _, _ in listed], np.int64)
     options = np.array([len(changes) for _, changes, _ in listed], np.int64)
     wide = np.repeat(widths, options)
     entry = np.append(0, np.cumsum(wide))
     # an option goes through the slots of its feature once
     start_of = np.repeat(np.cumsum(widths) - widths, options)
     slot = np.arange(entry[-1]) + np.repeat(start_of - entry[:-1], wide)
-    place = slots[slot]
+    index = slots[slot]
     prices = [price for _, _, costs in listed for price in costs]
     large = any(price >= 1 << 62 for price in prices)
     first = np.cumsum([0, *(len(costs) for _, _, costs in listed)])
     costs = np.array(prices, object if large else np.int64)
-    return _Inputs(start, features, first, costs, entry, place, change, slot, slots, budget, together)
+    return _Inputs(start, features, first, costs, entry, index, change, slot, slots, budget, together)
 
 
 def _cases(setting: Setting, network: Arrays, limit: Limit) -> list[_Case]:

@@ -73,13 +73,13 @@ class Large:
             yield self._feature(feature, options, prices)
 
     def _feature(self, feature: int, options: list[Option], prices: Ints) -> _Feature:
-        places = self.network.places[feature]
-        here = self.start[places].astype(np.int64)
+        indices = self.network.places[feature]
+        here = self.start[indices].astype(np.int64)
         reads = self.network.reads_of(feature, np.array([option.states[0] for option in options], np.int64))
         change, steps = reads.astype(np.int64) - here, np.where(here > 0, -1, 1)
-        rows = np.repeat(self.start[None], len(places), axis=0)
-        for row, place, step in zip(rows, places.tolist(), steps.tolist(), strict=True):
-            row[place] = row[place] + step if rows.dtype != bool else step > 0
+        rows = np.repeat(self.start[None], len(indices), axis=0)
+        for row, index, step in zip(rows, indices.tolist(), steps.tolist(), strict=True):
+            row[index] = row[index] + step if rows.dtype != bool else step > 0
         columns = (self.first.match_counts(rows) - self.first.tau - self.base) * steps[:, None]
         neurons = np.flatnonzero(columns.any(axis=0))
         self.limit.fits(24 * len(change) * len(neurons), "what each change adds to the neurons")

@@ -135,8 +135,8 @@ def _moved(_typing, margins, at, gains, of, size, turned, many, out, to):  # noq
         numbers = context.make_array(kinds[5])(context, b, turned).data
         total = cgutils.alloca_once_value(b, loaded(context, b, kinds[0], margins, at, vector))
         with cgutils.for_range(b, many) as loop:
-            place = b.add(of, b.mul(b.load(b.gep(numbers, [loop.index])), size))
-            b.store(b.add(b.load(total), loaded(context, b, kinds[2], gains, place, vector)), total)
+            index = b.add(of, b.mul(b.load(b.gep(numbers, [loop.index])), size))
+            b.store(b.add(b.load(total), loaded(context, b, kinds[2], gains, index, vector)), total)
         stored(context, b, kinds[7], out, to, b.load(total))
         return signs(b, b.load(total))
 

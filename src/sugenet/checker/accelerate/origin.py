@@ -141,8 +141,8 @@ def _written(layer: Any) -> LayerForm:
         never = np.repeat(layer.steps == NEVER, made.outputs // len(layer.steps), axis=0)
         steps = np.where(never, np.inf, made.steps.astype(object)).tolist()
     neurons = [
-        _summed(places, row, [tau + low for tau in own])
-        for (places, row), own, low in zip(_reads(made), steps, made.lowest.tolist(), strict=True)
+        _summed(indices, row, [tau + low for tau in own])
+        for (indices, row), own, low in zip(_reads(made), steps, made.lowest.tolist(), strict=True)
     ]
     maps = None if layer.is_binary else layer.output_shape
     return LayerForm(tuple(neurons), made.top, maps, shape)
@@ -159,10 +159,10 @@ def _reads(layer: Summing | Sliding) -> Iterator[tuple[Sequence[int], list[int]]
         maps = [(number // out * per + c) * height * width for c in range(per)]
         for taps in layer.window.taps.tolist():
             inside = [k for k, tap in enumerate(taps) if tap >= 0]
-            places = [start + taps[k] for start in maps for k in inside]
-            yield places, [row[k] for row in kernel for k in inside]
+            indices = [start + taps[k] for start in maps for k in inside]
+            yield indices, [row[k] for row in kernel for k in inside]
 
 
 def _summed(inputs: Any, row: list[int], thresholds: Any) -> Summed:
-    kept = [(place, weight) for place, weight in zip(inputs, row, strict=True) if weight]
+    kept = [(index, weight) for index, weight in zip(inputs, row, strict=True) if weight]
     return Summed(tuple(p for p, _ in kept), tuple(w for _, w in kept), tuple(thresholds))

@@ -168,8 +168,8 @@ class Turning:
         while rows := list(islice(chosen, _AT_ONCE)):
             self.limit.look()
             bits = np.repeat(home[None], len(rows), axis=0)
-            places = np.array(rows, np.int64).reshape(len(rows), many)
-            np.put_along_axis(bits, places, ~np.take_along_axis(bits, places, axis=1), axis=1)
+            indices = np.array(rows, np.int64).reshape(len(rows), many)
+            np.put_along_axis(bits, indices, ~np.take_along_axis(bits, indices, axis=1), axis=1)
             if violations(self.cases, self.head, self._counts(bits, _NEAR)).any():
                 return False
         return True

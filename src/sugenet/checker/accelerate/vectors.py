@@ -68,7 +68,7 @@ def reaches(_typing, sums, at, rows, of):  # noqa: ARG001
 
 
 @intrinsic
-def fetch(_typing, words, place):  # noqa: ARG001
+def fetch(_typing, words, index):  # noqa: ARG001
     """Ask for a place of an array, taken as flat, which is looked at soon; nothing else happens."""
     signature = nb.types.void(words, _I64)
 
@@ -89,17 +89,17 @@ def number(value):
     return ir.Constant(WORD, value)
 
 
-def loaded(context, b, kind, array, place, vector):
+def loaded(context, b, kind, array, index, vector):
     """What stands in an array from a place on, as a vector."""
-    spot = b.gep(context.make_array(kind)(context, b, array).data, [place])
+    spot = b.gep(context.make_array(kind)(context, b, array).data, [index])
     value = b.load(b.bitcast(spot, vector.as_pointer()))
     value.align = vector.element.width // 8
     return value
 
 
-def stored(context, b, kind, array, place, value):
+def stored(context, b, kind, array, index, value):
     """Write a vector to an array from a place on."""
-    spot = b.gep(context.make_array(kind)(context, b, array).data, [place])
+    spot = b.gep(context.make_array(kind)(context, b, array).data, [index])
     b.store(value, b.bitcast(spot, value.type.as_pointer())).align = value.type.element.width // 8
 
 
@@ -107,8 +107,8 @@ def everywhere(b, value, vector):
     """A vector of equal numbers."""
     none = ir.Constant(vector, ir.Undefined)
     lone = b.insert_element(none, value, ir.Constant(ir.IntType(32), 0))
-    places = ir.VectorType(ir.IntType(32), vector.count)
-    return b.shuffle_vector(lone, none, ir.Constant(places, [0] * vector.count))
+    indices = ir.VectorType(ir.IntType(32), vector.count)
+    return b.shuffle_vector(lone, none, ir.Constant(indices, [0] * vector.count))
 
 
 def signs(b, numbers):

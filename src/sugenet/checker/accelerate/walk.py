@@ -279,28 +279,28 @@ def _put(known, patterns):
     for row in range(len(patterns)):
         if row + _AHEAD < len(patterns):
             fetch(known, nb.int64(_mix(patterns, nb.uint64(row + _AHEAD)) & last) * words)
-        place = _mix(patterns, nb.uint64(row)) & last
+        index = _mix(patterns, nb.uint64(row)) & last
         if words == 1:  # the same as below, without loops
             key = patterns[row, 0]
-            there = known[place, 0]
+            there = known[index, 0]
             while there != key and there != nb.uint64(0):
-                place = (place + nb.uint64(1)) & last
-                there = known[place, 0]
-            known[place, 0] = key
+                index = (index + nb.uint64(1)) & last
+                there = known[index, 0]
+            known[index, 0] = key
             new += there != key
             continue
         while True:
             free = same = True
             for w in range(words):
-                free &= known[place, w] == 0
-                same &= known[place, w] == patterns[row, w]
+                free &= known[index, w] == 0
+                same &= known[index, w] == patterns[row, w]
             if free or same:
                 break
-            place = (place + nb.uint64(1)) & last
+            index = (index + nb.uint64(1)) & last
         if free and not same:
             new += 1
             for w in range(words):
-                known[place, w] = patterns[row, w]
+                known[index, w] = patterns[row, w]
     return new
 
 
@@ -309,13 +309,13 @@ def _listed(known, size):
     """The patterns in a table."""
     out = np.empty((size, known.shape[1]), np.uint64)
     n = 0
-    for place in range(len(known)):
+    for index in range(len(known)):
         some = nb.uint64(0)
         for w in range(known.shape[1]):
-            some |= known[place, w]
+            some |= known[index, w]
         if some != nb.uint64(0):
             for w in range(known.shape[1]):
-                out[n, w] = known[place, w]
+                out[n, w] = known[index, w]
             n += 1
     return out
 
@@ -348,10 +348,10 @@ def _line(sums, depth, rows, first, stop, weight, left, active, recent, chunk, s
         kept, last = begin, nb.uint64(len(recent) - 1)
         for i in range(nb.int64(begin), nb.int64(n)):
             key = chunk[nb.uint64(i), 0]
-            place = _mix(chunk, nb.uint64(i)) & last
+            index = _mix(chunk, nb.uint64(i)) & last
             chunk[kept, 0] = key
-            kept += nb.uint64(recent[place, 0] != key)
-            recent[place, 0] = key
+            kept += nb.uint64(recent[index, 0] != key)
+            recent[index, 0] = key
         return nb.int64(kept), nb.int64(n - begin)
     for k in range(first, stop):
         for w in range(words):
@@ -362,11 +362,11 @@ def _line(sums, depth, rows, first, stop, weight, left, active, recent, chunk, s
         return nb.int64(n), nb.int64(n - begin)
     kept, last = begin, nb.uint64(len(recent) - 1)
     for i in range(begin, n):
-        place, differ = _mix(chunk, nb.uint64(i)) & last, nb.uint64(0)
+        index, differ = _mix(chunk, nb.uint64(i)) & last, nb.uint64(0)
         for w in range(words):
             key = chunk[nb.uint64(i), nb.uint64(w)]
-            differ |= recent[place, nb.uint64(w)] ^ key
-            recent[place, nb.uint64(w)] = chunk[kept, nb.uint64(w)] = key
+            differ |= recent[index, nb.uint64(w)] ^ key
+            recent[index, nb.uint64(w)] = chunk[kept, nb.uint64(w)] = key
         kept += nb.uint64(differ != nb.uint64(0))
     return nb.int64(kept), nb.int64(n - begin)
 

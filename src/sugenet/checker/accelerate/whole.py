@@ -135,12 +135,12 @@ def whole_of(setting: Setting, limit: Limit) -> Whole:
         single = ((f, option.states[side]) for f, (row, _) in options.items() for option in row)
         _changed(network, states, single, gains[:, start:stop], limit)
         start = stop
-    features, stays, place = [], [], 0
+    features, stays, index = [], [], 0
     for feature, (row, prices) in options.items():
         order = sorted(range(len(row)), key=[option.order for option in row].__getitem__)
-        features.append([(prices[k], gains[place + k]) for k in order])
+        features.append([(prices[k], gains[index + k]) for k in order])
         stays.append(sum(option.order < setting.own[feature] for option in row))
-        place += len(row)
+        index += len(row)
     cases = [[in_integers(*part) for part in case] for case in setting.cases]
     if len(cuts) == 1:
         network = cuts[0]
@@ -159,15 +159,15 @@ def _changed(
     """Write what each change of a single state adds to the match counts of the first layer."""
     read = network.width
     step = max(1, _CELLS // max(1, read + _width(network)))
-    place, left = 0, iter(single)
+    index, left = 0, iter(single)
     before = _Before(network, states)
     while block := list(islice(left, step)):
         limit.look()
         rows = np.repeat(states, len(block), axis=0)
         for row, (feature, state) in zip(rows, block, strict=True):
             row[feature] = state
-        out[place : place + len(block)] = before.added(rows)
-        place += len(block)
+        out[index : index + len(block)] = before.added(rows)
+        index += len(block)
 
 
 class _Before:
@@ -261,23 +261,23 @@ def _merged(
     values: list[bool | None] = [
         True if low[j] >= 0 else False if high[j] < 0 else None for j in range(len(looks))
     ]
-    firsts, place = _first_of_each(looks, values, limit)
+    firsts, index = _first_of_each(looks, values, limit)
     base, features = base[firsts], [[(price, gain[firsts]) for price, gain in row] for row in features]
     layers: list[Layer | tuple[Ints, Ints]] = []
     for weights, tau in (
         _beside(row) for row in zip(*(_later(n, depth, limit) for n in networks), strict=True)
     ):
         limit.take(120 * weights.size, "neurons of both sides that are compared")
-        sums, least = _fewer(weights, tau + np.minimum(weights, 0).sum(axis=1), values, place, len(firsts))
+        sums, least = _fewer(weights, tau + np.minimum(weights, 0).sum(axis=1), values, index, len(firsts))
         least_sum, most_sum = np.minimum(sums, 0).sum(axis=1), np.maximum(sums, 0).sum(axis=1)
         looks = [(int(b), *row.tolist()) for b, row in zip(least, sums, strict=True)]
         values = [
             True if least_sum[j] >= b else False if most_sum[j] < b else None for j, b in enumerate(least)
         ]
-        firsts, place = _first_of_each(looks, values, limit)
+        firsts, index = _first_of_each(looks, values, limit)
         layers.append((sums[firsts], (least - least_sum)[firsts]))
     both = _beside([(network.head, np.zeros(len(network.head), np.int64)) for network in networks])[0]
-    head, gone = _fewer(both, np.minimum(both, 0).sum(axis=1), values, place, len(firsts))
+    head, gone = _fewer(both, np.minimum(both, 0).sum(axis=1), values, index, len(firsts))
     gone = gone - np.minimum(head, 0).sum(axis=1)
     folded = [
         [
@@ -297,30 +297,30 @@ def _first_of_each(
     """
     firsts: list[int] = []
     seen: dict[Any, int] = {}
-    place = []
+    index = []
     for number, (look, value) in enumerate(zip(looks, values, strict=True)):
         limit.look()
         contrary = (1 - look[0], *(-weight for weight in look[1:]))
         if value is not None:
-            place.append((-1, 0))
+            index.append((-1, 0))
         elif look not in seen and contrary in seen:
-            place.append((seen[contrary], -1))
+            index.append((seen[contrary], -1))
         else:
             if look not in seen:
                 seen[look] = len(firsts)
                 firsts.append(number)
-            place.append((seen[look], 1))
-    return firsts, place
+            index.append((seen[look], 1))
+    return firsts, index
 
 
 def _fewer(
-    weights: Ints, least: Ints, values: list[bool | None], place: list[tuple[int, int]], count: int
+    weights: Ints, least: Ints, values: list[bool | None], index: list[tuple[int, int]], count: int
 ) -> tuple[Ints, Ints]:
     """Weights over the neurons kept; a constant or opposite neuron also takes its share of what
     the sum must reach.
     """
     out, bound = np.zeros((len(weights), count), np.int64), np.array(least)
-    for column, (value, (target, sign)) in enumerate(zip(values, place, strict=True)):
+    for column, (value, (target, sign)) in enumerate(zip(values, index, strict=True)):
         if value is None:
             out[:, target] += sign * weights[:, column]
         if value or sign == -1:

@@ -67,16 +67,16 @@ class _Vectors:
         """Where the numbers of an array are."""
         return self.context.make_array(self.kinds[k])(self.context, self.b, self.arguments[k]).data
 
-    def at(self, pointer, place):
-        return self.b.bitcast(self.b.gep(pointer, [place]), self.kind.as_pointer())
+    def at(self, pointer, index):
+        return self.b.bitcast(self.b.gep(pointer, [index]), self.kind.as_pointer())
 
-    def load(self, pointer, place):
-        value = self.b.load(self.at(pointer, place))
+    def load(self, pointer, index):
+        value = self.b.load(self.at(pointer, index))
         value.align = 8
         return value
 
-    def store(self, value, pointer, place):
-        self.b.store(value, self.at(pointer, place)).align = 8
+    def store(self, value, pointer, index):
+        self.b.store(value, self.at(pointer, index)).align = 8
 
     def spread(self, value):
         """The same number everywhere."""
@@ -169,8 +169,8 @@ def _adder(digits):
 
             def summand(t):
                 kind = b.load(b.gep(at_kinds, [b.add(row, b.load(b.gep(at_inputs, [t])))]))
-                place = b.add(b.mul(t, _number(SLOT)), b.mul(b.zext(kind, _WORD), _number(BLOCK)))
-                return v.load(at_planes, place)
+                index = b.add(b.mul(t, _number(SLOT)), b.mul(b.zext(kind, _WORD), _number(BLOCK)))
+                return v.load(at_planes, index)
 
             def four_more(t, digit):
                 x = [summand(b.add(b.add(first, t), _number(k))) for k in range(4)]
@@ -208,8 +208,8 @@ def signs(_typing, columns, base, inputs, first, stride, into, at):
         base, first, stride, at = (arguments[k] for k in (1, 3, 4, 6))
         rows = ir.Constant(v.kind, ir.Undefined)
         for k in range(8):
-            place = b.mul(stride, b.load(b.gep(at_inputs, [b.add(first, _number(k))])))
-            word = b.load(b.gep(at_columns, [b.add(base, place)]))
+            index = b.mul(stride, b.load(b.gep(at_inputs, [b.add(first, _number(k))])))
+            word = b.load(b.gep(at_columns, [b.add(base, index)]))
             rows = b.insert_element(rows, word, ir.Constant(_INDEX, k))
         many = ir.VectorType(ir.IntType(8), 64)
         order = ir.Constant(ir.VectorType(_INDEX, 64), [8 * (k % 8) + k // 8 for k in range(64)])
@@ -302,11 +302,11 @@ def _four_adder(groups):
     digits = (4 * groups - 1).bit_length()
 
     @intrinsic
-    def add_few(_typing, table, bytes_, place, stride, least, valid, out, where):
+    def add_few(_typing, table, bytes_, index, stride, least, valid, out, where):
         """As `_adder` says, of groups of four inputs; `least` is no more than there are inputs. The signs of
         two groups are a byte, at ``bytes_[place]`` and every `stride` behind it.
         """
-        del place, stride, least, where
+        del index, stride, least, where
         whole = types.int64
         signature = whole(table, bytes_, *[whole] * 3, valid, out, whole)
 
@@ -337,9 +337,9 @@ def _four_adder(groups):
 
 
 @intrinsic
-def add_fours(_typing, table, bytes_, place, stride, many, least, valid, out, where):
+def add_fours(_typing, table, bytes_, index, stride, many, least, valid, out, where):
     """The same for any number of groups, `many`."""
-    del place, stride, many, least, where
+    del index, stride, many, least, where
     whole = types.int64
     signature = whole(table, bytes_, *[whole] * 4, valid, out, whole)
 
@@ -378,7 +378,7 @@ def _looker(whole_rows, near):
     """
 
     @intrinsic
-    def sure_of(_typing, plus, minus, place, stride, words, on, here, open_, where, tau, at, left, apart):
+    def sure_of(_typing, plus, minus, index, stride, words, on, here, open_, where, tau, at, left, apart):
         """Of 64 neurons, those that are active whatever their open inputs are, and those that these decide;
         what each misses without them goes to ``left[at:]``.
 
@@ -386,7 +386,7 @@ def _looker(whole_rows, near):
         inputs that are on begin at `here`, those that are open at `where`; tau is at `at`. `apart` has the
         number of open inputs, how many of them differ from a pattern in a set at most, and that pattern.
         """
-        del place, stride, words, here, where, at
+        del index, stride, words, here, where, at
         whole = types.int64
         signature = types.UniTuple(types.uint64, 2)(
             plus, minus, whole, whole, whole, on, whole, open_, whole, tau, whole, left, apart
@@ -484,9 +484,9 @@ def apart_of(_typing, planes, inputs, first, many, valid, apart):
 
 
 @intrinsic
-def within(_typing, weights, place, most):
+def within(_typing, weights, index, most):
     """Which of 64 numbers, from a place on, are `most` or less."""
-    del place, most
+    del index, most
     signature = types.uint64(weights, types.int64, types.int64)
 
     def emit(context, b, signature, arguments):

@@ -185,7 +185,7 @@ class _Annealer:
         self.options = {
             feature: list(range(moves.start, moves.stop)) for feature, moves in near.places.items()
         }
-        self.places = {feature: place for place, feature in enumerate(self.options)}
+        self.places = {feature: index for index, feature in enumerate(self.options)}
         self.most = heaviest(near)
         self.lanes, self.rows = start, rows
         kind = start.dtype if start.dtype.itemsize > 2 else np.dtype(np.int16)
@@ -225,8 +225,8 @@ class _Annealer:
             move = self.near.moves[number]
             if used + move.weight <= budget:
                 used += move.weight
-                place, numbers = self.places[move.feature], self.options[move.feature]
-                chosen[place] = 1 + numbers.index(number)
+                index, numbers = self.places[move.feature], self.options[move.feature]
+                chosen[index] = 1 + numbers.index(number)
         fixed = (self.start, self.stacked, self.first, self.weight)
         seed = np.uint64(rng.integers(1, 1 << 63))
         if (
@@ -294,19 +294,19 @@ def _planes(weights: list[Any], taus: list[Any], shift: Any) -> tuple[Any, ...]:
     sizes = np.array([len(tau) for tau in taus], np.int64)
     widest = int(sizes.max()) + 63
     tau = np.full((len(taus), widest), _NEVER)
-    rows, places = [], []
+    rows, indices = [], []
     for number, (signed, least) in enumerate(zip(weights, taus, strict=True)):
         tau[number, : len(least)] = least
         for digit in range(max(1, int(np.abs(signed).max(initial=0)).bit_length())):
             has = (np.abs(signed) >> digit & 1).astype(bool)
             both = np.stack([pack(has & (signed > 0)), pack(has & (signed < 0))])
-            places += [(number, word, digit) for word in range(both.shape[2])]
+            indices += [(number, word, digit) for word in range(both.shape[2])]
             rows += [
                 np.pad(both[:, :, word], ((0, 0), (0, widest - len(least)))) for word in range(both.shape[2])
             ]
     positive, negative = np.array(rows, np.uint64).reshape(-1, 2, widest).transpose(1, 0, 2).copy()
     return (
-        np.array(places, np.int64).reshape(-1, 3),
+        np.array(indices, np.int64).reshape(-1, 3),
         positive,
         negative,
         tau,

@@ -31,7 +31,7 @@ def _ones(_typing, word):  # noqa: ARG001 numba reads the names
 @njit(nogil=True, cache=True)
 def _missing(
     words,
-    places,
+    indices,
     positive,
     negative,
     tau,
@@ -55,8 +55,8 @@ def _missing(
         size = sizes[layer]
         for i in range(count.shape[0]):
             count[i] = 0
-        while r < len(places) and places[r, 0] == layer:
-            word, digit = words[places[r, 1]], nb.uint64(places[r, 2])
+        while r < len(indices) and indices[r, 0] == layer:
+            word, digit = words[indices[r, 1]], nb.uint64(indices[r, 2])
             for i in range(size):
                 count[i] += _ones((word & positive[r, i]) | (~word & negative[r, i])) << digit
             r += 1
@@ -114,7 +114,7 @@ def anneal(chosen, start, rows, first, weight, budget, steps, hot, cold, seed, l
 
 @njit(nogil=True, cache=True)
 def _anneal(chosen, rows, first, weight, budget, steps, heat, fall, used, many, work, later, votes):
-    places, positive, negative, tau, sizes, shift = later
+    indices, positive, negative, tau, sizes, shift = later
     starts, classes, factors, least, cases, members = votes
     state, lanes, tried, pattern, fresh, words, count, moved, where = work
     features, parts = len(chosen), len(lanes)
@@ -158,7 +158,7 @@ def _anneal(chosen, rows, first, weight, budget, steps, heat, fall, used, many, 
         if not same:
             missing = _missing(
                 words,
-                places,
+                indices,
                 positive,
                 negative,
                 tau,

@@ -251,8 +251,8 @@ class BlockWalk:
         chosen = combinations(range(len(bits)), many)
         while rows := list(islice(chosen, _AT_ONCE)):
             around = np.repeat(bits[None], len(rows), axis=0)
-            places = np.array(rows)
-            np.put_along_axis(around, places, ~np.take_along_axis(around, places, axis=1), axis=1)
+            indices = np.array(rows)
+            np.put_along_axis(around, indices, ~np.take_along_axis(around, indices, axis=1), axis=1)
             if (self.labels(pack([around, *_through(behind, around)][-1])) != label).any():
                 return False
         return True

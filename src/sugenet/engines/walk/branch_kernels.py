@@ -42,15 +42,15 @@ _WORD = ir.IntType(64)
 _WORDS = ir.VectorType(_WORD, VECTOR)
 
 
-def _spot(context, b, kind, array, place, vector):
+def _spot(context, b, kind, array, index, vector):
     data = context.make_array(kind)(context, b, array).data
-    return b.bitcast(b.gep(data, [place]), vector.as_pointer())
+    return b.bitcast(b.gep(data, [index]), vector.as_pointer())
 
 
-def _lanes(context, b, kind, array, place):
+def _lanes(context, b, kind, array, index):
     """64 lanes from a place of an array, taken as flat."""
     vector = ir.VectorType(ir.IntType(kind.dtype.bitwidth), LANES)
-    value = b.load(_spot(context, b, kind, array, place, vector))
+    value = b.load(_spot(context, b, kind, array, index, vector))
     value.align = 1
     return value
 
@@ -96,8 +96,8 @@ def _lose(_typing, slack, at, loss, of, words, alive, begin, kills, to):  # noqa
     return signature, emit
 
 
-def _words_of(context, b, kind, array, place):
-    value = b.load(_spot(context, b, kind, array, place, _WORDS))
+def _words_of(context, b, kind, array, index):
+    value = b.load(_spot(context, b, kind, array, index, _WORDS))
     value.align = 8
     return value
 
@@ -167,8 +167,8 @@ def _lower(_typing, slack, at, loss, of):  # noqa: ARG001 numba reads the names
         lanes, taken = (_lanes(context, b, kinds[k], arguments[k], arguments[k + 1]) for k in (0, 2))
         name = f"llvm.ssub.sat.v{LANES}i{lanes.type.element.width}"
         less = cgutils.get_or_insert_function(b.module, ir.FunctionType(lanes.type, [lanes.type] * 2), name)
-        place = _spot(context, b, kinds[0], arguments[0], arguments[1], lanes.type)
-        b.store(b.call(less, [lanes, taken]), place).align = 1
+        index = _spot(context, b, kinds[0], arguments[0], arguments[1], lanes.type)
+        b.store(b.call(less, [lanes, taken]), index).align = 1
         return context.get_dummy_value()
 
     return signature, emit
@@ -219,11 +219,11 @@ def _looked(slack, at, options, free, goal, alive, near, most, kills, drops, kep
                 total = nb.int64(0)
                 for g in range(rows[q], rows[q + 1]):
                     w = begin[g]
-                    place, size = o * words + w, begin[g + 1] - w
+                    index, size = o * words + w, begin[g + 1] - w
                     if ones:
-                        many = _lose_by_one(planes, place, near, w, size, kills, place)
+                        many = _lose_by_one(planes, index, near, w, size, kills, index)
                     else:
-                        many = _lose(slack, at + w * LANES, loss, place * LANES, size, alive, w, kills, place)
+                        many = _lose(slack, at + w * LANES, loss, index * LANES, size, alive, w, kills, index)
                     total += worth[g] * many
                 drops[o, q] = total
                 good &= most[q] - total >= least[q]
@@ -318,7 +318,7 @@ def _chosen(options, free, goal, most, drops, kept, shift):
     for q in range(1, least.shape[0]):
         if most[q] - least[q] < most[tight] - least[tight]:
             tight = q
-    best, place = nb.int64(-1), 0
+    best, index = nb.int64(-1), 0
     for i in range(len(free)):
         f = free[i]
         low, high = nb.int64(_ENDLESS), nb.int64(0)
@@ -328,8 +328,8 @@ def _chosen(options, free, goal, most, drops, kept, shift):
                 high = max(high, drops[o, tight])
         score = ((low >> shift) + 1) * ((high >> shift) + 1)
         if score > best:
-            best, place = score, i
-    return place
+            best, index = score, i
+    return index
 
 
 @njit(nogil=True, cache=True)
@@ -367,10 +367,10 @@ def _node(depth, options, goal, stack, work, shift):
                     n += 1
     if said == _EXCLUDED:
         return _EXCLUDED
-    place = _chosen(options, free[depth, :n], goal, most, drops, kept, shift)
-    f = free[depth, place]
+    index = _chosen(options, free[depth, :n], goal, most, drops, kept, shift)
+    f = free[depth, index]
     many[depth] = n - 1
-    free[depth, place], free[depth, n - 1] = free[depth, n - 1], f
+    free[depth, index], free[depth, n - 1] = free[depth, n - 1], f
     k = 0
     for o in range(first[f], first[f + 1]):  # what loses least is taken first, from the end
         if kept[o]:

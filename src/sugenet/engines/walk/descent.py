@@ -66,8 +66,8 @@ class Descent:
         )
         near, codings = self.near, problem.near.network.encoder.codings
         self.features, self.states = np.array(list(near.places), np.int64), near.columns.states
-        self.starts = np.array([place.start for place in near.places.values()], np.int64)
-        self.stops = np.array([place.stop for place in near.places.values()], np.int64)
+        self.starts = np.array([index.start for index in near.places.values()], np.int64)
+        self.stops = np.array([index.stop for index in near.places.values()], np.int64)
         self.own = np.array(near.states, np.int64)[self.features]
         # from the sample on, states below lead down and those above lead up; categories lie side by side
         self.above = self.states > self.own.repeat(self.stops - self.starts)
@@ -109,12 +109,12 @@ class Descent:
 
     def nearer(self, moves: tuple[FeatureMove, ...]) -> None:
         """Go down from moves that reach the goal."""
-        places = {feature: place for place, feature in enumerate(self.features.tolist())}
+        indices = {feature: place for place, feature in enumerate(self.features.tolist())}
         self.chosen = np.full(len(self.features), _OUT)
         for move in moves:
-            place = places[move.feature]
-            states = self.states[self.starts[place] : self.stops[place]]
-            self.chosen[place] = self.starts[place] + int(np.flatnonzero(states == move.state)[0])
+            index = indices[move.feature]
+            states = self.states[self.starts[index] : self.stops[index]]
+            self.chosen[index] = self.starts[index] + int(np.flatnonzero(states == move.state)[0])
         self.down()
 
     def down(self) -> None:
@@ -146,8 +146,8 @@ class Descent:
 
     def _go(self, *changes: Change) -> None:
         chosen = self.chosen.copy()
-        for places, moves in changes:
-            chosen[places] = moves
+        for indices, moves in changes:
+            chosen[indices] = moves
         self.chosen = chosen
         self.keep(tuple(self.near.moves[k] for k in chosen[chosen >= 0].tolist()))
 
@@ -163,15 +163,15 @@ class Descent:
                 break
             part = changes[start : start + block]
             rows = np.repeat(here[None], len(part), axis=0)
-            for row, (places, moves) in zip(rows, part, strict=True):
-                row[self.features[places]] = self._states(places, moves)
+            for row, (indices, moves) in zip(rows, part, strict=True):
+                row[self.features[indices]] = self._states(indices, moves)
             counts = packed.match_counts(self._inputs(rows), self.clock.threads)
             out[start : start + len(part)] = self.goal.violates(counts)
         return out
 
-    def _states(self, places: Ints, moves: Ints) -> Ints:
+    def _states(self, indices: Ints, moves: Ints) -> Ints:
         """Where features are after their moves."""
-        return np.where(moves < 0, self.own[places], self.states[moves])
+        return np.where(moves < 0, self.own[indices], self.states[moves])
 
     def _inputs(self, states: Ints) -> Any:
         """What the first layer reads of states of all features, one row each."""
@@ -226,7 +226,7 @@ class Descent:
         low, high = -1, len(radii) - 1  # the sample itself, and all as it is
         while high - low > 1 and not self.clock.up():
             tried = sorted({low + (high - low) * k // _TRIES for k in range(1, _TRIES)} - {low, high})
-            changes = [(moved, self._clipped(moved, goals, radii[place])) for place in tried]
+            changes = [(moved, self._clipped(moved, goals, radii[index])) for index in tried]
             good = np.flatnonzero(self._reach(changes))
             first = int(good[0]) if len(good) else len(tried)
             if len(good):
@@ -256,13 +256,13 @@ class Descent:
         if self.largest:
             moved = moved[prices == prices.max(initial=0.0)]
         changes: list[Change] = []
-        for place in moved.tolist():
-            inside = np.arange(self.starts[place], self.stops[place])
-            cheaper = inside[self.prices[inside] < self.prices[self.chosen[place]]]
+        for index in moved.tolist():
+            inside = np.arange(self.starts[index], self.stops[index])
+            cheaper = inside[self.prices[inside] < self.prices[self.chosen[index]]]
             cheaper = cheaper[np.argsort(self.prices[cheaper], kind="stable")]
             many = len(cheaper)
             picked = dict.fromkeys((many // 2, 3 * many // 4, many - 1)) if many else {}
-            changes += [(np.array([place]), cheaper[[k]]) for k in picked]
+            changes += [(np.array([index]), cheaper[[k]]) for k in picked]
         good = self._reach(changes)
         first: dict[int, Change] = {}
         for change, fine in zip(changes, good.tolist(), strict=True):
@@ -278,7 +278,9 @@ def _after(chosen: Ints, change: Change) -> Ints:
 
 
 def _together(changes: list[Change]) -> Change:
-    return np.concatenate([places for places, _ in changes]), np.concatenate([moves for _, moves in changes])
+    return np.concatenate([indices for indices, _ in changes]), np.concatenate(
+        [moves for _, moves in changes]
+    )
 
 
 def _float(number: Fraction, known: dict[int, float]) -> float:

@@ -91,22 +91,22 @@ def _line(acc, depth, rows, first, end, weight, high, recent, line):
             sets += nb.uint64(weight[k] <= high)
         for i in range(nb.intp(sets)):
             key = line[nb.uint64(i), 0]
-            place = ((key * GOLDEN) >> nb.uint64(40)) & mask
+            index = ((key * GOLDEN) >> nb.uint64(40)) & mask
             line[n, 0] = key
-            n += nb.uint64(recent[place, 0] != key)
-            recent[place, 0] = key
+            n += nb.uint64(recent[index, 0] != key)
+            recent[index, 0] = key
         return nb.intp(n), nb.intp(sets)
     for k in range(first, end):
         for w in range(words):
             line[sets, nb.uint64(w)] = turned(acc, here + w * LANES, rows, k * lanes + w * LANES)
         sets += nb.uint64(weight[k] <= high)
     for i in range(nb.intp(sets)):
-        place = ((_folded(line, nb.uint64(i)) * GOLDEN) >> nb.uint64(40)) & mask
+        index = ((_folded(line, nb.uint64(i)) * GOLDEN) >> nb.uint64(40)) & mask
         differ = nb.uint64(0)
         for w in range(words):
             key = line[nb.uint64(i), nb.uint64(w)]
-            differ |= recent[place, nb.uint64(w)] ^ key
-            recent[place, nb.uint64(w)] = line[n, nb.uint64(w)] = key
+            differ |= recent[index, nb.uint64(w)] ^ key
+            recent[index, nb.uint64(w)] = line[n, nb.uint64(w)] = key
         n += nb.uint64(differ != nb.uint64(0))
     return nb.intp(n), nb.intp(sets)
 
@@ -118,11 +118,11 @@ def _spread(line, n, found, counts):
     fullest = 0
     for i in range(n):
         part = ((_folded(line, nb.uint64(i)) * GOLDEN) >> nb.uint64(56)) & parts
-        place = counts[part]
+        index = counts[part]
         for w in range(line.shape[1]):
-            found[part, nb.uint64(place), nb.uint64(w)] = line[nb.uint64(i), nb.uint64(w)]
-        counts[part] = place + 1
-        fullest = max(fullest, place + 1)
+            found[part, nb.uint64(index), nb.uint64(w)] = line[nb.uint64(i), nb.uint64(w)]
+        counts[part] = index + 1
+        fullest = max(fullest, index + 1)
     return fullest
 
 
@@ -247,15 +247,15 @@ def walk_sets(state, quota, want, start, moves, recent, found, counts):
 def _place(table, keys, row):
     """Where in an open hash table a pattern is, or the empty place where it belongs; True if it is there."""
     words, mask = nb.uint64(table.shape[1]), nb.uint64(table.shape[0] - 1)
-    place = _mixed(_folded(keys, row)) & mask
+    index = _mixed(_folded(keys, row)) & mask
     while True:
         used = differ = nb.uint64(0)
         for w in range(words):
-            used |= table[place, nb.uint64(w)]
-            differ |= table[place, nb.uint64(w)] ^ keys[row, nb.uint64(w)]
+            used |= table[index, nb.uint64(w)]
+            differ |= table[index, nb.uint64(w)] ^ keys[row, nb.uint64(w)]
         if differ == nb.uint64(0) or used == nb.uint64(0):
-            return place, used != nb.uint64(0)
-        place = (place + nb.uint64(1)) & mask
+            return index, used != nb.uint64(0)
+        index = (index + nb.uint64(1)) & mask
 
 
 @njit(nogil=True, cache=True)
@@ -267,12 +267,12 @@ def _settle_words(own, keys, count, fresh):
         if i + AHEAD < count:
             fetch(own, nb.intp(_mixed(keys[nb.uint64(i + AHEAD), nb.uint64(0)]) & mask))
         key = keys[nb.uint64(i), nb.uint64(0)]
-        place = _mixed(key) & mask
-        there = own[place, nb.uint64(0)]
+        index = _mixed(key) & mask
+        there = own[index, nb.uint64(0)]
         while there != key and there != nb.uint64(0):
-            place = (place + nb.uint64(1)) & mask
-            there = own[place, nb.uint64(0)]
-        own[place, nb.uint64(0)] = fresh[n, nb.uint64(0)] = key
+            index = (index + nb.uint64(1)) & mask
+            there = own[index, nb.uint64(0)]
+        own[index, nb.uint64(0)] = fresh[n, nb.uint64(0)] = key
         n += nb.uint64(there != key)
     return nb.intp(n)
 
@@ -303,11 +303,11 @@ def settle(part, stop, table, sizes, found, counts, fresh):
             for i in range(counts[walker, part]):
                 if i + AHEAD < counts[walker, part]:
                     fetch(own, nb.intp(_mixed(_folded(keys, nb.uint64(i + AHEAD))) & mask) * words)
-                place, known = _place(own, keys, nb.uint64(i))
+                index, known = _place(own, keys, nb.uint64(i))
                 if not known:
                     some = nb.uint64(0)
                     for w in range(words):
-                        own[place, nb.uint64(w)] = fresh[n, w] = keys[nb.uint64(i), nb.uint64(w)]
+                        own[index, nb.uint64(w)] = fresh[n, w] = keys[nb.uint64(i), nb.uint64(w)]
                         some |= keys[nb.uint64(i), nb.uint64(w)]
                     if some != nb.uint64(0):
                         sizes[part] += 1
@@ -326,19 +326,19 @@ def rehash(part, stop, old, table):
             for i in range(old.shape[1]):
                 key = keys[nb.uint64(i), nb.uint64(0)]
                 if key != nb.uint64(0):
-                    place = _mixed(key) & mask
-                    while own[place, nb.uint64(0)] != nb.uint64(0):
-                        place = (place + nb.uint64(1)) & mask
-                    own[place, nb.uint64(0)] = key
+                    index = _mixed(key) & mask
+                    while own[index, nb.uint64(0)] != nb.uint64(0):
+                        index = (index + nb.uint64(1)) & mask
+                    own[index, nb.uint64(0)] = key
             continue
         for i in range(old.shape[1]):
             some = nb.uint64(0)
             for w in range(table.shape[2]):
                 some |= keys[nb.uint64(i), nb.uint64(w)]
             if some != nb.uint64(0):
-                place, _ = _place(own, keys, nb.uint64(i))
+                index, _ = _place(own, keys, nb.uint64(i))
                 for w in range(table.shape[2]):
-                    own[place, nb.uint64(w)] = keys[nb.uint64(i), nb.uint64(w)]
+                    own[index, nb.uint64(w)] = keys[nb.uint64(i), nb.uint64(w)]
 
 
 @njit(nogil=True, cache=True)

@@ -22,7 +22,7 @@ GOLDEN = nb.uint64(0x9E3779B97F4A7C15)
 
 
 @intrinsic
-def turned(_typing, lanes, place, rows, where):  # noqa: ARG001 numba reads the names
+def turned(_typing, lanes, index, rows, where):  # noqa: ARG001 numba reads the names
     """Bits of 64 lanes: ``lanes[place:] + rows[where:] >= 0``, places in the flat arrays."""
     signature = types.uint64(lanes, types.intp, rows, types.intp)
 
@@ -42,7 +42,7 @@ def turned(_typing, lanes, place, rows, where):  # noqa: ARG001 numba reads the 
 
 
 @intrinsic
-def fetch(_typing, words, place):  # noqa: ARG001 numba reads the names
+def fetch(_typing, words, index):  # noqa: ARG001 numba reads the names
     """Ask for a place of an array, taken as flat, to be brought into the cache."""
     signature = types.void(words, types.intp)
 

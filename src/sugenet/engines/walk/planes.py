@@ -68,13 +68,13 @@ def _bound(number, tail, work):
     many of them differ from what most sets have.
     """
     n, base = 0, number * tail.tau.shape[1]
-    place, stride = number * tail.positive.shape[1] * tail.positive.shape[2], tail.positive.shape[2]
+    index, stride = number * tail.positive.shape[1] * tail.positive.shape[2], tail.positive.shape[2]
     row, where = (number + 1) * work.on.shape[1], number * work.open.shape[1]
     words = (tail.widths[number] + 63) >> 6
     plus, minus, on, open_, tau = tail.positive, tail.negative, work.on, work.open, tail.tau
     left, apart = work.left, work.apart
     for w in range((tail.neurons[number] + 63) >> 6):
-        first, at = place + 64 * w, base + 64 * w
+        first, at = index + 64 * w, base + 64 * w
         if not tail.both[number]:
             sure, rest = sure_of_any(
                 plus, minus, first, stride, words, on, row, open_, where, tau, at, left, apart
@@ -224,29 +224,29 @@ def _remember(row, many, memory, keys):
     known, sizes = memory.known, memory.sizes
     words, mask = keys.shape[1], nb.uint64(known.shape[0] - 1)
     home = _home(keys, row) & mask
-    place = home
+    index = home
     for probe in range(_PROBES + 1):
         if probe == _PROBES:
             sizes[1] += 1
-            place = (home + nb.uint64(sizes[1] & (_PROBES - 1))) & mask
+            index = (home + nb.uint64(sizes[1] & (_PROBES - 1))) & mask
             break
-        label = known[place, words]
+        label = known[index, words]
         if label == nb.uint64(0):
             break
         differ = nb.uint64(0)
         for w in range(words):
-            differ |= known[place, w] ^ keys[row, w]
+            differ |= known[index, w] ^ keys[row, w]
         if differ == nb.uint64(0):
             if label >= _WAITS:
                 memory.waiting_sets[nb.intp(label - _WAITS)] += many
             else:
                 memory.tally[nb.intp(label) - 1] += many
             return False
-        place = (place + nb.uint64(1)) & mask
+        index = (index + nb.uint64(1)) & mask
     n = sizes[0]
-    known[place, words] = _WAITS + nb.uint64(n)
+    known[index, words] = _WAITS + nb.uint64(n)
     for w in range(words):
-        known[place, w] = memory.waiting[n, w] = keys[row, w]
+        known[index, w] = memory.waiting[n, w] = keys[row, w]
     memory.waiting_sets[n] = many
     sizes[0] = n + 1
     return True
@@ -524,9 +524,9 @@ def settle_waiting(known, waiting, size, labels):
     """Write the labels of patterns that waited to where the memory still has them."""
     words, mask = waiting.shape[1], nb.uint64(known.shape[0] - 1)
     for n in range(size):
-        place = _home(waiting, n) & mask
+        index = _home(waiting, n) & mask
         for _ in range(2 * _PROBES):
-            if known[place, words] == _WAITS + nb.uint64(n):
-                known[place, words] = nb.uint64(labels[n] + 1)
+            if known[index, words] == _WAITS + nb.uint64(n):
+                known[index, words] = nb.uint64(labels[n] + 1)
                 break
-            place = (place + nb.uint64(1)) & mask
+            index = (index + nb.uint64(1)) & mask

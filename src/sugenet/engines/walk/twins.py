@@ -33,9 +33,9 @@ def words_of(bits: Any) -> Any:
     return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64)
 
 
-def turned(lanes: Any, place: int, rows: Any, where: int) -> Any:
+def turned(lanes: Any, index: int, rows: Any, where: int) -> Any:
     """As in `lanes`."""
-    sums = lanes.reshape(-1)[place : place + LANES] + rows.reshape(-1)[where : where + LANES]
+    sums = lanes.reshape(-1)[index : index + LANES] + rows.reshape(-1)[where : where + LANES]
     return words_of(sums >= 0)[0]
 
 
@@ -62,9 +62,9 @@ def _hashes(keys: Any) -> Any:
 def _line(acc, depth, rows, first, end, weight, high, recent, line):
     light = weight[first:end] <= high
     keys = words_of(acc[depth] + rows[first:end][light] >= 0)
-    places = (_hashes(keys) >> np.uint64(40)) & np.uint64(len(recent) - 1)
-    order = np.argsort(places, kind="stable")
-    keys_, places_ = keys[order], places[order]
+    indices = (_hashes(keys) >> np.uint64(40)) & np.uint64(len(recent) - 1)
+    order = np.argsort(indices, kind="stable")
+    keys_, places_ = keys[order], indices[order]
     begins = np.diff(places_, prepend=np.uint64(1 << 63)) != 0
     before = np.where(begins[:, None], recent[places_], np.roll(keys_, 1, axis=0))
     ends = np.roll(begins, -1)
@@ -80,10 +80,10 @@ def _spread(line, n, found, counts):
     parts = (_hashes(line[:n]) >> np.uint64(56)) & np.uint64(len(found) - 1)
     fullest = 0
     for part in np.unique(parts).tolist():
-        keys, place = line[:n][parts == part], int(counts[part])
-        found[part, place : place + len(keys)] = keys
-        counts[part] = place + len(keys)
-        fullest = max(fullest, place + len(keys))
+        keys, index = line[:n][parts == part], int(counts[part])
+        found[part, index : index + len(keys)] = keys
+        counts[part] = index + len(keys)
+        fullest = max(fullest, index + len(keys))
     return fullest
 
 

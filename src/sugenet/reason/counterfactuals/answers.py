@@ -239,10 +239,10 @@ class OpenCounterfactual(_OfWhatIf):
 
 def _above(gap: Fraction) -> str:
     """The least power of ten that is not below a small number."""
-    place = 0
-    while gap <= Fraction(1, 10 ** (place + 1)):
-        place += 1
-    return f"1e-{place}"
+    index = 0
+    while gap <= Fraction(1, 10 ** (index + 1)):
+        index += 1
+    return f"1e-{index}"
 
 
 Answer: TypeAlias = Counterfactual | NoCounterfactual | OpenCounterfactual

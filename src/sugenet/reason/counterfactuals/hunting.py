@@ -400,17 +400,17 @@ class ByRadius:
         low, step = self.low, 1
         while low + 1 < self._high and not hunt.clock.up():
             high = self._high
-            place = min(low + step, len(radii) - 1 if high == len(radii) else (low + high) // 2)
-            hunt.clock.tell(f"radius {roughly(radii[place])} ...")
-            found = ask(self._ball(radii[place]))
+            index = min(low + step, len(radii) - 1 if high == len(radii) else (low + high) // 2)
+            hunt.clock.tell(f"radius {roughly(radii[index])} ...")
+            found = ask(self._ball(radii[index]))
             if isinstance(found, Fails):
                 hunt.improve(found.witness)
                 continue
             if isinstance(found, Holds):
-                self._reached(place, found)
+                self._reached(index, found)
             elif not onwards and high < len(radii):
                 return
-            low, step = place, 2 * step
+            low, step = index, 2 * step
 
     def _bounded(self, problem: Problem) -> Outcome:
         """What bounds alone say."""

@@ -175,15 +175,15 @@ def _folded(keys, i):
 @njit(nogil=True, cache=True)
 def _judge(first, store, tail, work, tally):
     """Judge the patterns that wait, add them up by class, and remember them."""
-    known, waiting, waiting_many, places, sizes = store
+    known, waiting, waiting_many, indices, sizes = store
     words = known.shape[1] - 1
     _, _, count, best, labels, blocks = work
     size = sizes[1]
     classify(waiting, size, tail, first, blocks, count, best, labels)
     for i in range(size):
         tally[labels[i]] += waiting_many[i]
-        if places[i] >= 0:
-            known[places[i], words] = nb.uint64(labels[i] + 1)
+        if indices[i] >= 0:
+            known[indices[i], words] = nb.uint64(labels[i] + 1)
     sizes[1] = 0
 
 
@@ -195,17 +195,17 @@ def _resolve(met, many, size, first, store, tail, work, tally):
     A row of `known` is a pattern and, behind it, its class plus 1, or `_WAITS` and its place among those that
     wait; 0: an empty place.
     """
-    known, waiting, waiting_many, places, sizes = store
+    known, waiting, waiting_many, indices, sizes = store
     words, mask = known.shape[1] - 1, nb.uint64(known.shape[0] - 1)
     best = work[3]
     for i in range(size):
-        place = nb.intp(_folded(met, i) & mask)
-        best[i] = place
-        fetch(known, place * (words + 1))
+        index = nb.intp(_folded(met, i) & mask)
+        best[i] = index
+        fetch(known, index * (words + 1))
     for i in range(size):
-        place = nb.uint64(best[i])
+        index = nb.uint64(best[i])
         while True:
-            label = known[place, words]
+            label = known[index, words]
             if label == nb.uint64(0):
                 if sizes[1] == SIZE:
                     _judge(first, store, tail, work, tally)
@@ -213,28 +213,28 @@ def _resolve(met, many, size, first, store, tail, work, tally):
                     for later in range(i + 1, size):
                         best[later] = nb.intp(_folded(met, later) & mask)
                 n = sizes[1]
-                places[n] = -1
+                indices[n] = -1
                 if 2 * sizes[0] <= known.shape[0]:
                     sizes[0] += 1
-                    places[n] = nb.intp(place)
-                    known[place, words] = _WAITS + nb.uint64(n)
+                    indices[n] = nb.intp(index)
+                    known[index, words] = _WAITS + nb.uint64(n)
                 for w in range(words):
                     waiting[w, n] = met[w, i]
-                    if places[n] >= 0:
-                        known[place, w] = met[w, i]
+                    if indices[n] >= 0:
+                        known[index, w] = met[w, i]
                 waiting_many[n] = many[i]
                 sizes[1] = n + 1
                 break
             differ = nb.uint64(0)
             for w in range(words):
-                differ |= known[place, w] ^ met[w, i]
+                differ |= known[index, w] ^ met[w, i]
             if differ == nb.uint64(0):
                 if label >= _WAITS:
                     waiting_many[label - _WAITS] += many[i]
                 else:
                     tally[nb.intp(label) - 1] += many[i]
                 break
-            place = (place + nb.uint64(1)) & mask
+            index = (index + nb.uint64(1)) & mask
 
 
 @njit(nogil=True, cache=True)
@@ -270,25 +270,25 @@ def _flush(found, size, memory, tail, work, tally):
         row, old, out = found[0], recent[0], met[0]
         for i in range(size):
             key = row[i]
-            place = ((key * GOLDEN) >> nb.uint64(40)) & mask
-            before, many = old[place], recent_many[place]
+            index = ((key * GOLDEN) >> nb.uint64(40)) & mask
+            before, many = old[index], recent_many[index]
             other = before != key
             out[n], met_many[n] = before, many
-            old[place] = key
-            recent_many[place] = 1 if other else many + 1
+            old[index] = key
+            recent_many[index] = 1 if other else many + 1
             n += nb.uint64(other)
     else:
         for i in range(size):
-            place = (_folded(found, i) >> nb.uint64(8)) & mask
+            index = (_folded(found, i) >> nb.uint64(8)) & mask
             differ = nb.uint64(0)
             for w in range(words):
-                before = recent[w, place]
+                before = recent[w, index]
                 differ |= before ^ found[w, i]
                 met[w, n] = before
-                recent[w, place] = found[w, i]
-            many = recent_many[place]
+                recent[w, index] = found[w, i]
+            many = recent_many[index]
             met_many[n] = many
-            recent_many[place] = 1 if differ != nb.uint64(0) else many + 1
+            recent_many[index] = 1 if differ != nb.uint64(0) else many + 1
             n += nb.uint64(differ != nb.uint64(0))
     _remember(nb.intp(n), memory, tail, work, tally)
 
@@ -300,14 +300,14 @@ def _forget(memory, tail, work, tally):
     if store[0].shape[0] == 0:
         return
     n = tail[0][0]
-    for place in range(recent.shape[1]):
-        if recent_many[place] > 0:
+    for index in range(recent.shape[1]):
+        if recent_many[index] > 0:
             for w in range(recent.shape[0]):
-                met[w, n] = recent[w, place]
-            met_many[n] = recent_many[place]
-            recent_many[place] = 0
+                met[w, n] = recent[w, index]
+            met_many[n] = recent_many[index]
+            recent_many[index] = 0
             n += 1
-        if n == SIZE or place == recent.shape[1] - 1:
+        if n == SIZE or index == recent.shape[1] - 1:
             _remember(n, memory, tail, work, tally)
             n = tail[0][0]
     _judge(tail[0][0] + (second.shape[0] > 0), store, tail, work, tally)
@@ -404,11 +404,11 @@ def walk(begin, end, root, moves, limits, tail, memory, tally, stop):
     weighs anything, and all options may begin a set; else by what is left of the budget. Sets are added to
     `tally`; ends early when ``stop[0]`` is set.
     """
-    rows, weight, _, lightest, budget, alike, place = moves
+    rows, weight, _, lightest, budget, alike, index = moves
     low, _, sizes, by_feature = limits
     count, lanes = rows.shape
     words = lanes // LANES
-    most = place[count] - place[begin] + 1 if count > begin else 1
+    most = index[count] - index[begin] + 1 if count > begin else 1
     acc = np.empty((most + 1, lanes), rows.dtype)
     spent, following = np.zeros(most + 1, np.int64), np.zeros(most + 1, np.int64)
     for lane in range(lanes):
@@ -440,8 +440,8 @@ def walk(begin, end, root, moves, limits, tail, memory, tally, stop):
         first, left = following[depth], budget - spent[depth]
         last = end if depth == 0 else count
         if low.shape[0] > 0 and (depth > 0 or by_feature):
-            where = place[first] if by_feature else left
-            if _by_bounds(acc, depth, where, sizes[place[first], left], limits, tail, scratch, tally):
+            where = index[first] if by_feature else left
+            if _by_bounds(acc, depth, where, sizes[index[first], left], limits, tail, scratch, tally):
                 first = last
                 if scratch[6][0] == SIZE:
                     _add_heavy(tail, work, scratch, tally)

@@ -68,17 +68,17 @@ def _blocks(near: Neighbourhood) -> Iterator[Any]:
 def _visited(near: Neighbourhood, row: Any, first: int, left: int | None) -> Iterator[Any]:
     """All combinations that add a feature from the one at a place on."""
     groups, weights = list(near.places.values()), near.columns.weights
-    for place in range(first, len(groups)):
+    for index in range(first, len(groups)):
         moves = [
-            k for k in range(groups[place].start, groups[place].stop) if left is None or weights[k] <= left
+            k for k in range(groups[index].start, groups[index].stop) if left is None or weights[k] <= left
         ]
         rows = inputs_after(near, moves, row)
         yield rows
-        if place + 1 < len(groups):
+        if index + 1 < len(groups):
             for one, k in zip(rows, moves, strict=True):
                 rest = None if left is None else left - int(weights[k])
                 if rest is None or rest >= near.lightest:
-                    yield from _visited(near, one[None], place + 1, rest)
+                    yield from _visited(near, one[None], index + 1, rest)
 
 
 _BATCH = 4096

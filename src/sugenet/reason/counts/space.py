@@ -113,11 +113,11 @@ class Space:
 
     def count(self, features: Iterable[int], budget: int | None = None) -> int:
         """Number of combinations of some features, within the budget or a smaller one."""
-        places = [self.features.index(feature) for feature in features]
+        indices = [self.features.index(feature) for feature in features]
         limit = self.budget if budget is None else budget
         if limit is None:
-            return prod(len(self.weights[place]) + 1 for place in places)
-        return sum(ways([self.weights[place].tolist() for place in places], limit).values())
+            return prod(len(self.weights[index]) + 1 for index in indices)
+        return sum(ways([self.weights[index].tolist() for index in indices], limit).values())
 
     @property
     def words(self) -> int:
@@ -131,9 +131,9 @@ class Space:
 
     def only(self, features: Iterable[int], budget: int | None) -> Space:
         """The same with fewer features that can change, or with another budget."""
-        chosen = [place for place, feature in enumerate(self.features) if feature in set(features)]
-        kept = tuple(self.features[place] for place in chosen)
-        weights, gains = (tuple(row[place] for place in chosen) for row in (self.weights, self.gains))
+        chosen = [index for index, feature in enumerate(self.features) if feature in set(features)]
+        kept = tuple(self.features[index] for index in chosen)
+        weights, gains = (tuple(row[index] for index in chosen) for row in (self.weights, self.gains))
         return Space(self.near, kept, weights, gains, self.start, budget, self.tail)
 
 

@@ -27,7 +27,7 @@ def count_sums(space: Space, most: int, stop: Callable[[], bool] = lambda: False
     """Count by sums; None when stopped, or where there are more than `most` different
     sums at some feature.
     """
-    places = _order(space)
+    indices = _order(space)
     limit = space.budget
     ends = [[np.maximum((sign * rows).max(axis=0, initial=0), 0) for rows in space.gains] for sign in (1, -1)]
     heavy = [int(row.max()) for row in space.weights]
@@ -46,13 +46,13 @@ def count_sums(space: Space, most: int, stop: Callable[[], bool] = lambda: False
     states = np.zeros((1, words * 8 // np.dtype(kind).itemsize), kind)
     states[0, : len(space.start)] = space.start
     counts: npt.NDArray[Any] = np.array([1], np.int64 if space.total < 1 << 62 else object)
-    for place in places[:-1]:
-        up, down, rest = up - ends[0][place], down - ends[1][place], rest - heavy[place]
-        if stop() or len(states) * (len(space.weights[place]) + 1) * words * 8 > _BYTES:
+    for index in indices[:-1]:
+        up, down, rest = up - ends[0][index], down - ends[1][index], rest - heavy[index]
+        if stop() or len(states) * (len(space.weights[index]) + 1) * words * 8 > _BYTES:
             return None
         pieces = [
-            _stepped(space, place, option, states, counts, up, down, rest)
-            for option in range(-1, len(space.weights[place]))
+            _stepped(space, index, option, states, counts, up, down, rest)
+            for option in range(-1, len(space.weights[index]))
         ]
         states, counts = _merged(
             np.concatenate([rows for rows, _ in pieces]), np.concatenate([many for _, many in pieces])
@@ -64,12 +64,12 @@ def count_sums(space: Space, most: int, stop: Callable[[], bool] = lambda: False
     moves = [
         [move.state for move in space.near.moves if move.feature == feature] for feature in space.features
     ]
-    for option in range(-1, len(space.weights[places[-1]])):
-        rows, many = _merged(*_stepped(space, places[-1], option, states, counts, nothing, nothing, 0))
-        feature = space.features[places[-1]]
-        state = int(space.near.states[feature]) if option < 0 else moves[places[-1]][option]
+    for option in range(-1, len(space.weights[indices[-1]])):
+        rows, many = _merged(*_stepped(space, indices[-1], option, states, counts, nothing, nothing, 0))
+        feature = space.features[indices[-1]]
+        state = int(space.near.states[feature]) if option < 0 else moves[indices[-1]][option]
         parts.append(([[feature, state]], _by_class(space, rows, many)))
-    return Partition(tuple(space.features[place] for place in places), tuple(parts), True)
+    return Partition(tuple(space.features[place] for place in indices), tuple(parts), True)
 
 
 def _order(space: Space) -> list[int]:
@@ -78,20 +78,20 @@ def _order(space: Space) -> list[int]:
     looks = [
         (rows.tobytes(), weights.tobytes()) for rows, weights in zip(space.gains, space.weights, strict=True)
     ]
-    return sorted(range(len(far)), key=lambda place: (-far[place], looks[place], place))
+    return sorted(range(len(far)), key=lambda index: (-far[index], looks[index], index))
 
 
 def _stepped(
-    space: Space, place: int, option: int, states: Any, counts: Any, up: Ints, down: Ints, rest: int
+    space: Space, index: int, option: int, states: Any, counts: Any, up: Ints, down: Ints, rest: int
 ) -> tuple[Any, Any]:
     """States after one option of a feature, -1 for none, cut to what can still matter."""
     lanes, rows = len(space.start), states.copy()
     if option >= 0:
-        rows[:, :lanes] += space.gains[place][option].astype(rows.dtype)
+        rows[:, :lanes] += space.gains[index][option].astype(rows.dtype)
     np.clip(rows[:, :lanes], (-1 - up).astype(rows.dtype), down.astype(rows.dtype), out=rows[:, :lanes])
     if space.budget is not None:
         if option >= 0:
-            rows[:, lanes] += int(space.weights[place][option])
+            rows[:, lanes] += int(space.weights[index][option])
             fits = rows[:, lanes] <= space.budget
             rows, counts = rows[fits], counts[fits]
         np.maximum(rows[:, lanes], space.budget - rest, out=rows[:, lanes])

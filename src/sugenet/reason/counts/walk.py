@@ -268,10 +268,10 @@ def scores_of(tail: Tail) -> tuple[list[int], list[int], Ints]:
     if sum(sizes) > _RANKS:
         raise TooLargeError(f"{sum(sizes):,} match counts of the classes are too many to rank.")
     values = [[a * m + b for m in range(int(n) + 1)] for a, b, n in zip(slopes, offsets, sizes, strict=True)]
-    place = {value: rank for rank, value in enumerate(sorted({value for row in values for value in row}))}
+    index = {value: rank for rank, value in enumerate(sorted({value for row in values for value in row}))}
     ranks = np.zeros((len(values), max(map(len, values))), np.int64)
     for k, row in enumerate(values):
-        ranks[k, : len(row)] = [place[value] for value in row]
+        ranks[k, : len(row)] = [index[value] for value in row]
     return [1] * len(slopes), [0] * len(slopes), ranks
 
 
@@ -302,8 +302,8 @@ class _CountingWalk:
         self.winners, self.classes = space.tail.classes, space.near.network.head.outputs
         free = space.budget is None
         self.places = _order(space) if free else list(range(len(space.features)))
-        self.gains = [space.gains[place] for place in self.places]
-        self.weights = [space.weights[place] for place in self.places]
+        self.gains = [space.gains[index] for index in self.places]
+        self.weights = [space.weights[index] for index in self.places]
         self.kind, self.width = self._kind(), 64 * space.words
         self.lock, self.done = Lock(), 0
         self.spare: list[Any] = []
@@ -334,16 +334,16 @@ class _CountingWalk:
     ) -> tuple[tuple[Any, ...], Ints]:
         """The options of some features in a row, for the kernel, and where each feature begins."""
         sizes = [len(row) for row in weights]
-        first, place = np.cumsum([0, *sizes]), np.repeat(np.arange(len(sizes) + 1), [*sizes, 1])
+        first, index = np.cumsum([0, *sizes]), np.repeat(np.arange(len(sizes) + 1), [*sizes, 1])
         flat = np.concatenate([np.zeros(0, np.int64), *weights])
         rows = self._lanes(np.concatenate([np.zeros((0, len(self.space.start)), np.int64), *gains]))
         lightest = np.append(np.minimum.accumulate(flat[::-1])[::-1], 2 * _HEAVY)
         alike = bool(len(flat)) and bool((flat == flat[0]).all())
-        return (rows, flat, first[1:][place[:-1]], lightest, budget, alike, place), first
+        return (rows, flat, first[1:][index[:-1]], lightest, budget, alike, index), first
 
     def run(self) -> Partition:
         parts = self._free() if self.space.budget is None else self._limited()
-        order = tuple(self.space.features[place] for place in self.places)
+        order = tuple(self.space.features[index] for index in self.places)
         return Partition(order, tuple(parts), not self.stop[0])
 
     # -- regions with a budget -------------------------------------------------------------------------------
@@ -525,4 +525,4 @@ def _ends_of(gains: list[Ints], pick: Callable[..., Ints], start: Ints) -> Ints:
 def _order(space: Space) -> list[int]:
     """Places of features: those that change the lanes most come first."""
     far = [int(np.abs(rows).max(axis=0, initial=0).sum()) for rows in space.gains]
-    return sorted(range(len(far)), key=lambda place: (-far[place], place))
+    return sorted(range(len(far)), key=lambda index: (-far[index], index))

@@ -492,7 +492,7 @@ class WhatIf(_ClassOf):
     def movable(self, network: Network) -> list[int]:
         """Features that need not stay as they are, by number from 0."""
         fixed = {place_of(network, name) for name in self.immutable}
-        return [place for place in range(network.encoder.features) if place not in fixed]
+        return [index for index in range(network.encoder.features) if index not in fixed]
 
     def describe(self, network: Network) -> str:
         """The question in words."""

@@ -180,8 +180,8 @@ class Reasons(Recorded, Drawn):
         if [len(row) for row in data["contrastive"]] != [len(row) for row in data["contrastive_values"]]:
             raise CertificateError("each feature of a contrastive set has a value in 'contrastive_values'.")
         for names, values in zip(data["contrastive"], data["contrastive_values"], strict=True):
-            places = tuple(map(network.encoder.names.index, names))
-            contrasts.append(Contrast(frozenset(places), (), tuple(zip(places, values, strict=True))))
+            indices = tuple(map(network.encoder.names.index, names))
+            contrasts.append(Contrast(frozenset(indices), (), tuple(zip(indices, values, strict=True))))
         reasons = [Reason.of(network, opened(row["certificate"], network), row) for row in data["reasons"]]
         return {
             "region": described_within(network, question.described_region(network)),

@@ -199,8 +199,8 @@ def chain_of(network: Network, x: Any) -> Chain:
             link = Link(number, wanted.place, active, matches, tau, literals, *about)
             links[number, key_of(written(wanted))] = link
         asked = below.conditions()
-    places = {one.place - 1 for one in asked}
-    features = places if network.reads_levels else {network.encoder.feature_of[place] for place in places}
+    indices = {one.place - 1 for one in asked}
+    features = indices if network.reads_levels else {network.encoder.feature_of[index] for index in indices}
     return Chain(network, tuple(values), label, tuple(map(written, decisive)), links, tuple(sorted(features)))
 
 
@@ -246,8 +246,8 @@ class _Asked:
                 self.highs[one.place] = min(one.at_most, self.highs.get(one.place, one.at_most))
 
     def conditions(self) -> list[Condition]:
-        asked = [Condition(place, at_least=low) for place, low in self.lows.items()]
-        asked += [Condition(place, at_most=high) for place, high in self.highs.items()]
+        asked = [Condition(index, at_least=low) for index, low in self.lows.items()]
+        asked += [Condition(index, at_most=high) for index, high in self.highs.items()]
         return sorted(asked, key=lambda one: (one.place, one.at_least is None))
 
 
@@ -326,11 +326,11 @@ def _pool_step(
     window = layer.window
     channel, position = divmod(wanted.place - 1, len(window.taps))
     taps = window.taps[position]
-    places = [channel * window.shape[1] * window.shape[2] + int(tap) for tap in taps if tap >= 0]
+    indices = [channel * window.shape[1] * window.shape[2] + int(tap) for tap in taps if tap >= 0]
     every, rises = bool(layer.every[channel]), wanted.at_least is not None
-    values = [int(inputs[place]) for place in places]
+    values = [int(inputs[index]) for index in indices]
     result = min(values) if every else max(values)
-    fitting = [replace(wanted, place=place + 1) for place in places]
+    fitting = [replace(wanted, place=index + 1) for index in indices]
     tau = wanted.at_least if rises else (wanted.at_most or 0) + 1
     if rises == every:
         return result, tau or 0, tuple(fitting)
@@ -356,12 +356,12 @@ def _decisive(network: Network, label: int, levels: Ints) -> list[Condition]:
             room = [left - one * way[side] for one, left in zip(cost, room, strict=True)]
             way.pop(side)
     asked = []
-    for (place, rises), most in way.items():
-        cost = costs(place, rises)
+    for (index, rises), most in way.items():
+        cost = costs(index, rises)
         by = min([most, *(left // one for one, left in zip(cost, room, strict=True) if one)])
         room = [left - one * by for one, left in zip(cost, room, strict=True)]
-        low, high = (None, here[place] + by) if rises else (here[place] - by, None)
-        asked.append(Condition(place + 1, low, high))
+        low, high = (None, here[index] + by) if rises else (here[index] - by, None)
+        asked.append(Condition(index + 1, low, high))
     return sorted(asked, key=lambda one: (one.place, one.at_least is None))
 
 

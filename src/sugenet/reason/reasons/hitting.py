@@ -76,7 +76,7 @@ def is_antichain(sets: Iterable[frozenset[int]]) -> bool:
     (True, False)
     """
     rows = sorted(sets, key=len)
-    return not any(small <= large for place, large in enumerate(rows) for small in rows[:place])
+    return not any(small <= large for index, large in enumerate(rows) for small in rows[:index])
 
 
 def unlisted_change(reasons: Sets, contrasts: Sets, look: Callable[[], None]) -> frozenset[int] | None:

@@ -170,10 +170,10 @@ class Oracle:
             bad = goal.violates(counts)
             if not bad.any():
                 break
-            place = int(np.argmax(bad))
-            kept.pop(place)
+            index = int(np.argmax(bad))
+            kept.pop(index)
             if front is not None:
-                rows = np.delete(rows, place, axis=0)
+                rows = np.delete(rows, index, axis=0)
         return kept
 
     def proof(self, fixed: Features) -> Any:

@@ -66,8 +66,8 @@ class ProvedRule(NetworkRule):
     @property
     def states(self) -> dict[int, tuple[int, ...]]:
         """Features it limits, from 0, each with the states it allows."""
-        places = {f: places_of(self.masks[f]) for f, _ in self.limits}
-        return {f: tuple(self.grid.states[f][place] for place in row) for f, row in places.items()}
+        indices = {f: places_of(self.masks[f]) for f, _ in self.limits}
+        return {f: tuple(self.grid.states[f][index] for index in row) for f, row in indices.items()}
 
     def conditions(self) -> list[str]:
         """One condition a feature, in words."""
@@ -122,10 +122,10 @@ class Rulebook(Drawn):
 
     def predict(self, X: Any) -> list[int | None]:
         """Class of each raw sample by the rules alone; None where no rule speaks."""
-        places = self._grid.places(X)
-        found = np.full(len(places), -1)
+        indices = self._grid.places(X)
+        found = np.full(len(indices), -1)
         for rule in self.rules:
-            found[self._grid.inside(rule.masks, places)] = rule.label
+            found[self._grid.inside(rule.masks, indices)] = rule.label
         return [None if label < 0 else label for label in found.tolist()]
 
     def covered(self, label: Any) -> Share:
@@ -392,10 +392,10 @@ class _Work:
         """Rules grown from samples."""
         from sugenet.reason.rules.large import Grower
 
-        places, labels = self._seeds(X)
+        indices, labels = self._seeds(X)
         growers: dict[int, Grower] = {}
         search = self.clock.share(_LARGE)
-        for row, label in zip(places, labels.tolist(), strict=True):
+        for row, label in zip(indices, labels.tolist(), strict=True):
             if search.up() or (self.most is not None and len(self.rules) >= self.most):
                 break
             if label not in self.classes or any(
@@ -403,7 +403,7 @@ class _Work:
             ):
                 continue
             if label not in growers:
-                growers[label] = Grower(self.grid, label, search, places[labels != label])
+                growers[label] = Grower(self.grid, label, search, indices[labels != label])
             grown = growers[label].grow(row.tolist())
             if grown is None:
                 self.left_out["not proved in time"] += 1
@@ -415,13 +415,13 @@ class _Work:
     def _seeds(self, X: Any) -> tuple[Ints, Ints]:
         """Codewords to grow from, and their classes."""
         if X is not None:
-            places = self.grid.places(X)
-            return places, self.grid.classes(places)
+            indices = self.grid.places(X)
+            return indices, self.grid.classes(indices)
         rng = np.random.default_rng(self.clock.seed)
-        places = rng.integers(0, np.array(self.grid.sizes), (_DRAWS, len(self.grid.sizes)))
-        labels = self.grid.classes(places)
+        indices = rng.integers(0, np.array(self.grid.sizes), (_DRAWS, len(self.grid.sizes)))
+        labels = self.grid.classes(indices)
         chosen = np.flatnonzero(np.isin(labels, self.classes))[:_RANDOM]
-        return places[chosen], labels[chosen]
+        return indices[chosen], labels[chosen]
 
     def _fits(self, masks: Masks) -> bool:
         fits = self.longest is None or len(self.grid.conditions(masks)) <= self.longest

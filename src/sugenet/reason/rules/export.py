@@ -45,7 +45,7 @@ def legal_clauses(grid: Grid) -> list[list[int]]:
     found: list[list[int]] = []
     for feature, coding in enumerate(grid.network.encoder.codings):
         group = grid.network.encoder.group(feature)
-        bits = [place + 1 for place in group]
+        bits = [index + 1 for index in group]
         if isinstance(coding, OneHot):
             found.append(bits)
             found += [[-a, -b] for a, b in combinations(bits, 2)]
@@ -61,8 +61,8 @@ def legal_clauses(grid: Grid) -> list[list[int]]:
 
 def _map(grid: Grid) -> list[str]:
     return [
-        f"c {place + 1} {_line(grid.network.encoder.words(place))}"
-        for place in range(grid.network.encoder.width)
+        f"c {index + 1} {_line(grid.network.encoder.words(index))}"
+        for index in range(grid.network.encoder.width)
     ]
 
 
@@ -133,7 +133,7 @@ def to_python(grid: Grid, rules: Sequence[Any]) -> str:
 def _test(grid: Grid, feature: int, mask: int) -> str:
     coding = grid.network.encoder.codings[feature]
     if isinstance(coding, OneHot):
-        chosen = tuple(coding.categories[place] for place in places_of(mask))
+        chosen = tuple(coding.categories[index] for index in places_of(mask))
         try:
             same = ast.literal_eval(repr(chosen)) == chosen
         except (ValueError, SyntaxError):

@@ -98,11 +98,11 @@ class Grid:
         columns = [np.searchsorted(states, levels[:, f]) for f, states in enumerate(self.states)]
         return np.stack(columns, axis=1).astype(np.int64) if columns else np.zeros((len(levels), 0), np.int64)
 
-    def classes(self, places: Ints, engine: EngineChoice = "auto") -> Ints:
+    def classes(self, indices: Ints, engine: EngineChoice = "auto") -> Ints:
         """Class of codewords, one row of places each."""
-        found = np.empty(len(places), np.int64)
-        for low in range(0, len(places), _BATCH):
-            inputs = self._inputs(places[low : low + _BATCH])
+        found = np.empty(len(indices), np.int64)
+        for low in range(0, len(indices), _BATCH):
+            inputs = self._inputs(indices[low : low + _BATCH])
             if engine == "definition":
                 for layer in self.network.layers:
                     inputs = layer.activity(inputs)
@@ -112,10 +112,10 @@ class Grid:
             found[low : low + _BATCH] = self.network.head.classes(counts)
         return found
 
-    def _inputs(self, places: Ints) -> Any:
+    def _inputs(self, indices: Ints) -> Any:
         columns = self._levels if self.network.reads_levels else self._codes
-        parts = [codes[places[:, feature]] for feature, codes in enumerate(columns)]
-        return np.concatenate(parts, axis=1) if parts else np.zeros((len(places), 0), bool)
+        parts = [codes[indices[:, feature]] for feature, codes in enumerate(columns)]
+        return np.concatenate(parts, axis=1) if parts else np.zeros((len(indices), 0), bool)
 
     @cached_property
     def _levels(self) -> list[Ints]:
@@ -137,17 +137,17 @@ class Grid:
             if stop():
                 raise TimeoutError
             numbers = np.arange(low, min(low + _BATCH, self.total))
-            places = np.zeros((len(numbers), len(self.sizes)), np.int64)
+            indices = np.zeros((len(numbers), len(self.sizes)), np.int64)
             if self.live:
-                places[:, self.live] = np.stack(np.unravel_index(numbers, shape), axis=1)
-            found[numbers] = self.classes(places, engine)
+                indices[:, self.live] = np.stack(np.unravel_index(numbers, shape), axis=1)
+            found[numbers] = self.classes(indices, engine)
         return found.reshape(shape)
 
-    def values(self, places: Iterable[int]) -> tuple[Any, ...]:
+    def values(self, indices: Iterable[int]) -> tuple[Any, ...]:
         """A raw sample with these places."""
         codings = self.network.encoder.codings
         return tuple(
-            _value(coding, states[p]) for coding, states, p in zip(codings, self.states, places, strict=True)
+            _value(coding, states[p]) for coding, states, p in zip(codings, self.states, indices, strict=True)
         )
 
     # -- boxes -----------------------------------------------------------------------------------------------
@@ -160,18 +160,18 @@ class Grid:
         """Features that a box limits."""
         return tuple(f for f, (mask, full) in enumerate(zip(masks, self.full, strict=True)) if mask != full)
 
-    def inside(self, masks: Masks, places: Ints) -> Bits:
+    def inside(self, masks: Masks, indices: Ints) -> Bits:
         """Which codewords, one row of places each, lie in a box."""
-        found = np.ones(len(places), bool)
+        found = np.ones(len(indices), bool)
         for feature in self.conditions(masks):
             allowed = np.array([masks[feature] >> p & 1 for p in range(self.sizes[feature])], bool)
-            found &= allowed[places[:, feature]]
+            found &= allowed[indices[:, feature]]
         return found
 
     def span(self, feature: int, mask: int) -> tuple[int | None, int | None]:
         """Lowest and highest state that an interval of places allows; None at the end of what can occur."""
-        states, places = self.states[feature], places_of(mask)
-        low, high = places[0], places[-1]
+        states, indices = self.states[feature], places_of(mask)
+        low, high = indices[0], indices[-1]
         return (None if low == 0 else states[low]), (None if high == len(states) - 1 else states[high])
 
     def limits(self, masks: Masks) -> tuple[tuple[int, Any], ...]:
@@ -181,7 +181,7 @@ class Grid:
             coding = self.network.encoder.codings[feature]
             if isinstance(coding, OneHot):
                 found.append(
-                    (feature, frozenset(coding.categories[place] for place in places_of(masks[feature])))
+                    (feature, frozenset(coding.categories[index] for index in places_of(masks[feature])))
                 )
                 continue
             low, high = self.span(feature, masks[feature])
@@ -196,7 +196,7 @@ class Grid:
         for feature in self.conditions(masks):
             coding, name = self.network.encoder.codings[feature], self.network.encoder.feature_words[feature]
             if isinstance(coding, OneHot):
-                chosen = [visible(str(coding.categories[place])) for place in places_of(masks[feature])]
+                chosen = [visible(str(coding.categories[index])) for index in places_of(masks[feature])]
                 found.append(
                     f"{name} = {chosen[0]}" if len(chosen) == 1 else f"{name} in {{{', '.join(chosen)}}}"
                 )
@@ -214,8 +214,8 @@ class Grid:
         if len(masks) != len(self.full):
             raise QuestionError(f"the box has {len(masks)} features, the network {len(self.full)}.")
         for feature, (mask, full) in enumerate(zip(masks, self.full, strict=True)):
-            places = places_of(mask)
-            gap = self.is_number(feature) and bool(places) and places[-1] - places[0] >= len(places)
+            indices = places_of(mask)
+            gap = self.is_number(feature) and bool(indices) and indices[-1] - indices[0] >= len(indices)
             if not mask or mask & ~full or gap:
                 name = self.network.encoder.names[feature]
                 raise QuestionError(
@@ -251,8 +251,8 @@ class Grid:
         used = Counter(feature for row in rows for feature in row)
         feature = max(used, key=lambda f: (used[f], -f))
         groups = Counter(
-            tuple(bool(row.get(feature, self.full[feature]) >> place & 1) for row in rows)
-            for place in range(self.sizes[feature])
+            tuple(bool(row.get(feature, self.full[feature]) >> index & 1) for row in rows)
+            for index in range(self.sizes[feature])
         )
         total = Fraction(0)
         for members, many in groups.items():
@@ -270,7 +270,7 @@ class Grid:
 
 def places_of(mask: int) -> list[int]:
     """The places of a mask, rising."""
-    return [place for place in range(mask.bit_length()) if mask >> place & 1]
+    return [index for index in range(mask.bit_length()) if mask >> index & 1]
 
 
 def _value(coding: Steps | OneHot, state: int) -> Any:

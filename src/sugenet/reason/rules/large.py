@@ -61,11 +61,11 @@ class Grower:
         if self._solver is not None:
             self._steps = {chain.feature: chain.steps for chain in problem.cascade.chains}
 
-    def grow(self, places: Sequence[int]) -> Grown | None:
+    def grow(self, indices: Sequence[int]) -> Grown | None:
         """A rule that speaks of a codeword of the class; None when there was no time to prove anything."""
         self._open = False
-        box = [1 << int(place) for place in places]
-        order = self._order(places)
+        box = [1 << int(index) for index in indices]
+        order = self._order(indices)
         known = self._asked(box)
         if known is None:
             return None
@@ -82,12 +82,12 @@ class Grower:
                 box[feature] = self._widened(box, feature)
         return Grown(tuple(box), not self._open)
 
-    def _order(self, places: Sequence[int]) -> list[int]:
+    def _order(self, indices: Sequence[int]) -> list[int]:
         """Features from the least to the most important here: by what they can bring to first-layer neurons
         near their threshold.
         """
         problem = Problem(
-            Anything().around(self.grid.network, self.grid.values(places)),
+            Anything().around(self.grid.network, self.grid.values(indices)),
             loses(self.grid.network.head, self.label),
         )
         weight = dict.fromkeys(range(len(self.grid.sizes)), 0.0) | problem.importance()
@@ -97,9 +97,9 @@ class Grower:
         """Places that one limit can have when the others stay."""
         mask, size = box[feature], self.grid.sizes[feature]
         if not self.grid.is_number(feature):
-            for place in range(size):
-                if not mask >> place & 1 and self._holds([*box[:feature], 1 << place, *box[feature + 1 :]]):
-                    mask |= 1 << place
+            for index in range(size):
+                if not mask >> index & 1 and self._holds([*box[:feature], 1 << index, *box[feature + 1 :]]):
+                    mask |= 1 << index
             return mask
         low, high = places_of(mask)[0], places_of(mask)[-1]
         far, near = 0, low  # all down to `near` are allowed, and it is not known to go further than `far`
@@ -164,9 +164,9 @@ class Grower:
 
     def _ends(self, feature: int, mask: int) -> tuple[int | None, int | None]:
         """Literals for "no lower" and "no higher" of neighbouring places."""
-        steps, places = self._steps.get(feature, range(0)), places_of(mask)
-        low = None if places[0] == 0 else steps[places[0] - 1] + 1
-        high = None if places[-1] == self.grid.sizes[feature] - 1 else -(steps[places[-1]] + 1)
+        steps, indices = self._steps.get(feature, range(0)), places_of(mask)
+        low = None if indices[0] == 0 else steps[indices[0] - 1] + 1
+        high = None if indices[-1] == self.grid.sizes[feature] - 1 else -(steps[indices[-1]] + 1)
         return low, high
 
     def _literals(self, box: Sequence[int]) -> list[int]:
@@ -197,12 +197,12 @@ class Grower:
             self._open = True
         return isinstance(outcome, Holds)
 
-    def _learn(self, places: Ints) -> None:
-        if int(self.grid.classes(places[None, :], "definition")[0]) == self.label:
+    def _learn(self, indices: Ints) -> None:
+        if int(self.grid.classes(indices[None, :], "definition")[0]) == self.label:
             raise SoundnessError(
-                f"the codeword {places.tolist()} is no counterexample. Please report this network."
+                f"the codeword {indices.tolist()} is no counterexample. Please report this network."
             )
-        self.others = np.concatenate([self.others, places[None, :]])
+        self.others = np.concatenate([self.others, indices[None, :]])
 
 
 def _runs_of(mask: int) -> list[int]:

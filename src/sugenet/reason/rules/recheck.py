@@ -228,11 +228,11 @@ def _check_class(book: Rulebook, grid: Grid, has_class: Any, label: int) -> int:
 def _widened(grid: Grid, masks: Masks) -> Iterator[Masks]:
     """Every box that allows one state more: a neighbouring one of a number, any of a category."""
     for feature in grid.conditions(masks):
-        mask, places = masks[feature], places_of(masks[feature])
-        more = [places[0] - 1, places[-1] + 1] if grid.is_number(feature) else range(grid.sizes[feature])
-        for place in more:
-            if 0 <= place < grid.sizes[feature] and not mask >> place & 1:
-                yield (*masks[:feature], mask | 1 << place, *masks[feature + 1 :])
+        mask, indices = masks[feature], places_of(masks[feature])
+        more = [indices[0] - 1, indices[-1] + 1] if grid.is_number(feature) else range(grid.sizes[feature])
+        for index in more:
+            if 0 <= index < grid.sizes[feature] and not mask >> index & 1:
+                yield (*masks[:feature], mask | 1 << index, *masks[feature + 1 :])
 
 
 def _holds(grid: Grid, table: Any, rule: ProvedRule, masks: Masks, limit: Limit) -> bool:

@@ -111,7 +111,7 @@ def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
         )
     named = getattr(tree, "feature_names_in_", None)
     own = range(inner.n_features) if named is None else places_of(list(named), network.encoder.names)
-    places = {column: feature for feature, column in enumerate(own)}
+    indices = {column: feature for feature, column in enumerate(own)}
     found: list[NetworkRule] = []
 
     left: list[tuple[int, dict[int, Any]]] = [(0, {})]
@@ -122,7 +122,7 @@ def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
             name = label if isinstance(label, str) else int(label)
             found.append(NetworkRule(network, tuple(sorted(limits.items())), class_of(network, name)))
             continue
-        feature, cut = places[int(inner.feature[node])], float(inner.threshold[node])
+        feature, cut = indices[int(inner.feature[node])], float(inner.threshold[node])
         for child, sign in ((inner.children_right[node], ">"), (inner.children_left[node], "<=")):
             limit, coding = _compared(network, feature, sign, cut), network.encoder.codings[feature]
             try:
@@ -143,9 +143,9 @@ def _sides(network: Network, text: str) -> tuple[str, int]:
     arrows = [found.start() for found in re.finditer("->", text)]
     if not arrows:
         raise RuleSyntaxError(f"the rule {quoted(text)} has no '->' in front of its class.")
-    for place in arrows:
-        if text[place + 2 :].strip() in network.classes:
-            return text[:place], class_of(network, text[place + 2 :].strip())
+    for index in arrows:
+        if text[index + 2 :].strip() in network.classes:
+            return text[:index], class_of(network, text[index + 2 :].strip())
     label = text[arrows[-1] + 2 :].strip()
     return text[: arrows[-1]], class_of(network, int(label) if re.fullmatch("[0-9]{1,9}", label) else label)
 
@@ -210,10 +210,10 @@ def _condition(network: Network, part: str) -> list[tuple[int, Any]]:
     found: list[list[tuple[int, Any]]] = []
     wrong: RuleSyntaxError | None = None
     for feature, name in enumerate(network.encoder.names):
-        place = part.find(name)
-        while place >= 0:
-            sides = _around(part[:place].strip(), part[place + len(name) :].strip())
-            place = part.find(name, place + 1)
+        index = part.find(name)
+        while index >= 0:
+            sides = _around(part[:index].strip(), part[index + len(name) :].strip())
+            index = part.find(name, index + 1)
             if sides is None:
                 continue
             try:

@@ -58,7 +58,7 @@ def cover(
             continue
         if stop():
             break
-        point = [int(place) for place in np.unravel_index(start, has_class.shape)]
+        point = [int(index) for index in np.unravel_index(start, has_class.shape)]
         orders = [
             by_turns,
             *(rng.permutation(len(live)).tolist() for _ in range(_ORDERS if len(live) > 1 else 0)),
@@ -104,7 +104,7 @@ def _put(table: npt.NDArray[Any], box: Sequence[int], value: Any) -> None:
 
 
 def _grown(has_class: Bits, point: Sequence[int], order: Sequence[int], ordered: Sequence[bool]) -> list[int]:
-    box = [1 << place for place in point]
+    box = [1 << index for index in point]
     for axis in order:
         box[axis] = (1 << has_class.shape[axis]) - 1
         good: Any = _part(has_class, box).all(axis=tuple(k for k in range(len(box)) if k != axis))
@@ -116,7 +116,7 @@ def _grown(has_class: Bits, point: Sequence[int], order: Sequence[int], ordered:
                 high += 1
             box[axis] = (1 << high + 1) - (1 << low)
         else:
-            box[axis] = sum(1 << place for place in np.flatnonzero(good).tolist())
+            box[axis] = sum(1 << index for index in np.flatnonzero(good).tolist())
     return box
 
 
@@ -183,8 +183,8 @@ def all_primes(grid: Grid, has_class: Bits, stop: Callable[[], bool] = lambda: F
         for k, mask in enumerate(masks):
             _see_time(stop)
             here: Any = (slice(None),) * axis
-            for place in range(grid.sizes[live[axis]]):
-                wider = number.get(mask | 1 << place, k)
+            for index in range(grid.sizes[live[axis]]):
+                wider = number.get(mask | 1 << index, k)
                 if wider != k:
                     prime[(*here, k)] &= ~true[(*here, wider)]
     return [

@@ -57,11 +57,11 @@ def ascend(node: Branch, given: Multipliers, clock: Clock, steps: int) -> tuple[
     return kept, first
 
 
-def _adam(fall: Reals, means: list[Reals], squares: list[Reals], place: int, turn: int) -> Reals:
+def _adam(fall: Reals, means: list[Reals], squares: list[Reals], index: int, turn: int) -> Reals:
     """The direction, each multiplier at its own pace."""
-    means[place] = _FAST * means[place] + (1 - _FAST) * fall
-    squares[place] = _SLOW * squares[place] + (1 - _SLOW) * fall**2
-    mean, square = means[place] / (1 - _FAST**turn), squares[place] / (1 - _SLOW**turn)
+    means[index] = _FAST * means[index] + (1 - _FAST) * fall
+    squares[index] = _SLOW * squares[index] + (1 - _SLOW) * fall**2
+    mean, square = means[index] / (1 - _FAST**turn), squares[index] / (1 - _SLOW**turn)
     return np.asarray(mean / (np.sqrt(square) + 1e-9))
 
 

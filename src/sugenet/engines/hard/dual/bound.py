@@ -148,9 +148,9 @@ class Relaxed:
     def _open(self, windows: Windows) -> npt.NDArray[np.bool_]:
         """Options within the windows of their features."""
         open_ = self.inputs.everything()
-        for (layer, place), (least, most) in windows.items():
+        for (layer, index), (least, most) in windows.items():
             if layer == 0:
-                start, stop = int(self.inputs.starts[place]), int(self.inputs.stops[place])
+                start, stop = int(self.inputs.starts[index]), int(self.inputs.stops[index])
                 open_[start : start + least] = False
                 open_[start + most + 1 : stop] = False
         return open_

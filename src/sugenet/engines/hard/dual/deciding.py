@@ -141,9 +141,9 @@ class _Deciding:
         while waiting:
             if self.clock.up():
                 return False
-            _, _, node, place = heappop(waiting)
+            _, _, node, index = heappop(waiting)
             self.nodes += 1
-            found = self._close(node, number, place)
+            found = self._close(node, number, index)
             if self.attack.found is not None:
                 return False
             if found is None:
@@ -151,24 +151,24 @@ class _Deciding:
             value, split = found
             if split is None:
                 return False
-            place.split = split
-            place.parts = (_Tree(), _Tree())
+            index.split = split
+            index.parts = (_Tree(), _Tree())
             layer, unit, level = split
             least, most = node.windows.get((layer, unit), (0, 1 << 60))
-            for part, window in zip(place.parts, ((least, level - 1), (level, most)), strict=True):
+            for part, window in zip(index.parts, ((least, level - 1), (level, most)), strict=True):
                 inside = self.relaxed.node({**node.windows, (layer, unit): window}, node)
                 if not inside.excludes(case):
                     heappush(waiting, (-value, next(order), inside, part))
         return True
 
     def _close(
-        self, node: Branch, number: int, place: _Tree
+        self, node: Branch, number: int, index: _Tree
     ) -> tuple[float, tuple[int, int, int] | None] | None:
         """Close a node, or say how far it is from that and where to split it."""
         if any(layer == 0 for layer, _ in node.windows):
             options = self.relaxed.inputs.lightest(node.open_)
             if options is None:
-                place.leaf = self._nothing(number)
+                index.leaf = self._nothing(number)
                 return None
             if self.attack.tries(options[None]):
                 return None
@@ -176,7 +176,7 @@ class _Deciding:
         if node is not self.root:
             given, values, seen = self._by_slopes(node, [number])
             if values[0] < 0:
-                place.leaf = given
+                index.leaf = given
                 return None
             before = values[0]
         star = self.relaxed.stars[number]
@@ -190,7 +190,7 @@ class _Deciding:
             if solved is not None:
                 given, values = self.relaxed.whole(node, solved.given)
                 if values[0] < 0:
-                    place.leaf = given
+                    index.leaf = given
                     return None
                 if self.attack.walk(solved.options[None], np.array([number]), turns=3):
                     return None
@@ -199,7 +199,7 @@ class _Deciding:
         better, seen = ascend(node, start, self.clock, _STEPS)
         given, values = self.relaxed.whole(node, better)
         if values[0] < 0:
-            place.leaf = given
+            index.leaf = given
             return None
         options = self.attack.vertex(seen.worth[0])
         if self.attack.walk(options, np.array([number]), turns=3):
@@ -221,24 +221,24 @@ class _Deciding:
         worth = self.relaxed.see(node, given).worth
         best, split = 0.0, None
         star = self.relaxed.stars[number]
-        for place, layer in enumerate(self.relaxed.layers):
+        for index, layer in enumerate(self.relaxed.layers):
             assert isinstance(layer, StairSums)
-            low, high = node.levels[place + 1]
-            stands = (layer.steps <= np.rint(solved.sums[place])[:, None]).sum(axis=1)
-            gap = np.abs(worth[place + 1][0] * (solved.levels[place] - stands)) * (low < high)
-            if star is not None and place + 1 == len(self.relaxed.layers):
+            low, high = node.levels[index + 1]
+            stands = (layer.steps <= np.rint(solved.sums[index])[:, None]).sum(axis=1)
+            gap = np.abs(worth[index + 1][0] * (solved.levels[index] - stands)) * (low < high)
+            if star is not None and index + 1 == len(self.relaxed.layers):
                 gap[star.neurons] = 0
                 if low[star.center] < high[star.center]:
                     gap[star.center] = star.gap(
-                        layer.steps, solved.sums[place], stands, given.layers[place][0]
+                        layer.steps, solved.sums[index], stands, given.layers[index][0]
                     )
             unit = int(np.argmax(gap))
             if gap[unit] > best:
-                best, split = float(gap[unit]), (place, unit)
+                best, split = float(gap[unit]), (index, unit)
         if split is None:
             return self._anywhere(node)
-        place, unit = split
-        return place + 1, unit, self._step(node, place, unit, float(solved.sums[place][unit]))
+        index, unit = split
+        return index + 1, unit, self._step(node, index, unit, float(solved.sums[index][unit]))
 
     def _where_seen(self, node: Branch, seen: Weighed) -> tuple[int, int, int] | None:
         """Where what a neuron is taken at differs most from what the levels before it give, by its worth."""
@@ -263,7 +263,7 @@ class _Deciding:
         inputs = self.relaxed.inputs
         gains = np.abs(inputs.gains(seen.worth[0])[0])
         best, found, free = -1.0, None, 0
-        for place, (start, stop) in enumerate(
+        for index, (start, stop) in enumerate(
             zip(inputs.starts.tolist(), inputs.stops.tolist(), strict=True)
         ):
             open_ = np.flatnonzero(node.open_[start:stop])
@@ -271,7 +271,7 @@ class _Deciding:
                 free += 1
                 far = float(np.ptp(gains[start + open_]))
                 if far > best:
-                    best, found = far, (0, place, int(open_[len(open_) // 2]))
+                    best, found = far, (0, index, int(open_[len(open_) // 2]))
         return found if free <= _FEW else None
 
     def _anywhere(self, node: Branch) -> tuple[int, int, int] | None:
@@ -282,10 +282,10 @@ class _Deciding:
                 unit = int(np.argmax(high - low))
                 return number + 1, unit, int(low[unit] + high[unit] + 1) // 2
         inputs = self.relaxed.inputs
-        for place, (start, stop) in enumerate(zip(inputs.starts, inputs.stops, strict=True)):
+        for index, (start, stop) in enumerate(zip(inputs.starts, inputs.stops, strict=True)):
             open_ = np.flatnonzero(node.open_[start:stop])
             if len(open_) > 1:
-                return 0, place, int(open_[len(open_) // 2])
+                return 0, index, int(open_[len(open_) // 2])
         return None
 
     def _step(self, node: Branch, number: int, unit: int, at: float) -> int:

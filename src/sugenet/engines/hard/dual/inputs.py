@@ -65,7 +65,7 @@ class Inputs:
             self.entry = np.arange(len(self.feature))
         else:
             tables: dict[int, Ints] = {}
-            place, change, entry = [], [], []
+            index, change, entry = [], [], []
             for number, feature in enumerate(self.features.tolist()):
                 coding, group = encoder.codings[feature], encoder.group(feature)
                 if id(coding) not in tables:
@@ -74,11 +74,11 @@ class Inputs:
                     ).reshape(coding.states, coding.width)
                 mine = slice(self.starts[number], self.stops[number])
                 rows = tables[id(coding)][self.states[mine]] - tables[id(coding)][own[number]]
-                place.append(np.tile(np.arange(group.start, group.stop), len(rows)))
+                index.append(np.tile(np.arange(group.start, group.stop), len(rows)))
                 change.append(rows.reshape(-1))
                 entry.append(np.full(len(rows), rows.shape[1]))
             none = np.zeros(0, np.int64)
-            self.place = np.concatenate([none, *place])
+            self.place = np.concatenate([none, *index])
             self.change = np.concatenate([none, *change])
             wide = np.concatenate([none, *entry])
             self.entry = np.cumsum(wide) - wide
@@ -122,14 +122,14 @@ class Inputs:
             worth = np.where(open_, worth, least)
         best = np.maximum.reduceat(worth, self.starts, axis=1)
         many = self.stops - self.starts
-        places = np.where(worth == np.repeat(best, many, axis=1), np.arange(self.count), -1)
+        indices = np.where(worth == np.repeat(best, many, axis=1), np.arange(self.count), -1)
         if self.budget is not None:  # of equal ones the cheapest: to stay, if that is among them
-            stay = np.where((self.move < 0) & (places >= 0), self.count + places, places)
-            places = np.maximum.reduceat(stay, self.starts, axis=1) % self.count
+            stay = np.where((self.move < 0) & (indices >= 0), self.count + indices, indices)
+            indices = np.maximum.reduceat(stay, self.starts, axis=1) % self.count
         else:
-            places = np.maximum.reduceat(places, self.starts, axis=1)
+            indices = np.maximum.reduceat(indices, self.starts, axis=1)
         total = best.sum(axis=1)
-        return Taken(total if self.budget is None else total + nu * self.budget, places)
+        return Taken(total if self.budget is None else total + nu * self.budget, indices)
 
     def lightest(self, open_: npt.NDArray[np.bool_]) -> Ints | None:
         """The cheapest open option of every feature; None where they cost more than the budget."""

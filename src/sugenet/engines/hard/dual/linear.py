@@ -125,11 +125,11 @@ class _Program:
         return found[::-1]
 
     def _more(self, low: Any, high: Any) -> Ints:
-        places = self.columns + np.arange(len(low))
+        indices = self.columns + np.arange(len(low))
         self.low.append(np.asarray(low, np.float64))
         self.high.append(np.asarray(high, np.float64))
         self.columns += len(low)
-        return places
+        return indices
 
     def _put(self, rows: Any, columns: Any, values: Any) -> None:
         self.entries.append((rows, columns, values))
@@ -145,8 +145,8 @@ class _Program:
         inputs, open_ = self.relaxed.inputs, self.node.open_
         if _is_box(self.relaxed):
             low, high = self.node.levels[0]
-            places = inputs.place[inputs.starts]
-            self.own = self._more(low[places], high[places])
+            indices = inputs.place[inputs.starts]
+            self.own = self._more(low[indices], high[indices])
         else:
             self.own = self._more(np.zeros(inputs.count), open_.astype(np.float64))
 
@@ -294,8 +294,8 @@ class _Program:
         scale = float(SCALE)
         mu = np.zeros((1, len(relaxed.rows)))
         if not infeasible and self.star is None:
-            for place, row in enumerate(self.case):
-                mu[0, row] += max(0.0, -found.ineqlin.marginals[self.first + place] * scale)
+            for index, row in enumerate(self.case):
+                mu[0, row] += max(0.0, -found.ineqlin.marginals[self.first + index] * scale)
         layers, start = [], 0
         for layer, mine in zip(relaxed.layers, self.wanted, strict=True):
             own = np.zeros((1, layer.outputs))

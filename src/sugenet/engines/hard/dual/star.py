@@ -54,15 +54,15 @@ class Star(NamedTuple):
             others, there, theirs = _values(pieces, row.neuron, worth, slopes)
             if row.theirs < 0:
                 some = np.searchsorted(others, row.bound(levels), side="right")
-                best, place = _running(theirs)
+                best, index = _running(theirs)
                 fine, some = fine & (some > 0), np.maximum(some - 1, 0)
             else:
                 some = len(others) - np.searchsorted(others, row.bound(levels), side="left")
-                best, place = _running(theirs[::-1])
-                place = len(others) - 1 - place
+                best, index = _running(theirs[::-1])
+                index = len(others) - 1 - index
                 fine, some = fine & (some > 0), np.maximum(some - 1, 0)
             total = total + best[some]
-            chosen.append((row.neuron, others[place[some]], there[place[some]]))
+            chosen.append((row.neuron, others[index[some]], there[index[some]]))
         if not fine.any():
             return _NONE, []
         first = int(np.argmax(np.where(fine, total, total.min() - 1)))

@@ -85,9 +85,9 @@ class Pieces(NamedTuple):
         values = mine - lean * at
         best = np.maximum.reduceat(values, self.starts, axis=1) if len(self.starts) else values
         many = np.diff(np.append(self.starts, len(self.neuron)))
-        places = np.where(values == np.repeat(best, many, axis=1), np.arange(len(self.neuron)), -1)
-        place = np.maximum.reduceat(places, self.starts, axis=1) if len(self.starts) else places
-        return Best(best, self.level[place], np.take_along_axis(at, place, axis=1))
+        indices = np.where(values == np.repeat(best, many, axis=1), np.arange(len(self.neuron)), -1)
+        index = np.maximum.reduceat(indices, self.starts, axis=1) if len(self.starts) else indices
+        return Best(best, self.level[index], np.take_along_axis(at, index, axis=1))
 
 
 class StairSums(ABC):
@@ -189,9 +189,9 @@ class Pool:
     def __init__(self, layer: PoolLayer) -> None:
         self.window, self.inputs, self.outputs = layer.window, layer.inputs, layer.outputs
         taps, (channels, height, width) = layer.window.taps, layer.window.shape
-        places = np.arange(channels)[:, None, None] * height * width + taps
-        self.inside = np.broadcast_to(taps >= 0, places.shape).reshape(self.outputs, -1)
-        self.taps = np.where(taps >= 0, places, 0).reshape(self.outputs, -1)
+        indices = np.arange(channels)[:, None, None] * height * width + taps
+        self.inside = np.broadcast_to(taps >= 0, indices.shape).reshape(self.outputs, -1)
+        self.taps = np.where(taps >= 0, indices, 0).reshape(self.outputs, -1)
         self.sign = np.where(
             np.repeat(layer.every, len(taps)), -1, 1
         )  # the least is the largest of negatives

@@ -478,11 +478,11 @@ def _explain(m, code, implied, known):
     h = -2 - code
     first, last = m.row_from[h], m.row_from[h + 1]
     literals, loads = m.row_literal, m.row_load
-    mark, level, place, value = m.mark, m.level, m.place, m.value
+    mark, level, index, value = m.mark, m.level, m.place, m.value
     need, bound, literal = m.cap[h], m.numbers[TRAIL], m.out[h]
     own = -1  # the load of what is implied, which is not there
     if implied >= 0:
-        bound = place[implied >> 1]
+        bound = index[implied >> 1]
     if implied < 0 or implied != (literal ^ 1):
         own = implied ^ 1 if implied >= 0 else -1
         if literal >= 0:
@@ -494,7 +494,7 @@ def _explain(m, code, implied, known):
         v = x >> 1
         if x == own:
             need -= loads[k]
-        elif value[x] == 1 and place[v] < bound and (mark[v] == 1 or level[v] == 0):
+        elif value[x] == 1 and index[v] < bound and (mark[v] == 1 or level[v] == 0):
             total += loads[k]
             why[n] = x
             n += 1
@@ -513,7 +513,7 @@ def _explain(m, code, implied, known):
                 and mark[v] == 0
                 and level[v] > 0
                 and (level[v] == current) == (latest == 1)
-                and place[v] < bound
+                and index[v] < bound
             ):
                 total += loads[k]
                 m.why_load[n] = loads[k]
@@ -1014,10 +1014,10 @@ def literals_of(log, starts, needed, given):
             count = log[starts[number]]
             for k in range(count):
                 x = log[first + k]
-                place = at + k
-                while place > at and abs(out[place - 1]) > (x >> 1) + 1:
-                    out[place] = out[place - 1]
-                    place -= 1
-                out[place] = -(x >> 1) - 1 if x & 1 else (x >> 1) + 1
+                index = at + k
+                while index > at and abs(out[index - 1]) > (x >> 1) + 1:
+                    out[index] = out[index - 1]
+                    index -= 1
+                out[index] = -(x >> 1) - 1 if x & 1 else (x >> 1) + 1
             at += count + 1
     return out

@@ -86,8 +86,8 @@ def facts_of(front: Front, cascade: Cascade) -> list[int]:
     fixed = np.ones(len(front.active), bool)
     fixed[front.fragile] = False
     first = cascade.starts[1] + 1
-    places = np.flatnonzero(fixed)
-    facts: list[int] = np.where(front.active[places], first + places, -first - places).tolist()
+    indices = np.flatnonzero(fixed)
+    facts: list[int] = np.where(front.active[indices], first + indices, -first - indices).tolist()
     return facts
 
 

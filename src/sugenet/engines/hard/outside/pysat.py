@@ -115,10 +115,10 @@ def _needed(cnf: Cnf, lines: Iterable[str]) -> list[tuple[int, ...] | int]:
     numbers: dict[int, int] = {}
     last: dict[int, list[int]] = {}
     found: list[tuple[int, ...] | int] = []
-    for place in np.flatnonzero(used[given:]).tolist():
-        last.setdefault(int(uses[given + place]), []).append(place)
-    for place, lemma in enumerate(lemmas):
-        if used[given + place]:
-            numbers[place] = len(numbers)
-            found += [lemma, *(numbers[gone] for gone in last.get(given + place, ()))]
+    for index in np.flatnonzero(used[given:]).tolist():
+        last.setdefault(int(uses[given + index]), []).append(index)
+    for index, lemma in enumerate(lemmas):
+        if used[given + index]:
+            numbers[index] = len(numbers)
+            found += [lemma, *(numbers[gone] for gone in last.get(given + index, ()))]
     return found

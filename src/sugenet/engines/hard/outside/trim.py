@@ -42,10 +42,10 @@ def _propagate(done, trail, count, value, reason, heads, following, dead, litera
             if not moved:
                 other = literals[begin + 1 - side]
                 if value[other] != 1:
-                    for place in range(begin + 2, end):
-                        literal = literals[place]
+                    for index in range(begin + 2, end):
+                        literal = literals[index]
                         if value[literal] >= 0:
-                            literals[place], literals[begin + side] = false, literal
+                            literals[index], literals[begin + side] = false, literal
                             following[node] = heads[literal]
                             heads[literal] = node
                             moved = True
@@ -74,18 +74,18 @@ def _needed(conflict, met, trail, count, reason, seen, literals, starts, log, lo
         log = np.concatenate((log, np.zeros(len(log) + count + 1, np.int64)))
     if met >= 0:
         seen[met >> 1] = True
-    clause, place = conflict, count
-    while place >= 0:
+    clause, index = conflict, count
+    while index >= 0:
         if clause >= 0:
             log[logged] = clause
             logged += 1
             for k in range(starts[clause], starts[clause + 1]):
                 seen[literals[k] >> 1] = True
-        place -= 1
+        index -= 1
         clause = -1
-        if place >= 0 and seen[trail[place] >> 1]:
-            seen[trail[place] >> 1] = False
-            clause = reason[trail[place] >> 1]
+        if index >= 0 and seen[trail[index] >> 1]:
+            seen[trail[index] >> 1] = False
+            clause = reason[trail[index] >> 1]
     return log, logged
 
 
@@ -117,8 +117,8 @@ def propagate_all(literals, starts, given, steps, variables):
         log_starts[clause] = logged
         if turn >= given:
             count, conflict, met = root, -1, -1
-            for place in range(begin, end):
-                literal = literals[place]
+            for index in range(begin, end):
+                literal = literals[index]
                 if value[literal] == 1:
                     met = literal
                     break
@@ -134,14 +134,14 @@ def propagate_all(literals, starts, given, steps, variables):
                 state = clause
                 break
             log, logged = _needed(conflict, met, trail, count, reason, seen, literals, starts, log, logged)
-            for place in range(root, count):
-                value[trail[place]], value[trail[place] ^ 1] = 0, 0
+            for index in range(root, count):
+                value[trail[index]], value[trail[index] ^ 1] = 0, 0
             count = root
         log_starts[clause + 1] = logged
         free = begin
-        for place in range(begin, end):
-            if free < begin + 2 and value[literals[place]] >= 0:
-                literals[place], literals[free] = literals[free], literals[place]
+        for index in range(begin, end):
+            if free < begin + 2 and value[literals[index]] >= 0:
+                literals[index], literals[free] = literals[free], literals[index]
                 free += 1
         if free >= begin + 2:
             for side in range(2):
@@ -165,10 +165,10 @@ def propagate_all(literals, starts, given, steps, variables):
     used, uses = np.zeros(total, np.bool_), np.full(total, -1, np.int64)
     if state == -1:
         log, end = _needed(conflict, -1, trail, root, reason, seen, literals, starts, log, logged)
-        for place in range(logged, end):
-            used[log[place]], uses[log[place]] = True, last
+        for index in range(logged, end):
+            used[log[index]], uses[log[index]] = True, last
         for clause in range(last, given - 1, -1):
             if used[clause]:
-                for place in range(log_starts[clause], log_starts[clause + 1]):
-                    used[log[place]], uses[log[place]] = True, max(uses[log[place]], clause)
+                for index in range(log_starts[clause], log_starts[clause + 1]):
+                    used[log[index]], uses[log[index]] = True, max(uses[log[index]], clause)
     return state, used, uses

@@ -88,7 +88,7 @@ def _move(
 @njit(nogil=True, cache=True)
 def _anneal(
     x,
-    places,
+    indices,
     first,
     step,
     count,
@@ -121,7 +121,7 @@ def _anneal(
         if value >= 0:
             return value
         heat = hot * (cold / hot) ** (t / steps)
-        i = places[np.random.randint(len(places))]
+        i = indices[np.random.randint(len(indices))]
         draw = np.random.random()
         if draw < 0.4:
             new = first[i]
@@ -334,17 +334,17 @@ class Search:
         step = np.where(no, np.maximum((high - low) // 8, 1), grid)
         count = (last - first) // step
         x, sums = self.start()
-        places = np.flatnonzero((count > 0) & (np.diff(self.ptr[: len(x) + 1]) > 0))
+        indices = np.flatnonzero((count > 0) & (np.diff(self.ptr[: len(x) + 1]) > 0))
         rows, constants = self.worth(slack)
         level = rows @ self._signs(sums) + constants
         if not len(rows) or level.min() >= 0:
             return float("inf") if not len(rows) else float(level.min()), x
-        if not len(places):
+        if not len(indices):
             return float(level.min()), None
         last_start = len(sums) - rows.shape[1]
         args: Any = (
             x,
-            places,
+            indices,
             first,
             step,
             count,

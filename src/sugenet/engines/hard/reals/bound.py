@@ -127,9 +127,9 @@ class Reach:
         found = []
         for patch in self.patches.found:
             keep = np.ones(len(patch.patterns), bool)
-            for place, neuron in enumerate(patch.cone):
+            for index, neuron in enumerate(patch.cone):
                 if neuron in fixed:
-                    keep &= patch.patterns[:, place] == fixed[neuron]
+                    keep &= patch.patterns[:, index] == fixed[neuron]
             found.append(np.flatnonzero(keep))
         return found
 
@@ -215,9 +215,9 @@ def _solved(
         entries.append(
             (np.full(len(rows), number), np.arange(starts[number], starts[number + 1]), np.ones(len(rows)))
         )
-        for place, neuron in enumerate(patch.cone):
+        for index, neuron in enumerate(patch.cone):
             if neuron in z_of:
-                on = np.flatnonzero(patch.patterns[rows, place]) + starts[number]
+                on = np.flatnonzero(patch.patterns[rows, index]) + starts[number]
                 row = len(patches) + len(names)
                 entries.append(
                     (

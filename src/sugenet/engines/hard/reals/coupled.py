@@ -95,13 +95,13 @@ def _agreement(reach: Reach, starts: Any, column: dict[int, int], size: int) -> 
     """
     from scipy.sparse import coo_array
 
-    places, columns, values, row = [], [], [], 0
+    indices, columns, values, row = [], [], [], 0
     for number, patch in enumerate(reach.patches.found):
-        for place, neuron in enumerate(patch.cone):
-            lit = np.flatnonzero(patch.patterns[:, place]) + starts[number]
-            places.append(np.full(len(lit) + 1, row))
+        for index, neuron in enumerate(patch.cone):
+            lit = np.flatnonzero(patch.patterns[:, index]) + starts[number]
+            indices.append(np.full(len(lit) + 1, row))
             columns.append(np.append(lit, column[neuron]))
             values.append(np.append(np.ones(len(lit)), -1.0))
             row += 1
-    entries = np.concatenate(values), (np.concatenate(places), np.concatenate(columns))
+    entries = np.concatenate(values), (np.concatenate(indices), np.concatenate(columns))
     return coo_array(entries, shape=(row, size)).tocsr()

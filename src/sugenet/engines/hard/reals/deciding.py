@@ -225,7 +225,7 @@ class _Run:
         clock: Clock,
     ) -> list[int]:
         """Close conjunctions by multipliers and cases, until one stays open; what is left."""
-        for place, k in enumerate(still):
+        for index, k in enumerate(still):
             reach = Reach(boxed.front, boxed.patches, boxed.slacks[k])
             splitter = Splitter(reach, boxed.levels, partial(self._violates, boxed), clock, nodes)
             try:
@@ -234,7 +234,7 @@ class _Run:
                 facts.append(
                     {"condition": " ".join(map(str, boxed.case.condition[k])), "bound": splitter.best}
                 )
-                return list(still[place:])
+                return list(still[index:])
         return []
 
     # -- counterexamples -------------------------------------------------------------------------------------
@@ -281,8 +281,8 @@ class _Run:
 
     def _program(self, boxed: _Boxed, still: Sequence[int], clock: Clock) -> None:
         """Ask an integer program for a point of the conjunctions that are nearest to being met, in turn."""
-        for place, k in enumerate(still[:_TARGETS]):
-            part = clock.share(1 / (min(len(still), _TARGETS) - place))
+        for index, k in enumerate(still[:_TARGETS]):
+            part = clock.share(1 / (min(len(still), _TARGETS) - index))
             left = part.left()
             if left is not None and left <= 0:
                 return

@@ -124,12 +124,12 @@ class BoxPatches:
         for conflict in conflicts(self.front, cone):
             by_last.setdefault(max(conflict[0]), []).append(conflict)
         rows = np.zeros((1, 0), bool)
-        for place in range(len(cone)):
+        for index in range(len(cone)):
             wide = np.repeat(rows, 2, axis=0)
             rows = np.concatenate([wide, (np.arange(len(wide)) % 2 == 1)[:, None]], axis=1)
             keep = np.ones(len(rows), bool)
-            for places, signs in by_last.get(place, ()):
-                keep &= (rows[:, list(places)] != np.array(signs)).any(axis=1)
+            for indices, signs in by_last.get(index, ()):
+                keep &= (rows[:, list(indices)] != np.array(signs)).any(axis=1)
             rows = rows[keep]
             if len(rows) > limit:
                 return None
@@ -153,8 +153,8 @@ def conflicts(front: BoxFront, cone: Sequence[int]) -> Iterator[Conflict]:
                 most = np.maximum(total, 0) @ upper + np.minimum(total, 0) @ lower
                 needed = (np.where(signs, low[part], -high[part])).sum(axis=1)
                 never = most < needed if all(signs) else most <= needed  # off is strict
-                for places in part[never].tolist():
-                    yield tuple(places), signs
+                for indices in part[never].tolist():
+                    yield tuple(indices), signs
 
 
 def _cones(front: BoxFront) -> list[tuple[int, ...] | None]:
@@ -190,24 +190,24 @@ def _joined(cones: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
 
 
 def _signs_of(
-    front: BoxFront, layer: int, places: npt.NDArray[np.intp], pattern: dict[int, Bits], count: int
+    front: BoxFront, layer: int, indices: npt.NDArray[np.intp], pattern: dict[int, Bits], count: int
 ) -> npt.NDArray[np.int8]:
     """-1 or +1 of some neurons of a layer in each of `count` patterns of the open first-layer neurons."""
-    states = front.states[layer][places]
+    states = front.states[layer][indices]
     out = np.repeat(states[None, :], count, axis=0)
     still = np.flatnonzero(states == 0)
     if layer == 0:
-        for place in still.tolist():
-            out[:, place] = np.where(pattern[int(places[place])], 1, -1)
+        for index in still.tolist():
+            out[:, index] = np.where(pattern[int(indices[index])], 1, -1)
         return out
     numbers = front.block_numbers[layer]
     by_block: dict[int, list[int]] = {}
-    for place in still.tolist():
-        by_block.setdefault(int(numbers[places[place]]), []).append(place)
+    for index in still.tolist():
+        by_block.setdefault(int(numbers[indices[index]]), []).append(index)
     for number, members in by_block.items():
         block = front.blocks[layer][number]
         inputs = _signs_of(front, layer - 1, block.ins, pattern, count).astype(np.float32)
-        rows = np.searchsorted(block.outs, places[members])
+        rows = np.searchsorted(block.outs, indices[members])
         weights = block.weights[rows]
         # whole numbers, so exact
         exact = np.float32 if int(np.abs(weights).sum(axis=1).max(initial=0)) < 1 << 24 else np.float64
