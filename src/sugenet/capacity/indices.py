@@ -354,7 +354,7 @@ def _has_floats(values: Iterable[Any]) -> bool:
 
 
 def _plain(values: Iterable[Fraction], inputs: Iterable[Any]) -> list[Number]:
-    """Exact answers as they are, or as floats where `given` had floats."""
+    """Exact answers as they are, or as floats where `inputs` had floats."""
     return [float(value) for value in values] if _has_floats(inputs) else list(values)
 
 

@@ -163,7 +163,7 @@ class RoundedUp(UnitInterval):
         return UNIT.reverse(-float(code)) if self.flipped else float(code)
 
     def exact(self, mu: SetFunction, X: Codes, rounded_up: Codes) -> Codes:
-        """The integrals of the samples `X` that `found` has rounded up:
+        """The integrals of the samples `X` that `rounded_up` has rounded up:
         floats where all of them are, else objects.
         """
         if all(number == code for code, numbers in self.meant.items() for number in numbers):

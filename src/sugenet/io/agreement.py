@@ -64,7 +64,7 @@ def _module(torch: Any, module: Any) -> tuple[Run, str]:
 
     def run(x: _Array) -> Seen:
         try:
-            signal, found, _ = signal_of_module(module, tensor(x))
+            signal, outputs, _ = signal_of_module(module, tensor(x))
         except FileError:  # it cannot be followed, but run
             with torch.no_grad():
                 return Seen(np.asarray(module(tensor(x)).detach().cpu().numpy()))
@@ -73,7 +73,7 @@ def _module(torch: Any, module: Any) -> tuple[Run, str]:
             for node in signal.node.path()
             if isinstance(node.op, Sign | Stairs) and node.before is not None
         ]
-        return Seen(found, tuple(stages))
+        return Seen(outputs, tuple(stages))
 
     refuse_if(module.training, "the reference is in training mode. Call module.eval() first.")
     return run, ""
@@ -97,26 +97,26 @@ def _ran(session: Any, entry: Any, x: _Array, names: list[str]) -> dict[str, Any
     how many samples it takes at once, in blocks of so many, of which the last is filled up.
     """
     kind = _KINDS.get(entry.type)
-    given = x if kind is None else x.astype(kind)
+    batch = x if kind is None else x.astype(kind)
     block = entry.shape[0] if entry.shape and isinstance(entry.shape[0], int) else 0
     if block < 1 or block == len(x):
-        return dict(zip(names, session.run(names, {entry.name: given}), strict=True))
+        return dict(zip(names, session.run(names, {entry.name: batch}), strict=True))
     parts: dict[str, list[Any]] = {name: [] for name in names}
     for start in range(0, len(x), block):
-        rows = given[start : start + block]
+        rows = batch[start : start + block]
         full = np.concatenate([rows, np.repeat(rows[-1:], block - len(rows), axis=0)])
         for name, value in zip(names, session.run(names, {entry.name: full}), strict=True):
             if block == 1 and isinstance(value, np.ndarray) and (not value.ndim or len(value) != 1):
                 value = value[None]
             parts[name].append(value)
-    return {name: _joined(found, block, len(x)) for name, found in parts.items()}
+    return {name: _joined(blocks, block, len(x)) for name, blocks in parts.items()}
 
 
-def _joined(found: list[Any], block: int, samples: int) -> Any:
+def _joined(blocks: list[Any], block: int, samples: int) -> Any:
     """The blocks as one; what has no row for each sample stays as it is."""
-    if all(isinstance(part, np.ndarray) and part.ndim and len(part) == block for part in found):
-        return np.concatenate(found)[:samples]
-    return found[0]
+    if all(isinstance(part, np.ndarray) and part.ndim and len(part) == block for part in blocks):
+        return np.concatenate(blocks)[:samples]
+    return blocks[0]
 
 
 def _onnx_file(path: Path) -> Run:
@@ -137,9 +137,9 @@ def _onnx_file(path: Path) -> Run:
         raise
     except Exception as error:
         raise FileError(f"{path.name}: it cannot be read: {str(error)[:160]}.") from None
-    given = {value.name for value in model.graph.output}
+    output_names = {value.name for value in model.graph.output}
     made = {name: node for node in model.graph.node for name in node.output if name}
-    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in made if name not in given)
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in made if name not in output_names)
     model.ir_version = min(model.ir_version, 10)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
@@ -178,7 +178,8 @@ def _onnx_file(path: Path) -> Run:
                     )
                 )
         return Seen(
-            np.asarray(values["scores" if "scores" in given else model.graph.output[0].name]), tuple(stages)
+            np.asarray(values["scores" if "scores" in output_names else model.graph.output[0].name]),
+            tuple(stages),
         )
 
     return run
@@ -206,9 +207,9 @@ def _levels(value: Any, samples: int) -> _Array | None:
 def _before(name: str, made: dict[str, Any], values: dict[str, Any], few: dict[str, Any]) -> str | None:
     """The tensor with many values, of the same size, that a tensor with few was made from."""
     seen, size = set(), np.size(values[name])
-    front = [name]
-    while front:
-        tensor = front.pop()
+    pending = [name]
+    while pending:
+        tensor = pending.pop()
         if tensor in seen or tensor not in made:
             continue
         seen.add(tensor)
@@ -216,7 +217,7 @@ def _before(name: str, made: dict[str, Any], values: dict[str, Any], few: dict[s
             if source in values and np.size(values[source]) == size:
                 if few.get(source) is None:
                     return str(source)
-                front.append(source)
+                pending.append(source)
     return None
 
 
@@ -269,7 +270,9 @@ class Agreement(Said):
         )
         if self.equal:
             return f"equal on {many(self.samples, 'sample')}: {what}{near}{ties}"
-        shown = "; ".join(str(found) for found in (self.first, self.first_class) if found is not None)
+        shown = "; ".join(
+            str(difference) for difference in (self.first, self.first_class) if difference is not None
+        )
         counts = (
             f"{many(self.differences, 'activity')} and {many(self.class_differences, 'class')} of "
             f"{many(self.samples, 'sample')} differ"
@@ -323,8 +326,8 @@ def verify_against(
         rows.ndim != 2 or not len(rows),
         f"X has shape {rows.shape}, but a batch of samples is needed: (samples, ...).",
     )
-    given = np.asarray(X) if hasattr(X, "ndim") or isinstance(X, list | tuple) else rows
-    shaped = given if given.ndim > 2 and len(given) == len(rows) else rows
+    array = np.asarray(X) if hasattr(X, "ndim") or isinstance(X, list | tuple) else rows
+    shaped = array if array.ndim > 2 and len(array) == len(rows) else rows
     shape = exact.encoder.shape or shaped.shape[1:]
     run, remark = _reference_of(reference)
     samples = shaped if prepare is not None else rows

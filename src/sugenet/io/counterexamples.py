@@ -87,7 +87,7 @@ def outcome_word(answer: Proved | Refuted | Undecided) -> str:
         return "sat"
     if isinstance(answer, Proved):
         return "unsat"
-    return "timeout" if any(words in answer.reason for words in _TIME) else "unknown"
+    return "timeout" if any(phrase in answer.reason for phrase in _TIME) else "unknown"
 
 
 def _query_of(answer: Any) -> Query:
@@ -146,8 +146,8 @@ def _scores(network: Network, x: Sequence[Fraction], witness: Sequence[Any]) -> 
             return None
     codings = network.encoder.codings
     meant = [
-        value if isinstance(coding, Steps) and not coding.whole else given
-        for coding, value, given in zip(codings, raw, witness, strict=True)
+        value if isinstance(coding, Steps) and not coding.whole else witness_value
+        for coding, value, witness_value in zip(codings, raw, witness, strict=True)
     ]
     if any(abs(Fraction(one) - other) * 2 > 1 for one, other in zip(meant, raw, strict=True)):
         return None

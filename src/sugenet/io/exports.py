@@ -60,12 +60,12 @@ def export(
             f"there is no format {name!r} to write {str(path)!r} in. Choose one of {', '.join(FORMATS)}."
         )
     write = FORMATS[name]
-    given = {"objective": objective, "folded": folded, "limit": limit}
-    said = {option: value for option, value in given.items() if value is not None}
-    idle = next((option for option in said if option not in signature(write).parameters), None)
+    options = {"objective": objective, "folded": folded, "limit": limit}
+    chosen = {option: value for option, value in options.items() if value is not None}
+    idle = next((option for option in chosen if option not in signature(write).parameters), None)
     if idle is not None:
         raise QuestionError(f"{idle}= means nothing to {name} files. Leave it out.")
-    return write(problem, path, **said)
+    return write(problem, path, **chosen)
 
 
 def write_opb(problem: Problem, path: str | Path, *, objective: bool = False, folded: bool = True) -> Path:
@@ -165,8 +165,8 @@ def write_mps(problem: Problem, path: str | Path, *, objective: bool = False, fo
         columns[variable - 1].append(("COST", weight))
     right = []
     for number, row in enumerate(rows, start=1):
-        weights, variables, least = row.signed()
-        right.append(f"    RHS       c{number:<7}  {least:>12}")
+        weights, variables, bound = row.signed()
+        right.append(f"    RHS       c{number:<7}  {bound:>12}")
         for weight, variable in zip(weights, variables, strict=True):
             columns[variable - 1].append((f"c{number}", weight))
     lines = [
@@ -246,8 +246,8 @@ def _comments(
         )
     if objective is not None:
         yield f"{mark}minimize what a change costs; see the map for its unit"
-    for number, words in enumerate(names, start=1):
-        yield f"{mark}x{number}: {' '.join(words.split())}"
+    for number, name in enumerate(names, start=1):
+        yield f"{mark}x{number}: {' '.join(name.split())}"
 
 
 def _save(
@@ -286,7 +286,7 @@ def _save(
         ),
         "costs are rounded down": _is_rounded(problem),
         "features": features,
-        "variables": {f"x{number}": words for number, words in enumerate(names, start=1)},
+        "variables": {f"x{number}": name for number, name in enumerate(names, start=1)},
     }
     if cost is not None:
         document["cost"] = {
@@ -324,8 +324,8 @@ def _terms(weights: Sequence[int], variables: Sequence[int]) -> str:
 
 
 def _opb_row(row: Linear) -> str:
-    weights, variables, least = _possible(row).signed()
-    return f"{_terms(weights, variables)}>= {least} ;"
+    weights, variables, bound = _possible(row).signed()
+    return f"{_terms(weights, variables)}>= {bound} ;"
 
 
 def _opb_cost(objective: Objective) -> tuple[int, Fraction]:

@@ -78,18 +78,19 @@ class Hdf5Format:
         index = Path(sys.argv[1])
         _limit_memory(3 * index.stat().st_size + _MAX_PROCESS)
         try:
-            found = self._opened(index)
+            contents = self._opened(index)
         except FileError as error:
             sys.stderr.buffer.write(str(error).encode())
             return _REFUSED
-        indices = [(layer, name) for layer, arrays in found.arrays.items() for name in arrays]
+        indices = [(layer, name) for layer, arrays in contents.arrays.items() for name in arrays]
         tensors = {
-            str(k): np.ascontiguousarray(found.arrays[layer][name]) for k, (layer, name) in enumerate(indices)
+            str(k): np.ascontiguousarray(contents.arrays[layer][name])
+            for k, (layer, name) in enumerate(indices)
         }
         about = {
-            "model": found.model,
-            "places": json.dumps([indices, list(found.arrays)]),
-            "notes": json.dumps(found.notes),
+            "model": contents.model,
+            "places": json.dumps([indices, list(contents.arrays)]),
+            "notes": json.dumps(contents.notes),
         }
         sys.stdout.buffer.write(save(tensors, about))
         return 0
@@ -140,11 +141,11 @@ class Hdf5File:
 
     def group(self, parent: Any, name: str) -> Any:
         """A group inside another, which no link leads out of."""
-        found = self._child(parent, name)
+        child = self._child(parent, name)
         refuse_if(
-            not isinstance(found, self.h5py.Group), f"its group {name[:80]!r} is missing. {self.damaged}"
+            not isinstance(child, self.h5py.Group), f"its group {name[:80]!r} is missing. {self.damaged}"
         )
-        return found
+        return child
 
     def dataset(self, group: Any, name: str, what: str) -> Any:
         """What stands inside a group under a name, and is no group."""
@@ -178,14 +179,14 @@ class Hdf5File:
         return parent.get(name) if is_hard else None
 
 
-def _limit_memory(most: int) -> None:
+def _limit_memory(limit: int) -> None:
     """Take at most so many further bytes in this process: a packed part may unpack without end."""
     try:
         import resource
 
         pages = int(Path("/proc/self/statm").read_text().split()[5])
-        most += pages * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+        limit += pages * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     except (ImportError, OSError, ValueError, IndexError):
         return
 
@@ -225,27 +226,27 @@ def _check_heaps(stream: BinaryIO, damaged: str) -> None:
     total, steps = stream.seek(0, 2), 0
     for at in _places_of(b"GCOL", stream):
         stream.seek(at + 8)
-        place, end = at + 16, at + int.from_bytes(stream.read(8), "little")
-        while place + 16 <= min(end, total):
-            stream.seek(place)
+        position, end = at + 16, at + int.from_bytes(stream.read(8), "little")
+        while position + 16 <= min(end, total):
+            stream.seek(position)
             raw = stream.read(16)
             index, size = int.from_bytes(raw[:2], "little"), int.from_bytes(raw[8:], "little")
             step = size if index == 0 else 16 + -(-size // 8) * 8
             steps += 1
-            if step < 16 or place + step > end or steps > _MAX_TEXTS:
-                raise FileError(f"a heap of texts is broken at byte {place}. {damaged}")
-            place += step
+            if step < 16 or position + step > end or steps > _MAX_TEXTS:
+                raise FileError(f"a heap of texts is broken at byte {position}. {damaged}")
+            position += step
 
 
 def _places_of(mark: bytes, stream: BinaryIO) -> list[int]:
     """Where a mark stands in a file, found piece by piece."""
-    found: list[int] = []
+    positions: list[int] = []
     start, before = stream.seek(0), b""
     while chunk := stream.read(_CHUNK):
         raw = before + chunk
         at = raw.find(mark)
         while at >= 0:
-            found.append(start - len(before) + at)
+            positions.append(start - len(before) + at)
             at = raw.find(mark, at + 1)
         start, before = start + len(chunk), raw[-len(mark) + 1 :]
-    return found
+    return positions

@@ -77,10 +77,10 @@ class _Options:
     shape: tuple[int, ...] = ()
     """Of the samples, where they are followed as flat rows."""
 
-    def seen(self, found: Imported) -> Imported:
+    def seen(self, imported: Imported) -> Imported:
         """An import with the image that the samples are, or that the user knows of."""
-        found = with_shape(found, self.shape) if self.names is None else found
-        return found if self.image is None else with_image(found, self.image, self.names)
+        imported = with_shape(imported, self.shape) if self.names is None else imported
+        return imported if self.image is None else with_image(imported, self.image, self.names)
 
 
 def _imported(
@@ -92,12 +92,12 @@ def _imported(
     chain = sharpened(chain)
     inputs, zero = options.inputs, options.zero
     made_exact = lower if options.strict else split
-    found = made_exact(chain, inputs, zero=zero, names=options.names, classes=options.classes)
-    found = replace(options.seen(found), operations_judged_alone=chain.judged_alone)
+    imported = made_exact(chain, inputs, zero=zero, names=options.names, classes=options.classes)
+    imported = replace(options.seen(imported), operations_judged_alone=chain.judged_alone)
     if not options.prove:
-        return found
+        return imported
     return prove_import(
-        found, chain, judges(chain) or [judge_of_chain(chain)], inputs, declared=zero is not None
+        imported, chain, judges(chain) or [judge_of_chain(chain)], inputs, declared=zero is not None
     )
 
 
@@ -278,8 +278,8 @@ def from_state_dict(
         arrays, parts, told = state_dict.declared(source, architecture, bits)
     name = Path(source).name if isinstance(source, str | Path) else "state dict"
     chain = state_dict.chain_of_parts(name, arrays, parts, shape)
-    found = _imported(chain, options, lambda chain: judges_of_state_dict(arrays, parts, chain.shape))
-    return replace(found, remarks=(*found.remarks, told)) if told else found
+    imported = _imported(chain, options, lambda chain: judges_of_state_dict(arrays, parts, chain.shape))
+    return replace(imported, remarks=(*imported.remarks, told)) if told else imported
 
 
 def read_larq(
@@ -480,9 +480,11 @@ def read_bnn_pynq(
     if image is None and names is None and memory.design.name == "lfcW1A1" and chain.shape == (784,):
         image = (28, 28)
     options = _Options(Integers(0, 255), None, True, names, classes, image, prove)
-    found = chain.ops[-1]
-    assert isinstance(found, LinearOp)
-    return _imported(chain, options, lambda _: [judge_of_memory(memory, len(found.weights), last, rounding)])
+    last_op = chain.ops[-1]
+    assert isinstance(last_op, LinearOp)
+    return _imported(
+        chain, options, lambda _: [judge_of_memory(memory, len(last_op.weights), last, rounding)]
+    )
 
 
 def read_ipq(
@@ -607,7 +609,7 @@ def import_file(
     counts = {"features": features, "outputs": outputs, "above": above}
     layers = {"weights_file": weights_file}
     packed = {"design": design, "last": last, "rounding": rounding}
-    reader, own = _reader_of(file)
+    reader, accepted = _reader_of(file)
     kinds = (
         ("a PyTorch checkpoint", checkpoint),
         ("an .npz file", counts),
@@ -615,9 +617,15 @@ def import_file(
         ("a folder of BNN-PYNQ", packed),
     )
     for what, mine in kinds:
-        said = next((name for name, value in mine.items() if value is not None and name not in own), None)
-        refuse_if(said is not None, f"{said}= is for {what}, and {file.name} is none. Leave it out.")
-    return reader(file, **common, **{name: (checkpoint | counts | layers | packed)[name] for name in own})
+        misplaced = next(
+            (name for name, value in mine.items() if value is not None and name not in accepted), None
+        )
+        refuse_if(
+            misplaced is not None, f"{misplaced}= is for {what}, and {file.name} is none. Leave it out."
+        )
+    return reader(
+        file, **common, **{name: (checkpoint | counts | layers | packed)[name] for name in accepted}
+    )
 
 
 def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:

@@ -66,10 +66,10 @@ def outputs_at(onnx: str | os.PathLike[str], x: Sequence[float]) -> tuple[float,
     try:
         program = Interpreter(graph, name)
         batch = np.repeat(np.array(x).reshape(1, *program.sample), program.batch or 1, axis=0)
-        found = program.run(batch).values[name].values
+        outputs = program.run(batch).values[name].values
     except (UncomparableError, LookupError, ValueError):
         return ()
-    return tuple(float(value) for value in np.asarray(found).reshape(len(batch), -1)[0])
+    return tuple(float(value) for value in np.asarray(outputs).reshape(len(batch), -1)[0])
 
 
 def _network(onnx: str | os.PathLike[str], query: Query, prove: bool) -> Network:

@@ -201,12 +201,12 @@ def _csv(
                 f"{otherwise_separated(header, delimiter, lambda cells: len(cells) >= len(features) > 1)}"
             )
         second = next(rows, None)
-        words = [
+        not_numeric = [
             isinstance(coding, Steps) and not re.fullmatch(NUMBER, cell)
             for coding, cell in zip(codings, header, strict=True)
         ]
         refuse_if(
-            all(words),
+            all(not_numeric),
             name,
             f"its first line, {_some(header)}, is neither a sample nor the names of the "
             f"features, which are {_some(features)}. Name the columns like the features, in any order; "
@@ -410,9 +410,9 @@ def _read_folder(folder: Path, network: Network) -> tuple[npt.NDArray[Any], npt.
 
 def _sorted(folder: Path) -> list[Path]:
     """What stands in a folder, by name: digits as numbers, and what is equal then by the name as it is."""
-    found = sorted(folder.iterdir(), key=lambda path: (_natural(path.name), path.name))
-    refuse_if(not found, f"{folder} is an empty folder. Put images into it, or leave it out.")
-    return found
+    paths = sorted(folder.iterdir(), key=lambda path: (_natural(path.name), path.name))
+    refuse_if(not paths, f"{folder} is an empty folder. Put images into it, or leave it out.")
+    return paths
 
 
 def _natural(name: str) -> list[Any]:

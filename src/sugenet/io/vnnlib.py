@@ -268,10 +268,10 @@ class _QueryReader:
                 f"Split the query.",
             )
 
-    def tensor(self, index: int, words: list[Any], *, inside: bool) -> _Item:
+    def tensor(self, index: int, tokens: list[Any], *, inside: bool) -> _Item:
         """A declaration of version 2; the variables of a network when it is whole."""
-        made = self.tensors.take(index, words, inside=inside, older=bool(self.declared))
-        if words[0] == "declare-network":
+        made = self.tensors.take(index, tokens, inside=inside, older=bool(self.declared))
+        if tokens[0] == "declare-network":
             self.declared |= {
                 (kind, i) for kind, count in self.tensors.counts().items() for i in range(count)
             }
@@ -284,10 +284,10 @@ class _QueryReader:
             raise UnsupportedError(
                 index, "declare-const is of version 1, and the file is of version 2: declare a network."
             )
-        words = [item for _, item in items]
+        tokens = [item for _, item in items]
         variable = (
-            _variable(words[0])
-            if len(words) == 2 and words[1] == "Real" and isinstance(words[0], str)
+            _variable(tokens[0])
+            if len(tokens) == 2 and tokens[1] == "Real" and isinstance(tokens[0], str)
             else None
         )
         if variable is None:
@@ -295,7 +295,7 @@ class _QueryReader:
                 index, "a declaration must be like (declare-const X_0 Real) or (declare-const Y_0 Real)."
             )
         if variable in self.declared:
-            raise UnsupportedError(index, f"{words[0]} is declared twice.")
+            raise UnsupportedError(index, f"{tokens[0]} is declared twice.")
         self.declared.add(variable)
 
     def number(self, index: int, word: str) -> _Linear:
@@ -338,11 +338,11 @@ class _QueryReader:
         if len(numbers) < 2:
             raise UnsupportedError(index, f"{sign} compares at least two expressions, not one.")
         pairs = [(a, b) if sign == ">=" else (b, a) for a, b in pairwise(numbers)]
-        found = [
+        formulas = [
             _at_least(index, self.add(index, [larger, _times(index, smaller, Fraction(-1))]))
             for larger, smaller in pairs
         ]
-        return found[0] if len(found) == 1 else self.both(index, found)
+        return formulas[0] if len(formulas) == 1 else self.both(index, formulas)
 
     def both(self, index: int, formulas: list[_Formula]) -> _Formula:
         """All of them: parts are paired, their bounds tightened, their conditions multiplied out."""
@@ -459,5 +459,5 @@ def _times(index: int, number: _Linear, factor: Fraction) -> _Linear:
 
 
 def _variable(word: str) -> _Variable | None:
-    found = _VARIABLE.fullmatch(word)
-    return (found[1], int(found[2])) if found else None
+    match = _VARIABLE.fullmatch(word)
+    return (match[1], int(match[2])) if match else None

@@ -102,9 +102,9 @@ class Declared:
         """How many elements the input and the output have."""
         return {kind: prod(shape) for kind, shape in self.tensors.values()}
 
-    def take(self, index: int, words: list[Any], *, inside: bool, older: bool) -> str | None:
+    def take(self, index: int, tokens: list[Any], *, inside: bool, older: bool) -> str | None:
         """Take a declaration; what is inside of declare-network gives its own name back."""
-        head = words[0]
+        head = tokens[0]
         if older and not self.network:
             raise UnsupportedError(
                 index, f"{head} is of version 2, and the file declares variables as version 1 does."
@@ -114,21 +114,21 @@ class Declared:
         self.is_new = True
         match head:
             case "vnnlib-version":
-                found = _VERSION.fullmatch(str(words[1])) if len(words) == 2 else None
-                if found is None or found[1] != "2":
+                version = _VERSION.fullmatch(str(tokens[1])) if len(tokens) == 2 else None
+                if version is None or version[1] != "2":
                     raise UnsupportedError(
                         index, "the version is not one that is known: write (vnnlib-version <2.0>)."
                     )
                 return None
             case "declare-network":
-                self._network(index, words)
+                self._network(index, tokens)
                 return None
             case "declare-input" | "declare-output":
-                return self._tensor(index, head, words)
+                return self._tensor(index, head, tokens)
         raise UnsupportedError(index, f"{head} is not supported: {_ONE}.")
 
-    def _network(self, index: int, words: list[Any]) -> None:
-        name, parts = (words[1] if len(words) > 1 else None), words[2:]
+    def _network(self, index: int, tokens: list[Any]) -> None:
+        name, parts = (tokens[1] if len(tokens) > 1 else None), tokens[2:]
         if not isinstance(name, str) or not _NAME.fullmatch(name) or name.startswith("declare-"):
             raise UnsupportedError(
                 index, "a network is declared like (declare-network f (declare-input ...) ...)."
@@ -137,10 +137,10 @@ class Declared:
             raise UnsupportedError(index, f"{_ONE}, declared in this order.")
         self.network = name
 
-    def _tensor(self, index: int, head: str, words: list[Any]) -> str:
-        if not 4 <= len(words) <= 5 or not all(isinstance(word, str) for word in words):
+    def _tensor(self, index: int, head: str, tokens: list[Any]) -> str:
+        if not 4 <= len(tokens) <= 5 or not all(isinstance(word, str) for word in tokens):
             raise UnsupportedError(index, f"a tensor is declared like ({head} X Real [1,10]).")
-        _, name, kind, shape, *node = words
+        _, name, kind, shape, *node = tokens
         if not _NAME.fullmatch(name) or name in self.tensors:
             raise UnsupportedError(index, f"{name[:40]!r} is no name, or declared twice.")
         if kind.lower() not in _TYPES:
@@ -155,17 +155,17 @@ class Declared:
 
     def element(self, index: int, word: str) -> tuple[str, int] | None:
         """X or Y and the number of an element; None where the word is not the name of one."""
-        found = _ELEMENT.fullmatch(word)
-        if found is None:
+        match = _ELEMENT.fullmatch(word)
+        if match is None:
             return None
-        if found[1] not in self.tensors:
-            raise UnsupportedError(index, f"{found[1][:40]} is not declared in the network.")
-        kind, shape = self.tensors[found[1]]
-        indices = _numbers(index, found[2] or "")
+        if match[1] not in self.tensors:
+            raise UnsupportedError(index, f"{match[1][:40]} is not declared in the network.")
+        kind, shape = self.tensors[match[1]]
+        indices = _numbers(index, match[2] or "")
         if len(indices) != len(shape) or any(i >= size for i, size in zip(indices, shape, strict=True)):
             sizes = ",".join(map(str, shape))
             raise UnsupportedError(
-                index, f"{word[:40]} is no element of {found[1]}, which has shape [{sizes}]."
+                index, f"{word[:40]} is no element of {match[1]}, which has shape [{sizes}]."
             )
         number = 0
         for i, size in zip(indices, shape, strict=True):
@@ -174,7 +174,7 @@ class Declared:
 
 
 def _numbers(index: int, text: str) -> tuple[int, ...]:
-    words = [word.strip() for word in text.split(",")] if text.strip() else []
-    if not all(word.isdecimal() and word.isascii() and len(word) < 10 for word in words):
+    numerals = [word.strip() for word in text.split(",")] if text.strip() else []
+    if not all(word.isdecimal() and word.isascii() and len(word) < 10 for word in numerals):
         raise UnsupportedError(index, f"[{text[:40]}] are no whole numbers with commas between them.")
-    return tuple(int(word) for word in words)
+    return tuple(int(word) for word in numerals)

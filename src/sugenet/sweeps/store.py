@@ -290,7 +290,7 @@ class Store:
         return raw.decode()
 
     def _unpacked(self, packed: bytes, limit: int, which: str) -> bytes:
-        """What was compressed, unless it has more than `most` bytes."""
+        """What was compressed, unless it has more than `limit` bytes."""
         unpacker = zlib.decompressobj()
         try:
             data = unpacker.decompress(packed, limit + 1)

@@ -272,7 +272,8 @@ class Target:
 
 
 def number_target(y: npt.NDArray[Any], max_levels: int) -> Target:
-    """Every value of y; of more than `most` values groups of about the same size, each said by its median.
+    """Every value of y; of more than `max_levels` values groups of about the same size, each said by its
+    median.
 
     Examples
     --------

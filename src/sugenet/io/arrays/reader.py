@@ -245,10 +245,10 @@ def _nothing_left(index: Path, blocks: int) -> None:
     used |= {folder / f"lin_{part}.csv" for folder in used for part in ("weight", "bias")} | {
         Path(f"blk{k}") / f"bn_{part}.csv" for k in range(1, blocks + 1) for part in _PARTS
     }
-    for found in sorted(index.glob("*")) + sorted(index.glob("*/*")):
-        name = found.relative_to(index)
+    for path in sorted(index.glob("*")) + sorted(index.glob("*/*")):
+        name = path.relative_to(index)
         refuse_if(
-            name not in used and (found.is_dir() or found.suffix.lower() == ".csv"),
+            name not in used and (path.is_dir() or path.suffix.lower() == ".csv"),
             f"{name} would be left over: the network of {blocks} blocks has no place for it.",
         )
 

@@ -29,9 +29,9 @@ def raw_type(encoder: Encoder) -> str:
     """The C type of a raw feature: whole numbers where all features are such, else double."""
     ends = [_ends(encoder, feature) for feature in range(encoder.features)]
     low, high = min((end[0] for end in ends), default=0), max((end[1] for end in ends), default=0)
-    if all(whole for _, _, whole in ends):
-        for name, least, most in _TYPES:
-            if least <= low and high <= most:
+    if all(is_integer for _, _, is_integer in ends):
+        for name, lower, upper in _TYPES:
+            if lower <= low and high <= upper:
                 return name
     return "double"
 
@@ -73,12 +73,14 @@ def _check(text: Text, encoder: Encoder, ctype: str) -> str:
 
     low, high = column("low", [end[0] for end in ends]), column("high", [end[1] for end in ends])
     tests = [f"!(v >= {low} && v <= {high})"]
-    whole = [end[2] for end in ends]
-    if wide == "double" and any(whole):
+    are_integers = [end[2] for end in ends]
+    if wide == "double" and any(are_integers):
         inside = f"v > -{_EXACT}.0 && v < {_EXACT}.0"  # beyond, all floats are whole
         part = f"({inside} && (double)(int64_t)v != v)"
         tests.append(
-            part if all(whole) else f"({text.numbers('whole', [int(end) for end in whole])}[i] && {part})"
+            part
+            if all(are_integers)
+            else f"({text.numbers('whole', [int(end) for end in are_integers])}[i] && {part})"
         )
     return (
         f"    for (uint32_t i = 0; i < {encoder.features}u; i++) {{\n        const {wide} v = x[i];\n"

@@ -89,8 +89,8 @@ def write_head(text: Text, head: Head, reads: Signal) -> None:
         count = f"{sizes}[k] - {differ.format(row='k', words=words, at='in')}"
     else:
         rows, total = _sums(text, "head", head.weights, reads, sum_type(head.sizes))
-        least = text.numbers("head_least", head.lowest)
-        count = f"{total}(in, {rows} + k * {head.inputs}u, {head.inputs}u) - {least}[k]"
+        lowest = text.numbers("head_least", head.lowest)
+        count = f"{total}(in, {rows} + k * {head.inputs}u, {head.inputs}u) - {lowest}[k]"
     text.add(
         f"static void @_votes(const {reads.ctype} *in, {sum_type(head.sizes)} *counts)\n{{\n"
         f"    for (uint32_t k = 0; k < {head.outputs}u; k++)\n        counts[k] = {count};\n}}"
@@ -123,8 +123,8 @@ def _packed(text: Text, name: str, layer: Any, _reads: Signal, gives: Signal) ->
 def _limits(layer: Any) -> Any:
     """What a sum must be above to reach a step; `NEVER` is above all sums."""
     steps = layer.sum_thresholds if layer.is_binary else layer.steps
-    most = _MOST if sum_type(layer.sizes) == "int32_t" else _WIDE
-    return steps - 1 if layer.is_binary else np.where(steps == NEVER, most, steps - 1)
+    limit = _MOST if sum_type(layer.sizes) == "int32_t" else _WIDE
+    return steps - 1 if layer.is_binary else np.where(steps == NEVER, limit, steps - 1)
 
 
 def sum_type(sizes: Any) -> str:

@@ -87,9 +87,9 @@ class Text:
         return "\n\n".join(self.parts) + "\n"
 
 
-def _wrapped(words: Iterable[str]) -> str:
+def _wrapped(tokens: Iterable[str]) -> str:
     lines, line = [], ""
-    for word in words:
+    for word in tokens:
         if len(line) + len(word) + 2 > 110:
             lines.append(line)
             line = ""

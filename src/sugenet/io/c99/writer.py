@@ -151,9 +151,9 @@ int {prefix}_match_counts(const {ctype} x[{features or 1}], {kept} counts[{class
 """
 
 
-def _lines(rows: list[str], most: int = 40) -> str:
-    if len(rows) > most:
-        rows = [*rows[: most // 2], f" *   ... {len(rows) - most} more", *rows[-(most // 2) :]]
+def _lines(rows: list[str], limit: int = 40) -> str:
+    if len(rows) > limit:
+        rows = [*rows[: limit // 2], f" *   ... {len(rows) - limit} more", *rows[-(limit // 2) :]]
     return "\n".join(rows)
 
 
@@ -168,8 +168,8 @@ def _feature(encoder: Encoder, feature: int) -> str:
         return f"{name}: {', '.join(f'{p} {_plain(str(c))}' for p, c in enumerate(coding.categories[:20]))}"
     if coding.bipolar:
         return f"{name}: 1 is on, 0 or -1 off"
-    whole = "whole, " if coding.whole else ""
-    return f"{name}: {whole}{coding.low:g} to {coding.high:g}"
+    prefix = "whole, " if coding.whole else ""
+    return f"{name}: {prefix}{coding.low:g} to {coding.high:g}"
 
 
 def _ranks(text: Text, head: Head) -> str:
@@ -177,9 +177,9 @@ def _ranks(text: Text, head: Head) -> str:
     or places in a table of all scores that can occur.
     """
     slopes, offsets, _ = head.integers
-    least = min(offsets)
-    factor = gcd(*slopes, *(offset - least for offset in offsets)) or 1
-    a, b = [slope // factor for slope in slopes], [(offset - least) // factor for offset in offsets]
+    min_offset = min(offsets)
+    factor = gcd(*slopes, *(offset - min_offset for offset in offsets)) or 1
+    a, b = [slope // factor for slope in slopes], [(offset - min_offset) // factor for offset in offsets]
     sizes = head.sizes.tolist()
     if max(abs(s) * n + o for s, o, n in zip(a, b, sizes, strict=True)) < 1 << 62:
         slope = text.constant("slope", "int64_t", np.array(a, object))
@@ -237,52 +237,52 @@ int @_predict(const {ctype} x[{features or 1}])
 def _self_test(text: Text, network: Network, ctype: str) -> None:
     """A program that compares the match counts of some samples with those of the definition."""
     head = network.head
-    many = max(2, min(_VECTORS, _VECTOR_VALUES // max(network.encoder.features, 1)))
-    raw, given = _vectors(network.encoder, many)
+    n_samples = max(2, min(_VECTORS, _VECTOR_VALUES // max(network.encoder.features, 1)))
+    raw, c_samples = _vectors(network.encoder, n_samples)
     counts = network.match_counts(raw, engine="definition")
     classes = head.classes(counts)
-    rows = given.astype(float).tolist() if ctype == "double" else given.astype(int).tolist()
+    rows = c_samples.astype(float).tolist() if ctype == "double" else c_samples.astype(int).tolist()
     features = network.encoder.features
     x = ",\n".join("{" + ", ".join(map(literal, row)) + "}" for row in rows)
     m = ", ".join("{" + ", ".join(map(literal, row)) + "}" for row in counts.tolist())
     text.add(f"""#ifdef @_SELF_TEST
 #include <stdio.h>
 
-static const {ctype} @_samples[{many}][{max(features, 1)}] = {{
+static const {ctype} @_samples[{n_samples}][{max(features, 1)}] = {{
 {x if features else "{0}"}
 }};
-static const {sum_type(head.sizes)} @_expected[{many}][{head.outputs}] = {{ {m} }};
-static const int @_classes[{many}] = {{ {", ".join(map(str, classes.tolist()))} }};
+static const {sum_type(head.sizes)} @_expected[{n_samples}][{head.outputs}] = {{ {m} }};
+static const int @_classes[{n_samples}] = {{ {", ".join(map(str, classes.tolist()))} }};
 
 int main(void)
 {{
     int wrong = 0;
-    for (int i = 0; i < {many}; i++) {{
+    for (int i = 0; i < {n_samples}; i++) {{
         {sum_type(head.sizes)} counts[{head.outputs}];
         int bad = @_match_counts(@_samples[i], counts) != 0 || @_predict(@_samples[i]) != @_classes[i];
         for (int k = 0; !bad && k < {head.outputs}; k++) bad = counts[k] != @_expected[i][k];
         wrong += bad;
     }}
-    printf("%d of {many} samples differ\\n", wrong);
+    printf("%d of {n_samples} samples differ\\n", wrong);
     return wrong != 0;
 }}
 #endif""")
 
 
-def _vectors(encoder: Encoder, many: int) -> tuple[Any, Any]:
+def _vectors(encoder: Encoder, n_samples: int) -> tuple[Any, Any]:
     """Random samples, as the network reads them and as the C file does (categories by their place)."""
     rng = np.random.default_rng(0)
-    raw = np.empty((many, encoder.features), object)
-    given = np.empty((many, encoder.features), object)
+    raw = np.empty((n_samples, encoder.features), object)
+    c_samples = np.empty((n_samples, encoder.features), object)
     for feature, coding in enumerate(encoder.codings):
         if isinstance(coding, OneHot):
-            given[:, feature] = rng.integers(coding.width, size=many).tolist()
-            raw[:, feature] = [coding.categories[index] for index in given[:, feature]]
+            c_samples[:, feature] = rng.integers(coding.width, size=n_samples).tolist()
+            raw[:, feature] = [coding.categories[index] for index in c_samples[:, feature]]
         else:
-            given[:, feature] = raw[:, feature] = [_value(coding, rng) for _ in range(many)]
+            c_samples[:, feature] = raw[:, feature] = [_value(coding, rng) for _ in range(n_samples)]
     if all(isinstance(coding, Steps) for coding in encoder.codings):
         raw = raw.astype(np.float64)
-    return raw, given
+    return raw, c_samples
 
 
 def _value(coding: Steps, rng: np.random.Generator) -> float:

@@ -93,7 +93,7 @@ class Form:
     def moved(self, op: Affine) -> Form:
         """Scaled and shifted."""
         scale, shift = (_row(values, self.shape[0], op.where) for values in (op.scale, op.shift))
-        terms = tuple((lane, own * scale) for lane, own in self.terms)
+        terms = tuple((lane, factors * scale) for lane, factors in self.terms)
         return replace(self, terms=terms, shift=self.shift * scale + shift)
 
     def signed(self, op: Sign, zero: int | None) -> Form | None:
@@ -102,7 +102,7 @@ class Form:
             return None
         ((lane, scale),) = self.terms
         at = op.zero or zero or 0
-        ends = [own * scale + self.shift for own in (lane.low, lane.high)]
+        ends = [values * scale + self.shift for values in (lane.low, lane.high)]
         if not at and any(not value for end in ends for value in end):
             return None
         low, high = (
@@ -208,8 +208,10 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
         raise FileError(f"{layer.where}: a shortcut around a layer that changes the size of its maps.")
     starts = dict(zip(lanes, np.cumsum([0, *(lane.shape[0] for lane in lanes)]).tolist(), strict=False))
     unit = _common([v for lane in form.lanes for v in (*lane.low.tolist(), *lane.high.tolist())])
-    most = int(max(abs(v / unit) for lane in form.lanes for v in (*lane.low.tolist(), *lane.high.tolist())))
-    rows, least, flipped, ties, near = [], [], 0, 0, np.inf
+    max_size = int(
+        max(abs(v / unit) for lane in form.lanes for v in (*lane.low.tolist(), *lane.high.tolist()))
+    )
+    rows, thresholds, flipped, ties, near = [], [], 0, 0, np.inf
     for c, bias in enumerate(bias_of(layer)):
         full = np.full((sum(lane.shape[0] for lane in lanes), *kernel.shape[2:]), Fraction(0), dtype=object)
         for lane, scale in form.terms:
@@ -218,30 +220,30 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
             (form.shift[i] * kernel[c, i].sum() for i in range(len(form.shift))), Fraction(0)
         )
         worth = _common(full.reshape(-1).tolist())
-        own = _Channel(full / worth, worth * unit, constant, unit, lines[c], later[c], most)
+        channel = _Channel(full / worth, worth * unit, constant, unit, lines[c], later[c], max_size)
         if value.added is None:
-            found = own.solved(sign, zero)
+            neuron = channel.solved(sign, zero)
         else:
             bits = [
                 _Bit((starts[lane] + c, *middle), scale[c], lane.low[c], lane.high[c])
                 for lane, scale in value.added.terms
             ]
-            one = _added(own, bits, value.added.shift[c])
-            found = (
+            one = _added(channel, bits, value.added.shift[c])
+            neuron = (
                 one.solved(sign, zero)
                 if one is not None
-                else _joined(own, bits, value.added.shift[c], sign, zero, layer.where)
+                else _joined(channel, bits, value.added.shift[c], sign, zero, layer.where)
             )
-        rows.append(found.weights)
-        least.append(found.least)
-        flipped, ties, near = flipped + found.falls, ties + found.met, min(near, found.gap)
+        rows.append(neuron.weights)
+        thresholds.append(neuron.least)
+        flipped, ties, near = flipped + neuron.falls, ties + neuron.met, min(near, neuron.gap)
     return LaneNeurons(
         layer.where,
         sign,
         value.shape,
         tuple(lanes),
         np.array(rows, dtype=object),
-        least,
+        thresholds,
         window,
         flipped,
         ties,
@@ -290,44 +292,46 @@ class _Channel:
         """Weights over the values themselves, and the least sum that is on."""
         line = Pipeline((*self.steps.parts, *self.later.parts))
         falls = line.direction() * self.worth < 0
-        found = least_sum(line, Fraction(0), zero != 1, self.worth, self.constant)
+        min_sum = least_sum(line, Fraction(0), zero != 1, self.worth, self.constant)
         weights = self.weights / self.unit
-        if isinstance(found, bool):
-            return _Found(weights * 0, Fraction(0 if found else 1), False, False, np.inf)
-        if found.met and zero == 0:
+        if isinstance(min_sum, bool):
+            return _Found(weights * 0, Fraction(0 if min_sum else 1), False, False, np.inf)
+        if min_sum.met and zero == 0:
             raise _tied(sign)
-        met = found.met and abs(found.least) <= self.reach + 1
+        met = min_sum.met and abs(min_sum.least) <= self.reach + 1
         # between two whole sums, so that nothing is at the threshold
-        return _Found(-weights if falls else weights, found.least - Fraction(1, 2), falls, met, found.gap)
+        return _Found(-weights if falls else weights, min_sum.least - Fraction(1, 2), falls, met, min_sum.gap)
 
 
-def _added(own: _Channel, bits: Sequence[_Bit], shift: Fraction) -> _Channel | None:
+def _added(channel: _Channel, bits: Sequence[_Bit], shift: Fraction) -> _Channel | None:
     """A neuron with two-valued terms added behind its steps, as one sum, where these steps are rational and
     the weights stay small.
     """
-    line = own.steps.line()
+    line = channel.steps.line()
     if line is None:
         return None
-    full = own.weights * (line[0] * own.worth / own.unit)
+    full = channel.weights * (line[0] * channel.worth / channel.unit)
     for bit in bits:
         full[bit.place] += bit.scale
-    unit = _common([own.unit, *(v for bit in bits for v in (bit.low, bit.high))])
+    unit = _common([channel.unit, *(v for bit in bits for v in (bit.low, bit.high))])
     worth = _common(full.reshape(-1).tolist())
-    sizes = [own.most * own.unit, *(abs(v) for bit in bits for v in (bit.low, bit.high))]
-    constant, most = line[0] * own.constant + line[1] + shift, int(max(size / unit for size in sizes))
+    sizes = [channel.most * channel.unit, *(abs(v) for bit in bits for v in (bit.low, bit.high))]
+    constant, max_size = line[0] * channel.constant + line[1] + shift, int(max(size / unit for size in sizes))
     small = max(abs(weight) for weight in full.reshape(-1).tolist()) <= _LARGEST * worth
     return (
-        _Channel(full / worth, worth * unit, constant, unit, Pipeline(()), own.later, most) if small else None
+        _Channel(full / worth, worth * unit, constant, unit, Pipeline(()), channel.later, max_size)
+        if small
+        else None
     )
 
 
 def _joined(
-    own: _Channel, bits: Sequence[_Bit], shift: Fraction, sign: Sign, zero: int, where: str
+    channel: _Channel, bits: Sequence[_Bit], shift: Fraction, sign: Sign, zero: int, where: str
 ) -> _Found:
     """The same where the steps have a square root, or weights would be large: how many of the terms are high
     decides how large the sum must be, and one weighted sum of both says all of that.
     """
-    roots = sum(isinstance(part, Root) for part in (*own.steps.parts, *own.later.parts))
+    roots = sum(isinstance(part, Root) for part in (*channel.steps.parts, *channel.later.parts))
     if roots > 1 or len({bit.scale * (bit.high - bit.low) for bit in bits}) > 1:
         raise FileError(
             f"{where}: a batch norm is added to a shortcut, and the sum is normed again or has terms of "
@@ -335,17 +339,17 @@ def _joined(
         )
     count, step = len(bits), bits[0].scale * (bits[0].high - bits[0].low)
     start = sum((bit.scale * bit.low for bit in bits), shift)
-    reach = own.reach
-    falls = own.steps.direction() * own.later.direction() * own.worth < 0
+    reach = channel.reach
+    falls = channel.steps.direction() * channel.later.direction() * channel.worth < 0
     table = np.zeros((2 * reach + 1, count + 1), np.int64)
     met, sums = False, np.arange(-reach, reach + 1)
-    up = step * own.later.direction() > 0
+    up = step * channel.later.direction() > 0
     for high in range(count + 1):
-        line = Pipeline((*own.steps.parts, (Fraction(1), start + step * high), *own.later.parts))
-        found = least_sum(line, Fraction(0), zero != 1, own.worth, own.constant)
+        line = Pipeline((*channel.steps.parts, (Fraction(1), start + step * high), *channel.later.parts))
+        min_sum = least_sum(line, Fraction(0), zero != 1, channel.worth, channel.constant)
         column = high if up else count - high
-        table[:, column] = found if isinstance(found, bool) else sums >= found.least
-        met |= not isinstance(found, bool) and found.met and abs(found.least) <= reach + 1
+        table[:, column] = min_sum if isinstance(min_sum, bool) else sums >= min_sum.least
+        met |= not isinstance(min_sum, bool) and min_sum.met and abs(min_sum.least) <= reach + 1
     if met and zero == 0:
         raise _tied(sign)
     p, q, steps, wrong = joined(table, 1)
@@ -353,14 +357,14 @@ def _joined(
         raise FileError(
             f"{where}: {wrong} pairs of a sum and a shortcut agree with no weighted sum. {NEEDED}"
         )
-    weights = (-p if falls else p) * own.weights / own.unit
+    weights = (-p if falls else p) * channel.weights / channel.unit
     # p (s + reach) + q m, where m counts the terms that are high, or those that are low
-    least = Fraction(int(steps[0, 0])) - p * reach - Fraction(1, 2)
+    threshold = Fraction(int(steps[0, 0])) - p * reach - Fraction(1, 2)
     for bit in bits:
         each = Fraction(q, 1) / (bit.high - bit.low) * (1 if up else -1)
         weights[bit.place] += each
-        least += each * (bit.low if up else bit.high)
-    return _Found(weights, least, falls, met, np.inf)
+        threshold += each * (bit.low if up else bit.high)
+    return _Found(weights, threshold, falls, met, np.inf)
 
 
 NEEDED = (
@@ -378,8 +382,8 @@ def _tied(sign: Sign) -> FileError:
 
 def _common(values: Iterable[Fraction]) -> Fraction:
     """The largest number of which all are multiples; 1 where all are 0."""
-    whole, unit = in_shared_units([Fraction(value) for value in values if value])
-    return gcd(*whole) * unit or Fraction(1)
+    integers, unit = in_shared_units([Fraction(value) for value in values if value])
+    return gcd(*integers) * unit or Fraction(1)
 
 
 def _maps(shape: tuple[int, ...]) -> tuple[int, int, int]:
@@ -396,19 +400,19 @@ def wide_layer(
     and the lanes behind it; None where the windows do not move alike.
     """
     pieces = [(part.lanes, part.weights, part.window) for part in made]
-    shifts = [-least for part in made for least in part.least]
+    shifts = [-threshold for part in made for threshold in part.least]
     for lane in carried:
         turns = np.where(lane.high > lane.low, 1, -1)
         pieces.append(
             ((lane,), (np.eye(len(turns), dtype=int) * turns)[:, :, None, None], Window(_maps(lane.shape), 1))
         )
         shifts += (-turns * (lane.low + lane.high) / 2).tolist()
-    found = kernel_over(
+    combined = kernel_over(
         before, [(lanes, weights.astype(object), window) for lanes, weights, window in pieces]
     )
-    if found is None:
+    if combined is None:
         return None
-    weights, window = found
+    weights, window = combined
     where, bias = made[0].where, np.array(shifts, dtype=object)
     layer: Op = (
         LinearOp(where, weights[:, :, 0, 0], bias)
@@ -720,15 +724,15 @@ class _Straightening:
             raise FileError(
                 f"{made[0].sign.where}: shortcuts past so many channels are too large to write down."
             )
-        found = wide_layer(self.lanes, made, carried)
-        if found is None:
+        layer = wide_layer(self.lanes, made, carried)
+        if layer is None:
             if tried:
                 return False
             raise FileError(
                 f"{made[0].sign.where}: a value that is needed later would have to be carried past a layer "
                 "that changes the size of its maps. Let both branches change it at once, by their own layers."
             )
-        ops, lanes = found
+        ops, lanes = layer
         for op in ops:
             self._append(op)
         self.lanes, per, start, parts = lanes, prod(self.shape[1:]), 0, []
@@ -763,12 +767,12 @@ def _is_plain(form: Form, lanes: Sequence[Lane]) -> bool:
 
 def _needed_lanes(branches: Iterable[_Branch]) -> frozenset[Lane]:
     """What branches still need."""
-    found: set[Lane] = set()
+    needed: set[Lane] = set()
     for branch in branches:
         value = branch.value
         forms = [value] if isinstance(value, Form) else [value.reads, value.added]
-        found |= {lane for form in forms if form is not None for lane in form.lanes}
-    return frozenset(found)
+        needed |= {lane for form in forms if form is not None for lane in form.lanes}
+    return frozenset(needed)
 
 
 def _total(where: str, values: Sequence[_Value]) -> _Value:

@@ -166,7 +166,7 @@ def cut_inputs(
             known[key] = _apart([cut for cut, _, _ in ordered], domain), *cuts[0][1:]
         same[id(line), id(row)] = known[key]
     picked = [same[id(line), id(row)] for line, row in zip(lines, thresholds, strict=True)]
-    low, high, whole = float(domain.low), float(domain.high), isinstance(domain, Integers)
+    low, high, is_integer = float(domain.low), float(domain.high), isinstance(domain, Integers)
     rows = {cuts for cuts, _, _ in picked}
     always, never = (
         min(sum(cut <= low for cut in cuts) for cuts in rows),
@@ -174,9 +174,9 @@ def cut_inputs(
     )
     first = min(always, len(strict) - 1)
     last = max(len(strict) - never, first + 1)
-    coding = {cuts: Steps(cuts[first:last], low, high, whole) for cuts in rows}
+    coding = {cuts: Steps(cuts[first:last], low, high, is_integer) for cuts in rows}
     encoder = Encoder([coding[cuts] for cuts, _, _ in picked])
-    rises, ties = (np.array([cut[k] for cut in picked]) for k in (1, 2))
+    rises, ties = (np.array([entry[k] for entry in picked]) for k in (1, 2))
     return CutInputs(encoder, rises, ties, first)
 
 
@@ -184,24 +184,24 @@ def _apart(cuts: Sequence[float], domain: Integers | Reals) -> tuple[float, ...]
     """Cuts that rise: where several thresholds lie between the same two raw numbers, or beyond all of them,
     cuts where no raw number is.
     """
-    found: list[float] = []
+    rising: list[float] = []
     for index, cut in enumerate(cuts):
         after = cuts[index + 1 :].count(cut)
         before = cuts[:index].count(cut)
         if not before and not after:
-            found.append(cut)
+            rising.append(cut)
         elif isinstance(domain, Integers):
-            found.append(cut - after / (before + after + 1))
+            rising.append(cut - after / (before + after + 1))
         elif cut == domain.low:
-            found.append(_float(_code(cut) - after))
+            rising.append(_float(_code(cut) - after))
         elif cut == inf and domain.high < _LARGEST_FLOAT:
-            found.append(_float(_code(domain.high) + 1 + before))
+            rising.append(_float(_code(domain.high) + 1 + before))
         else:
             raise FileError(
                 f"a quantizer of the inputs has thresholds at {cut:.17g} with no float between them. "
                 "Read whole numbers: inputs=Integers(...)."
             )
-    return tuple(found)
+    return tuple(rising)
 
 
 def _cut(line: Pipeline, domain: Integers | Reals, strict: bool = False) -> tuple[float, bool, bool]:
@@ -211,13 +211,13 @@ def _cut(line: Pipeline, domain: Integers | Reals, strict: bool = False) -> tupl
         return line(domain.value(int(x)) if isinstance(domain, Integers) else x).sign()
 
     rises = line.direction() * (sign_of(domain.step) if isinstance(domain, Integers) else 1) >= 0
-    least = 1 if strict else 0
+    min_sign = 1 if strict else 0
 
     def on(x: Fraction) -> bool:  # the bit that goes on with x: the sign's own, or its opposite
-        return (sign(x) >= least) == rises
+        return (sign(x) >= min_sign) == rises
 
     if isinstance(domain, Integers):
-        cut = float(_first(lambda place: on(Fraction(place)), domain.low, domain.high + 1))
+        cut = float(_first(lambda integer: on(Fraction(integer)), domain.low, domain.high + 1))
         ties = any(sign(Fraction(x)) == 0 for x in (int(cut) - 1, int(cut)) if domain.low <= x <= domain.high)
         return cut, rises, ties
     low, high = max(domain.low, -_LARGEST_FLOAT), min(domain.high, _LARGEST_FLOAT)

@@ -489,8 +489,8 @@ def _grid(values: Any) -> int | None:
     if not numbers.size:
         return _COARSE
     mantissa, power = np.frexp(np.abs(numbers))
-    whole = (mantissa * 2.0**53).astype(np.int64)
-    lowest = np.log2((whole & -whole).astype(np.float64))
+    integers = (mantissa * 2.0**53).astype(np.int64)
+    lowest = np.log2((integers & -integers).astype(np.float64))
     return int((power - 53 + lowest).min())
 
 

@@ -125,8 +125,8 @@ def _prove_order(
     values.sort()
     largest: dict[int, Fraction] = {}
     for exact, rounded, k in values:
-        for other, most in largest.items():
-            if other != k and most >= rounded:
+        for other, max_score in largest.items():
+            if other != k and max_score >= rounded:
                 raise FileError(
                     f"{where}: classes {other} and {k} can have scores so close (about {float(exact):.17g}) "
                     "that rounding their batch norm could swap them. Fold the batch norm of the scores in "
@@ -396,15 +396,17 @@ def _fitted(levels: LevelSignal, made: _Affine, grid: int) -> Head | None:
     """The head with these coefficients, all of them multiples of one part of `grid`; None where they leave
     its bits.
     """
-    whole = np.array([[int(value * grid) for value in row] for row in made.rows.tolist()], dtype=object)
-    common = gcd(*whole.reshape(-1).tolist()) or 1
-    whole = whole // common
-    if int(np.abs(whole).sum(axis=1).max(initial=0)) * levels.top >> WIDE:
+    coefficients = np.array(
+        [[int(value * grid) for value in row] for row in made.rows.tolist()], dtype=object
+    )
+    common = gcd(*coefficients.reshape(-1).tolist()) or 1
+    coefficients = coefficients // common
+    if int(np.abs(coefficients).sum(axis=1).max(initial=0)) * levels.top >> WIDE:
         return None
-    weights = np.zeros(whole.shape, np.int64)
-    weights[:, levels.order] = whole.astype(np.int64)
+    weights = np.zeros(coefficients.shape, np.int64)
+    weights[:, levels.order] = coefficients.astype(np.int64)
     unit = Fraction(common, grid)
-    totals = whole.sum(axis=1).tolist()
+    totals = coefficients.sum(axis=1).tolist()
     bias = [o + unit * levels.top * int(t) / 2 for o, t in zip(made.offset, totals, strict=True)]
     tops = None if levels.top == 1 else np.full(len(levels.order), levels.top)
     return Head(weights, bias, unit / 2, tops)
@@ -499,8 +501,8 @@ def see_apart(head: Head, left_out: Iterable[str], source: str) -> None:
 
 def _function(name: str) -> str:
     """The function that something left out is named by: ``tanh at 3 (Tanh)``, ``node 16 (Softmax 'x')``."""
-    found = re.match(r"(?:node \d+ \()?(\w+)", name)
-    return "" if found is None else found[1].lower()
+    match = re.match(r"(?:node \d+ \()?(\w+)", name)
+    return "" if match is None else match[1].lower()
 
 
 def _reachable(head: Head, what: str) -> tuple[_Floats, npt.NDArray[np.intp]]:
@@ -521,5 +523,5 @@ def _reachable(head: Head, what: str) -> tuple[_Floats, npt.NDArray[np.intp]]:
                 last.pop(rows[index][1], None)
                 last[rows[index][1]] = index
             first = at
-        below[at] = next((place for other, place in reversed(last.items()) if other != k), -1)
+        below[at] = next((position for other, position in reversed(last.items()) if other != k), -1)
     return np.array([float(score) for score, _ in rows]), below

@@ -261,10 +261,12 @@ def _images(pieces: Sequence[Staircase], state: Sequence[LevelWire], top: int) -
         return None
     if len(pads) > 1 or any(op.flat for op in pieces):
         return None
-    found = kernel_over(state, [(op.sources, ungrouped(op.weights, op.groups), op.window) for op in pieces])
-    if found is None:
+    combined = kernel_over(
+        state, [(op.sources, ungrouped(op.weights, op.groups), op.window) for op in pieces]
+    )
+    if combined is None:
         return None
-    return StairConv(found[0], _all_steps(pieces), found[1], top=top, pad=max(pads, default=0))
+    return StairConv(combined[0], _all_steps(pieces), combined[1], top=top, pad=max(pads, default=0))
 
 
 def _written_out(
@@ -379,5 +381,5 @@ def _common_window(windows: Sequence[Window]) -> Window | None:
             (rows, columns), stride, dilation, kernel, shape[1:], (top, left), strict=True
         )
     ]
-    found = Window(shape, kernel, stride, dilation, (top, left, *ends))
-    return found if found.positions == (rows, columns) else None
+    common = Window(shape, kernel, stride, dilation, (top, left, *ends))
+    return common if common.positions == (rows, columns) else None

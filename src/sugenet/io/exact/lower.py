@@ -117,10 +117,10 @@ def lower(
     FileError
         Where the chain cannot be exact; it names the operation, the reason, and the nearest thing that works.
     """
-    found = lowered(chain, inputs, zero=zero, names=names, classes=classes)
-    if isinstance(found, Refusal):
-        raise FileError(found.text)
-    return found
+    outcome = lowered(chain, inputs, zero=zero, names=names, classes=classes)
+    if isinstance(outcome, Refusal):
+        raise FileError(outcome.text)
+    return outcome
 
 
 @dataclass(frozen=True)
@@ -192,15 +192,15 @@ class _Lowering:
         self.signal: RawSignal | LevelSignal | SumSignal = RawSignal(shape, indices)
         self.given = self.inputs
         if isinstance(self.inputs, Integers) and self.inputs.channels > 1:
-            given = self.inputs
-            if given.channels != shape[0]:
+            domain = self.inputs
+            if domain.channels != shape[0]:
                 raise FileError(
-                    f"{self.chain.source}: inputs have a step or start for each of {given.channels} "
+                    f"{self.chain.source}: inputs have a step or start for each of {domain.channels} "
                     f"{'channels' if len(shape) == 3 else 'features'}, but samples have {shape[0]}."
                 )
-            before = Affine("inputs", np.array(given.steps, object), np.array(given.starts, object))
+            before = Affine("inputs", np.array(domain.steps, object), np.array(domain.starts, object))
             self.signal = RawSignal(shape, indices, (before,))
-            self.inputs = Integers(given.low, given.high)
+            self.inputs = Integers(domain.low, domain.high)
         if isinstance(self.inputs, BitInputs):
             self.encoder = Encoder.of_bits(len(indices))
             self.signal = _levels(shape, indices, Fraction(self.inputs.low), Fraction(self.inputs.high))
@@ -267,8 +267,10 @@ class _Lowering:
                 span = (part.start, part.stop)
                 self.signs[part.number] = replace(made, number=part.number, where=part.where, part=span)
         if report is not None:
-            own = self.reports[report]
-            self.reports[report] = replace(seen, kind=own.kind, neurons=own.neurons, constant=own.constant)
+            layer_report = self.reports[report]
+            self.reports[report] = replace(
+                seen, kind=layer_report.kind, neurons=layer_report.neurons, constant=layer_report.constant
+            )
 
     def _from_raw(self, raw: RawSignal, op: Op) -> RawSignal | LevelSignal | SumSignal:
         match op:
@@ -379,14 +381,14 @@ class _Lowering:
         else:
             top, low, high = op.top, Fraction(0), Fraction(op.top)
             rows, strict = stairs_at(op, channels), op.strict.tolist()
-        cut = cut_inputs([lines[c] for c in channel_of], [rows[c] for c in channel_of], strict, domain)
-        ties = cut.ties if isinstance(op, Sign) else cut.ties * 0
+        cuts = cut_inputs([lines[c] for c in channel_of], [rows[c] for c in channel_of], strict, domain)
+        ties = cuts.ties if isinstance(op, Sign) else cuts.ties * 0
         if isinstance(op, Sign) and self._zero(op) == 0 and ties.any():
             raise FileError(
                 f"input {int(np.argmax(ties))} can be exactly zero, where sign is 0 and not -1 or +1. "
                 f"Declare zero=1 or zero=-1."
             )
-        self.encoder, rises = cut.encoder, cut.rises
+        self.encoder, rises = cuts.encoder, cuts.rises
         self.reports.append(
             LayerReport(op.where, "inputs", len(rises), int((~rises).sum()), 0, int(ties.sum()))
         )
@@ -394,7 +396,7 @@ class _Lowering:
         start = np.array([low if rising else high for rising in up], dtype=object)
         step = np.array([size if rising else -size for rising in up], dtype=object)
         # levels that no raw number has are not among them
-        start, top = start + step * cut.first, self.encoder.codings[0].width
+        start, top = start + step * cuts.first, self.encoder.codings[0].width
         return LevelSignal(raw.shape, raw.order, start, step, top, padding_past(raw.pad, op))
 
     def _zero(self, op: Sign) -> Literal[1, -1, 0]:
@@ -451,21 +453,21 @@ class _Lowering:
             )
         lines = pipelines(sums.steps, channels)
         case = (ends_of(sums.weights, sums.top), plain_offset(sums))
-        found = _least_sums(sums, lines, [rows[k] for k in kinds], op.strict.tolist(), [case])
-        weights, steps = found.weights, found.steps[:, 0]
+        min_sums = _least_sums(sums, lines, [rows[k] for k in kinds], op.strict.tolist(), [case])
+        weights, steps = min_sums.weights, min_sums.steps[:, 0]
         layer: Layer
         if sums.window is None:
             layer = StairLayer.from_sums(weights, steps.tolist(), [sums.top] * weights.shape[1])
         else:
             layer = StairConv(weights, steps, sums.window, sums.groups, top=sums.top, pad=sums.pad or 0)
-        self._report(sums, layer, found.flipped, found.ties, found.nearest)
+        self._report(sums, layer, min_sums.flipped, min_sums.ties, min_sums.nearest)
         return self._made(sums, layer, lines, Fraction(0), Fraction(op.top), op.top)
 
     def _threshold_layer(self, sums: SumSignal, lines: list[Pipeline], zero: Literal[1, -1, 0]) -> Layer:
         cases, case_of = cases_of(sums)
-        found = _least_sums(sums, lines, [[Fraction(0)] * 2] * len(lines), [False, True], cases)
-        flipped, weights = found.flipped, found.weights
-        at_zero, above = np.moveaxis(found.steps - found.lows[:, :, None], 2, 0)
+        min_sums = _least_sums(sums, lines, [[Fraction(0)] * 2] * len(lines), [False, True], cases)
+        flipped, weights = min_sums.flipped, min_sums.weights
+        at_zero, above = np.moveaxis(min_sums.steps - min_sums.lows[:, :, None], 2, 0)
         tied = at_zero < above
         if tied.any() and zero == 0:
             case, c = np.argwhere(tied.T)[0].tolist()
@@ -587,9 +589,9 @@ class _Lowering:
                 "start=Fraction(-1, 2)) where 1/2 is taken away then, inputs=Reals() for floats as they are."
             )
         channels, roots = raw.shape[0], Roots()
-        found = [roots.straight(pipeline) for pipeline in pipelines(raw.steps, channels)]
-        lines = [line for line in found if line is not None]
-        if len(lines) < len(found):
+        straightened = [roots.straight(pipeline) for pipeline in pipelines(raw.steps, channels)]
+        lines = [line for line in straightened if line is not None]
+        if len(lines) < len(straightened):
             raise FileError(
                 f"{op.where}: the inputs are clipped, so that levels do not add up. Clip the samples before "
                 "they enter the network, and leave the clipping out of it."
@@ -754,11 +756,11 @@ def _least_sums(
             low, high = (-ends[c][::-1] if flipped[c] else ends[c]).tolist()
             lows[c, case] = low
             for m, (at, above) in enumerate(zip(rows[c], strict, strict=True)):
-                found = least_sum(line, at, above, sums.unit[c], offset[c])
-                steps[c, case, m] = within(found, low, high)
-                if not isinstance(found, bool) and low < found.least <= high:
-                    ties[c] |= found.met
-                    nearest = min(nearest, found.gap * abs(float(sums.unit[c])))
+                min_sum = least_sum(line, at, above, sums.unit[c], offset[c])
+                steps[c, case, m] = within(min_sum, low, high)
+                if not isinstance(min_sum, bool) and low < min_sum.least <= high:
+                    ties[c] |= min_sum.met
+                    nearest = min(nearest, min_sum.gap * abs(float(sums.unit[c])))
     return _LeastSums(weights, flipped, lows, steps, ties, nearest)
 
 

@@ -150,20 +150,20 @@ def rounded(where: str, low: int, high: int, rounding: Rounding = "half even") -
     ([[-0.5, 0.5, 1.5]], [False, True, False])
     """
     codes = np.arange(low, high)  # a value leaves each of these for the next
-    half, whole = codes + 0.5, codes.astype(np.float64)
+    half, integers = codes + 0.5, codes.astype(np.float64)
     match rounding:
         case "half even":
             cuts, strict = half, codes % 2 == 0
         case "half up" | "half down":
             cuts, strict = half, (codes < 0) == (rounding == "half up")
         case "floor":
-            cuts, strict = whole + 1, np.zeros(len(codes), bool)
+            cuts, strict = integers + 1, np.zeros(len(codes), bool)
         case "ceil":
-            cuts, strict = whole, np.ones(len(codes), bool)
+            cuts, strict = integers, np.ones(len(codes), bool)
         case "to zero":
-            cuts, strict = np.where(codes < 0, whole, whole + 1), codes < 0
+            cuts, strict = np.where(codes < 0, integers, integers + 1), codes < 0
         case "from zero":
-            cuts, strict = np.where(codes < 0, whole + 1, whole), codes >= 0
+            cuts, strict = np.where(codes < 0, integers + 1, integers), codes >= 0
     return Stairs(where, cuts[None], np.asarray(strict))
 
 

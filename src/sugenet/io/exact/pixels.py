@@ -54,31 +54,31 @@ def pixel_names(shape: Sequence[int]) -> list[str] | None:
     if len(shape) not in (2, 3):
         return None
     *channels, height, width = shape
-    front = [f"channel {c} " for c in range(channels[0])] if channels and channels[0] > 1 else [""]
-    return [f"{c}pixel ({y},{x})" for c in front for y in range(height) for x in range(width)]
+    prefixes = [f"channel {c} " for c in range(channels[0])] if channels and channels[0] > 1 else [""]
+    return [f"{c}pixel ({y},{x})" for c in prefixes for y in range(height) for x in range(width)]
 
 
-def with_image(found: Imported, image: Any, names: object = None) -> Imported:
+def with_image(imported: Imported, image: Any, names: object = None) -> Imported:
     """The same import for samples that are images of this shape: (height, width), (height, width, channels)
     or (channels, height, width), as the rows of the file are laid out.
     """
-    sizes, encoder = _sizes(image), found.network.encoder
+    sizes, encoder = _sizes(image), imported.network.encoder
     if names is not None:
         raise FileError("names= and image= both say what features are called. Leave one of them out.")
-    if getattr(found, "stem", None) is not None:
+    if getattr(imported, "stem", None) is not None:
         raise FileError("image= has no use: a part in floats reads the pixels. Leave it out.")
     if prod(sizes) != encoder.features:
         raise FileError(
             f"image={sizes} has {prod(sizes)} values, but the network reads {encoder.features} features."
         )
-    shape = encoder.shape or found.shape
-    own = tuple(size for size in shape if size != 1)
-    if len(own) > 1:
-        if own != tuple(size for size in sizes if size != 1):
+    shape = encoder.shape or imported.shape
+    source_sizes = tuple(size for size in shape if size != 1)
+    if len(source_sizes) > 1:
+        if source_sizes != tuple(size for size in sizes if size != 1):
             raise FileError(
                 f"image={sizes}: samples of the source have the shape {shape} already. Leave image out."
             )
-        return found
+        return imported
     colours_last = len(sizes) == 3 and (sizes[2] in _CHANNELS or sizes[0] not in _CHANNELS)
     maps = (sizes[2], *sizes[:2]) if colours_last else sizes
     called = pixel_names(maps)
@@ -86,21 +86,21 @@ def with_image(found: Imported, image: Any, names: object = None) -> Imported:
     if colours_last:
         order = np.arange(prod(sizes)).reshape(maps).transpose(1, 2, 0).reshape(-1)
         called = [called[index] for index in order.tolist()]
-    return _shaped(found, called, sizes)
+    return _shaped(imported, called, sizes)
 
 
-def with_shape(found: Imported, shape: tuple[int, ...]) -> Imported:
+def with_shape(imported: Imported, shape: tuple[int, ...]) -> Imported:
     """The same import for samples of this shape, (channels, height, width) or (height, width), where the
     source was followed as flat rows.
     """
-    flat = len(found.shape) == 1 and getattr(found, "stem", None) is None
-    called = pixel_names(shape) if flat and prod(shape) == found.network.encoder.features else None
-    return found if called is None else _shaped(found, called, shape)
+    flat = len(imported.shape) == 1 and getattr(imported, "stem", None) is None
+    called = pixel_names(shape) if flat and prod(shape) == imported.network.encoder.features else None
+    return imported if called is None else _shaped(imported, called, shape)
 
 
-def _shaped(found: Imported, names: list[str], shape: tuple[int, ...]) -> Imported:
-    encoder = Encoder(found.network.encoder.codings, names, shape)
-    return replace(found, network=replace(found.network, encoder=encoder))
+def _shaped(imported: Imported, names: list[str], shape: tuple[int, ...]) -> Imported:
+    encoder = Encoder(imported.network.encoder.codings, names, shape)
+    return replace(imported, network=replace(imported.network, encoder=encoder))
 
 
 def _sizes(image: Any) -> tuple[int, ...]:
@@ -108,10 +108,10 @@ def _sizes(image: Any) -> tuple[int, ...]:
         sizes = tuple(image)
     except TypeError:
         sizes = ()
-    whole = all(
+    valid = all(
         isinstance(size, int | np.integer) and not isinstance(size, bool) and size > 0 for size in sizes
     )
-    if len(sizes) not in (2, 3) or not whole:
+    if len(sizes) not in (2, 3) or not valid:
         raise FileError(
             f"image={image!r} must be (height, width), such as (28, 28), or with channels, such as "
             f"(32, 32, 3) or (3, 32, 32)."

@@ -61,9 +61,9 @@ def _sharpened(chain: tuple[Op, ...], ends: _Ends) -> tuple[tuple[Op, ...], _End
     for op in chain:
         now = op
         if isinstance(op, Branches):
-            found = [_sharpened(branch, ends) for branch in op.branches]
-            now = replace(op, branches=tuple(branch for branch, _ in found))
-            ends = _added([end for _, end in found])
+            pairs = [_sharpened(branch, ends) for branch in op.branches]
+            now = replace(op, branches=tuple(branch for branch, _ in pairs))
+            ends = _added([end for _, end in pairs])
         elif isinstance(op, Sign):
             now = _two_valued(op, ends) if op.zero == 0 else op
             # a sign may turn its input around

@@ -60,13 +60,13 @@ class PartlyImported(Imported):
             raise FileError("there is no float stem: give the samples to the network.")
         x = passed(self.stem.ops, laid_out(self.stem, source_values(self.stem, self.inputs, X)))
         last = self.stem.ops[-1]
-        given = x == last.high if isinstance(last, Sign) else x.astype(np.int64)
-        return np.asarray(given).reshape(len(x), -1)
+        values = x == last.high if isinstance(last, Sign) else x.astype(np.int64)
+        return np.asarray(values).reshape(len(x), -1)
 
     def scores(self, X: Any) -> npt.NDArray[np.float64]:
         """Class scores of raw samples: float stem, exact part, float tail."""
-        found = self.network.logits(X if self.stem is None else self.bits(X))
-        return passed(self.tail, found.reshape(len(found), *self.inside) if self.tail else found)
+        logits = self.network.logits(X if self.stem is None else self.bits(X))
+        return passed(self.tail, logits.reshape(len(logits), *self.inside) if self.tail else logits)
 
     def predict(self, X: Any) -> npt.NDArray[np.intp]:
         """Class of each sample."""
@@ -123,27 +123,27 @@ def split(
         Where no part between two signs can be exact; it is the reason why the whole chain cannot.
     """
     about = _Names(None if names is None else tuple(names), None if classes is None else tuple(classes))
-    whole = lowered(chain, inputs, zero=zero, names=about.features, classes=about.classes)
-    if not isinstance(whole, Refusal):
-        return whole
+    full = lowered(chain, inputs, zero=zero, names=about.features, classes=about.classes)
+    if not isinstance(full, Refusal):
+        return full
     signs = [index for index, op in enumerate(chain.ops) if isinstance(op, Sign | Stairs)]
     for stem_end in [-1, *signs]:
         for tail_start in [len(chain.ops), *(index + 1 for index in reversed(signs) if index > stem_end)]:
             if (stem_end, tail_start) == (-1, len(chain.ops)):
                 continue
-            found = _middle(chain, stem_end, tail_start, inputs, zero, about)
-            if isinstance(found, Refusal):
+            partial = _middle(chain, stem_end, tail_start, inputs, zero, about)
+            if isinstance(partial, Refusal):
                 continue
-            for name, given, floats, does in (
-                ("names", about.features, found.stem, "reads the features"),
-                ("classes", about.classes, found.tail, "gives the scores"),
+            for name, labels, floats, does in (
+                ("names", about.features, partial.stem, "reads the features"),
+                ("classes", about.classes, partial.tail, "gives the scores"),
             ):
-                if given is not None and floats:
+                if labels is not None and floats:
                     raise FileError(
                         f"{chain.source}: {name}= has no use: a part in floats {does}. Leave it out."
                     )
-            return found
-    raise FileError(f"{whole.text.removesuffix(WAY)} No part of it between two signs can be exact either.")
+            return partial
+    raise FileError(f"{full.text.removesuffix(WAY)} No part of it between two signs can be exact either.")
 
 
 class _Names(NamedTuple):
@@ -165,7 +165,7 @@ def _middle(
         chain.ops[tail_start:],
     )
     shape, inside = chain.shape, tuple[int, ...]()
-    names, classes, given = about.features, about.classes, inputs
+    names, classes, source_inputs = about.features, about.classes, inputs
     if stem:
         shape = passed(stem, np.zeros((1, *chain.shape))).shape[1:]
         last = stem[-1]
@@ -186,24 +186,24 @@ def _middle(
         ending = next(op for op in reversed(list(every(kept))) if isinstance(op, Sign | Stairs))
         classes = _numbered(ending, prod(inside))
     part = replace(chain, shape=shape, ops=exact, channels_last=chain.channels_last and not stem)
-    found = lowered(part, inputs, zero=zero, names=names, classes=classes)
-    if isinstance(found, Refusal):
-        return found
-    source = Source() if stem else found.network.source
+    outcome = lowered(part, inputs, zero=zero, names=names, classes=classes)
+    if isinstance(outcome, Refusal):
+        return outcome
+    source = Source() if stem else outcome.network.source
     floats = _places((*stem, *tail))
     source = replace(source, outputs="other", remark=f"a part of it is computed in floats: {floats}")
-    remarks = _said(chain, stem, kept, tail, prod(shape), found.network.head.outputs)
+    remarks = _said(chain, stem, kept, tail, prod(shape), outcome.network.head.outputs)
     return PartlyImported(
-        replace(found.network, source=source),
-        found.layers,
-        (*found.remarks, *remarks),
+        replace(outcome.network, source=source),
+        outcome.layers,
+        (*outcome.remarks, *remarks),
         source_shape(chain),
-        signs=_placed(found.signs, chain, stem),
+        signs=_placed(outcome.signs, chain, stem),
         stem=replace(chain, ops=stem) if stem else None,
         tail=tail,
         inside=inside,
-        error=found.error,
-        inputs=given,
+        error=outcome.error,
+        inputs=source_inputs,
     )
 
 
@@ -218,29 +218,30 @@ def _places(ops: Iterable[Op]) -> str:
 
 
 def _said(
-    chain: OpChain, stem: Sequence[Op], exact: Sequence[Op], tail: Sequence[Op], read: int, given: int
+    chain: OpChain, stem: Sequence[Op], exact: Sequence[Op], tail: Sequence[Op], read: int, n_outputs: int
 ) -> list[str]:
     """What is exact, what is in floats, and what can and cannot be asked."""
     layers = [op.where for op in every(exact) if isinstance(op, LinearOp | Convolution)]
-    said = [f"exact: {', '.join(layers)}"]
+    remarks = [f"exact: {', '.join(layers)}"]
     cannot = []
     if stem:
-        said.append(
+        remarks.append(
             f"in floats, in front: {_places(stem)}. They turn {prod(chain.shape):,} raw numbers into the "
             f"{read:,} values that the network reads; bits(X) gives these"
         )
         cannot.append("how far a raw input may move, since the first layers round")
     if tail:
-        said.append(
-            f"in floats, behind: {_places(tail)}. They turn the {given:,} values that the network gives into "
+        remarks.append(
+            f"in floats, behind: {_places(tail)}. They turn the {n_outputs:,} values that the network "
+            "gives into "
             "the scores of the file; scores(X) and predict(X) give these"
         )
         cannot.append("which class the file picks, since the last layers round")
-    what = f"each of its {given:,} outputs" if tail else "the class"
+    what = f"each of its {n_outputs:,} outputs" if tail else "the class"
     of = f"the {read:,} values that it reads" if stem else "the raw inputs"
-    said.append(f"can be asked of the network, and is proved: what {of} do to {what}")
-    said.append(f"cannot be proved: {'; '.join(cannot)}")
-    return said
+    remarks.append(f"can be asked of the network, and is proved: what {of} do to {what}")
+    remarks.append(f"cannot be proved: {'; '.join(cannot)}")
+    return remarks
 
 
 def _placed(signs: tuple[SignPlace, ...], chain: OpChain, stem: tuple[Op, ...]) -> tuple[SignPlace, ...]:

@@ -141,32 +141,32 @@ def _compare(level: Requantizer, steps: Ints, low: Ints, high: Ints, height: int
     """See that the steps say what the requantizer does: at all sums where they are few, else at many."""
     if not len(steps):
         return
-    many = min(int((high - low).max()) + 1, max(2, _LOOKED_AT // (len(steps) * height)))
-    sums = low[:, None] + (high - low)[:, None] * np.arange(many) // max(many - 1, 1)
-    found = np.asarray(level(sums))
-    if found.shape != sums.shape:
+    n_sums = min(int((high - low).max()) + 1, max(2, _LOOKED_AT // (len(steps) * height)))
+    sums = low[:, None] + (high - low)[:, None] * np.arange(n_sums) // max(n_sums - 1, 1)
+    levels = np.asarray(level(sums))
+    if levels.shape != sums.shape:
         raise NetworkError(
-            f"the requantizer gives levels of shape {found.shape} for sums of shape {sums.shape}."
+            f"the requantizer gives levels of shape {levels.shape} for sums of shape {sums.shape}."
         )
-    said = (sums[:, :, None] >= steps[:, None, :]).sum(axis=2)
-    wrong = np.argwhere(found != said)
+    expected = (sums[:, :, None] >= steps[:, None, :]).sum(axis=2)
+    wrong = np.argwhere(levels != expected)
     if len(wrong):
         row, index = wrong[0].tolist()
         raise NetworkError(
-            f"the requantizer of output {row + 1} gives level {found[row, index]} at a sum of "
-            f"{sums[row, index]}, where its steps give {said[row, index]}. Levels must be from 0 to "
+            f"the requantizer of output {row + 1} gives level {levels[row, index]} at a sum of "
+            f"{sums[row, index]}, where its steps give {expected[row, index]}. Levels must be from 0 to "
             f"height={height} and must not fall where the sum rises."
         )
 
 
 def _whole(weights: Any, dimensions: int) -> Ints:
-    found = np.asarray(weights)
-    if found.ndim != dimensions or found.dtype.kind not in "iu":
+    array = np.asarray(weights)
+    if array.ndim != dimensions or array.dtype.kind not in "iu":
         raise NetworkError(
-            f"weights must be whole numbers in {dimensions} dimensions, not {found.dtype} of shape "
-            f"{found.shape}."
+            f"weights must be whole numbers in {dimensions} dimensions, not {array.dtype} of shape "
+            f"{array.shape}."
         )
-    return found.astype(np.int64)
+    return array.astype(np.int64)
 
 
 def _shifted(steps: Ints, shift: Ints) -> Ints:
@@ -230,11 +230,11 @@ def _simplest(low: Fraction, high: Fraction) -> tuple[int, int]:
     if low >= high:
         middle = ((low + high) / 2).limit_denominator(1 << 10)
         return max(middle.numerator, 0), middle.denominator
-    whole = int(low)
-    if whole + 1 < high:
-        return whole + 1, 1
-    if low == whole:
-        under = int(1 / (high - whole)) + 1
-        return whole * under + 1, under
-    over, under = _simplest(1 / (high - whole), 1 / (low - whole))
-    return whole * over + under, over
+    integer = int(low)
+    if integer + 1 < high:
+        return integer + 1, 1
+    if low == integer:
+        under = int(1 / (high - integer)) + 1
+        return integer * under + 1, under
+    over, under = _simplest(1 / (high - integer), 1 / (low - integer))
+    return integer * over + under, over

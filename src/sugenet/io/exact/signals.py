@@ -239,16 +239,16 @@ def _total(rows: Ints, unit: Fraction, sums: SumSignal) -> tuple[Ints, Fraction,
     rounded.
     """
     short = int(np.abs(rows).max(initial=0)) * len(rows) < WIDEST
-    whole = (rows if short else rows.astype(object)).sum(axis=0)
+    total = (rows if short else rows.astype(object)).sum(axis=0)
     if short or not sums.real:
-        return np.asarray(whole, np.int64), unit, Fraction(0)
-    indices = np.flatnonzero(whole)
-    found, near = (
-        wide_row([w * unit for w in whole[indices].tolist()], None, sums.where),
+        return np.asarray(total, np.int64), unit, Fraction(0)
+    indices = np.flatnonzero(total)
+    row, near = (
+        wide_row([w * unit for w in total[indices].tolist()], None, sums.where),
         np.zeros_like(rows[0]),
     )
-    near[indices] = found.whole
-    return near, found.unit, found.error
+    near[indices] = row.whole
+    return near, row.unit, row.error
 
 
 def averaged_window(shape: tuple[int, ...], op: AveragePool) -> tuple[Window, list[int]]:
@@ -707,14 +707,14 @@ def _level_weights(levels: LevelSignal, op: Convolution, flat: bool) -> _LevelWe
     start, step = levels.start[::per], levels.step[::per]
     off = np.zeros(len(step), object) if levels.error is None else levels.error[::per]
     sizes, along = {abs(s) for s in step.tolist()}, np.s_[:, :, None, None]
-    found = quantized(op.weights, op.where)
-    if isinstance(found, str):
+    outcome = quantized(op.weights, op.where)
+    if isinstance(outcome, str):
         if not levels.raw and (len(sizes) == 1 or not flat):
-            raise FileError(found)
-        found = exact_weights(op.weights, op.where), [Fraction(1)] * len(op.weights)
+            raise FileError(outcome)
+        outcome = exact_weights(op.weights, op.where), [Fraction(1)] * len(op.weights)
         if levels.raw:
-            return _in_floats(levels, op, found[0], step[channel_of], off[channel_of])
-    plain, worth = found
+            return _in_floats(levels, op, outcome[0], step[channel_of], off[channel_of])
+    plain, worth = outcome
     if levels.raw and (
         levels.error is not None or len(set(zip(start.tolist(), step.tolist(), strict=True))) > 1
     ):
@@ -736,22 +736,27 @@ def _in_floats(levels: LevelSignal, op: Convolution, plain: Any, step: Any, off:
     error = max((row.error for row in rows), default=Fraction(0)) * levels.top + max(
         known, default=Fraction(0)
     )
-    whole = np.array([row.whole for row in rows], np.int64).reshape(plain.shape)
+    integers = np.array([row.whole for row in rows], np.int64).reshape(plain.shape)
     return _LevelWeights(
-        whole, [row.unit for row in rows], plain, [Fraction(1)] * len(rows), True, Fraction(error)
+        integers, [row.unit for row in rows], plain, [Fraction(1)] * len(rows), True, Fraction(error)
     )
 
 
 def _rescaled(
-    levels: LevelSignal, op: Convolution, found: tuple[Ints, list[Fraction]], step: Any, off: Any, flat: bool
+    levels: LevelSignal,
+    op: Convolution,
+    weights: tuple[Ints, list[Fraction]],
+    step: Any,
+    off: Any,
+    flat: bool,
 ) -> _LevelWeights:
     """Weights over raw levels that are rescaled channel by channel."""
-    (plain, worth), channel_of = found, channels_of(op)
+    (plain, worth), channel_of = weights, channels_of(op)
     sizes = np.abs(plain).reshape(*channel_of.shape, -1).sum(axis=2)
-    most = np.abs(plain).max(initial=0) if levels.real else sizes.sum(axis=1).max(initial=0) * levels.top
-    factors = in_common_units(step.tolist(), int(most), op.where)
-    whole = np.array(factors.whole, np.int64)[channel_of]
-    signed, shrunk = _reduced(plain * whole[:, :, None, None])
+    max_sum = np.abs(plain).max(initial=0) if levels.real else sizes.sum(axis=1).max(initial=0) * levels.top
+    factors = in_common_units(step.tolist(), int(max_sum), op.where)
+    integers = np.array(factors.whole, np.int64)[channel_of]
+    signed, shrunk = _reduced(plain * integers[:, :, None, None])
     off = off + np.array([e * levels.top for e in factors.errors], dtype=object)
     totals = _upper(sizes, off) if flat else _dot(sizes.astype(object), off[channel_of]).tolist()
     errors = [u * total for u, total in zip(worth, totals, strict=True)]
@@ -775,11 +780,11 @@ def _pad_level(pad: Padding, pairs: Sequence[tuple[Fraction, Fraction]], top: in
         beyond and not step for beyond, step in channels
     ):  # all levels stand for one number, and not for it
         return None
-    found = {beyond / step for beyond, step in channels if step}
-    if not found:
+    levels = {beyond / step for beyond, step in channels if step}
+    if not levels:
         return 0
-    level = min(found)
-    return int(level) if len(found) == 1 and level.denominator == 1 and 0 <= level <= top else None
+    level = min(levels)
+    return int(level) if len(levels) == 1 and level.denominator == 1 and 0 <= level <= top else None
 
 
 def averaged_levels(levels: LevelSignal, op: AveragePool) -> SumSignal:

@@ -155,7 +155,7 @@ def _columns(step: Step, channels: int) -> list[Any]:
         _per_channel(v, channels, step.where) for v in (step.gamma, step.beta, step.mean, step.var)
     )
     eps = Fraction(exact_number(float(step.eps), "eps"))
-    found = []
+    roots = []
     for c in range(channels):
         v = var[c] + eps
         if v <= 0:
@@ -163,8 +163,8 @@ def _columns(step: Step, channels: int) -> list[Any]:
                 f"{step.where}: channel {c} has variance {float(var[c])} + {float(eps)}, "
                 f"which is not positive."
             )
-        found.append(Root(gamma[c], beta[c], mean[c], v))
-    return found
+        roots.append(Root(gamma[c], beta[c], mean[c], v))
+    return roots
 
 
 def _per_channel(values: Any, channels: int, where: str) -> list[Fraction]:
@@ -270,11 +270,11 @@ def least_sum(
     return LeastSum(below if met and half.closed else below + 1, met, abs(min(part, 1 - part)))
 
 
-def within(found: LeastSum | bool, low: int, high: int) -> int:
+def within(min_sum: LeastSum | bool, low: int, high: int) -> int:
     """The least sum of low..high that reaches a threshold, high + 1 if none does."""
-    if isinstance(found, bool):
-        return int(low if found else high + 1)
-    return int(min(max(found.least, low), high + 1))
+    if isinstance(min_sum, bool):
+        return int(low if min_sum else high + 1)
+    return int(min(max(min_sum.least, low), high + 1))
 
 
 def _floor(half: _HalfLine) -> int:
@@ -293,13 +293,13 @@ def _sums_in(line: Pipeline, half: _HalfLine, unit: Fraction, offset: Fraction) 
     """The sums s whose ``line(unit * s + offset)`` is in a half, or their negatives if that makes it the
     upper one; a bool if s does not matter.
     """
-    found = _solved(line, half)
-    if isinstance(found, bool):
-        return found
+    solution = _solved(line, half)
+    if isinstance(solution, bool):
+        return solution
     if not unit:
-        return found.holds(offset)
-    found = found.moved(unit, offset)
-    return found if found.up else replace(found, up=True, p=-found.p, q=-found.q)
+        return solution.holds(offset)
+    solution = solution.moved(unit, offset)
+    return solution if solution.up else replace(solution, up=True, p=-solution.p, q=-solution.q)
 
 
 def _solved(line: Pipeline, half: _HalfLine) -> _HalfLine | bool:

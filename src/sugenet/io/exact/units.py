@@ -52,10 +52,10 @@ def in_units(weights: Any, where: str) -> tuple[Ints, list[Fraction]]:
     >>> rows.tolist(), [str(unit) for unit in units]
     ([[1, -1, 1], [2, 0, -3]], ['1/2', '1'])
     """
-    found = quantized(weights, where)
-    if isinstance(found, str):
-        raise FileError(found)
-    return found
+    outcome = quantized(weights, where)
+    if isinstance(outcome, str):
+        raise FileError(outcome)
+    return outcome
 
 
 def quantized(weights: Any, where: str) -> tuple[Ints, list[Fraction]] | str:
@@ -67,13 +67,13 @@ def quantized(weights: Any, where: str) -> tuple[Ints, list[Fraction]] | str:
             f"{where}: row {int(np.argmax(~np.isfinite(rows).all(axis=1)))} of the weights holds a number "
             f"that is not finite."
         )
-    found = np.zeros(rows.shape, np.int64)
+    integers = np.zeros(rows.shape, np.int64)
     units = []
     for k, row in enumerate(rows):
         sizes = np.unique(np.abs(row[row != 0])).tolist()
         if len(sizes) <= 1:
             units.append(Fraction(sizes[0] if sizes else 1))
-            found[k] = np.where(row > 0, 1, np.where(row < 0, -1, 0))
+            integers[k] = np.where(row > 0, 1, np.where(row < 0, -1, 0))
             continue
         unit = common_unit([Fraction(size) for size in sizes])
         if unit is None or sizes[-1] > _LARGEST * unit:
@@ -84,9 +84,11 @@ def quantized(weights: Any, where: str) -> tuple[Ints, list[Fraction]] | str:
                 f"quantized one multiples of a scale: export weights as the network uses them."
             )
         units.append(unit)
-        whole = {size: int(Fraction(size) / unit) for size in sizes}
-        found[k] = [0 if not v else whole[abs(v)] if v > 0 else -whole[abs(v)] for v in row.tolist()]
-    return found.reshape(array.shape), units
+        multiples = {size: int(Fraction(size) / unit) for size in sizes}
+        integers[k] = [
+            0 if not v else multiples[abs(v)] if v > 0 else -multiples[abs(v)] for v in row.tolist()
+        ]
+    return integers.reshape(array.shape), units
 
 
 def exact_weights(weights: Any, where: str) -> npt.NDArray[Any]:
@@ -209,13 +211,13 @@ def in_common_units(factors: Sequence[Fraction], weight: int, where: str) -> InU
     (True, True)
     """
     largest, weight = max((abs(factor) for factor in factors), default=Fraction(0)), max(weight, 1)
-    found = _in_units_below(factors, largest * weight, largest * weight + largest)
-    if found is None:
+    multiples = _in_units_below(factors, largest * weight, largest * weight + largest)
+    if multiples is None:
         raise FileError(
             f"{where}: the inputs are rescaled by factors without a common unit, and sums of so many of them "
             f"leave no room to keep these to more than 26 bits. Use factors that are multiples of one number."
         )
-    return found
+    return multiples
 
 
 def wide_row(values: Sequence[Fraction], top: int | None, where: str) -> InUnits:
@@ -229,27 +231,28 @@ def wide_row(values: Sequence[Fraction], top: int | None, where: str) -> InUnits
     ((12, -5), Fraction(1, 16))
     """
     sizes = [abs(value) for value in values]
-    most = max(sizes, default=Fraction(0)) if top is None else sum(sizes, Fraction(0)) * top
-    found = _in_units_below(values, most, 2 * most)
-    if found is None:
+    max_sum = max(sizes, default=Fraction(0)) if top is None else sum(sizes, Fraction(0)) * top
+    multiples = _in_units_below(values, max_sum, 2 * max_sum)
+    if multiples is None:
         raise FileError(
             f"{where}: its weights differ too much in size, or are too many, to be kept to more than 26 bits."
         )
-    return found
+    return multiples
 
 
-def _in_units_below(values: Sequence[Fraction], most: Fraction, room: Fraction) -> InUnits | None:
-    """Numbers in their common unit if a sum of `most` fits a layer then, else rounded so that one of `room`
+def _in_units_below(values: Sequence[Fraction], max_sum: Fraction, room: Fraction) -> InUnits | None:
+    """Numbers in their common unit if a sum of `max_sum` fits a layer then, else rounded so that one of
+    `room`
     fits; None if that leaves them too few bits.
     """
     largest, unit = max((abs(value) for value in values), default=Fraction(0)), common_unit(values)
-    if unit is not None and most < WIDEST * unit:
+    if unit is not None and max_sum < WIDEST * unit:
         return InUnits(tuple(int(value / unit) for value in values), unit, (Fraction(0),) * len(values))
     unit = _power_above(room / _ROUNDED)
     if largest < _FINE * unit:
         return None
-    whole = tuple(round(value / unit) for value in values)
-    return InUnits(whole, unit, tuple(abs(v - w * unit) for v, w in zip(values, whole, strict=True)))
+    integers = tuple(round(value / unit) for value in values)
+    return InUnits(integers, unit, tuple(abs(v - w * unit) for v, w in zip(values, integers, strict=True)))
 
 
 def _power_above(value: Fraction) -> Fraction:

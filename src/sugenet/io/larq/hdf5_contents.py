@@ -59,7 +59,7 @@ def _by_path(hdf5: Hdf5File, file: Any) -> Contents:
     """As Keras 3 keeps weights, and Keras 2 in `.keras` files: arrays ``vars/0``, ``vars/1``, ... below a
     path of containers and classes.
     """
-    found: dict[str, dict[str, npt.NDArray[Any]]] = {}
+    arrays: dict[str, dict[str, npt.NDArray[Any]]] = {}
     names, indices = dict[str, str](), list[str]()
     file.visititems(lambda path, _: indices.append(path) if len(indices) <= 8 * _MAX_LAYERS else True)
     refuse_if(len(indices) > 8 * _MAX_LAYERS, f"it has more than {8 * _MAX_LAYERS} groups. {DAMAGED}")
@@ -75,8 +75,8 @@ def _by_path(hdf5: Hdf5File, file: Any) -> Contents:
         above, _, where = owner.rpartition("/")
         refuse_if(where != "vars", f"its array {path[:80]!r} would be left over. {DAMAGED}")
         group = hdf5.group(file, owner)
-        found.setdefault(above, {})[last] = hdf5.array(group, last, repr(path[:80]))
-    return Contents("", found, {"names": names})
+        arrays.setdefault(above, {})[last] = hdf5.array(group, last, repr(path[:80]))
+    return Contents("", arrays, {"names": names})
 
 
 def _arrays(hdf5: Hdf5File, weights: Any, layer: str) -> dict[str, npt.NDArray[Any]]:
@@ -99,8 +99,8 @@ def _arrays(hdf5: Hdf5File, weights: Any, layer: str) -> dict[str, npt.NDArray[A
 def _nothing_left(hdf5: Hdf5File, group: Any, layer: str, names: set[str]) -> None:
     """Refuse an array in the group of a layer that its list does not name."""
 
-    def left(name: str, found: Any) -> str | None:
-        return name if isinstance(found, hdf5.h5py.Dataset) and name not in names else None
+    def left(name: str, item: Any) -> str | None:
+        return name if isinstance(item, hdf5.h5py.Dataset) and name not in names else None
 
     name = group.visititems(left)
     if name is not None:

@@ -59,21 +59,21 @@ def _settings(quantizer: Any) -> dict[str, Any]:
         return dict(quantizer["config"])
     text = quantizer.get("config") if isinstance(quantizer, dict) else quantizer
     inside = re.search(r"\((.*)\)", str(text))
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     order = _ORDER.get(_name_of(quantizer), "").split()
     for index, word in enumerate(inside[1].split(",") if inside and inside[1].strip() else []):
         key, _, value = word.rpartition("=")
         value = value.strip().strip("'\"")
-        found[key.strip() or order[index]] = (
+        settings[key.strip() or order[index]] = (
             _WORDS[value] if value in _WORDS else value if "auto" in value else float(value)
         )
-    return found
+    return settings
 
 
 def _levels_of(quantizer: Any) -> _ActivationSteps | None:
     """What an activation does; None where values go through as they are."""
-    name, given = _name_of(quantizer), _settings(quantizer)
-    scale = float(np.float32(given.get("alpha") or 1.0)) if name in _ORDER else 1.0
+    name, settings = _name_of(quantizer), _settings(quantizer)
+    scale = float(np.float32(settings.get("alpha") or 1.0)) if name in _ORDER else 1.0
     match name:
         case "" | "noop" | "noopquantizer" | "linear":
             return None
@@ -84,9 +84,9 @@ def _levels_of(quantizer: Any) -> _ActivationSteps | None:
         case "ternarytanh":
             return _ActivationSteps((-0.5, 0.5), (True, True), (-1.0, 0.0, 1.0))
         case "binary":
-            return _ActivationSteps((0.0,), (False,), (0.0 if given.get("use_01") else -scale, scale))
+            return _ActivationSteps((0.0,), (False,), (0.0 if settings.get("use_01") else -scale, scale))
         case "ternary":
-            threshold = given.get("threshold")
+            threshold = settings.get("threshold")
             cut = float(np.float32(0.33 if threshold is None else threshold))
             return _ActivationSteps((-cut, cut), (cut != 0, cut == 0), (-scale, 0.0, scale))
     return _ActivationSteps((0.0,), (False,), (-1.0, 1.0))
@@ -102,7 +102,7 @@ def _kernel_of(layer: KerasLayer, which: str) -> _Array:
     if not layer.kind.startswith("Q"):
         return w
     quantizer = layer.config.get(which.replace("_kernel", "") + "_quantizer")
-    given = _settings(quantizer)
+    settings = _settings(quantizer)
     match _name_of(quantizer):
         case "" | "noop" | "noopquantizer" | "linear":
             return w
@@ -114,14 +114,14 @@ def _kernel_of(layer: KerasLayer, which: str) -> _Array:
             return np.asarray(np.copysign(sizes.astype(np.float64), np.where(w == 0, 1.0, w)))
         case "stetern":
             one = trained.dtype.type
-            bar = one(given.get("threshold_value", 0.05))
-            if given.get("ternary_weight_networks"):
+            bar = one(settings.get("threshold_value", 0.05))
+            if settings.get("ternary_weight_networks"):
                 bar = one(0.7) * np.abs(trained).sum() / trained.size
             up, down = trained - one(bar), trained + one(bar)
             return np.asarray((up > 0).astype(np.float64) - (down < 0))
         case "binary" | "ternary" as kind:
             flat = trained.reshape(-1, trained.shape[-1])
-            rows = [_qkeras(kind, given, column) for column in flat.T]
+            rows = [_qkeras(kind, settings, column) for column in flat.T]
             return np.array(rows, np.float64).T.reshape(w.shape)
     return np.where(w < 0, -1.0, 1.0)
 
@@ -138,9 +138,9 @@ def _of_height(layer: KerasLayer, trained: _Array) -> _Array:
     return np.asarray(codes * float(height))
 
 
-def _qkeras(kind: str, given: dict[str, Any], column: _Array) -> list[float]:
+def _qkeras(kind: str, settings: dict[str, Any], column: _Array) -> list[float]:
     """The weights of one output, as QKeras quantizes them."""
-    alpha = given.get("alpha")
+    alpha = settings.get("alpha")
     alpha = "auto_po2" if alpha is None else alpha
     x, one = [float(value) for value in column], column.dtype.type
 
@@ -152,17 +152,17 @@ def _qkeras(kind: str, given: dict[str, Any], column: _Array) -> list[float]:
         return power(above / (math.fsum(q * q for q in codes) / len(x) + 1e-7))
 
     if kind == "binary":
-        codes = [1.0 if value >= 0 else 0.0 if given.get("use_01") else -1.0 for value in x]
+        codes = [1.0 if value >= 0 else 0.0 if settings.get("use_01") else -1.0 for value in x]
         scale = scale_of(codes) if isinstance(alpha, str) else float(alpha)
     elif isinstance(alpha, str):
         scale, codes = power(2 * max(map(abs, x)) / 3), []
-        for _ in range(int(given.get("number_of_unrolls") or 5)):
+        for _ in range(int(settings.get("number_of_unrolls") or 5)):
             codes = [math.copysign(min(abs(round(value / scale)), 1), value) for value in x]
             scale = scale_of(codes)
     else:
-        bar = given.get("threshold")
-        cut = float(one(0.33 if bar is None else bar))
-        codes = [float(np.sign(value)) if abs(value) >= cut else 0.0 for value in x]
+        bar = settings.get("threshold")
+        threshold = float(one(0.33 if bar is None else bar))
+        codes = [float(np.sign(value)) if abs(value) >= threshold else 0.0 for value in x]
         scale = float(alpha)
     return [float(one(scale)) * q for q in codes]
 
@@ -173,14 +173,14 @@ def _bias_of(layer: KerasLayer) -> _Array:
     quantizer = layer.config.get("bias_quantizer") if layer.kind.startswith("Q") else None
     if _name_of(quantizer) != "quantizedbits":
         return bias
-    given = {"bits": 8, "integer": 0, "keep_negative": True, "symmetric": False} | {
+    settings = {"bits": 8, "integer": 0, "keep_negative": True, "symmetric": False} | {
         key: value for key, value in _settings(quantizer).items() if value is not None
     }
-    steps = 2 ** (int(given["bits"]) - int(given["keep_negative"]))
-    least = int(given["keep_negative"]) * (-steps + int(given["symmetric"]))
-    whole = 2 ** int(given["integer"])
-    codes = np.clip(np.round(bias * steps / whole), least, steps - 1)
-    return np.asarray(float(np.float32(given.get("alpha") or 1)) * whole * codes / steps)
+    steps = 2 ** (int(settings["bits"]) - int(settings["keep_negative"]))
+    lowest = int(settings["keep_negative"]) * (-steps + int(settings["symmetric"]))
+    span = 2 ** int(settings["integer"])
+    codes = np.clip(np.round(bias * steps / span), lowest, steps - 1)
+    return np.asarray(float(np.float32(settings.get("alpha") or 1)) * span * codes / steps)
 
 
 _TAILS = ("softmax", "log_softmax", "sigmoid", "tanh")
@@ -206,11 +206,11 @@ def judge_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = ()) -> 
         seen = _Pass(layers).run(x)
         left, ordered = list(seen.stages), []
         for where in signs:
-            found = next((stage for stage in left if stage.name == where), None)
-            if found is None:
+            matching = next((stage for stage in left if stage.name == where), None)
+            if matching is None:
                 return seen
-            left.remove(found)
-            ordered.append(found)
+            left.remove(matching)
+            ordered.append(matching)
         return seen if left else replace(seen, stages=tuple(ordered))
 
     return SourceJudge("Keras' layers computed in float64 by NumPy", run, follows=True)
@@ -295,13 +295,15 @@ class _Pass:
 
     def chosen(self, layer: KerasLayer, x: _Array) -> _Array:
         """``where(x >= limit, high, low)``, in its two steps."""
-        given = layer.config["called_with"]
+        arguments = layer.config["called_with"]
         if layer.kind != "Where":
-            self.compared = (layer.kind, float(given[1]))
+            self.compared = (layer.kind, float(arguments[1]))
             return x
         kind, limit = self.compared
         return self.stepped(
-            layer, _ActivationSteps((limit,), (kind == "Greater",), (float(given[2]), float(given[1]))), x
+            layer,
+            _ActivationSteps((limit,), (kind == "Greater",), (float(arguments[2]), float(arguments[1]))),
+            x,
         )
 
     def signed(self, layer: KerasLayer, x: _Array) -> _Array:
@@ -404,7 +406,7 @@ def _pool(layer: KerasLayer, x: _Array) -> _Array:
     size = _sides(layer, "pool_size", 2)
     stride = _sides(layer, "strides", layer.config.get("pool_size", 2))
     # what is padded is not a number
-    values = np.stack([found for _, _, found in _taps(layer, x, size, stride, (1, 1), np.nan)])
+    values = np.stack([tap for _, _, tap in _taps(layer, x, size, stride, (1, 1), np.nan)])
     return np.asarray(
         np.nanmax(values, axis=0) if layer.kind.startswith("Max") else np.nanmean(values, axis=0)
     )
@@ -426,8 +428,8 @@ def _batch_norm(layer: KerasLayer, x: _Array) -> _Array:
 
 
 def _zero_padding(layer: KerasLayer, x: _Array) -> _Array:
-    given: Any = layer.config.get("padding", 1)
-    rows = given if isinstance(given, list) and x.ndim == 4 else [given] * (x.ndim - 2)
+    padding: Any = layer.config.get("padding", 1)
+    rows = padding if isinstance(padding, list) and x.ndim == 4 else [padding] * (x.ndim - 2)
     around = [tuple(row) if isinstance(row, list) else (row, row) for row in rows]
     return np.pad(x, [(0, 0), *around, (0, 0)])
 

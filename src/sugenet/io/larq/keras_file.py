@@ -77,16 +77,16 @@ def planned_layers(text: str) -> list[_PlannedLayer]:
     FileError
         For texts that are no configuration of Keras, and models with branches that are not added.
     """
-    found: list[_PlannedLayer] = []
+    layers: list[_PlannedLayer] = []
     try:
-        _model(found, json.loads(text, object_pairs_hook=_once), (), (), (), ())
+        _model(layers, json.loads(text, object_pairs_hook=_once), (), (), (), ())
     except RecursionError:
         raise FileError(f"its configuration is nested too deeply. {DAMAGED}") from None
     except FileError:
         raise
     except (ValueError, AttributeError, TypeError, KeyError, IndexError) as error:
         raise FileError(f"its configuration cannot be read: {str(error)[:160]}. {DAMAGED}") from None
-    inner = {layer.name: layer.reads for layer in found[1:] if layer.kind == "InputLayer"}
+    inner = {layer.name: layer.reads for layer in layers[1:] if layer.kind == "InputLayer"}
 
     def source(name: str) -> str:
         for _ in range(len(inner) + 1):
@@ -97,18 +97,18 @@ def planned_layers(text: str) -> list[_PlannedLayer]:
 
     return [
         replace(layer, reads=tuple(map(source, layer.reads)))
-        for index, layer in enumerate(found)
+        for index, layer in enumerate(layers)
         if index == 0 or layer.kind != "InputLayer"
     ]
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The entries of a mapping, each said once."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise FileError(f"its configuration says {twice[:40]!r} twice. {DAMAGED}")
-    return found
+    return mapping
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,34 +127,34 @@ class _Entry:
 
 
 def _model(
-    found: list[_PlannedLayer],
+    layers: list[_PlannedLayer],
     model: Any,
     path: tuple[str, ...],
     classes: tuple[str, ...],
     index: tuple[int, ...],
-    given: tuple[str, ...],
+    inputs: tuple[str, ...],
 ) -> tuple[str, ...]:
-    """Add the layers of a model that reads what it is `given`; gives back the layer that it ends with."""
+    """Add the layers of a model that reads `inputs`; gives back the layer that it ends with."""
     refuse_if(len(path) > _DEEP, f"its models are nested too deeply. {DAMAGED}")
     ends: dict[str, tuple[str, ...]] = {}
-    last = given
+    last = inputs
     for entry, sources in _in_order(model):
         names, kinds, indices = (*path, entry.name), (*classes, entry.kind), (*index, entry.place)
-        reads = tuple(end for source in sources for end in ends[source]) if sources else given
+        reads = tuple(end for source in sources for end in ends[source]) if sources else inputs
         if entry.is_model:
             refuse_if(
                 len(reads) > 1, f"{entry.name}: a model within that reads several values. One can be read."
             )
-            before = len(found)
-            last = _model(found, entry.raw, names, kinds, indices, reads)
+            before = len(layers)
+            last = _model(layers, entry.raw, names, kinds, indices, reads)
             refuse_if(
-                len(found) == before, f"{entry.name}: a model within the model, without layers. {DAMAGED}"
+                len(layers) == before, f"{entry.name}: a model within the model, without layers. {DAMAGED}"
             )
         else:
-            found.append(
+            layers.append(
                 _PlannedLayer(entry.kind, names, kinds, indices, entry.config, _package(entry.raw), reads)
             )
-            last = (found[-1].name,)
+            last = (layers[-1].name,)
         ends[entry.name] = last
     return last
 
@@ -246,9 +246,9 @@ def _call(nodes: Any, layers: Mapping[str, _Entry]) -> tuple[list[str], list[Any
     node = nodes[0]
     if isinstance(node, dict):
         _check_call(node.get("kwargs"), layers)
-        given = node.get("args")
-        given = given if isinstance(given, list) else [given]
-        return _histories(node, layers), [None if _histories(value, layers) else value for value in given]
+        arguments = node.get("args")
+        arguments = arguments if isinstance(arguments, list) else [arguments]
+        return _histories(node, layers), [None if _histories(value, layers) else value for value in arguments]
     edges = [edge for edge in node if isinstance(edge, list) and edge]
     for edge in edges:
         _check_edge(str(edge[0]), edge[1:3], layers)
@@ -309,9 +309,9 @@ def _package(raw: Mapping[str, Any]) -> str:
     return "" if not module or module.split(".", maxsplit=1)[0] in _OWN else module[:80]
 
 
-def _check_keys(where: str, given: Mapping[str, Any], known: frozenset[str]) -> None:
+def _check_keys(where: str, settings: Mapping[str, Any], known: frozenset[str]) -> None:
     """Refuse what is said beside that; what is not set (null) says nothing."""
-    for key, value in given.items():
+    for key, value in settings.items():
         if key not in known and value is not None and value is not False:
             raise FileError(
                 f"{where}: {key[:40]!r} ({str(value)[:40]}) is not known, so neither is what it does."
@@ -337,18 +337,18 @@ def _arrays_of_layers(layers: Sequence[_PlannedLayer], contents: Contents) -> li
     FileError
         For arrays that belong to no layer, or where it is not known to which.
     """
-    found = _by_place(layers, contents) if "names" in contents.notes else _by_name(layers, contents)
-    for layer, arrays in zip(layers, found, strict=True):
+    by_layer = _by_place(layers, contents) if "names" in contents.notes else _by_name(layers, contents)
+    for layer, arrays in zip(layers, by_layer, strict=True):
         if "Depthwise" in layer.kind and "kernel" in arrays:  # its name in Keras 3
             arrays["depthwise_kernel"] = arrays.pop("kernel")
-    return found
+    return by_layer
 
 
 # -- by name: model_weights/dense/dense/kernel:0 -------------------------------------------------------------
 
 
 def _by_name(layers: Sequence[_PlannedLayer], contents: Contents) -> list[_Arrays]:
-    found: list[_Arrays] = [{} for _ in layers]
+    by_layer: list[_Arrays] = [{} for _ in layers]
     for group, arrays in contents.arrays.items():
         inside = [k for k, layer in enumerate(layers) if layer.path[0] == group]
         refuse_if(
@@ -360,13 +360,13 @@ def _by_name(layers: Sequence[_PlannedLayer], contents: Contents) -> list[_Array
             *folders, last = name.split("/")
             owner = inside[0] if len(layers[inside[0]].path) == 1 else _owner(layers, inside, group, folders)
             word = last.split(":")[0]
-            if word in found[owner]:
+            if word in by_layer[owner]:
                 raise FileError(
                     f"{'/'.join(layers[owner].path)}: two arrays are called {word[:80]!r}. {DAMAGED}"
                 )
             if _RANDOM not in folders:
-                found[owner][word] = array
-    return found
+                by_layer[owner][word] = array
+    return by_layer
 
 
 def _owner(layers: Sequence[_PlannedLayer], inside: list[int], group: str, folders: list[str]) -> int:
@@ -397,13 +397,13 @@ def _by_place(layers: Sequence[_PlannedLayer], contents: Contents) -> list[_Arra
             f"the arrays of {path[:80] or 'the model itself'!r} would be left over: the model has no "
             f"layer that they belong to. {DAMAGED}",
         )
-    found: list[_Arrays] = [{} for _ in layers]
+    by_layer: list[_Arrays] = [{} for _ in layers]
     for path, owner in owners.items():
-        words = _words(layers[owner])
+        names = _words(layers[owner])
         for index, array in contents.arrays[path].items():
-            known = index.isdecimal() and int(index) < len(words)
-            found[owner][words[int(index)] if known else f"vars/{index}"] = array
-    return found
+            known = index.isdecimal() and int(index) < len(names)
+            by_layer[owner][names[int(index)] if known else f"vars/{index}"] = array
+    return by_layer
 
 
 def _match(
@@ -427,18 +427,22 @@ def _match(
             numbered = {name: _count(word, name) for name in below}
             groups = sorted((n for n in below if numbered[n] is not None), key=lambda n: numbered[n] or 0)
             for group, name in zip(groups, _names(start, groups, list(members), names), strict=True):
-                own, path = members[name], start + group
-                if len(layers[own[0]].path) > depth + 1:
-                    _match(layers, own, depth + 1, path, paths, names, owners)
+                group_layers, path = members[name], start + group
+                if len(layers[group_layers[0]].path) > depth + 1:
+                    _match(layers, group_layers, depth + 1, path, paths, names, owners)
                 elif path in paths:
-                    owners[path] = own[0]
+                    owners[path] = group_layers[0]
 
 
 def _names(start: str, groups: list[str], members: list[str], names: dict[str, str]) -> list[str]:
     """For each group of one class the name of its layer: as the file says it, else in their order."""
-    said = [names.get(start + group) for group in groups]
-    if groups and len(set(said)) == len(said) and all(name in members for name in said):
-        return [str(name) for name in said]
+    stored_names = [names.get(start + group) for group in groups]
+    if (
+        groups
+        and len(set(stored_names)) == len(stored_names)
+        and all(name in members for name in stored_names)
+    ):
+        return [str(name) for name in stored_names]
     if len(groups) not in (0, len(members)):
         raise FileError(
             f"{start}{groups[0]}: {len(groups)} groups of arrays for {len(members)} layers, and their names "
@@ -448,8 +452,8 @@ def _names(start: str, groups: list[str], members: list[str], names: dict[str, s
 
 
 def _count(word: str, group: str) -> int | None:
-    found = re.fullmatch(rf"{re.escape(word)}(?:_([0-9]{{1,9}}))?", group)
-    return None if found is None else int(found[1] or 0)
+    match = re.fullmatch(rf"{re.escape(word)}(?:_([0-9]{{1,9}}))?", group)
+    return None if match is None else int(match[1] or 0)
 
 
 def _snake(name: str) -> str:
@@ -519,10 +523,10 @@ def read_layers(
         For files that are damaged, are not of Keras, or hold a model with branches.
     """
     text, contents = _model_and_weights(Path(path), None if weights is None else Path(weights), apart)
-    found = planned_layers(text)
+    layers = planned_layers(text)
     return [
         KerasLayer(layer.kind, layer.name, Ledger(layer.config), Ledger(arrays), layer.package, layer.reads)
-        for layer, arrays in zip(found, _arrays_of_layers(found, contents), strict=True)
+        for layer, arrays in zip(layers, _arrays_of_layers(layers, contents), strict=True)
     ]
 
 

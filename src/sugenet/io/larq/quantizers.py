@@ -51,10 +51,10 @@ _SCALED, _TERNARY, _NONE = "magnitudeawaresign", "stetern", ("noop", "noopquanti
 
 def signed(where: str, key: str, value: Any) -> tuple[Op, ...]:
     """A quantizer of values as an operation."""
-    found = _named(where, key, value)
-    if found is None:
+    quantizer = _named(where, key, value)
+    if quantizer is None:
         return ()
-    name, _ = found
+    name, _ = quantizer
     refuse_if(
         name not in _SIGNS,
         where,
@@ -66,10 +66,10 @@ def signed(where: str, key: str, value: Any) -> tuple[Op, ...]:
 
 def _larq_kernel(where: str, key: str, value: Any, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A kernel as the forward pass uses it, in Keras' layout: the last axis is the output."""
-    found = _named(where, key, value)
-    if found is None:
+    quantizer = _named(where, key, value)
+    if quantizer is None:
         return kernel
-    name, settings = found
+    name, settings = quantizer
     one = kernel.dtype.type(1)
     signs = np.where(kernel >= 0, one, -one)
     if name == "steheaviside":
@@ -146,15 +146,15 @@ def _named(where: str, key: str, value: Any) -> tuple[str, Ledger[Any]] | None:
     None where values go through as they are.
     """
     _check_owner(where, key, value)
-    given: Any = {}
+    config: Any = {}
     if isinstance(value, dict):
-        value, given = value.get("class_name"), value.get("config")
-        if isinstance(given, str):  # a function: its name stands here
-            value, given = given, {}
+        value, config = value.get("class_name"), value.get("config")
+        if isinstance(config, str):  # a function: its name stands here
+            value, config = config, {}
     if value is None:
         return None
     name = str(value).split(">")[-1].replace("_", "").lower()
-    settings: Ledger[Any] = Ledger(given if isinstance(given, dict) else {})
+    settings: Ledger[Any] = Ledger(config if isinstance(config, dict) else {})
     settings.pass_over(
         "name", "trainable", "metrics", "beta", "precision", "threshold_value", "ternary_weight_networks"
     )
@@ -178,12 +178,12 @@ def _named(where: str, key: str, value: Any) -> tuple[str, Ledger[Any]] | None:
 
 def _check_owner(where: str, key: str, value: Any) -> None:
     """Refuse a quantizer that has the name of a known one, and another author."""
-    said = value.get("registered_name") or value.get("class_name") if isinstance(value, dict) else value
-    package = str(said or "").rpartition(">")[0]
+    registered = value.get("registered_name") or value.get("class_name") if isinstance(value, dict) else value
+    package = str(registered or "").rpartition(">")[0]
     refuse_if(
         package.lower() not in ("", "larq", "keras", "qkeras"),
         where,
-        f"{key} {str(said)[:60]!r} is of a program of its own, so its name does not say "
+        f"{key} {str(registered)[:60]!r} is of a program of its own, so its name does not say "
         "what it does. Use Larq's quantizers.",
     )
 
@@ -269,15 +269,15 @@ def _qkeras_named(where: str, key: str, value: Any) -> _Quantizer:
         assert isinstance(tree, ast.Call)
         assert isinstance(tree.func, ast.Name)
         name = tree.func.id
-        given = dict(zip(_PLACES[name], map(ast.literal_eval, tree.args), strict=False))
+        settings = dict(zip(_PLACES[name], map(ast.literal_eval, tree.args), strict=False))
         assert len(tree.args) <= len(_PLACES[name])
         for word in tree.keywords:
             assert word.arg is not None
-            assert word.arg not in given
-            given[word.arg] = ast.literal_eval(word.value)
+            assert word.arg not in settings
+            settings[word.arg] = ast.literal_eval(word.value)
     except (SyntaxError, ValueError, AssertionError, KeyError, RecursionError, MemoryError, TypeError):
         raise FileError(f"{where} {text[:60]!r} cannot be read as a quantizer of QKeras.") from None
-    return _Quantizer(f"{where} {name}", name, Ledger(given))
+    return _Quantizer(f"{where} {name}", name, Ledger(settings))
 
 
 def qkeras_kernel(where: str, key: str, value: Any, kernel: _Array) -> _Array:
@@ -361,8 +361,8 @@ def qkeras_steps(where: str, key: str, value: Any) -> tuple[Op, ...]:
     quantizer.closed()
     # -1 up to -threshold, +1 from the threshold on; at a threshold of 0, 0 at 0
     strict = np.array([threshold > 0, threshold == 0])
-    stairs = Stairs(where, np.array([[-threshold, threshold]]), strict)
-    return (stairs, Affine(where, np.array([scale]), np.array([-scale])))
+    steps = Stairs(where, np.array([[-threshold, threshold]]), strict)
+    return (steps, Affine(where, np.array([scale]), np.array([-scale])))
 
 
 def _said(value: Any) -> str:

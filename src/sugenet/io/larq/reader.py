@@ -76,18 +76,18 @@ class _Walk:
 
 def _parameter(layer: KerasLayer, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
     """An array of a layer, which must have this shape."""
-    found = layer.arrays.get(name)
-    if found is None:
+    array = layer.arrays.get(name)
+    if array is None:
         raise FileError(
             f"{layer.where}: its array {name!r} is missing from the file. "
             f"It has {', '.join(layer.arrays) or 'none'}."
         )
     refuse_if(
-        found.shape != shape,
+        array.shape != shape,
         layer.where,
-        f"its array {name!r} has shape {found.shape}, but {shape} is needed.",
+        f"its array {name!r} has shape {array.shape}, but {shape} is needed.",
     )
-    return found if found.dtype.kind == "f" else found.astype(np.float32)
+    return array if array.dtype.kind == "f" else array.astype(np.float32)
 
 
 def _whole(layer: KerasLayer, key: str, otherwise: Any = None) -> int:
@@ -281,10 +281,10 @@ def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
     shape, rank = _input_shape(layers[0])
     check_maps("a sample", shape)
     walk, known = _Walk(shape, rank), dict[str, _Walk]()
-    for given in _joined(layers):
-        if given.reads:
-            walk = _before(given, [known[name] for name in given.reads])
-        layer = replace(given, config=Ledger(given.config), arrays=Ledger(given.arrays))
+    for source_layer in _joined(layers):
+        if source_layer.reads:
+            walk = _before(source_layer, [known[name] for name in source_layer.reads])
+        layer = replace(source_layer, config=Ledger(source_layer.config), arrays=Ledger(source_layer.arrays))
         if layer.kind == "InputLayer":
             layer.config.pass_over("dtype")
         else:
@@ -329,15 +329,15 @@ def _before(layer: KerasLayer, walks: list[_Walk]) -> _Walk:
 
 def _joined(layers: list[KerasLayer]) -> list[KerasLayer]:
     """A comparison and the choice behind it as one: ``where(x >= 0, 1, -1)``."""
-    found: list[KerasLayer] = []
+    joined: list[KerasLayer] = []
     for layer in layers:
-        before = found[-1] if found else layer
+        before = joined[-1] if joined else layer
         if layer.kind == "Where" and before.kind in _COMPARED and layer is not before:
             settings = {**layer.config, "compared": before.kind, "limits": before.config.get("called_with")}
-            found[-1] = replace(layer, config=Ledger(settings), reads=before.reads)
+            joined[-1] = replace(layer, config=Ledger(settings), reads=before.reads)
         else:
-            found.append(layer)
-    return found
+            joined.append(layer)
+    return joined
 
 
 def _check_author(layer: KerasLayer) -> None:
@@ -390,8 +390,8 @@ _HINTS = {
 
 def _input_shape(first: KerasLayer) -> tuple[tuple[int, ...], int]:
     """The shape of a sample, channels first, and the number of its axes in Keras."""
-    given = first.config.get("batch_input_shape", first.config.get("batch_shape"))
-    sizes = given[1:] if isinstance(given, list) else []
+    batch_shape = first.config.get("batch_input_shape", first.config.get("batch_shape"))
+    sizes = batch_shape[1:] if isinstance(batch_shape, list) else []
     refuse_if(
         not 1 <= len(sizes) <= 3,
         first.where,
@@ -443,8 +443,8 @@ def _pool(walk: _Walk, layer: KerasLayer) -> _Walk:
 
 def _global_pool(walk: _Walk, layer: KerasLayer) -> _Walk:
     channels, *sizes = _maps_of(walk, layer)
-    whole = sizes[0], sizes[1]
-    pooled: Op = MaxPool(layer.where, whole, (1, 1)) if "Max" in layer.kind else AveragePool(layer.where)
+    window = sizes[0], sizes[1]
+    pooled: Op = MaxPool(layer.where, window, (1, 1)) if "Max" in layer.kind else AveragePool(layer.where)
     if layer.config.get("keepdims"):
         return walk.then(pooled, shape=(channels, 1, 1))
     return walk.then(pooled, Flatten(layer.where), shape=(channels,))
@@ -472,15 +472,15 @@ def _reshape(walk: _Walk, layer: KerasLayer) -> _Walk:
 
 def _pad(walk: _Walk, layer: KerasLayer) -> _Walk:
     channels, *sizes = _maps_of(walk, layer)
-    given = layer.config.get("padding", 1)
-    rows = given if isinstance(given, list) else [given, given]
+    padding = layer.config.get("padding", 1)
+    rows = padding if isinstance(padding, list) else [padding, padding]
     if layer.kind.endswith("1D"):
         rows = [[0, 0], rows]
     flat = [side for row in rows for side in (row if isinstance(row, list) else [row, row])]
     refuse_if(
         len(flat) != 4 or not all(isinstance(side, int) and 0 <= side <= _MAX_SIDE for side in flat),
         layer.where,
-        f"padding is {str(given)[:40]}, but whole numbers are needed.",
+        f"padding is {str(padding)[:40]}, but whole numbers are needed.",
     )
     top, bottom, left, right = flat
     return walk.then(

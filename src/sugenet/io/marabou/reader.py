@@ -80,9 +80,9 @@ class _Lines:
             raise FileError(f"line {self.number}: {line.strip()[:60]!r} has {len(parts)} parts.")
         return parts
 
-    def whole(self, text: str, most: int) -> int:
-        if not (text.isascii() and text.isdecimal()) or len(text) > 10 or int(text) > most:
-            raise FileError(f"line {self.number}: {text[:40]!r} is no whole number up to {most:,}.")
+    def whole(self, text: str, limit: int) -> int:
+        if not (text.isascii() and text.isdecimal()) or len(text) > 10 or int(text) > limit:
+            raise FileError(f"line {self.number}: {text[:40]!r} is no whole number up to {limit:,}.")
         return int(text)
 
     def number_of(self, text: str) -> Fraction:
@@ -246,7 +246,7 @@ class _Solving:
 
     def total(self, terms: dict[int, Fraction], constant: Fraction, line: int) -> _Form:
         """A sum of known variables."""
-        level, found = None, dict[int, Fraction]()
+        level, coefficients = None, dict[int, Fraction]()
         for v, factor in terms.items():
             form = self.forms[v]
             self.work += len(form.terms) + 1
@@ -259,8 +259,8 @@ class _Solving:
             level = form.level if form.terms else level
             constant += factor * form.constant
             for u, c in form.terms.items():
-                found[u] = found.get(u, Fraction(0)) + factor * c
-        return _Form(level or 0, {u: c for u, c in found.items() if c}, constant)
+                coefficients[u] = coefficients.get(u, Fraction(0)) + factor * c
+        return _Form(level or 0, {u: c for u, c in coefficients.items() if c}, constant)
 
 
 def chain_of_query(contents: InputQuery) -> OpChain:
@@ -327,11 +327,11 @@ def query_of_contents(contents: InputQuery) -> Query:
         raise FileError(f"the input variable {missing} has no lower or no upper bound.")
     box = QueryBox([lower[v] for v in contents.inputs], [upper[v] for v in contents.inputs])
     index, free = {v: k for k, v in enumerate(contents.outputs)}, set(contents.inputs)
-    found: list[Inequality] = []
+    inequalities: list[Inequality] = []
     for bounds, sign in ((lower, 1), (upper, -1)):
         for v, value in bounds.items():
             if v in index:
-                found.append(Inequality({index[v]: sign}, sign * value))
+                inequalities.append(Inequality({index[v]: sign}, sign * value))
             elif v not in free and not (v in contents.signs and sign * value <= -1):
                 raise FileError(
                     f"variable {v}, which is no input and no output, is bounded by {float(value):g}: only "
@@ -342,8 +342,8 @@ def query_of_contents(contents: InputQuery) -> Query:
             raise FileError(f"line {equation.line}: it is no condition on outputs, and gives no variable.")
         terms = {index[v]: factor for v, factor in equation.terms.items()}
         if equation.sign != "<=":
-            found.append(Inequality(terms, equation.scalar))
+            inequalities.append(Inequality(terms, equation.scalar))
         if equation.sign != ">=":
-            found.append(Inequality({k: -factor for k, factor in terms.items()}, -equation.scalar))
-    condition: Condition = (tuple(found),)
+            inequalities.append(Inequality({k: -factor for k, factor in terms.items()}, -equation.scalar))
+    condition: Condition = (tuple(inequalities),)
     return Query(len(contents.inputs), len(contents.outputs), [Case(box, condition)])

@@ -155,12 +155,12 @@ def _encoder_out(encoder: Encoder, tensors: Tensors) -> Document:
     for name, coding in zip(encoder.names, encoder.codings, strict=True):
         if id(coding) not in number_of:
             entry = _coding_out(coding, f"feature {name!r}")
-            own = coding.cuts if isinstance(coding, Steps) else ()
-            key = canonical(entry), np.array(own, "<f8").tobytes()
+            coding_cuts = coding.cuts if isinstance(coding, Steps) else ()
+            key = canonical(entry), np.array(coding_cuts, "<f8").tobytes()
             if key not in known:
                 known[key] = len(entries)
                 entries.append(entry)
-                cuts += own
+                cuts += coding_cuts
             number_of[id(coding)] = known[key]
         features.append([name, number_of[id(coding)]])
     tensors["cuts"] = np.array(cuts, np.float64)
@@ -280,8 +280,8 @@ def _source_out(network: Network) -> Document:
         "source": {
             "shape": None if shape is None else list(shape),
             **{
-                name: [str(value) for value in given] if isinstance(given, tuple) else str(given)
-                for name, given in (("start", source.start), ("step", source.step))
+                name: [str(value) for value in entry] if isinstance(entry, tuple) else str(entry)
+                for name, entry in (("start", source.start), ("step", source.step))
             },
             "outputs": source.outputs,
             "remark": source.remark,
@@ -302,9 +302,9 @@ def _source_in(entry: Any) -> tuple[list[int] | None, Source]:
     return shape, Source(start, step, parts["outputs"], parts["remark"])
 
 
-def _number_or_row(given: Any) -> Any:
-    row = _fractions(given if isinstance(given, list) else [given], "start and step of the source")
-    return tuple(row) if isinstance(given, list) else row[0]
+def _number_or_row(entry: Any) -> Any:
+    row = _fractions(entry if isinstance(entry, list) else [entry], "start and step of the source")
+    return tuple(row) if isinstance(entry, list) else row[0]
 
 
 # -- inputs that can occur -----------------------------------------------------------------------------------
@@ -361,19 +361,19 @@ def _chain_in(entries: list[Any], last: Any, encoder: Encoder, tensors: Tensors)
 
 
 def _fractions(values: list[Any], what: str) -> list[Fraction]:
-    found = fractions(values)
-    if found is None:
+    numbers = fractions(values)
+    if numbers is None:
         raise FileError(f"{what} must be exact numbers, written as '3' or '-1/2'.")
-    return found
+    return numbers
 
 
 # -- small parts ---------------------------------------------------------------------------------------------
 
 
 def _check_sizes(bits: int = 0, weights: int = 0) -> None:
-    for count, most, what in ((bits, _MAX_BITS, "bits of the encoder"), (weights, _MAX_WEIGHTS, "weights")):
-        if count > most:
-            raise FileError(f"it has {count} {what}, but a file may hold {most} of them.")
+    for count, limit, what in ((bits, _MAX_BITS, "bits of the encoder"), (weights, _MAX_WEIGHTS, "weights")):
+        if count > limit:
+            raise FileError(f"it has {count} {what}, but a file may hold {limit} of them.")
 
 
 def _texts(values: list[Any], what: str) -> list[str]:

@@ -126,9 +126,9 @@ def _theta_in(
     ends = [fractions(row) if isinstance(row, list) else None for row in part["theta"]]
     if any(pair is None or len(pair) != 2 for pair in ends):
         raise FileError(f"{name}: theta must be pairs of exact numbers, written as '3' or '-1/2'.")
-    found = tensors.get(f"{name}.theta")
+    array = tensors.get(f"{name}.theta")
     indices = tensor(
-        tensors, f"{name}.theta", _INTEGERS, shape[:1] if found is not None and found.ndim == 1 else shape
+        tensors, f"{name}.theta", _INTEGERS, shape[:1] if array is not None and array.ndim == 1 else shape
     )
     if indices.min(initial=0) < 0 or indices.max(initial=-1) >= len(ends):
         raise FileError(f"{name}: a neuron names a theta that is not there.")
@@ -138,8 +138,8 @@ def _theta_in(
 
 def fractions(values: list[Any]) -> list[Fraction] | None:
     """Exact numbers, written as ``3`` or ``-1/2``; None where one is written otherwise."""
-    found = [_FRACTION.fullmatch(value) if isinstance(value, str) else None for value in values]
-    pairs = [(int(match[1]), int(match[2] or 1)) for match in found if match]
+    matches = [_FRACTION.fullmatch(value) if isinstance(value, str) else None for value in values]
+    pairs = [(int(match[1]), int(match[2] or 1)) for match in matches if match]
     return (
         [Fraction(p, q) for p, q in pairs] if len(pairs) == len(values) and all(q for _, q in pairs) else None
     )
@@ -290,16 +290,16 @@ def tensor(tensors: Tensors, name: str, kinds: Sequence[str], shape: tuple[int, 
     """A tensor of one of these kinds and exactly this shape."""
     array = tensors.get(name)
     if array is None or array.dtype.name not in kinds or array.shape != shape:
-        found = "there is none" if array is None else f"it is {array.dtype.name} of shape {array.shape}"
-        raise FileError(f"the tensor {name} must be {' or '.join(kinds)} of shape {shape}, but {found}.")
+        actual = "there is none" if array is None else f"it is {array.dtype.name} of shape {array.shape}"
+        raise FileError(f"the tensor {name} must be {' or '.join(kinds)} of shape {shape}, but {actual}.")
     return array
 
 
 def fields(value: Any, what: str, **kinds: type) -> Document:
     """Check that a JSON object has exactly these keys with values of these types."""
     if not isinstance(value, dict) or value.keys() != kinds.keys():
-        found = ", ".join(value)[:200] if isinstance(value, dict) else type(value).__name__
-        raise FileError(f"{what} needs {', '.join(kinds)}, but has {found}.")
+        actual = ", ".join(value)[:200] if isinstance(value, dict) else type(value).__name__
+        raise FileError(f"{what} needs {', '.join(kinds)}, but has {actual}.")
     for key, kind in kinds.items():
         if kind is not object and type(value[key]) is not kind:
             raise FileError(f"{what}: {key} must be {kind.__name__}, not {type(value[key]).__name__}.")

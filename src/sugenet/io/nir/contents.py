@@ -65,7 +65,9 @@ def chain_of_nodes(path: str | Path) -> tuple[str, list[NirNode]]:
 
 def _ordered(kinds: dict[str, str], edges: list[tuple[str, str]]) -> list[str]:
     """The nodes from the one input to the one output."""
-    ends = {kind: [name for name, own in kinds.items() if own == kind] for kind in ("Input", "Output")}
+    ends = {
+        kind: [name for name, node_kind in kinds.items() if node_kind == kind] for kind in ("Input", "Output")
+    }
     for kind, names in ends.items():
         refuse_if(len(names) != 1, f"it has {len(names)} nodes of type {kind}, and a chain has one.")
     following: dict[str, str] = {}

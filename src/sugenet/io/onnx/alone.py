@@ -131,14 +131,14 @@ def _compare(chain: OpChain, program: Interpreter, part: Graph, node: Node, axis
     if program.batch is not None:
         rows = np.resize(rows, (-(-len(rows) // batch) * batch, size))
     shape = (batch if program.batch is not None else len(rows), *program.sample)
-    for given in rows.reshape(-1, shape[0], size):
-        found = program.run(given.reshape(shape)).scores
+    for samples in rows.reshape(-1, shape[0], size):
+        scores = program.run(samples.reshape(shape)).scores
         got, error = (
-            np.moveaxis(np.asarray(row, np.float64), axis, 0).reshape(len(given), -1)
-            for row in (found.values, np.broadcast_to(found.error, found.values.shape))
+            np.moveaxis(np.asarray(row, np.float64), axis, 0).reshape(len(samples), -1)
+            for row in (scores.values, np.broadcast_to(scores.error, scores.values.shape))
         )
-        wanted = passed(chain.ops, laid_out(chain, given)).reshape(got.shape)
-        largest = np.maximum(np.abs(wanted).max(axis=1), np.abs(given).max(axis=1))[:, None]
+        wanted = passed(chain.ops, laid_out(chain, samples)).reshape(got.shape)
+        largest = np.maximum(np.abs(wanted).max(axis=1), np.abs(samples).max(axis=1))[:, None]
         off = ~(np.abs(got - wanted) <= _NEAR * largest + error)
         if off.any():
             row, column = (int(k) for k in np.argwhere(off)[0])
@@ -158,14 +158,14 @@ def _rows(part: Graph, size: int, kind: np.dtype[Any]) -> Array:
     plain = random.integers(1, 9, (3 * len(_SIZES), size)) * np.repeat(_SIZES, 3)[:, None]
     signs = np.tile([[0.0], [-1.0], [1.0]], (len(_SIZES), 1))
     signs = np.where(signs == 0, random.choice([-1.0, 1.0], plain.shape), signs)
-    found = []
+    blocks = []
     numbers, low = _numbers(part), 0.0
     for high in _ENDS:
         some = numbers[(np.abs(numbers) <= high) & (np.abs(numbers) >= low)]
         low = np.nextafter(high, np.inf)
         count = min(_MOST_NUMBERS, -(-len(some) // size)) if len(some) else 0
-        found.append(np.resize(some, (count, size)))
-    rows = np.concatenate([found[0], signs * plain, *found[1:]])
+        blocks.append(np.resize(some, (count, size)))
+    rows = np.concatenate([blocks[0], signs * plain, *blocks[1:]])
     if kind.kind == "f":
         return rows.astype(kind).astype(np.float64)
     ends = np.iinfo(kind)
@@ -174,12 +174,14 @@ def _rows(part: Graph, size: int, kind: np.dtype[Any]) -> Array:
 
 def _numbers(part: Graph) -> Array:
     """Zero, the numbers of the nodes, all their neighbours as floats of 32 bits, and small and large ones."""
-    own = [float(v) for node in part.nodes for v in node.attributes.values() if isinstance(v, float)]
+    node_numbers = [float(v) for node in part.nodes for v in node.attributes.values() if isinstance(v, float)]
     for array in part.constants.values():
         if array.dtype.kind in "fiu" and array.size:
             flat = np.unique(array.astype(np.float64))
-            own += flat[np.linspace(0, len(flat) - 1, min(len(flat), _MOST_NUMBERS)).astype(int)].tolist()
-    marks = np.array([*own, *_LADDER], np.float32)
+            node_numbers += flat[
+                np.linspace(0, len(flat) - 1, min(len(flat), _MOST_NUMBERS)).astype(int)
+            ].tolist()
+    marks = np.array([*node_numbers, *_LADDER], np.float32)
     marks = np.concatenate([marks, -marks])
     marks = marks[np.isfinite(marks) & (np.abs(marks) <= np.float32(2.0**60)) & (np.abs(marks) > 1e-30)]
     near = [np.nextafter(marks, np.float32(way)) for way in (-np.inf, np.inf)]

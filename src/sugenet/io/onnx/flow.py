@@ -77,12 +77,12 @@ class FlowLink:
 
     def trail(self) -> list[FlowLink]:
         """All links from the first operation to this one."""
-        found: list[FlowLink] = []
+        links: list[FlowLink] = []
         link: FlowLink | None = self
         while link is not None and link.op is not None:
-            found.append(link)
+            links.append(link)
             link = link.before
-        return found[::-1]
+        return links[::-1]
 
 
 def _key(value: Any) -> Any:
@@ -307,8 +307,8 @@ class Flow:
             first, last = self.parts
             return [((), first, last), (first, (), last), (last, (), first)]
         a, b, c = self.parts
-        found = [(a, b, c), (c, a, b)]
-        return found[::-1] if _size(c) in (1, 3, 4) and _size(a) not in (1, 3, 4) else found
+        readings = [(a, b, c), (c, a, b)]
+        return readings[::-1] if _size(c) in (1, 3, 4) and _size(a) not in (1, 3, 4) else readings
 
     # -- numbers that stand beside the data ------------------------------------------------------------------
 
@@ -373,15 +373,15 @@ class Flow:
 
 
 def _refined(axis: Iterable[Piece], halves: dict[Piece, tuple[Piece, Piece]]) -> Axis:
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     rest = list(axis)[::-1]
     while rest:
         piece = rest.pop()
         if piece in halves:
             rest += halves[piece][::-1]
         elif piece.size > 1:
-            found.append(piece)
-    return tuple(found)
+            pieces.append(piece)
+    return tuple(pieces)
 
 
 def _narrowed(array: Array) -> Array:

@@ -70,7 +70,7 @@ class Folder:
     values: int
     """How many more values may be made."""
 
-    def __call__(self, op: str, given: _Given, attributes: _Attributes) -> Array:
+    def __call__(self, op: str, inputs: _Given, attributes: _Attributes) -> Array:
         """The result of an operation on constants."""
         function = ELEMENTWISE.get(op) or OTHERS.get(op)
         if function is None:
@@ -78,16 +78,16 @@ class Folder:
         if (
             op not in ELEMENTWISE
             and op not in ("Shape", "Size")
-            and any(array is not None and of_samples(array) for array in given)
+            and any(array is not None and of_samples(array) for array in inputs)
         ):
             raise FileError("it moves or joins constants of all samples of a batch, which is not supported.")
-        shapes = [array.shape for array in given if array is not None]
-        given = [None if array is None else thin(array) for array in given] if op in ELEMENTWISE else given
-        self._spend(op, given)
+        shapes = [array.shape for array in inputs if array is not None]
+        inputs = [None if array is None else thin(array) for array in inputs] if op in ELEMENTWISE else inputs
+        self._spend(op, inputs)
         try:
             with np.errstate(all="ignore"):
-                found = np.asarray(function(given, attributes))
-            return np.broadcast_to(found, np.broadcast_shapes(*shapes)) if op in ELEMENTWISE else found
+                result = np.asarray(function(inputs, attributes))
+            return np.broadcast_to(result, np.broadcast_shapes(*shapes)) if op in ELEMENTWISE else result
         except FileError:
             raise
         except (
@@ -102,8 +102,8 @@ class Folder:
         ) as error:
             raise FileError(f"its constants do not fit together ({str(error)[:120]}).") from None
 
-    def _spend(self, op: str, given: _Given) -> None:
-        shapes = [array.shape for array in given if array is not None]
+    def _spend(self, op: str, inputs: _Given) -> None:
+        shapes = [array.shape for array in inputs if array is not None]
         made = sum(map(prod, shapes))
         if op in ELEMENTWISE:
             try:
@@ -113,12 +113,12 @@ class Folder:
                     f"its constants have shapes {', '.join(map(str, shapes))}, which do not fit together."
                 ) from None
         elif op in ("Expand", "ConstantOfShape") and shapes:
-            sizes = integers(given[1] if op == "Expand" else given[0], "its shape")
+            sizes = integers(inputs[1] if op == "Expand" else inputs[0], "its shape")
             made = prod(max(size, 1) for size in sizes if size % OPEN_BATCH) * (
                 prod(shapes[0]) if op == "Expand" else 1
             )
-        elif op == "Range" and len(shapes) == 3 and all(array.size for array in given[:3]):
-            first, last, step = (float(array.reshape(-1)[0]) for array in given[:3])
+        elif op == "Range" and len(shapes) == 3 and all(array.size for array in inputs[:3]):
+            first, last, step = (float(array.reshape(-1)[0]) for array in inputs[:3])
             made = int(min(abs((last - first) / (step or 1)), 1e18)) if isfinite(last - first) else 1 << 60
         elif op == "Gather" and len(shapes) == 2:
             made = prod(shapes[0]) * max(prod(shapes[1]), 1)
@@ -130,20 +130,20 @@ class Folder:
 
 
 def _one(function: Callable[[Any], Any]) -> _Function:
-    return lambda given, _: function(given[0])
+    return lambda inputs, _: function(inputs[0])
 
 
 def _two(function: Callable[[Any, Any], Any]) -> _Function:
-    return lambda given, _: function(given[0], given[1])
+    return lambda inputs, _: function(inputs[0], inputs[1])
 
 
 def _many(function: Callable[[Any, Any], Any]) -> _Function:
-    return lambda given, _: np.asarray(reduce(function, [array for array in given if array is not None]))
+    return lambda inputs, _: np.asarray(reduce(function, [array for array in inputs if array is not None]))
 
 
-def _mean(given: _Given, attributes: _Attributes) -> Array:
-    total = _many(np.add)(given, attributes)
-    return np.asarray(total / np.asarray(sum(array is not None for array in given), total.dtype))
+def _mean(inputs: _Given, attributes: _Attributes) -> Array:
+    total = _many(np.add)(inputs, attributes)
+    return np.asarray(total / np.asarray(sum(array is not None for array in inputs), total.dtype))
 
 
 def _divide(a: Any, b: Any) -> Any:
@@ -152,24 +152,26 @@ def _divide(a: Any, b: Any) -> Any:
     return a / b
 
 
-def _clip(given: _Given, attributes: _Attributes) -> Array:
-    low, high = (attributes.get(key) if given[k] is None else given[k] for k, key in ((1, "min"), (2, "max")))
-    found: Any = given[0]
+def _clip(inputs: _Given, attributes: _Attributes) -> Array:
+    low, high = (
+        attributes.get(key) if inputs[k] is None else inputs[k] for k, key in ((1, "min"), (2, "max"))
+    )
+    clipped: Any = inputs[0]
     for bound, function in ((low, np.maximum), (high, np.minimum)):
         if bound is not None:
-            found = function(found, np.asarray(bound, found.dtype))
-    return np.asarray(found)
+            clipped = function(clipped, np.asarray(bound, clipped.dtype))
+    return np.asarray(clipped)
 
 
-def _cast(given: _Given, attributes: _Attributes) -> Array:
+def _cast(inputs: _Given, attributes: _Attributes) -> Array:
     kind = attributes.get("to", 0)
     if kind not in DTYPES:
         raise FileError(f"it makes element type {kind}, which is not supported. Use float32.")
-    return np.asarray(given[0].astype(np.dtype(DTYPES[kind]).newbyteorder("=")))
+    return np.asarray(inputs[0].astype(np.dtype(DTYPES[kind]).newbyteorder("=")))
 
 
-def _bipolar(given: _Given, _: _Attributes) -> Array:
-    x, scale = given[0], given[1]
+def _bipolar(inputs: _Given, _: _Attributes) -> Array:
+    x, scale = inputs[0], inputs[1]
     return np.asarray(np.where(x >= 0, x.dtype.type(1), x.dtype.type(-1)) * scale)
 
 
@@ -213,26 +215,26 @@ def quantizer_of(bits: Array, attributes: _Attributes) -> Quantizer:
     return Quantizer(low, high, *_ROUNDINGS[mode])
 
 
-def _quant(given: _Given, attributes: _Attributes) -> Array:
+def _quant(inputs: _Given, attributes: _Attributes) -> Array:
     """Whole codes times a scale, both exact in float64; no code is decided by a float near its edge."""
-    x, scale, zero = (np.asarray(array) for array in given[:3])
-    quantizer = quantizer_of(given[3], attributes)
+    x, scale, zero = (np.asarray(array) for array in inputs[:3])
+    quantizer = quantizer_of(inputs[3], attributes)
     single = scale.astype(np.float32) == scale
     if not single.all() or not (scale > 0).all() or not (zero == np.rint(zero)).all():
         raise FileError("its scale must be positive and a float32, and its zero point a whole number.")
     wide, size, shift = np.broadcast_arrays(*(array.astype(np.float64) for array in (x, scale, zero)))
-    place = wide / size + shift
+    position = wide / size + shift
     half = quantizer.rounding.startswith("half")
-    near = np.floor(place) + 0.5 if half else np.rint(place)  # where the code changes
-    for index in np.argwhere(np.abs(place - near) <= 2.0**-40 * (1 + np.abs(place))).tolist():
+    near = np.floor(position) + 0.5 if half else np.rint(position)  # where the code changes
+    for index in np.argwhere(np.abs(position - near) <= 2.0**-40 * (1 + np.abs(position))).tolist():
         at = tuple(index)
         exact = Fraction(float(wide[at])) / Fraction(float(size[at])) + Fraction(float(shift[at]))
         below = floor(exact)
         part = exact - below  # which quarter it is in is all that any rounding asks
-        place[at] = below + (
+        position[at] = below + (
             0 if not part else 0.5 if part == Fraction(1, 2) else 0.25 if part < 0.5 else 0.75
         )
-    codes = np.asarray(quantizer.round(np.clip(place, quantizer.low, quantizer.high)))
+    codes = np.asarray(quantizer.round(np.clip(position, quantizer.low, quantizer.high)))
     return np.asarray((codes - shift) * size)
 
 
@@ -262,7 +264,7 @@ ELEMENTWISE: dict[str, _Function] = {
     "Neg": _one(np.negative),
     "Not": _one(np.logical_not),
     "Or": _two(np.logical_or),
-    "Pow": lambda given, _: np.asarray(np.power(given[0], given[1])).astype(given[0].dtype, copy=False),
+    "Pow": lambda inputs, _: np.asarray(np.power(inputs[0], inputs[1])).astype(inputs[0].dtype, copy=False),
     "Quant": _quant,
     "Reciprocal": _one(lambda x: np.asarray(1, x.dtype) / x),
     "Relu": _one(lambda x: np.maximum(x, np.asarray(0, x.dtype))),
@@ -273,16 +275,16 @@ ELEMENTWISE: dict[str, _Function] = {
     "Sub": _two(np.subtract),
     "Sum": _many(np.add),
     "Tanh": _one(np.tanh),
-    "Where": lambda given, _: np.asarray(np.where(given[0], given[1], given[2])),
+    "Where": lambda inputs, _: np.asarray(np.where(inputs[0], inputs[1], inputs[2])),
     "Xor": _two(np.logical_xor),
 }
 """Operations that treat every element alike, with broadcasting."""
 
 
 def _reduce(function: Callable[..., Any]) -> _Function:
-    def run(given: _Given, attributes: _Attributes) -> Array:
-        array, keep = given[0], bool(attributes["keepdims"])
-        axes = reduced_axes(given, attributes, array.ndim)
+    def run(inputs: _Given, attributes: _Attributes) -> Array:
+        array, keep = inputs[0], bool(attributes["keepdims"])
+        axes = reduced_axes(inputs, attributes, array.ndim)
         if axes is None:
             return np.asarray(array)
         if not array.size and function not in (np.sum, np.prod):
@@ -292,48 +294,48 @@ def _reduce(function: Callable[..., Any]) -> _Function:
     return run
 
 
-def _slice(given: _Given, attributes: _Attributes) -> Array:
-    array = given[0]
+def _slice(inputs: _Given, attributes: _Attributes) -> Array:
+    array = inputs[0]
     starts, ends = (
-        attributes.get(key) if given[k] is None else given[k] for k, key in ((1, "starts"), (2, "ends"))
+        attributes.get(key) if inputs[k] is None else inputs[k] for k, key in ((1, "starts"), (2, "ends"))
     )
     first, last = integers(starts, "starts"), integers(np.clip(np.asarray(ends), -(1 << 40), 1 << 40), "ends")
-    axes = axes_of(given, attributes, array.ndim, 3) or tuple(range(len(first)))
-    steps = (1,) * len(first) if given[4] is None else integers(given[4], "steps")
-    cut = [slice(None)] * array.ndim
+    axes = axes_of(inputs, attributes, array.ndim, 3) or tuple(range(len(first)))
+    steps = (1,) * len(first) if inputs[4] is None else integers(inputs[4], "steps")
+    slices = [slice(None)] * array.ndim
     for axis, a, b, step in zip(axes, first, last, steps, strict=True):
-        cut[axis] = slice(a, b if step > 0 or b >= -array.shape[axis] else None, step)
-    return np.asarray(array[tuple(cut)])
+        slices[axis] = slice(a, b if step > 0 or b >= -array.shape[axis] else None, step)
+    return np.asarray(array[tuple(slices)])
 
 
-def _full(given: _Given, attributes: _Attributes) -> Array:
-    return np.broadcast_to(attributes["value"].reshape(-1)[0], integers(given[0], "its shape"))
+def _full(inputs: _Given, attributes: _Attributes) -> Array:
+    return np.broadcast_to(attributes["value"].reshape(-1)[0], integers(inputs[0], "its shape"))
 
 
 def _rearranged(op: str) -> _Function:
-    return lambda given, attributes: rearrangement(op, given[0].shape, given, attributes)(given[0])
+    return lambda inputs, attributes: rearrangement(op, inputs[0].shape, inputs, attributes)(inputs[0])
 
 
 OTHERS: dict[str, _Function] = {
     **{op: _rearranged(op) for op in REARRANGING},
-    "Concat": lambda given, attributes: np.concatenate(
-        [array for array in given if array is not None], int(attributes.get("axis", 0))
+    "Concat": lambda inputs, attributes: np.concatenate(
+        [array for array in inputs if array is not None], int(attributes.get("axis", 0))
     ),
     "Constant": lambda _, attributes: constant_value(attributes),
     "ConstantOfShape": _full,
-    "Gather": lambda given, attributes: np.take(given[0], given[1], attributes["axis"]),
-    "Range": lambda given, _: np.arange(given[0].item(), given[1].item(), given[2].item()).astype(
-        given[0].dtype
+    "Gather": lambda inputs, attributes: np.take(inputs[0], inputs[1], attributes["axis"]),
+    "Range": lambda inputs, _: np.arange(inputs[0].item(), inputs[1].item(), inputs[2].item()).astype(
+        inputs[0].dtype
     ),
     "ReduceMax": _reduce(np.max),
     "ReduceMean": _reduce(np.mean),
     "ReduceMin": _reduce(np.min),
     "ReduceProd": _reduce(np.prod),
     "ReduceSum": _reduce(np.sum),
-    "Shape": lambda given, attributes: np.array(
-        given[0].shape[slice(attributes["start"], attributes.get("end"))], np.int64
+    "Shape": lambda inputs, attributes: np.array(
+        inputs[0].shape[slice(attributes["start"], attributes.get("end"))], np.int64
     ),
-    "Size": lambda given, _: np.asarray(given[0].size, np.int64),
+    "Size": lambda inputs, _: np.asarray(inputs[0].size, np.int64),
     "Slice": _slice,
 }
 """Other operations that are computed on constants."""

@@ -43,10 +43,10 @@ def judges_of_graph(graph: Graph, output: str, chain: OpChain) -> list[SourceJud
             )
         ]
     first = SourceJudge("an interpreter of ONNX operators in float64", interpreted, follows=True)
-    found = _runtime(graph, output, interpreted.program)
-    if isinstance(found, str):
-        return [replace(first, name=f"{first.name} ({found})")]
-    return [first, found]
+    second = _runtime(graph, output, interpreted.program)
+    if isinstance(second, str):
+        return [replace(first, name=f"{first.name} ({second})")]
+    return [first, second]
 
 
 # -- the interpreter -----------------------------------------------------------------------------------------
@@ -98,12 +98,12 @@ class _Interpreted:
         """
         stages: list[Stage] = []
         for sign in signs:
-            found = [
+            pairs = [
                 next((pair for pair in outcome.decisions if pair[0].name == sign.where), None)
                 for outcome, _ in outcomes
             ]
             parts = []
-            for pair, (_, counts) in zip(found, outcomes, strict=True):
+            for pair, (_, counts) in zip(pairs, outcomes, strict=True):
                 if pair is None or pair[0].before.size % counts[0]:
                     return []
                 decision, after = pair
@@ -135,10 +135,10 @@ class _Interpreted:
             )
         return self._ordered(x, stages, outcomes[0][0].decisions, signs)
 
-    def _base(self, stairs: Stairs) -> int:
+    def _base(self, quantizer: Stairs) -> int:
         """The least whole number of a quantizer, which the shift behind it says."""
         ops = list(every(self.chain.ops))
-        behind = ops[next(k for k, op in enumerate(ops) if op is stairs) + 1]
+        behind = ops[next(k for k, op in enumerate(ops) if op is quantizer) + 1]
         assert isinstance(behind, Affine)
         return int(np.asarray(behind.shift).reshape(-1)[0])
 
@@ -147,21 +147,21 @@ class _Interpreted:
     ) -> list[Stage]:
         """The stages in the order of the chain's own values, which are channel by channel."""
         if not self.ways or len(self.ways) != len(stages):
-            own = _own(self.chain, x[:16])
+            chain_values = _own(self.chain, x[:16])
             shapes = [
                 next(pair[0].before.shape for pair in decisions if pair[0].name == sign.where)
                 for sign in signs
             ]
             self.ways = {
                 k: _way(stage, mine, shape)
-                for k, (stage, mine, shape) in enumerate(zip(stages, own, shapes, strict=True))
+                for k, (stage, mine, shape) in enumerate(zip(stages, chain_values, shapes, strict=True))
             }
-        found = []
+        ordered = []
         for k, stage in enumerate(stages):
             turned, order = self.ways[k]
             one = replace(stage, high=stage.low, low=stage.high) if turned else stage
-            found.append(one if order is None else one.at(order))
-        return found
+            ordered.append(one if order is None else one.at(order))
+        return ordered
 
 
 def _batches(rows: Array, batch: int | None, per: int) -> list[tuple[Array, int]]:
@@ -224,53 +224,58 @@ def _own(chain: OpChain, x: Array) -> list[Array]:
     """Where each sign of the chain is high, in the chain's own shape: it tells the order of values,
     and decides nothing.
     """
-    found: list[Array] = []
-    _shown(chain.ops, laid_out(chain, x), found)
-    return found
+    chain_values: list[Array] = []
+    _shown(chain.ops, laid_out(chain, x), chain_values)
+    return chain_values
 
 
-def _shown(ops: Sequence[Op], x: Array, found: list[Array]) -> Array:
+def _shown(ops: Sequence[Op], x: Array, chain_values: list[Array]) -> Array:
     for op in ops:
         if isinstance(op, Branches):
-            x = np.asarray(sum(_shown(branch, x, found) for branch in op.branches))
+            x = np.asarray(sum(_shown(branch, x, chain_values) for branch in op.branches))
             continue
         x = apply(op, x)
         if isinstance(op, Sign):
-            found.append(x == op.high)
+            chain_values.append(x == op.high)
         elif isinstance(op, Stairs):
-            found.append(x)
+            chain_values.append(x)
     return x
 
 
-def _way(stage: Stage, own: Array, shape: tuple[int, ...]) -> tuple[bool, Array | None]:
+def _way(stage: Stage, chain_values: Array, shape: tuple[int, ...]) -> tuple[bool, Array | None]:
     """How the values of a node lie to those of the chain: perhaps pixel by pixel,
     perhaps the other way round.
     """
     count = stage.high.shape[1]
     orders: list[Array | None] = [None]
-    for rows in dict.fromkeys((own.shape[1], shape[-1], shape[1] if len(shape) > 2 else 1)):
+    for rows in dict.fromkeys((chain_values.shape[1], shape[-1], shape[1] if len(shape) > 2 else 1)):
         if count % rows == 0 and 1 < rows < count:
             orders += [
                 np.arange(count).reshape(rows, -1).T.reshape(-1),
                 np.arange(count).reshape(-1, rows).T.reshape(-1),
             ]
-    if own[0].size != count:
+    if chain_values[0].size != count:
         return False, None
-    own = own.reshape(len(own), -1)
+    chain_values = chain_values.reshape(len(chain_values), -1)
     best: tuple[float, bool, Array | None] = (-1.0, False, None)
     for order in orders:
         if stage.levels is not None:
-            given = stage.levels[: len(own)] if order is None else stage.levels[: len(own), order]
-            share = float((given == own).mean())
+            levels = (
+                stage.levels[: len(chain_values)]
+                if order is None
+                else stage.levels[: len(chain_values), order]
+            )
+            share = float((levels == chain_values).mean())
             best = (share, False, order) if share > best[0] else best
             continue
         high, low = (
-            a[: len(own)] if order is None else a[: len(own), order] for a in (stage.high, stage.low)
+            a[: len(chain_values)] if order is None else a[: len(chain_values), order]
+            for a in (stage.high, stage.low)
         )
         sure = high != low
         for turned, share in (
-            (False, float((sure & (high == own)).mean())),
-            (True, float((sure & (low == own)).mean())),
+            (False, float((sure & (high == chain_values)).mean())),
+            (True, float((sure & (low == chain_values)).mean())),
         ):
             if share > best[0]:
                 best = share, turned, order
@@ -318,7 +323,7 @@ class _Session:
         rows = x.reshape(len(x), *self.program.sample).astype(self.program.kind)
         made = []
         for part, kept in _batches(rows, self.program.batch, 128):
-            found = self.session.run([self.output, self.program.scores], {self.program.input.name: part})
-            made.append([_rows(np.asarray(value), len(part), kept) for value in found])
+            outputs = self.session.run([self.output, self.program.scores], {self.program.input.name: part})
+            made.append([_rows(np.asarray(value), len(part), kept) for value in outputs])
         ends, scores = (np.concatenate(column) for column in zip(*made, strict=True))
         return Seen(ends, (), scores.astype(np.float64))

@@ -94,27 +94,27 @@ def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
     if node.attributes["transA"]:
         flow = flow.transposed((1, 0))
     alpha, beta = (np.asarray(node.attributes[key], np.float32) for key in ("alpha", "beta"))
-    found = linear(node, flow, weights.T if node.attributes["transB"] else weights)
+    product = linear(node, flow, weights.T if node.attributes["transB"] else weights)
     if bias is None and alpha == 1:
-        return found
-    where, whole = str(node), found.whole and alpha == 1
+        return product
+    where, is_integer = str(node), product.whole and alpha == 1
     shift = np.zeros((), np.float32)
     if bias is not None:
         if bias.ndim > 2 or not bias.size:
             raise FileError(
                 f"its C has shape {bias.shape}, but up to two axes that fit data times weights are needed."
             )
-        found, (shift,) = found.beside([_finite(bias)], where)
-        whole = whole and beta == 1 and _whole(shift)
-    op = found.link.op
+        product, (shift,) = product.beside([_finite(bias)], where)
+        is_integer = is_integer and beta == 1 and _whole(shift)
+    op = product.link.op
     if alpha == 1 and beta == 1 and isinstance(op, LinearOp):
-        before = found.link.before
+        before = product.link.before
         assert before is not None
         row = np.ascontiguousarray(np.broadcast_to(shift, len(op.weights)))
-        return replace(found, link=before.then(LinearOp(op.where, op.weights, row)), whole=whole)
+        return replace(product, link=before.then(LinearOp(op.where, op.weights, row)), whole=is_integer)
     # exact in float64
     scaled = shift * beta if beta == 1 else np.asarray(shift, np.float64) * np.float64(beta)
-    return replace(found.then(Affine(where, alpha, scaled)), whole=whole)
+    return replace(product.then(Affine(where, alpha, scaled)), whole=is_integer)
 
 
 def gathered(node: Node, flow: Flow, indices: Array) -> Flow:
@@ -179,9 +179,9 @@ def _convolved(
         raise FileError(f"its bias has shape {bias.shape}, but {len(weights)} numbers are needed.")
     full = weights if weights.ndim == 4 else weights[:, :, None, :]
     op = Convolution(str(node), full, bias, stride, dilation, pads, groups)
-    whole = flow.whole and _whole(weights) and (bias is None or _whole(bias))
+    is_integer = flow.whole and _whole(weights) and (bias is None or _whole(bias))
     after = _slid(flow, new_axis(len(weights)), (full.shape[2], full.shape[3]), stride, dilation, pads)
-    return replace(after.then(op), dtype=_real_type(weights), whole=whole)
+    return replace(after.then(op), dtype=_real_type(weights), whole=is_integer)
 
 
 def _slid(
@@ -269,16 +269,16 @@ def _whole_map(node: Node, flow: Flow, how: str) -> Flow:
     where = str(node)
     if how == "max":
         return after.then(MaxPool(where, (height, width), (height, width)))
-    found = replace(after.then(AveragePool(where)), whole=False)
+    averaged = replace(after.then(AveragePool(where)), whole=False)
     if how == "sum":
-        return found.then(Affine(where, np.asarray(height * width, np.float32), np.zeros((), np.float32)))
-    return found
+        return averaged.then(Affine(where, np.asarray(height * width, np.float32), np.zeros((), np.float32)))
+    return averaged
 
 
-def reduced(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
+def reduced(node: Node, flow: Flow, inputs: Sequence[Array | None]) -> Flow:
     """Mean, sum or maximum over all pixels of maps."""
     rank, keep = len(flow.axes), node.attributes["keepdims"]
-    axes = reduced_axes(given, node.attributes, rank)
+    axes = reduced_axes(inputs, node.attributes, rank)
     if axes is None:
         return flow
     kept = [axis for axis in range(rank) if axis not in axes]
@@ -302,16 +302,16 @@ def reduced(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     return flow if keep else replace(flow, axes=tuple(flow.axes[axis] for axis in kept))
 
 
-def padded(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
+def padded(node: Node, flow: Flow, inputs: Sequence[Array | None]) -> Flow:
     """Pixels of one value around maps."""
     if str(node.attributes["mode"]) != "constant":
         raise FileError(f"it pads by {node.attributes['mode']!r}. Only padding with one value is supported.")
     rank = len(flow.axes)
-    amounts = integers(node.attributes.get("pads", ()) if given[1] is None else given[1], "pads")
-    axes = axes_of(given, {}, rank, 3) or tuple(range(rank))
+    amounts = integers(node.attributes.get("pads", ()) if inputs[1] is None else inputs[1], "pads")
+    axes = axes_of(inputs, {}, rank, 3) or tuple(range(rank))
     if len(amounts) != 2 * len(axes):
         raise FileError(f"it has {len(amounts)} pads for {len(axes)} axes.")
-    value = np.asarray(node.attributes["value"]) if given[2] is None else given[2]
+    value = np.asarray(node.attributes["value"]) if inputs[2] is None else inputs[2]
     if not any(amounts):
         return flow
     if min(amounts) < 0:
@@ -361,23 +361,23 @@ def patches(node: Node, flow: Flow) -> WindowRows:
         ("dilations", (1, 1)),
         ("pad_amount", (0, 0, 0, 0)),
     ):
-        found = integers(node.attributes.get(name, default), name)
-        read[name] = found * (2 if name != "pad_amount" else 4) if len(found) == 1 else found
+        numbers = integers(node.attributes.get(name, default), name)
+        read[name] = numbers * (2 if name != "pad_amount" else 4) if len(numbers) == 1 else numbers
         if len(read[name]) != (4 if name == "pad_amount" else 2):
-            raise FileError(f"its {name} is {list(found)}.")
+            raise FileError(f"its {name} is {list(numbers)}.")
     kernel, stride, dilation = (_small(read[name], name) for name in ("kernel_size", "stride", "dilations"))
     return WindowRows(first, kernel, stride, dilation, read["pad_amount"])
 
 
-def _of_patches(node: Node, found: WindowRows, weights: Array) -> Flow:
-    channels = found.flow.sizes[1]
-    if len(weights) != channels * prod(found.kernel):
+def _of_patches(node: Node, windows: WindowRows, weights: Array) -> Flow:
+    channels = windows.flow.sizes[1]
+    if len(weights) != channels * prod(windows.kernel):
         raise FileError(
-            f"its weights have {len(weights)} rows for windows of {found.kernel} over {channels} channels."
+            f"its weights have {len(weights)} rows for windows of {windows.kernel} over {channels} channels."
         )
-    kernel = weights.T.reshape(-1, *found.kernel, channels).transpose(0, 3, 1, 2)
+    kernel = weights.T.reshape(-1, *windows.kernel, channels).transpose(0, 3, 1, 2)
     return _convolved(
-        node, found.flow, np.ascontiguousarray(kernel), found.stride, found.dilation, found.pads, 1
+        node, windows.flow, np.ascontiguousarray(kernel), windows.stride, windows.dilation, windows.pads, 1
     ).transposed((0, 2, 3, 1))
 
 

@@ -199,10 +199,10 @@ def checked(node: Node) -> Node:
         kind = known[key] if isinstance(known[key], _NO_DEFAULT) else type(known[key])
         if not isinstance(value, kind):
             raise FileError(f"its attribute {key} is {str(value)[:60]!r}, which is of the wrong type.")
-    most = INPUTS.get(node.op, 1)
-    if any(node.inputs[most:]):
-        raise FileError(f"it has {len(node.inputs)} inputs, but {most} at most are known.")
-    if most == MANY and not all(node.inputs):
+    max_inputs = INPUTS.get(node.op, 1)
+    if any(node.inputs[max_inputs:]):
+        raise FileError(f"it has {len(node.inputs)} inputs, but {max_inputs} at most are known.")
+    if max_inputs == MANY and not all(node.inputs):
         raise FileError("one of its inputs is left out.")
     return replace(node, attributes=_Counted(node.attributes, known))
 

@@ -85,23 +85,23 @@ def _as_one(constant: Constant, value: Value) -> Constant:
     """A constant that is the same number at every place of the data, or for every sample, as `ones_like`
     makes it, stored once.
     """
-    given = constant.array
-    array = thin(given)
+    full = constant.array
+    array = thin(full)
     array = (
         array.reshape(-1)[:1].reshape((1,) * array.ndim)
         if array.size > 1 and (array == array.reshape(-1)[0]).all()
         else array
     )
-    if array.shape == given.shape:
+    if array.shape == full.shape:
         return constant
     flow = value.flow if isinstance(value, Flow | SignTable | Curve) else None
-    sizes = () if flow is None else flow.padded(max(len(flow.axes), given.ndim)).sizes
+    sizes = () if flow is None else flow.padded(max(len(flow.axes), full.ndim)).sizes
     if (
-        any(size not in (1, there) for size, there in zip(given.shape[::-1], sizes[::-1], strict=False))
-        or len(sizes) < given.ndim
+        any(size not in (1, there) for size, there in zip(full.shape[::-1], sizes[::-1], strict=False))
+        or len(sizes) < full.ndim
     ):
         raise FileError(
-            f"its constant of shape {shape_of(given.shape)} does not fit data of shape {shape_of(sizes)}."
+            f"its constant of shape {shape_of(full.shape)} does not fit data of shape {shape_of(sizes)}."
         )
     return replace(constant, array=array)
 
@@ -116,19 +116,21 @@ def _worked_out(node: Node, values: Sequence[Value | None], fold: Folder) -> Sig
     """What becomes of the three values of a table."""
     if node.op not in ELEMENTWISE:
         raise FileError(f"{node.op} of a sign is not supported.")
-    given = [
+    arrays = [
         v.array.reshape(()) if isinstance(v, Constant) else v.values if isinstance(v, SignTable) else None
         for v in values
     ]
     tables = [value for value in values if isinstance(value, SignTable)]
-    found = fold(node.op, given, node.attributes)
+    folded = fold(node.op, arrays, node.attributes)
     rank = max(
         v.array.ndim if isinstance(v, Constant) else len(v.flow.axes)
         for v in values
         if isinstance(v, Constant | SignTable)
     )
     notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
-    return replace(tables[0], flow=tables[0].flow.padded(rank), values=np.broadcast_to(found, 3), notes=notes)
+    return replace(
+        tables[0], flow=tables[0].flow.padded(rank), values=np.broadcast_to(folded, 3), notes=notes
+    )
 
 
 # -- straight-through residues -------------------------------------------------------------------------------
@@ -215,9 +217,9 @@ def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Data:
     if len(rows) > 1:  # differs everywhere, so that no axis is narrowed
         flow, (indices,) = x.beside([np.arange(len(rows)).reshape(shape)], where)
     counted = Stairs(where, np.sort(rows, axis=1)[indices.reshape(-1)], np.zeros(rows.shape[1], bool))
-    whole = bool(scale == np.floor(scale) and bias == np.floor(bias))
+    is_integer = bool(scale == np.floor(scale) and bias == np.floor(bias))
     flow = flow.then(counted).then(Affine(where, np.asarray(scale), np.asarray(bias)))
-    return replace(flow, dtype=flow.real_dtype, whole=whole)
+    return replace(flow, dtype=flow.real_dtype, whole=is_integer)
 
 
 # -- affine maps, clipping and quantizers --------------------------------------------------------------------
@@ -230,10 +232,10 @@ def _affine(flow: Flow, scale: Array, shift: Array, where: str) -> Flow:
         if array.dtype != object and not np.isfinite(array).all():
             raise FileError("its constant is not finite.")
     flow, (a, b) = flow.beside([scale, shift], where)
-    whole = flow.whole and all(
+    is_integer = flow.whole and all(
         array.dtype != object and bool((array == np.floor(array)).all()) for array in (a, b)
     )
-    return replace(flow.then(Affine(where, a, b)), whole=whole)
+    return replace(flow.then(Affine(where, a, b)), whole=is_integer)
 
 
 def _add(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
@@ -295,18 +297,18 @@ def _clip(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
         flow = flow.padded(max([len(flow.axes), *(array.ndim for array in arrays)]))
         low, high = (max(bounds, default=-inf), inf) if node.op == "Max" else (-inf, min(bounds, default=inf))
     else:
-        found = [
+        ends = [
             node.attributes.get(name) if value is None else _single(_constant(value), name)
             for name, value in zip(("min", "max"), values[1:3], strict=True)
         ]
         low, high = (
             default if bound is None else float(bound)
-            for bound, default in zip(found, (-inf, inf), strict=True)
+            for bound, default in zip(ends, (-inf, inf), strict=True)
         )
     if not low <= high:
         raise FileError(f"it clips between {low} and {high}, which is empty.")
-    whole = flow.whole and all(bound in (inf, -inf) or bound == int(bound) for bound in (low, high))
-    return replace(flow.then(Clip(str(node), low, high)), whole=whole)
+    is_integer = flow.whole and all(bound in (inf, -inf) or bound == int(bound) for bound in (low, high))
+    return replace(flow.then(Clip(str(node), low, high)), whole=is_integer)
 
 
 def _hard_sigmoid(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
@@ -378,11 +380,11 @@ def _quant(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
     if high - low == 1 and scale.size == zero.size == 1 and quantizer.rounding == "half even":
         even = low % 2 == 0  # a half goes to the even level
         size, point = np.float32(scale.reshape(())), int(zero.reshape(()))
-        cut = (Fraction(low) + Fraction(1, 2) - point) * Fraction(float(size))
-        if size == scale.reshape(()) and Fraction(float(np.float32(float(cut)))) == cut:
+        threshold = (Fraction(low) + Fraction(1, 2) - point) * Fraction(float(size))
+        if size == scale.reshape(()) and Fraction(float(np.float32(float(threshold)))) == threshold:
             levels = [(level - np.float32(point)) * size for level in (low, low if even else high, high)]
             return SignTable(
-                _shifted(flow, np.asarray(-float(cut), np.float32), str(node)),
+                _shifted(flow, np.asarray(-float(threshold), np.float32), str(node)),
                 np.array(levels, np.float32),
                 str(node),
             )

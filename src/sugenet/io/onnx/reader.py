@@ -118,12 +118,12 @@ def read_file(source: str | os.PathLike[str] | bytes | Graph) -> tuple[OpChain, 
 Rule: TypeAlias = Callable[[Node, list[Value | None]], Value]
 
 
-def flow_of(given: Sequence[Value | None]) -> Flow:
+def flow_of(inputs: Sequence[Value | None]) -> Flow:
     """The first input, which must be the only data, as a flow."""
-    first = given[0]
+    first = inputs[0]
     if first is None or isinstance(first, Constant | Failure):
         raise FileError("its first input must be the data, and its parameters constants.")
-    if any(value is not None and not isinstance(value, Constant) for value in given[1:]):
+    if any(value is not None and not isinstance(value, Constant) for value in inputs[1:]):
         raise FileError(
             "two of its inputs depend on the data. Weights and parameters must be constants; residual "
             "connections are not supported."
@@ -131,20 +131,20 @@ def flow_of(given: Sequence[Value | None]) -> Flow:
     return settled(first, "Cut the model before it, or move it to the end.")
 
 
-def arrays_of(given: Sequence[Value | None]) -> list[Array | None]:
+def arrays_of(inputs: Sequence[Value | None]) -> list[Array | None]:
     """The constants among the inputs."""
-    return [value.array if isinstance(value, Constant) else None for value in given]
+    return [value.array if isinstance(value, Constant) else None for value in inputs]
 
 
-def _parameter(given: Sequence[Value | None], index: int, what: str) -> Array:
-    value = given[index]
+def _parameter(inputs: Sequence[Value | None], index: int, what: str) -> Array:
+    value = inputs[index]
     if not isinstance(value, Constant) or value.of_batch or of_samples(value.array):
         raise FileError(f"its {what} are missing.")
     return value.array
 
 
-def _optional(given: Sequence[Value | None], index: int) -> Array | None:
-    value = given[index]
+def _optional(inputs: Sequence[Value | None], index: int) -> Array | None:
+    value = inputs[index]
     if isinstance(value, Constant) and (value.of_batch or of_samples(value.array)):
         raise FileError(f"its input {index} depends on the size of the batch.")
     return value.array if isinstance(value, Constant) else None
@@ -153,10 +153,10 @@ def _optional(given: Sequence[Value | None], index: int) -> Array | None:
 def _layer(function: Callable[..., Value], *parameters: str) -> Rule:
     """A rule that reads data and constants: what each constant is called, or "" where it may be left out."""
 
-    def run(node: Node, given: list[Value | None]) -> Value:
-        flow = flow_of(given)
+    def run(node: Node, inputs: list[Value | None]) -> Value:
+        flow = flow_of(inputs)
         arrays = [
-            _parameter(given, k, what) if what else _optional(given, k)
+            _parameter(inputs, k, what) if what else _optional(inputs, k)
             for k, what in enumerate(parameters, 1)
         ]
         return function(node, flow, *arrays)
@@ -166,26 +166,26 @@ def _layer(function: Callable[..., Value], *parameters: str) -> Rule:
 
 def _shaped_by(function: Callable[..., Value]) -> Rule:
     """A rule that reads data, and constants that say where."""
-    return lambda node, given: function(node, flow_of(given), arrays_of(given))
+    return lambda node, inputs: function(node, flow_of(inputs), arrays_of(inputs))
 
 
-def _rearranged(node: Node, given: list[Value | None]) -> Value:
+def _rearranged(node: Node, inputs: list[Value | None]) -> Value:
     """The same value in another shape, or with its axes in another order."""
-    if any(value is not None and not isinstance(value, Constant) for value in given[1:]):
+    if any(value is not None and not isinstance(value, Constant) for value in inputs[1:]):
         raise FileError("its shape or axes depend on the values of the input.")
-    value = settled(given[0], "") if isinstance(given[0], Mix) else given[0]
+    value = settled(inputs[0], "") if isinstance(inputs[0], Mix) else inputs[0]
     if not isinstance(value, Flow | SignTable | Curve):
         raise FileError(
             "it rearranges a value that waits for another operation, or a parameter that depends on the "
             "input."
         )
     flow = value.flow
-    moved = flow.rearranged(rearrangement(node.op, flow.sizes, arrays_of(given), node.attributes))
+    moved = flow.rearranged(rearrangement(node.op, flow.sizes, arrays_of(inputs), node.attributes))
     return moved if isinstance(value, Flow) else replace(value, flow=moved)
 
 
-def _shape(node: Node, given: list[Value | None]) -> Value:
-    value = given[0]
+def _shape(node: Node, inputs: list[Value | None]) -> Value:
+    value = inputs[0]
     if not isinstance(value, Flow | SignTable | Curve | Mix):
         raise FileError("it asks for the shape of something that has none here.")
     sizes, get = value.flow.sizes, node.attributes.get
@@ -193,30 +193,30 @@ def _shape(node: Node, given: list[Value | None]) -> Value:
     return Constant(array, bool((array % OPEN_BATCH == 0).any()))
 
 
-def _same(_: Node, given: list[Value | None]) -> Value:
-    value = given[0]
+def _same(_: Node, inputs: list[Value | None]) -> Value:
+    value = inputs[0]
     assert value is not None
     return value
 
 
-def _dropout(_: Node, given: list[Value | None]) -> Value:
-    training = _optional(given, 2)
+def _dropout(_: Node, inputs: list[Value | None]) -> Value:
+    training = _optional(inputs, 2)
     if training is not None and training.any():
         raise FileError(
             "it drops values at random (training mode). Export the model in evaluation mode: model.eval()."
         )
-    value = given[0]
+    value = inputs[0]
     if value is None or isinstance(value, Constant):
         raise FileError("its first input must be the data.")
     return value
 
 
-def _matmul(node: Node, given: list[Value | None]) -> Value:
-    if isinstance(given[0], WindowRows) and isinstance(given[1], Constant):
-        return linear(node, given[0], given[1].array)
-    if isinstance(given[0], Constant):
+def _matmul(node: Node, inputs: list[Value | None]) -> Value:
+    if isinstance(inputs[0], WindowRows) and isinstance(inputs[1], Constant):
+        return linear(node, inputs[0], inputs[1].array)
+    if isinstance(inputs[0], Constant):
         raise FileError("it multiplies weights from the left. Write it as data times weights.")
-    return linear(node, flow_of(given), _parameter(given, 1, "weights"))
+    return linear(node, flow_of(inputs), _parameter(inputs, 1, "weights"))
 
 
 def _pool_nhwc(node: Node, flow: Flow) -> Value:
@@ -328,7 +328,7 @@ class GraphWalk:
         }
         if not outputs:
             raise FileError("it has no output that a node makes.")
-        found: dict[str, ScoreTail] = {}
+        tails: dict[str, ScoreTail] = {}
         failures: list[Failure] = []
         for name, value in outputs.items():
             try:
@@ -338,7 +338,7 @@ class GraphWalk:
                     continue
                 tail = value if isinstance(value, ScoreTail) else ScoreTail(settled(value, ""), ())
                 flow = tail.flow
-                found[name] = replace(
+                tails[name] = replace(
                     tail,
                     flow=replace(
                         flow.flat(flow.inner, f"output {name[:60]!r}"), axes=(flow.batch, flow.inner)
@@ -346,9 +346,9 @@ class GraphWalk:
                 )
             except FileError as error:
                 failures.append(Failure(error, value.number if isinstance(value, Failure) else 1 << 30))
-        picked = {name: tail for name, tail in found.items() if tail.picks}
-        deciding = {name: tail for name, tail in picked.items() if tail.picks != "scores"} or picked or found
-        if not found or (failures and not any(tail.picks for tail in deciding.values())):
+        picked = {name: tail for name, tail in tails.items() if tail.picks}
+        deciding = {name: tail for name, tail in picked.items() if tail.picks != "scores"} or picked or tails
+        if not tails or (failures and not any(tail.picks for tail in deciding.values())):
             if failures:
                 raise min(failures, key=lambda failure: failure.number).error
             raise FileError("its outputs do not depend on the input.")
@@ -365,12 +365,12 @@ class GraphWalk:
     # -- one node --------------------------------------------------------------------------------------------
 
     def _take(self, node: Node) -> None:
-        given = [self.values.get(name) if name else None for name in node.inputs]
-        given += [None] * (_MOST_INPUTS - len(given))
-        failed = next((value for value in given if isinstance(value, Failure)), None)
+        inputs = [self.values.get(name) if name else None for name in node.inputs]
+        inputs += [None] * (_MOST_INPUTS - len(inputs))
+        failed = next((value for value in inputs if isinstance(value, Failure)), None)
         made: Value
         try:
-            made = failed or self._read(node, given)
+            made = failed or self._read(node, inputs)
         except FileError as error:
             made = Failure(FileError(f"{node}: {error}"), node.number)
         for index, name in enumerate(node.outputs):
@@ -387,11 +387,11 @@ class GraphWalk:
             else:
                 self.values[name] = made
 
-    def _read(self, node: Node, given: list[Value | None]) -> Value:
+    def _read(self, node: Node, inputs: list[Value | None]) -> Value:
         """What a node makes; nothing of it may be left over."""
         self._known(node)
         counted = checked(node) if node.op in ACCEPTED else node
-        made = self._value(counted, given)
+        made = self._value(counted, inputs)
         self._small_enough(made)
         if (unused := left_over(counted)) is not None:
             raise FileError(
@@ -434,23 +434,23 @@ class GraphWalk:
                 f"{_NEAREST.get(node.op, 'it holds a graph or another attribute that is not supported')}."
             )
 
-    def _value(self, node: Node, given: list[Value | None]) -> Value:
-        data = [value for value in given if value is not None and not isinstance(value, Constant)]
+    def _value(self, node: Node, inputs: list[Value | None]) -> Value:
+        data = [value for value in inputs if value is not None and not isinstance(value, Constant)]
         if not data:
-            return self._constant(node, given)
+            return self._constant(node, inputs)
         if any(isinstance(value, ScoreTail) for value in data):
-            return self._behind_tail(node, given)
+            return self._behind_tail(node, inputs)
         rule = RULES.get(node.op)
         if rule is not None:
-            return rule(node, given)
+            return rule(node, inputs)
         if node.op in TAILS:
-            return self._tail(node, given)
+            return self._tail(node, inputs)
         if node.op in _NEAREST:
             raise FileError(f"{_NEAREST[node.op]}.")
-        return elementwise(node, given, self.fold)
+        return elementwise(node, inputs, self.fold)
 
-    def _constant(self, node: Node, given: Sequence[Value | None]) -> Constant:
-        constants = [value for value in given if isinstance(value, Constant)]
+    def _constant(self, node: Node, inputs: Sequence[Value | None]) -> Constant:
+        constants = [value for value in inputs if isinstance(value, Constant)]
         if node.op == "Dropout" and constants:
             return constants[0]
         for left, right in (constants, constants[::-1]) if node.op == "Add" and len(constants) == 2 else ():
@@ -461,7 +461,7 @@ class GraphWalk:
                     "in the last digit"
                 )
                 return Constant(left.minus[0])
-        found = self.fold(node.op, arrays_of(given), node.attributes)
+        folded = self.fold(node.op, arrays_of(inputs), node.attributes)
         of_batch = any(value.of_batch for value in constants)
         # how many there are depends on the batch, what they are does not
         if node.op in (
@@ -470,15 +470,15 @@ class GraphWalk:
         ):
             of_batch = node.op == "Expand" and constants[0].of_batch
         elif node.op in ("Shape", "Size"):
-            of_batch = bool((found % OPEN_BATCH == 0).any())
-        if node.op == "Sub" and not of_batch and found.shape == constants[0].array.shape:
-            return Constant(found, minus=(constants[0].array, constants[1].array))
+            of_batch = bool((folded % OPEN_BATCH == 0).any())
+        if node.op == "Sub" and not of_batch and folded.shape == constants[0].array.shape:
+            return Constant(folded, minus=(constants[0].array, constants[1].array))
         if of_batch and node.op in _SAME_SIZES:
-            of_batch = bool((found % OPEN_BATCH == 0).any()) if found.dtype.kind in "iu" else True
-        return Constant(found, of_batch)
+            of_batch = bool((folded % OPEN_BATCH == 0).any()) if folded.dtype.kind in "iu" else True
+        return Constant(folded, of_batch)
 
-    def _tail(self, node: Node, given: Sequence[Value | None]) -> ScoreTail:
-        flow = flow_of(given)
+    def _tail(self, node: Node, inputs: Sequence[Value | None]) -> ScoreTail:
+        flow = flow_of(inputs)
         if node.op == "Sigmoid":
             return ScoreTail(flow, (str(node),), shares=True)
         axis = tail_axis(node, self.graph.opset, len(flow.axes))
@@ -492,9 +492,9 @@ class GraphWalk:
         flow.features(axis, str(node))  # refuses where some scores lie on other axes
         return ScoreTail(flow, (named,), _PICKS.get(node.op, ""), node.op == "Softmax")
 
-    def _behind_tail(self, node: Node, given: Sequence[Value | None]) -> ScoreTail:
-        tail = given[0]
-        if not isinstance(tail, ScoreTail) or any(isinstance(value, ScoreTail) for value in given[1:]):
+    def _behind_tail(self, node: Node, inputs: Sequence[Value | None]) -> ScoreTail:
+        tail = inputs[0]
+        if not isinstance(tail, ScoreTail) or any(isinstance(value, ScoreTail) for value in inputs[1:]):
             raise FileError(
                 "it combines class scores with something else. Only a chain of layers is supported."
             )
@@ -520,9 +520,9 @@ class GraphWalk:
                 raise FileError("it takes logarithms of what may be negative.")
             return replace(tail, shares=False, left_out=(*tail.left_out, str(node)))
         if node.op in TAILS:
-            found = self._tail(node, [tail.flow])
-            return replace(found, left_out=(*tail.left_out, *found.left_out))
-        moved = RULES[node.op](node, [tail.flow, *given[1:]])
+            next_tail = self._tail(node, [tail.flow])
+            return replace(next_tail, left_out=(*tail.left_out, *next_tail.left_out))
+        moved = RULES[node.op](node, [tail.flow, *inputs[1:]])
         assert isinstance(moved, Flow)
         return replace(tail, flow=moved)
 

@@ -42,10 +42,10 @@ def integers(value: Any, what: str, length: int | None = None) -> tuple[int, ...
         or any(abs(v) >= 1 << 62 for v in array.ravel().tolist())
     ):
         raise FileError(f"{what} should be a short list of whole numbers.")
-    found = tuple(int(v) for v in array.reshape(-1))
-    if length is not None and len(found) != length:
-        raise FileError(f"{what} has {len(found)} numbers, but {length} are needed.")
-    return found
+    numbers = tuple(int(v) for v in array.reshape(-1))
+    if length is not None and len(numbers) != length:
+        raise FileError(f"{what} has {len(numbers)} numbers, but {length} are needed.")
+    return numbers
 
 
 def axis_within(axis: Any, rank: int, last: int = -1) -> int:
@@ -55,22 +55,22 @@ def axis_within(axis: Any, rank: int, last: int = -1) -> int:
     return axis + rank if axis < 0 else axis
 
 
-def axes_of(given: _Given, attributes: _Attributes, rank: int, index: int = 1) -> tuple[int, ...] | None:
+def axes_of(inputs: _Given, attributes: _Attributes, rank: int, index: int = 1) -> tuple[int, ...] | None:
     """The axes that an operator names in an attribute, or since opset 13 in an input;
     None where it names none.
     """
-    named = attributes.get("axes") if given[index] is None else given[index]
+    named = attributes.get("axes") if inputs[index] is None else inputs[index]
     if named is None:
         return None
-    found = integers(named, "axes")
-    if any(not -rank <= axis < rank for axis in found):
-        raise FileError(f"axes {list(found)} do not exist in {rank} dimensions.")
-    return tuple(axis % rank for axis in found)
+    axes = integers(named, "axes")
+    if any(not -rank <= axis < rank for axis in axes):
+        raise FileError(f"axes {list(axes)} do not exist in {rank} dimensions.")
+    return tuple(axis % rank for axis in axes)
 
 
-def reduced_axes(given: _Given, attributes: _Attributes, rank: int) -> tuple[int, ...] | None:
+def reduced_axes(inputs: _Given, attributes: _Attributes, rank: int) -> tuple[int, ...] | None:
     """The axes that Reduce... goes over, in order; None where it leaves everything as it is."""
-    axes, noop = axes_of(given, attributes, rank), attributes["noop_with_empty_axes"]
+    axes, noop = axes_of(inputs, attributes, rank), attributes["noop_with_empty_axes"]
     if not axes:
         return None if noop else tuple(range(rank))
     return tuple(sorted(set(axes)))
@@ -97,7 +97,7 @@ class Rearrangement:
         return np.broadcast_to(array, self.sizes) if self.copies else array.reshape(self.sizes)
 
 
-def rearrangement(op: str, shape: _Shape, given: _Given, attributes: _Attributes) -> Rearrangement:
+def rearrangement(op: str, shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearrangement:
     """What an operator of `REARRANGING` makes of a tensor.
 
     Parameters
@@ -106,7 +106,7 @@ def rearrangement(op: str, shape: _Shape, given: _Given, attributes: _Attributes
         The operator.
     shape
         Of its first input.
-    given
+    inputs
         All its inputs, of which the first is not looked at.
     attributes
         Those of the node, with defaults.
@@ -116,12 +116,12 @@ def rearrangement(op: str, shape: _Shape, given: _Given, attributes: _Attributes
     FileError
         If that is not a shape, or not one of this tensor.
     """
-    return REARRANGING[op](shape, given, attributes)
+    return REARRANGING[op](shape, inputs, attributes)
 
 
-def _reshape(shape: _Shape, given: _Given, attributes: _Attributes) -> Rearrangement:
+def _reshape(shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearrangement:
     """0 copies a size, -1 stands for what is left."""
-    sizes = list(integers(given[1], "its shape"))
+    sizes = list(integers(inputs[1], "its shape"))
     if not attributes["allowzero"]:
         if 0 in sizes[len(shape) :]:
             raise FileError(f"it copies an axis that does not exist into shape {sizes}.")
@@ -151,27 +151,27 @@ def _transpose(shape: _Shape, _: _Given, attributes: _Attributes) -> Rearrangeme
     return Rearrangement(tuple(shape[axis] for axis in order), order)
 
 
-def _squeeze(shape: _Shape, given: _Given, attributes: _Attributes) -> Rearrangement:
+def _squeeze(shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearrangement:
     """Without axes of size 1."""
-    axes = axes_of(given, attributes, len(shape))
+    axes = axes_of(inputs, attributes, len(shape))
     dropped = [k for k, size in enumerate(shape) if size == 1] if axes is None else axes
     if any(shape[axis] != 1 for axis in dropped):
         raise FileError("it drops an axis that is larger than 1.")
     return Rearrangement(tuple(size for k, size in enumerate(shape) if k not in dropped))
 
 
-def _unsqueeze(shape: _Shape, given: _Given, attributes: _Attributes) -> Rearrangement:
+def _unsqueeze(shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearrangement:
     """With more axes of size 1."""
-    count = len(integers(attributes.get("axes", ()) if given[1] is None else given[1], "axes"))
-    axes = axes_of(given, attributes, len(shape) + count) or ()
+    count = len(integers(attributes.get("axes", ()) if inputs[1] is None else inputs[1], "axes"))
+    axes = axes_of(inputs, attributes, len(shape) + count) or ()
     if len(set(axes)) != count:
         raise FileError("it adds an axis twice.")
     rest = iter(shape)
     return Rearrangement(tuple(1 if k in axes else next(rest) for k in range(len(shape) + count)))
 
 
-def _expand(shape: _Shape, given: _Given, _: _Attributes) -> Rearrangement:
-    sizes = integers(given[1], "its shape")
+def _expand(shape: _Shape, inputs: _Given, _: _Attributes) -> Rearrangement:
+    sizes = integers(inputs[1], "its shape")
     try:
         target = np.broadcast_shapes(shape, sizes)
     except ValueError:

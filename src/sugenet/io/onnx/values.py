@@ -199,7 +199,7 @@ def _signed(table: SignTable) -> Flow:
     below, at, above = (float(value) for value in table.values)
     one, none = np.ones((), dtype), np.zeros((), dtype)
     flow = table.flow
-    whole = all(value == int(value) for value in (below, at, above))
+    is_integer = all(value == int(value) for value in (below, at, above))
     if below == above:
         raise FileError(
             f"{table.where} and what follows it give {below} both below and above zero: this is no sign."
@@ -219,4 +219,4 @@ def _signed(table: SignTable) -> Flow:
         flow = flow.then(Sign(table.where, 0, -size, size), table.notes)
         if at:
             flow = flow.then(Affine(table.where, one, np.asarray(at, dtype)))
-    return replace(flow, dtype=dtype, whole=whole)
+    return replace(flow, dtype=dtype, whole=is_integer)

@@ -107,10 +107,10 @@ class Message:
     def raws(self, field: int) -> list[memoryview]:
         """All byte strings of a field."""
         values = self._fields.get(field, [])
-        found = [value for value in values if not isinstance(value, int)]
-        if len(found) < len(values):
+        byte_strings = [value for value in values if not isinstance(value, int)]
+        if len(byte_strings) < len(values):
             raise FileError(f"field {field} should be bytes, but is a number. {_DAMAGED}")
-        return found
+        return byte_strings
 
     def text(self, field: int) -> str:
         """Text; empty where the field is missing."""
@@ -180,11 +180,11 @@ def _unpacked(view: memoryview) -> npt.NDArray[np.int64]:
     sizes = last - first + 1
     if sizes.max(initial=0) > 10:
         raise FileError(f"a number does not end. {_DAMAGED}")
-    found = np.zeros(len(last), np.uint64)
+    unpacked = np.zeros(len(last), np.uint64)
     for step in range(int(sizes.max(initial=0))):
         more = sizes > step
-        found[more] |= (data[first[more] + step] & 127).astype(np.uint64) << np.uint64(7 * step)
-    return found.astype(np.int64)
+        unpacked[more] |= (data[first[more] + step] & 127).astype(np.uint64) << np.uint64(7 * step)
+    return unpacked.astype(np.int64)
 
 
 def number(field: int, value: int) -> bytes:

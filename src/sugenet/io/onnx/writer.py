@@ -59,7 +59,7 @@ class _Builder:
         """Add a node and give the name of its output."""
         made = name or f"v{len(self.nodes)}"
         body = (
-            b"".join(blob(1, given) for given in inputs)
+            b"".join(blob(1, input_name) for input_name in inputs)
             + blob(2, made)
             + blob(3, f"{op}_{len(self.nodes)}")
             + blob(4, op)
@@ -254,8 +254,8 @@ def _levels(graph: _Builder, encoder: Encoder) -> str:
         for coding in codings
     ):
         lows = _shortest(np.array([coding.low for coding in codings], np.float64))
-        whole = graph.add("Sub", "x", graph.constant(lows)) if lows.any() else "x"
-        return graph.add("Cast", whole, to=1)
+        shifted = graph.add("Sub", "x", graph.constant(lows)) if lows.any() else "x"
+        return graph.add("Cast", shifted, to=1)
     cuts = np.full((encoder.features, max([1, *(coding.width for coding in codings)])), np.inf)
     for row, coding in zip(cuts, codings, strict=True):
         row[: coding.width] = coding.cuts
@@ -333,11 +333,11 @@ def _wide_convolution(graph: _Builder, layer: ConvLayer, signal: str) -> str:
     window, flat = layer.window, layer.weights.reshape(len(layer.weights), -1)
     maps = graph.reshape(signal, -1, *window.shape)
     try:
-        cut = parts_of(flat, int(layer.top or 1), _EXACT32)
+        weight_parts = parts_of(flat, int(layer.top or 1), _EXACT32)
     except OverflowError:
         raise FileError("its window is too large for exact sums in the float32 of a convolution.") from None
     parts = []
-    for shift, part in cut:
+    for shift, part in weight_parts:
         sums = graph.slide(
             "Conv",
             window,
@@ -356,10 +356,10 @@ def _together(graph: _Builder, parts: list[tuple[int, str]]) -> str:
     """Whole floats, each times a power of two, added up in int64."""
     total = ""
     for shift, part in parts:
-        whole = graph.add("Cast", part, to=7)
+        term = graph.add("Cast", part, to=7)
         if shift:
-            whole = graph.add("Mul", whole, graph.constant(np.array([1 << shift], np.int64)))
-        total = graph.add("Add", total, whole) if total else whole
+            term = graph.add("Mul", term, graph.constant(np.array([1 << shift], np.int64)))
+        total = graph.add("Add", total, term) if total else term
     return total
 
 
@@ -404,9 +404,9 @@ def _common(theta: Array, tau: Array, sizes: Array, step: int) -> Array:
     """
     above = np.where(tau <= 0, -_EXACT32, theta - step)
     upto = np.where(tau > sizes, _EXACT32, theta)
-    least, most = above.max(axis=1), upto.min(axis=1)
-    if (least < most).all():
-        return np.asarray(np.where(most == _EXACT32, least + 1, most))[:, None]
+    lower, upper = above.max(axis=1), upto.min(axis=1)
+    if (lower < upper).all():
+        return np.asarray(np.where(upper == _EXACT32, lower + 1, upper))[:, None]
     return theta
 
 
@@ -441,18 +441,20 @@ def _head(graph: _Builder, head: Head, signal: str) -> None:
     else:
         below = -np.minimum(head.weights, 0) @ head.tops
         counts = graph.add("Add", sums, graph.constant(_shortest(below).astype(dtype)))
-    whole = graph.give(graph.add("Cast", counts, to=7), "match_counts", np.int64, ("samples", head.outputs))
+    integer_counts = graph.give(
+        graph.add("Cast", counts, to=7), "match_counts", np.int64, ("samples", head.outputs)
+    )
     wide = counts if dtype is np.float64 else graph.add("Cast", counts, to=11)
     slopes, offsets, unit = _integers(head)
     ranks = _scaled(graph, wide, *_reduced(slopes, offsets, head), head) or _looked_up(
-        graph, whole, _ranks(head)
+        graph, integer_counts, _ranks(head)
     )
     graph.give(graph.add("ArgMax", ranks, axis=1, keepdims=0), "class", np.int64, ("samples",))
     scores = _scaled(graph, wide, slopes, offsets, head) if unit < _EXACT64 else None
     if scores is not None:
         scores = graph.add("Div", scores, graph.constant(np.full(1, unit, np.float64)))
     else:
-        scores = _looked_up(graph, whole, head.logits(_counts(head)))
+        scores = _looked_up(graph, integer_counts, head.logits(_counts(head)))
     graph.give(scores, "scores", np.float64, ("samples", head.outputs))
 
 
@@ -471,9 +473,9 @@ def _reduced(slopes: list[int], offsets: list[int], head: Head) -> tuple[list[in
     A common offset and a common factor change no comparison. Where that is not enough for float64, they are
     rounded, if rounding is found to keep the order of all scores that can occur.
     """
-    least = min(offsets)
-    factor = gcd(*slopes, *(offset - least for offset in offsets)) or 1
-    a, b = [slope // factor for slope in slopes], [(offset - least) // factor for offset in offsets]
+    min_offset = min(offsets)
+    factor = gcd(*slopes, *(offset - min_offset for offset in offsets)) or 1
+    a, b = [slope // factor for slope in slopes], [(offset - min_offset) // factor for offset in offsets]
     sizes = head.sizes.tolist()
     largest = max(abs(slope) * size + offset for slope, offset, size in zip(a, b, sizes, strict=True))
     if largest < _EXACT64 or sum(sizes) > _MAX_ROWS:
@@ -500,12 +502,13 @@ def _scaled(graph: _Builder, counts: str, slopes: list[int], offsets: list[int],
 
 def _counts(head: Head) -> Array:
     """Every match count, one row each, the same for all classes."""
-    most = int(head.sizes.max(initial=0))
-    if most > _MAX_ROWS:
+    max_count = int(head.sizes.max(initial=0))
+    if max_count > _MAX_ROWS:
         raise FileError(
-            f"its scores are fractions that need a table, and {most:,} match counts are too many for one."
+            f"its scores are fractions that need a table, and {max_count:,} match counts are too many for "
+            "one."
         )
-    return np.repeat(np.arange(most + 1)[:, None], head.outputs, axis=1)
+    return np.repeat(np.arange(max_count + 1)[:, None], head.outputs, axis=1)
 
 
 def _ranks(head: Head) -> list[Any]:

@@ -22,7 +22,7 @@ _FREELY, _RATIO = 1 << 25, 16
 """Bytes that any archive may unpack to, and times its own size that a large one may."""
 
 
-def unzipped(raw: bytes, most: int) -> bytes:
+def unzipped(raw: bytes, limit: int) -> bytes:
     """What bytes are, or what they unpack to where they are a gzip archive.
 
     Examples
@@ -37,8 +37,8 @@ def unzipped(raw: bytes, most: int) -> bytes:
     if not raw.startswith(_MARK):
         return raw
     likely = max(_FREELY, _RATIO * len(raw))
-    way_out = " Unpack it first if you trust it." if likely < most else ""
-    most = min(most, likely)
+    way_out = " Unpack it first if you trust it." if likely < limit else ""
+    limit = min(limit, likely)
     out, view, at, members = BytesIO(), memoryview(raw), 0, 0
     while at < len(raw):
         members += 1
@@ -48,11 +48,11 @@ def unzipped(raw: bytes, most: int) -> bytes:
                 raise FileError("it is a gzip archive that is cut off.")
             part = view[at : at + _CHUNK]
             try:
-                out.write(machine.decompress(part, most + 1 - out.tell()))
+                out.write(machine.decompress(part, limit + 1 - out.tell()))
             except zlib.error as error:
                 raise FileError(f"it is a gzip archive that is damaged ({error}).") from None
-            if out.tell() > most or members > _MEMBERS:
-                raise FileError(f"it is a gzip archive of more than {most:,} bytes, the limit.{way_out}")
+            if out.tell() > limit or members > _MEMBERS:
+                raise FileError(f"it is a gzip archive of more than {limit:,} bytes, the limit.{way_out}")
             at += len(part) - len(machine.unused_data)
         if not raw.startswith(_MARK, at):
             if raw[at:].strip(b"\0"):  # zeros may fill it up
@@ -62,7 +62,7 @@ def unzipped(raw: bytes, most: int) -> bytes:
 
 
 @contextmanager
-def plain_file(path: str | Path, most: int = MODEL_LIMIT) -> Iterator[Path]:
+def plain_file(path: str | Path, limit: int = MODEL_LIMIT) -> Iterator[Path]:
     """The file as it is; where its name ends in ``.gz``, what it unpacks to, under the rest of its name, as
     long as it is needed.
     """
@@ -71,7 +71,7 @@ def plain_file(path: str | Path, most: int = MODEL_LIMIT) -> Iterator[Path]:
         yield index
         return
     try:
-        raw = unzipped(read_file(index, most), most)
+        raw = unzipped(read_file(index, limit), limit)
     except FileError as error:
         raise FileError(f"{index.name}: {error}") from None
     except OSError as error:

@@ -55,15 +55,15 @@ class Archive:
 
 
 @contextmanager
-def open_archive(path: str | Path, most: int) -> Iterator[Archive]:
-    """A `.npz` file that unpacks to at most `most` bytes, and to no more than its own size makes likely."""
+def open_archive(path: str | Path, limit: int) -> Iterator[Archive]:
+    """A `.npz` file that unpacks to at most `limit` bytes, and to no more than its own size makes likely."""
     with (
         refusing("it is no .npz file, or damaged"),
-        open_file(path, most) as stream,
+        open_file(path, limit) as stream,
         zipfile.ZipFile(stream) as archive,
     ):
         entries = archive.infolist()
-        allowed = min(most, max(_FREELY, _RATIO * os.fstat(stream.fileno()).st_size))
+        allowed = min(limit, max(_FREELY, _RATIO * os.fstat(stream.fileno()).st_size))
         refuse_if(
             len(entries) > _ENTRIES, f"it holds {len(entries):,} arrays, but {_ENTRIES:,} are the most."
         )
@@ -71,10 +71,10 @@ def open_archive(path: str | Path, most: int) -> Iterator[Archive]:
             sum(entry.file_size for entry in entries) > allowed,
             f"it unpacks to more than {allowed:,} bytes, which is more than it may.",
         )
-        found: dict[str, zipfile.ZipInfo] = {}
+        by_name: dict[str, zipfile.ZipInfo] = {}
         for entry in entries:
             name = entry.filename.removesuffix(".npy")
-            refuse_if(name in found, f"the array {name[:80]!r} stands twice in it.")
+            refuse_if(name in by_name, f"the array {name[:80]!r} stands twice in it.")
             refuse_if(
                 entry.flag_bits & 1, f"array {name[:80]!r} is locked by a password. Save it without one."
             )
@@ -82,8 +82,8 @@ def open_archive(path: str | Path, most: int) -> Iterator[Archive]:
                 entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED),
                 f"array {name[:80]!r} is packed in a way that NumPy never does. Save it with numpy.savez.",
             )
-            found[name] = entry
-        yield Archive(archive, found)
+            by_name[name] = entry
+        yield Archive(archive, by_name)
 
 
 def read_array(stream: BinaryIO, size: int, what: str, kinds: str, wanted: str) -> npt.NDArray[Any]:
@@ -120,8 +120,8 @@ def read_array(stream: BinaryIO, size: int, what: str, kinds: str, wanted: str) 
         and flat.view(np.dtype("u4").newbyteorder(dtype.byteorder)).max() >= _LETTERS,
         f"{what} holds letters that there are not.",
     )
-    found = flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
-    return found.astype(dtype.newbyteorder("="), copy=False)
+    array = flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
+    return array.astype(dtype.newbyteorder("="), copy=False)
 
 
 def _header(stream: BinaryIO, what: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

@@ -87,8 +87,8 @@ def otherwise_separated(cells: list[str], delimiter: str, fits: Callable[[list[s
     """
     text = delimiter.join(cells)
     others = {sign: [cell.strip() for cell in text.split(sign)] for sign in _OTHERS if sign in text}
-    found = next((sign for sign, split in others.items() if sign != delimiter and fits(split)), None)
-    if found is None:
+    separator = next((sign for sign, split in others.items() if sign != delimiter and fits(split)), None)
+    if separator is None:
         return ""
     wanted = _OTHERS.get(delimiter, repr(delimiter))
-    return f" Its cells have {_OTHERS[found]} between them, not {wanted}: say delimiter={found!r}."
+    return f" Its cells have {_OTHERS[separator]} between them, not {wanted}: say delimiter={separator!r}."

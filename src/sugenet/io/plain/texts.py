@@ -73,12 +73,12 @@ def read_json(path: str | Path, memory: int = MEMORY_LIMIT) -> dict[str, Any]:
     ``-`` for standard input; strictly: no key twice, no NaN.
     """
     name = "standard input" if str(path) == "-" else str(path)
-    most = min(memory // 2, SIZE_LIMIT)
+    limit = min(memory // 2, SIZE_LIMIT)
     try:
         if str(path) == "-":
-            text = read_standard_input("JSON", most)
+            text = read_standard_input("JSON", limit)
         else:
-            text = unzipped(read_file(path, most), most).decode("utf-8")
+            text = unzipped(read_file(path, limit), limit).decode("utf-8")
         if 2 * len(text) + sum(size * text.count(sign) for sign, size in _TAKEN.items()) > memory:
             raise FileError(f"{name} holds more parts than fit into {memory:,} bytes of memory.")
         data = strict_json(text)

@@ -60,8 +60,8 @@ class RawRanges:
                 middle = inside[len(inside) // 2] if inside else np.nan
                 known[id(coding)] = [coding.low, coding.high, middle, *some]
         low, high, cut, *cuts = np.array([known[id(coding)] for coding in steps]).reshape(-1, 3 + _CUTS).T
-        whole = all(coding.whole or coding.bipolar for coding in steps)
-        return cls(low, high, cut, whole, np.array(cuts))
+        is_integer = all(coding.whole or coding.bipolar for coding in steps)
+        return cls(low, high, cut, is_integer, np.array(cuts))
 
     @classmethod
     def of_inputs(cls, inputs: Inputs | None, features: int) -> RawRanges:
@@ -69,15 +69,15 @@ class RawRanges:
         ends: tuple[float, float]
         match inputs:
             case Integers():
-                ends, whole = (inputs.low, inputs.high), True
+                ends, is_integer = (inputs.low, inputs.high), True
             case BitInputs():
-                ends, whole = (0, 1), True
+                ends, is_integer = (0, 1), True
             case Reals():
-                ends, whole = (inputs.low, inputs.high), False
+                ends, is_integer = (inputs.low, inputs.high), False
             case None:
-                ends, whole = (-np.inf, np.inf), False
+                ends, is_integer = (-np.inf, np.inf), False
         low, high = (np.full(features, float(end)) for end in ends)
-        return cls(low, high, np.full(features, np.nan), whole, np.full((1, features), np.nan))
+        return cls(low, high, np.full(features, np.nan), is_integer, np.full((1, features), np.nan))
 
     def samples(self, count: int, random: np.random.Generator) -> _Rows:
         """Samples of several kinds in turn: anywhere, at the ends of the domain, at and just beside the cuts,
@@ -93,8 +93,8 @@ class RawRanges:
         near = rows.astype(np.float32)
         near = np.where(near.astype(np.float64) > self.high, np.nextafter(near, np.float32(-np.inf)), near)
         near = np.where(near.astype(np.float64) < self.low, np.nextafter(near, np.float32(np.inf)), near)
-        found = near.astype(np.float64)
-        return np.where((self.low <= found) & (found <= self.high), found, rows)
+        rounded = near.astype(np.float64)
+        return np.where((self.low <= rounded) & (rounded <= self.high), rounded, rows)
 
     def _anywhere(self, count: int, random: np.random.Generator) -> _Rows:
         shape = (count, len(self.low))
@@ -105,13 +105,13 @@ class RawRanges:
         if self.whole:
             return np.asarray(np.floor(low + random.random(shape) * (high - low + 1)))
         middle = np.where(np.isfinite(self.cut), self.cut, np.clip(0.0, low, high))
-        found = middle + random.standard_normal(shape) * np.maximum(
+        sampled = middle + random.standard_normal(shape) * np.maximum(
             np.abs(middle), 1.0
         ) * 10.0 ** random.uniform(-3, 1, (count, 1))
         bounded = np.isfinite(low) & np.isfinite(high)
         with np.errstate(invalid="ignore"):
             spread = low + random.random(shape) * (high - low)
-        return np.clip(np.where(bounded & (random.random((count, 1)) < 0.5), spread, found), low, high)
+        return np.clip(np.where(bounded & (random.random((count, 1)) < 0.5), spread, sampled), low, high)
 
     def _ends(self, count: int, random: np.random.Generator) -> _Rows:
         low, high = self._reach()
@@ -126,12 +126,12 @@ class RawRanges:
         )
 
     def _cuts(self, count: int, random: np.random.Generator) -> _Rows:
-        found = self._anywhere(count, random)
-        at = np.take_along_axis(self.cuts, random.integers(0, len(self.cuts), found.shape), axis=0)
+        rows = self._anywhere(count, random)
+        at = np.take_along_axis(self.cuts, random.integers(0, len(self.cuts), rows.shape), axis=0)
         below = at - 1 if self.whole else np.nextafter(at, -np.inf)
-        beside = np.where(random.random(found.shape) < 0.5, at, below)
-        few = random.random(found.shape) < random.choice([0.02, 0.5, 1.0], (count, 1))
-        return np.clip(np.where(np.isfinite(beside) & few, beside, found), self.low, self.high)
+        beside = np.where(random.random(rows.shape) < 0.5, at, below)
+        few = random.random(rows.shape) < random.choice([0.02, 0.5, 1.0], (count, 1))
+        return np.clip(np.where(np.isfinite(beside) & few, beside, rows), self.low, self.high)
 
     def _changed(self, count: int, random: np.random.Generator) -> _Rows:
         low, high = self._reach()
@@ -166,9 +166,9 @@ def turning(
     seen = hidden(pool)
     starts, ends, targets = [], [], []
     for layer, bits in enumerate(seen):
-        least, most = bits.min(axis=0).astype(int), bits.max(axis=0).astype(int)
-        for neuron in random.permutation(np.flatnonzero(least < most))[:count].tolist():
-            step = int(random.integers(least[neuron], most[neuron])) + 1
+        lower, upper = bits.min(axis=0).astype(int), bits.max(axis=0).astype(int)
+        for neuron in random.permutation(np.flatnonzero(lower < upper))[:count].tolist():
+            step = int(random.integers(lower[neuron], upper[neuron])) + 1
             column = bits[:, neuron] >= step
             starts.append(pool[random.choice(np.flatnonzero(~column))])
             ends.append(pool[random.choice(np.flatnonzero(column))])
@@ -207,7 +207,7 @@ def _halved(
     ends: _Rows,
     targets: list[tuple[int, int, int]],
     random: np.random.Generator,
-    whole: bool,
+    is_integer: bool,
 ) -> tuple[_Rows, _Rows]:
     rank = np.argsort(random.random(starts.shape), axis=1)
 
@@ -224,7 +224,7 @@ def _halved(
         np.where(rank < off_at[:, None], ends, starts),
         np.where(rank < on_at[:, None], ends, starts),
     )
-    if not whole:
+    if not is_integer:
         return lower, upper
     while (np.abs(upper - lower) > 1).any():  # one feature is left: halve its steps
         middle_rows = np.trunc((lower + upper) / 2)

@@ -39,7 +39,7 @@ _CHUNK = 512
 
 
 def prove_import(
-    found: Imported,
+    imported: Imported,
     chain: OpChain,
     judges: Sequence[SourceJudge],
     inputs: Inputs | None = None,
@@ -50,7 +50,7 @@ def prove_import(
 
     Parameters
     ----------
-    found, chain
+    imported, chain
         What `lower` or `split` made, and of what.
     judges
         Who says what the source computes.
@@ -64,13 +64,13 @@ def prove_import(
     FileError
         Where a judge disagrees by more than its rounding.
     """
-    ours = _Ours(found, chain, inputs)
+    ours = _Ours(imported, chain, inputs)
     random = np.random.default_rng(0)
     pool = ours.domain.samples(min(_MOST, max(_LEAST, _WORK // (2 * ours.work))), random)
-    layers = max(1, len(found.network.layers))
+    layers = max(1, len(imported.network.layers))
     halvings = 2 + len(bin(pool.shape[1]))
     targets = min(16, max(1, _WORK // (2 * ours.work * layers * halvings)))
-    near = turning(found.network, ours.domain, ours.hidden, pool, targets, random, direct=ours.direct)
+    near = turning(imported.network, ours.domain, ours.hidden, pool, targets, random, direct=ours.direct)
     rows = np.concatenate([pool, near])
     tallies = [_Comparison(ours, judge, rows, declared).tallied() for judge in judges]
     compared = [{pair.layer for pair in tally.pairs or []} for tally in tallies]
@@ -80,14 +80,14 @@ def prove_import(
         len(rows),
         len(near),
         max(map(len, compared)),
-        tuple(sign.where for sign in found.signs if sign.layer not in seen),
+        tuple(sign.where for sign in imported.signs if sign.layer not in seen),
         sum(tally.bits for tally in tallies),
         sum(tally.scores for tally in tallies),
         sum(tally.rounded for tally in tallies),
         max(tally.left for tally in tallies),
-        any(not layer.is_binary for layer in found.network.layers),
+        any(not layer.is_binary for layer in imported.network.layers),
     )
-    return replace(found, proof=proof)
+    return replace(imported, proof=proof)
 
 
 class _Ours:

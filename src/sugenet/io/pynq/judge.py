@@ -81,10 +81,10 @@ def _sums(memory: Memory, number: int, x: _Array) -> _Array:
         x = _windows(x, layer)
     signs, values = 2 * rows.astype(np.float32) - 1, x.astype(np.float32)  # whole numbers far below 2 ** 24
     if number == 0 and memory.design.is_conv:
-        found = 2 * (values @ signs.T)
+        sums = 2 * (values @ signs.T)
     else:
-        found = ((2 * values - 1) @ signs.T + rows.shape[1]) / 2
-    return np.moveaxis(found, -1, 1) if layer.kernel else found
+        sums = ((2 * values - 1) @ signs.T + rows.shape[1]) / 2
+    return np.moveaxis(sums, -1, 1) if layer.kernel else sums
 
 
 def _row(words: _Array, layer: Folding, neuron: int) -> _Array:

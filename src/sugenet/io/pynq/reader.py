@@ -147,13 +147,13 @@ DESIGNS: Mapping[str, _Design] = {
 """As published, which has stayed the same over all versions with one bit for weights and activations."""
 
 
-def _design_named(given: str | Path) -> _Design:
+def _design_named(design: str | Path) -> _Design:
     """A published design by its name, or the one that a ``config.h`` describes."""
-    if str(given) in DESIGNS:
-        return DESIGNS[str(given)]
-    if str(given).endswith(".h"):
-        return _read_config(Path(given))
-    raise FileError(f"design={str(given)!r} is none of {', '.join(DESIGNS)}, and no path of a config.h.")
+    if str(design) in DESIGNS:
+        return DESIGNS[str(design)]
+    if str(design).endswith(".h"):
+        return _read_config(Path(design))
+    raise FileError(f"design={str(design)!r} is none of {', '.join(DESIGNS)}, and no path of a config.h.")
 
 
 def _design_of_files(elements: Sequence[int]) -> _Design:
@@ -183,12 +183,12 @@ def _read_config(path: Path) -> _Design:
         raise FileError(f"{path.name} cannot be read: {error.strerror or error}.") from None
     layers: dict[int, dict[str, int]] = {}
     for number, line in enumerate(_bare(text).splitlines(), 1):
-        found = _DEFINED.match(line)
-        if found:
-            layer = layers.setdefault(int(found[1]), {})
-            if found[2] not in (*_DENSE, *_CONV, *_ALWAYS, *_WIDTHS) or found[2] in layer:
-                raise FileError(f"{path.name}, line {number}: L{found[1]}_{found[2]} is not known, or twice.")
-            layer[found[2]] = int(found[3])
+        match = _DEFINED.match(line)
+        if match:
+            layer = layers.setdefault(int(match[1]), {})
+            if match[2] not in (*_DENSE, *_CONV, *_ALWAYS, *_WIDTHS) or match[2] in layer:
+                raise FileError(f"{path.name}, line {number}: L{match[1]}_{match[2]} is not known, or twice.")
+            layer[match[2]] = int(match[3])
         elif line.strip() and not _GUARD.match(line):
             raise FileError(f"{path.name}, line {number}: {line.strip()[:60]!r} is not understood.")
     refuse_if(
@@ -207,31 +207,31 @@ def _read_config(path: Path) -> _Design:
 
 def _bare(text: str) -> str:
     """Without comments; lines keep their numbers."""
-    plain = re.sub(r"/\*.*?(\*/|\Z)", lambda found: "\n" * found[0].count("\n"), text, flags=re.DOTALL)
+    plain = re.sub(r"/\*.*?(\*/|\Z)", lambda comment: "\n" * comment[0].count("\n"), text, flags=re.DOTALL)
     return re.sub(r"//[^\n]*", "", plain)
 
 
-def _folding(what: str, said: Mapping[str, int], *, last: bool) -> Folding:
+def _folding(what: str, defines: Mapping[str, int], *, last: bool) -> Folding:
     def size(name: str) -> int:
-        refuse_if(name not in said, f"{what}_{name} is missing.")
-        if not 0 < said[name] <= _MAX_SIZE:
-            raise FileError(f"{what}_{name} is {said[name]}, but a size from 1 to {_MAX_SIZE} is needed.")
-        return said[name]
+        refuse_if(name not in defines, f"{what}_{name} is missing.")
+        if not 0 < defines[name] <= _MAX_SIZE:
+            raise FileError(f"{what}_{name} is {defines[name]}, but a size from 1 to {_MAX_SIZE} is needed.")
+        return defines[name]
 
-    weights, given = (said.get(f"{kind}PI", 1) + said.get(f"{kind}PF", 0) for kind in "WA")
+    weights, activations = (defines.get(f"{kind}PI", 1) + defines.get(f"{kind}PF", 0) for kind in "WA")
     refuse_if(
-        weights != 1 or (given != 1 and not last),
-        f"{what} has {weights}-bit weights and {given}-bit activations. Folders of one bit (W1A1) are "
+        weights != 1 or (activations != 1 and not last),
+        f"{what} has {weights}-bit weights and {activations}-bit activations. Folders of one bit (W1A1) are "
         "read; for W1A2 and W2A2 export the trained network to QONNX: sg.read_onnx.",
     )
     simd, pe = size("SIMD"), size("PE")
-    if "K" in said:
+    if "K" in defines:
         kernel, channels, side = size("K"), size("IFM_CH"), size("IFM_DIM")
         folding = Folding(kernel**2 * channels, size("OFM_CH"), simd, pe, kernel, channels, side)
         if folding.out_side != size("OFM_DIM"):
             raise FileError(
                 f"{what}: windows of {kernel} over {side} pixels give {folding.out_side}, "
-                f"not {said['OFM_DIM']}."
+                f"not {defines['OFM_DIM']}."
             )
     else:
         folding = Folding(size("MW"), size("MH"), simd, pe)
@@ -243,7 +243,7 @@ def _folding(what: str, said: Mapping[str, int], *, last: bool) -> Folding:
     wanted = (folding.words * folding.height // pe, folding.height // pe)
     if (size("WMEM"), size("TMEM")) != wanted:
         raise FileError(
-            f"{what}: WMEM {said['WMEM']} and TMEM {said['TMEM']} do not fit its sizes, "
+            f"{what}: WMEM {defines['WMEM']} and TMEM {defines['TMEM']} do not fit its sizes, "
             f"which give {wanted[0]} and {wanted[1]}."
         )
     return folding
@@ -277,9 +277,9 @@ def read_memory(folder: str | Path, design: str | Path | None = None) -> Memory:
     """Read all files of a folder; refuses those that the design has no place for."""
     index = Path(folder)
     refuse_if(not index.is_dir(), f"{index} is no folder.")
-    found = {tuple(part) for part in _names(index)}
-    refuse_if(not found, "it has no files such as 0-0-weights.bin, so it is no folder of BNN-PYNQ.")
-    folded = _design(index, found, design)
+    names = {tuple(part) for part in _names(index)}
+    refuse_if(not names, "it has no files such as 0-0-weights.bin, so it is no folder of BNN-PYNQ.")
+    folded = _design(index, names, design)
     refuse_if(
         sum(layer.height * (layer.words + 1) for layer in folded.layers) > _MAX_WORDS,
         f"{folded.name} has layers of more than {_MAX_WORDS:,} words, far more than a board.",
@@ -291,19 +291,19 @@ def read_memory(folder: str | Path, design: str | Path | None = None) -> Memory:
         words = _rows(index, number, layer, "weights", layer.words, short=number == last)
         weights.append(words)
         rows = words.shape[1] // layer.words
-        found -= {(str(number), str(pe), "weights") for pe in range(layer.pe)}
-        if number < last or (str(number), "0", "thres") in found:
+        names -= {(str(number), str(pe), "weights") for pe in range(layer.pe)}
+        if number < last or (str(number), "0", "thres") in names:
             limits = _rows(index, number, layer, "thres", 1, short=number == last).astype(np.int64)
             refuse_if(
                 limits.shape[1] < rows,
                 f"layer {number} has {rows} rows of weights an element, but {limits.shape[1]} thresholds.",
             )
             thresholds.append(limits[:, :rows])
-            found -= {(str(number), str(pe), "thres") for pe in range(layer.pe)}
+            names -= {(str(number), str(pe), "thres") for pe in range(layer.pe)}
         else:
             thresholds.append(None)
-    if found:
-        name = "-".join(min(found)) + ".bin"
+    if names:
+        name = "-".join(min(names)) + ".bin"
         raise FileError(f"{name} would be left over: {folded.name} has no place for it.")
     return Memory(index.name, folded, tuple(weights), tuple(thresholds), _classes(index))
 
@@ -317,46 +317,46 @@ def _names(index: Path) -> Iterator[tuple[str, str, str]]:
             raise FileError(f"{path.name} is no file of an element, such as 0-0-weights.bin.")
 
 
-def _design(index: Path, found: set[tuple[str, ...]], design: str | Path | None) -> _Design:
+def _design(index: Path, names: set[tuple[str, ...]], design: str | Path | None) -> _Design:
     if design is not None:
         return _design_named(design)
     for name in _CONFIGS:
         if (index / name).exists():
             return _read_config(index / name)
-    layers = sorted({int(number) for number, _, _ in found})
+    layers = sorted({int(number) for number, _, _ in names})
     if layers != list(range(len(layers))):
         raise FileError(f"layer {next(k for k in range(len(layers)) if k not in layers)} is missing.")
     elements = [
-        sum(1 for number, _, kind in found if kind == "weights" and int(number) == layer) for layer in layers
+        sum(1 for number, _, kind in names if kind == "weights" and int(number) == layer) for layer in layers
     ]
     return _design_of_files(elements)
 
 
 def _rows(
-    index: Path, number: int, layer: Folding, kind: str, words: int, *, short: bool
+    index: Path, number: int, layer: Folding, kind: str, n_words: int, *, short: bool
 ) -> npt.NDArray[np.uint64]:
     """One row of words an element; those of the last layer may leave out rows at the end, as older folders
     do, which the driver reads as nothing.
     """
-    most = layer.height // layer.pe * words
+    expected = layer.height // layer.pe * n_words
     rows: list[npt.NDArray[np.uint64]] = []
     for pe in range(layer.pe):
         path = index / f"{number}-{pe}-{kind}.bin"
         try:
-            data = read_file(path, 8 * 2 * most)
+            data = read_file(path, 8 * 2 * expected)
         except FileError as error:
-            raise FileError(f"{path.name}: {error} It needs {most} words of 8 bytes.") from None
+            raise FileError(f"{path.name}: {error} It needs {expected} words of 8 bytes.") from None
         except OSError as error:
             raise FileError(f"{path.name} cannot be read: {error.strerror or error}.") from None
         refuse_if(
-            len(data) % 8, f"{path.name} has {len(data)} bytes, but {most} words of 8 bytes are needed."
+            len(data) % 8, f"{path.name} has {len(data)} bytes, but {expected} words of 8 bytes are needed."
         )
         row = np.frombuffer(data, "<u8")
-        if len(row) != most and not (short and 0 < len(row) < most and len(row) % words == 0):
+        if len(row) != expected and not (short and 0 < len(row) < expected and len(row) % n_words == 0):
             several = " (two a neuron: 2-bit activations, of which W1A1 has none)" * (
-                kind == "thres" and len(row) == 2 * most
+                kind == "thres" and len(row) == 2 * expected
             )
-            raise FileError(f"{path.name} has {len(row)} words{several}, but {most} are needed.")
+            raise FileError(f"{path.name} has {len(row)} words{several}, but {expected} are needed.")
         if rows and len(row) != len(rows[0]):
             raise FileError(
                 f"{path.name} has {len(row)} words, but {number}-0-{kind}.bin has {len(rows[0])}."
@@ -439,9 +439,9 @@ def _pixels(rounding: PixelRounding | None) -> list[Op]:
         rounding not in (None, "nearest", "floor"),
         f"rounding={rounding!r} is not known: 'nearest' or 'floor'.",
     )
-    whole = rounded("pixels", -128, 127, "floor" if rounding == "floor" else "half even")
+    integers = rounded("pixels", -128, 127, "floor" if rounding == "floor" else "half even")
     spread = Affine("pixels", numbers([Fraction(256, 255)]), np.array([-128.0]))
-    return [spread, whole, Affine("pixels", np.ones(1), np.array([-128.0]))]
+    return [spread, integers, Affine("pixels", np.ones(1), np.array([-128.0]))]
 
 
 def _features(memory: Memory, features: int | None) -> int:

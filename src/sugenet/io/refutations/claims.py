@@ -100,7 +100,7 @@ def claims_of(
     numbers = [] if is_real else parts_of(asked)
     if is_real or len(parts) != len(numbers):
         raise CertificateError("the proof does not fit the parts of the question, or is about real numbers.")
-    inputs, found = _inputs(read, asked), list[Lemmas | Resolution]()
+    inputs, claims = _inputs(read, asked), list[Lemmas | Resolution]()
     for number, part in zip(numbers, parts, strict=True):
         if kind is Lemmas and not isinstance(part, Lemma):
             raise QuestionError(
@@ -110,10 +110,10 @@ def claims_of(
         thresholds = thresholds_of(whole_of(setting_of(asked, limit, number, inputs), limit))
         if kind is Lemmas and isinstance(part, Lemma):
             steps = _steps(part, thresholds.starts[-1], limit)
-            found.append(Lemmas(thresholds, part.facts, part.cuts, steps))
+            claims.append(Lemmas(thresholds, part.facts, part.cuts, steps))
         else:
-            found.append(_resolution(thresholds, clock or Clock()))
-    return found
+            claims.append(_resolution(thresholds, clock or Clock()))
+    return claims
 
 
 def _resolution(thresholds: ThresholdSystem, clock: Clock) -> Resolution:
@@ -124,7 +124,7 @@ def _resolution(thresholds: ThresholdSystem, clock: Clock) -> Resolution:
             for number, steps in enumerate(thresholds.chains)
         ),
         thresholds.budget,  # type: ignore[arg-type]  # a tuple of prices for an array
-        tuple(Thresholds(weights, least) for weights, least in thresholds.layers),
+        tuple(Thresholds(weights, bounds) for weights, bounds in thresholds.layers),
         thresholds.cases,
     )
     solver_named("pysat")

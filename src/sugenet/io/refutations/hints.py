@@ -42,13 +42,13 @@ class HintedProof:
     ----------
     variables
         How many there are.
-    given
+    clauses
         The clauses of the formula, numbered from 1.
     counting
         Its counting constraints, numbered from 1 apart from the clauses.
     """
 
-    def __init__(self, variables: int, given: Sequence[Clause], counting: Sequence[Counting] = ()) -> None:
+    def __init__(self, variables: int, clauses: Sequence[Clause], counting: Sequence[Counting] = ()) -> None:
         self.lines: list[str] = []
         self.done = False
         """Whether the empty clause is there."""
@@ -62,8 +62,8 @@ class HintedProof:
         self._place: dict[int, int] = {}
         self._reason: dict[int, int | _Half | None] = {}
         self._handled = 0
-        self._last, self._loose = len(given), list[int]()
-        self._given = given
+        self._last, self._loose = len(clauses), list[int]()
+        self._given = clauses
         self._halves = [half for number, row in enumerate(counting, start=1) for half in _halves(number, row)]
 
     def start(self) -> None:
@@ -137,8 +137,8 @@ class HintedProof:
                 room -= weight
         self._last += 1
         self._loose.append(self._last)
-        words = ("i", "cb", self._last, *clause, 0, reason.number, "u", 0)
-        self.lines.append(" ".join(map(str, words)))
+        tokens = ("i", "cb", self._last, *clause, 0, reason.number, "u", 0)
+        self.lines.append(" ".join(map(str, tokens)))
         return self._last, clause
 
     def _take(self, number: int, clause: Sequence[int]) -> None:

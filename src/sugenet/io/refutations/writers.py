@@ -120,12 +120,12 @@ def _veripb(claim: Lemmas) -> tuple[_Lines, _Lines]:
 
     if claim.facts:
         changes = _Changes(system, ids)
-        many = add(f"pol {changes.count}") if changes.count else 0
+        count_id = add(f"pol {changes.count}") if changes.count else 0
         contrary = {row.guard: row for row in implications_of(system, (), Limit(None, None))[0]}
         for fact in claim.facts:
             if fact == 0 or -fact not in contrary:
                 raise CertificateError(f"the fact {fact} is not about a neuron of the first layer.")
-            add(f"pol {changes.against(contrary[-fact], many)}")
+            add(f"pol {changes.against(contrary[-fact], count_id)}")
             numbers.append(add(f"rup +1 {_name(fact)} >= 1 ;"))
     for guard, q, p in claim.cuts:
         if (0, guard) not in ids or 0 not in ids or q < 0 or p < 0:
@@ -149,12 +149,12 @@ def _rows(system: ThresholdSystem) -> tuple[list[str], dict[Any, int]]:
     for layer, implications in enumerate(implications_of(system, (), Limit(None, None))):
         for row in implications:
             terms = {system.starts[layer] + k: int(w) for k, w in enumerate(row.weights, start=1) if w}
-            least, guard = row.least, row.guard
+            bound, guard = row.least, row.guard
             if guard:  # enough is added if the guard is false
-                enough = max(0, least - sum(min(w, 0) for w in terms.values()))
+                enough = max(0, bound - sum(min(w, 0) for w in terms.values()))
                 terms[abs(guard)] = -enough if guard > 0 else enough
-                least -= enough if guard > 0 else 0
-            rows.append(_inequality(terms, least))
+                bound -= enough if guard > 0 else 0
+            rows.append(_inequality(terms, bound))
             ids[(layer, guard) if guard else 0] = len(rows)
     for clause in _given(system):
         rows.append(_inequality({abs(x): 1 if x > 0 else -1 for x in clause}, 1 - sum(x < 0 for x in clause)))
@@ -165,29 +165,29 @@ def _rows(system: ThresholdSystem) -> tuple[list[str], dict[Any, int]]:
 
 def _numbers(system: ThresholdSystem, ids: dict[Any, int]) -> list[int]:
     """The numbers here of the constraints as a certificate numbers them: rows, clauses, and the budget."""
-    found = [
+    row_ids = [
         ids[layer, sign * guard]
         for layer, (first, after) in enumerate(pairwise(system.starts[1:-1]))
         for guard in range(first + 1, after + 1)
         for sign in (1, -1)
     ]
     clauses = sum(1 for _ in _given(system))
-    last = len(found) + (0 in ids)
-    return [*found, *range(last + 1, last + 1 + clauses), *([ids[0]] if 0 in ids else [])]
+    last = len(row_ids) + (0 in ids)
+    return [*row_ids, *range(last + 1, last + 1 + clauses), *([ids[0]] if 0 in ids else [])]
 
 
 def _pol(text: str, numbers: Sequence[int]) -> str:
     """A sum of a certificate, in reverse Polish notation with other numbers."""
-    words = list[str]()
+    tokens = list[str]()
     for word in text.split(" "):
-        found = fullmatch(r"([*/]|~?x|)([1-9][0-9]{0,99})|[+s]", word)
-        if found is None or (found[1] == "" and int(found[2]) > len(numbers)):
+        match = fullmatch(r"([*/]|~?x|)([1-9][0-9]{0,99})|[+s]", word)
+        if match is None or (match[1] == "" and int(match[2]) > len(numbers)):
             raise CertificateError(f"{word[:40]!r} is not a word that a sum has there.")
-        if found[1] in ("*", "/"):
-            words += [found[2], "*" if found[1] == "*" else "d"]
+        if match[1] in ("*", "/"):
+            tokens += [match[2], "*" if match[1] == "*" else "d"]
         else:
-            words.append(str(numbers[int(word) - 1]) if found[1] == "" else word)
-    return " ".join(words)
+            tokens.append(str(numbers[int(word) - 1]) if match[1] == "" else word)
+    return " ".join(tokens)
 
 
 def _given(system: ThresholdSystem) -> Iterator[Clause]:
@@ -200,10 +200,10 @@ def _given(system: ThresholdSystem) -> Iterator[Clause]:
         yield from ((-after - 1, before + 1) for before, after in pairwise(steps))
 
 
-def _inequality(terms: dict[int, int], least: int) -> str:
+def _inequality(terms: dict[int, int], bound: int) -> str:
     """A constraint of an OPB file; one without terms is written with a variable all the same."""
-    words = [f"{weight:+d} x{variable}" for variable, weight in terms.items() if weight]
-    return f"{' '.join(words)} >= {least} ;" if words else f"+1 x1 >= {2 if least > 0 else 0} ;"
+    summands = [f"{weight:+d} x{variable}" for variable, weight in terms.items() if weight]
+    return f"{' '.join(summands)} >= {bound} ;" if summands else f"+1 x1 >= {2 if bound > 0 else 0} ;"
 
 
 def _clause(clause: Clause) -> str:
@@ -216,11 +216,11 @@ def _name(literal: int) -> str:
 
 def _sum(terms: Iterable[tuple[str, int]]) -> str:
     """A weighted sum of constraints in reverse Polish notation."""
-    words = list[str]()
+    tokens = list[str]()
     for constraint, factor in terms:
         if factor:
-            words += [constraint, *([str(factor), "*"] if factor != 1 else []), *["+"] * bool(words)]
-    return " ".join(words)
+            tokens += [constraint, *([str(factor), "*"] if factor != 1 else []), *["+"] * bool(tokens)]
+    return " ".join(tokens)
 
 
 class _Changes:
@@ -237,24 +237,24 @@ class _Changes:
         costs = [list(accumulate((int(prices[s]) for s in steps), initial=0)) for steps in self.chains]
         self.own = [row.index(min(row)) for row in costs]
         more = [sorted(c - min(row) for k, c in enumerate(row) if k != row.index(min(row))) for row in costs]
-        least = [row[0] if row else 0 for row in more]
+        min_extras = [row[0] if row else 0 for row in more]
         room = limit - sum(map(min, costs))
-        self.most = sum(spent <= room for spent in accumulate(sorted(least)))
-        self.free = [extra == 0 for extra in least]
-        unit = sorted(least)[self.most] if self.most < len(least) else 0
+        self.most = sum(spent <= room for spent in accumulate(sorted(min_extras)))
+        self.free = [extra == 0 for extra in min_extras]
+        unit = sorted(min_extras)[self.most] if self.most < len(min_extras) else 0
         self.count = ""
         if unit:  # each change costs a unit at least, or as much as it does: rounding gives the number
-            words = [(str(ids[0]), 1)]
+            terms = [(str(ids[0]), 1)]
             for f, row in enumerate(costs):
-                part = min(least[f], unit)
-                words += [
+                part = min(min_extras[f], unit)
+                terms += [
                     (self.option(f, k), cost - min(row) - part * (k != self.own[f]))
                     for k, cost in enumerate(row)
                     if len(row) > 1
                 ]
                 if part:
-                    words.append((self.option(f, self.own[f]), unit - part))
-            self.count = f"{_sum(words)} {unit} d"
+                    terms.append((self.option(f, self.own[f]), unit - part))
+            self.count = f"{_sum(terms)} {unit} d"
 
     def option(self, feature: int, k: int) -> str:
         """The constraint that a feature has an option or not."""
@@ -263,27 +263,27 @@ class _Changes:
             return f"~x{steps[0] + 1}"
         return f"x{steps[-1] + 1}" if k == len(steps) else str(self.ids["chain", steps[k] + 1])
 
-    def against(self, row: Implication, many: int) -> str:
+    def against(self, row: Implication, count_id: int) -> str:
         """A sum of constraints that leaves a row with too small a sum, so that its guard is false."""
-        ups, words, most = list[int](), [(str(self.ids[0, row.guard]), 1)], 0
+        ups, terms, max_sum = list[int](), [(str(self.ids[0, row.guard]), 1)], 0
         for f, steps in enumerate(self.chains):
             sums = list(accumulate((int(row.weights[s]) for s in steps), initial=0))
-            own = sums[self.own[f]]
-            ups.append(max(sums) - own)
-            most += own
-            inner = [(k, own + ups[f] * (k != self.own[f]) - sums[k]) for k in range(1, len(steps))]
-            words += [(self.option(f, k), factor) for k, factor in inner]
-        worth = sorted(ups, reverse=True)[self.most] if many else 0
-        words.append((str(many), worth))
-        most += worth * (self.most - sum(self.free))
+            base_sum = sums[self.own[f]]
+            ups.append(max(sums) - base_sum)
+            max_sum += base_sum
+            inner = [(k, base_sum + ups[f] * (k != self.own[f]) - sums[k]) for k in range(1, len(steps))]
+            terms += [(self.option(f, k), factor) for k, factor in inner]
+        worth = sorted(ups, reverse=True)[self.most] if count_id else 0
+        terms.append((str(count_id), worth))
+        max_sum += worth * (self.most - sum(self.free))
         for f, up in enumerate(ups):
             above = up if self.free[f] else max(up - worth, 0)
-            most += above
+            max_sum += above
             if 0 < self.own[f] < len(self.chains[f]):
-                words.append((self.option(f, self.own[f]), above))
-        if most >= row.least:
+                terms.append((self.option(f, self.own[f]), above))
+        if max_sum >= row.least:
             raise CertificateError(f"the fact {-row.guard} does not follow from the budget.")
-        return _sum(words)
+        return _sum(terms)
 
 
 # -- CNF, DRAT and LRAT --------------------------------------------------------------------------------------
@@ -315,8 +315,8 @@ def _hinted(proof: HintedProof, steps: Sequence[Clause | int]) -> Iterator[str]:
 
 
 def _cnf(claim: Resolution) -> list[str]:
-    given = _without_empty(claim.given)
-    return [f"p cnf {max(claim.variables, 1)} {len(given)}", *map(_dimacs, given)]
+    clauses = _without_empty(claim.given)
+    return [f"p cnf {max(claim.variables, 1)} {len(clauses)}", *map(_dimacs, clauses)]
 
 
 def _without_empty(clauses: Sequence[Clause]) -> list[Clause]:
@@ -338,9 +338,9 @@ def _xlrup(claim: Lemmas) -> tuple[_Lines, _Lines]:
     system, last = claim.thresholds, claim.thresholds.starts[-1]
     clauses = [*_given(system), *((fact,) for fact in claim.facts)]
     sums = [
-        (system.starts[layer + 1] + row, system.starts[layer], weights[row - 1], int(least[row - 1]))
-        for layer, (weights, least) in enumerate(system.layers)
-        for row in range(1, len(least) + 1)
+        (system.starts[layer + 1] + row, system.starts[layer], weights[row - 1], int(bounds[row - 1]))
+        for layer, (weights, bounds) in enumerate(system.layers)
+        for row in range(1, len(bounds) + 1)
     ]
     extra = implications_of(system, claim.cuts, Limit(None, None))[0][2 * len(system.layers[0][1]) :]
     for row in extra:  # the budget, which has no guard, and the cuts
@@ -348,12 +348,14 @@ def _xlrup(claim: Lemmas) -> tuple[_Lines, _Lines]:
         sums.append((last, 0, row.weights, row.least))
         clauses.append((-row.guard, last) if row.guard else (last,))
     counting = list[Counting]()
-    for literal, start, weights, least in sums:
-        found = _counting(literal, {start + k: int(w) for k, w in enumerate(weights, start=1) if w}, least)
-        if 0 < found.least <= sum(weight for weight, _ in found.terms):
-            counting.append(found)
+    for literal, start, weights, bound in sums:
+        constraint = _counting(
+            literal, {start + k: int(w) for k, w in enumerate(weights, start=1) if w}, bound
+        )
+        if 0 < constraint.least <= sum(weight for weight, _ in constraint.terms):
+            counting.append(constraint)
         else:
-            clauses.append((literal,) if found.least <= 0 else (-literal,))
+            clauses.append((literal,) if constraint.least <= 0 else (-literal,))
     clauses = _without_empty(clauses)
     written = [" ".join(map(str, _counted(one))) for one in counting]
     formula = [f"p cnf {max(last, 1)} {len(clauses) + len(written)}", *map(_dimacs, clauses)]
@@ -371,9 +373,9 @@ def _counted(row: Counting) -> Iterator[int]:
     yield from (0, row.least, row.literal, 0)
 
 
-def _counting(literal: int, terms: dict[int, int], least: int) -> Counting:
+def _counting(literal: int, terms: dict[int, int], bound: int) -> Counting:
     """A sum over variables as one over literals with positive weights, without a common factor."""
-    least -= sum(min(weight, 0) for weight in terms.values())
+    bound -= sum(min(weight, 0) for weight in terms.values())
     unit = gcd(*terms.values()) or 1
     if sum(map(abs, terms.values())) > _REPEATED * unit:
         raise TooLargeError(
@@ -382,7 +384,7 @@ def _counting(literal: int, terms: dict[int, int], least: int) -> Counting:
     return Counting(
         literal,
         [(abs(weight) // unit, variable if weight > 0 else -variable) for variable, weight in terms.items()],
-        -(-least // unit),
+        -(-bound // unit),
     )
 
 

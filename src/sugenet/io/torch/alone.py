@@ -78,36 +78,38 @@ class Operation:
 
     def _compare_numbers(self) -> bool:
         numbers = self._numbers()
-        given = [_values(signal.function, numbers) for _, signal in self.tracked]
+        arguments = [_values(signal.function, numbers) for _, signal in self.tracked]
         wanted = _values(self.found.function, numbers)
-        wide, *tables = (np.array(row, np.float64) for row in (wanted, *given))
+        wide, *tables = (np.array(row, np.float64) for row in (wanted, *arguments))
         sizes = np.abs(np.array([*tables, wide])).max(axis=0) + self._scalar()
         node = self.found.node
         batch, size = len(node.values), node.values[0].size
         for start in range(0, len(numbers), batch * size):
             indices = (np.arange(batch * size) + start).reshape(batch, size) % len(numbers)
             fresh = _fresh(node, np.array(numbers, np.float64)[indices])
-            actual, found = self._again({id(node): fresh}, [table[indices] for table in tables])
-            if found.function != self.found.function:
+            actual, reading = self._again({id(node): fresh}, [table[indices] for table in tables])
+            if reading.function != self.found.function:
                 raise self._refused("it was read in two ways")
-            at, got = indices[:, found.order.reshape(-1)], actual.reshape(batch, -1)
+            at, got = indices[:, reading.order.reshape(-1)], actual.reshape(batch, -1)
             off = self._ulp() * _ULPS * sizes
             for row, column in np.argwhere(~(np.abs(got - wide[at]) <= off[at])).tolist():
                 index, value = at[row, column], float(got[row, column])
-                if not self._by_rounding(numbers[index], [row[index] for row in given], value, off[index]):
+                if not self._by_rounding(
+                    numbers[index], [row[index] for row in arguments], value, off[index]
+                ):
                     raise self._refused(
-                        f"at {float(given[0][index]):.9g} it gives {value:.9g}, "
+                        f"at {float(arguments[0][index]):.9g} it gives {value:.9g}, "
                         f"but it was read as giving {wide[index]:.9g}"
                     )
         return bool(numbers)
 
-    def _by_rounding(self, x: Fraction, given: Sequence[Fraction], value: float, off: float) -> bool:
+    def _by_rounding(self, x: Fraction, arguments: Sequence[Fraction], value: float, off: float) -> bool:
         """Whether rounding explains another value: that of a number beside this one, where the operation
         rounds, or its arguments were rounded.
         """
         exact = not self.name.removeprefix("_").startswith(_ROUNDS) and all(
             Fraction(self._cast(np.array([float(number)]), tensor.dtype).double().item()) == number
-            for number, (tensor, _) in zip(given, self.tracked, strict=True)
+            for number, (tensor, _) in zip(arguments, self.tracked, strict=True)
         )
         beside = [x + way * max(abs(x), Fraction(1)) / (1 << 16) for way in (-1, 1)]
         return not exact and any(abs(float(self.found.function.value(y)) - value) <= off for y in beside)
@@ -125,25 +127,25 @@ class Operation:
         there = np.array([float(x) for x in wanted])
         near = np.concatenate([there * (1 + way * self._ulp()) for way in (0, 1, -1)])
         rounded = self._cast(near, kind).double().numpy()
-        found = [Fraction(x) for x in np.unique(rounded[np.isfinite(rounded)]).tolist()]
+        candidates = [Fraction(x) for x in np.unique(rounded[np.isfinite(rounded)]).tolist()]
         pairs = [(tensor, f) for (tensor, _), f in zip(self.tracked, functions, strict=True)]
-        return [x for x in found if all(self._fits(f.value(x), tensor) for tensor, f in pairs)]
+        return [x for x in candidates if all(self._fits(f.value(x), tensor) for tensor, f in pairs)]
 
     def _marks(self, functions: Sequence[Piecewise]) -> list[Fraction]:
         """Where something may happen: at zero, at breaks and between them, at the operation's own numbers,
         and far out.
         """
         breaks = sorted({t for f in (*functions, self.found.function) for t in f.breaks})
-        own = [Fraction(v) for v in self._scalars() if np.isfinite(v)]
+        constants = [Fraction(v) for v in self._scalars() if np.isfinite(v)]
         ends = [Fraction(sign * v) for v in (*_SMALL, *_LARGE) for sign in (1, -1)]
         some = breaks[:: -(-len(breaks) // _MOST)] if breaks else []
-        found = [Fraction(0), *own, *ends, *some, *((a + b) / 2 for a, b in pairwise(some))]
+        marks = [Fraction(0), *constants, *ends, *some, *((a + b) / 2 for a, b in pairwise(some))]
         if len(breaks) <= _FEW:
             lines = {line for f in functions for line in f.lines if line[0]}
-            found += [(mark - start) / slope for slope, start in lines for mark in own]
+            marks += [(mark - start) / slope for slope, start in lines for mark in constants]
         if len(breaks) > FARTHEST:  # rounding without bounds is followed only so far
-            found = [x for x in found if breaks[0] < x < breaks[-1]]
-        return found
+            marks = [x for x in marks if breaks[0] < x < breaks[-1]]
+        return marks
 
     def _fits(self, value: Fraction, tensor: Any) -> bool:
         """Whether a tensor of this kind can hold a number, at least rounded."""
@@ -156,14 +158,14 @@ class Operation:
 
     def _scalars(self) -> list[float]:
         """Numbers that the operation is given beside the data."""
-        found: list[float] = []
+        scalars: list[float] = []
         ours = {id(tensor) for tensor, _ in self.tracked}
         for leaf in _leaves(self.arguments):
             if isinstance(leaf, int | float):
-                found.append(float(leaf))
+                scalars.append(float(leaf))
             elif isinstance(leaf, self.torch.Tensor) and id(leaf) not in ours and leaf.numel() <= 16:
-                found += leaf.detach().double().reshape(-1).tolist()
-        return found
+                scalars += leaf.detach().double().reshape(-1).tolist()
+        return scalars
 
     def _scalar(self) -> float:
         return max((abs(v) for v in self._scalars() if np.isfinite(v)), default=0.0)
@@ -182,10 +184,10 @@ class Operation:
             _spread(signal.function, fresh[id(signal.node)].values.reshape(len(laid), -1))
             for _, signal in self.tracked
         ]
-        actual, found = self._again(fresh, tables)
-        start, *later = found.node.path()
+        actual, reading = self._again(fresh, tables)
+        start, *later = reading.node.path()
         wanted = passed([node.op for node in later if node.op is not None], start.values)
-        wanted = _spread(found.function, wanted.reshape(len(laid), -1))[:, found.order.reshape(-1)]
+        wanted = _spread(reading.function, wanted.reshape(len(laid), -1))[:, reading.order.reshape(-1)]
         got = actual.reshape(wanted.shape)
         size = np.maximum(np.abs(wanted), np.abs(laid).max(axis=1, keepdims=True)).max(axis=1, keepdims=True)
         off = ~(np.abs(got - wanted) <= self._ulp() * _ULPS_OF_LAYERS * size)
@@ -234,10 +236,10 @@ class Operation:
             known[id(stand_ins[id(tensor)])] = replace(signal, node=fresh[id(signal.node)], reach=0.0)
         args, kwargs = mapped([self.args, self.kwargs], lambda leaf: stand_ins.get(id(leaf), leaf))
         try:
-            out, found = self.read(args, kwargs, lambda value: known.get(id(value)))
+            out, reading = self.read(args, kwargs, lambda value: known.get(id(value)))
         except FileError as error:
             raise self._refused(str(error).removeprefix(f"{self.where}: ").rstrip(".")) from None
-        return np.asarray(out, np.float64), found
+        return np.asarray(out, np.float64), reading
 
     def _cast(self, values: _Array, dtype: Any) -> Any:
         return self.torch.from_numpy(np.array(values, np.float64)).to(dtype)
@@ -270,8 +272,8 @@ def _spread(function: Piecewise, values: _Array) -> _Array:
     """A function at every number of an array, in exact arithmetic up to the last step."""
     if function.is_identity:
         return values
-    found, indices = np.unique(values, return_inverse=True)
-    table = np.array([float(function.value(Fraction(x))) for x in found.tolist()])
+    distinct, indices = np.unique(values, return_inverse=True)
+    table = np.array([float(function.value(Fraction(x))) for x in distinct.tolist()])
     return np.asarray(table[indices.reshape(values.shape)])
 
 

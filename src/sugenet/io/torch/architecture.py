@@ -116,25 +116,25 @@ class Part:
         """An option as an exact number: ``1/255`` is that fraction,
         a decimal the float that a program would use.
         """
-        given = dict(self.options).get(key)
-        return Fraction(otherwise) if given is None else self._number(key, given)[0]
+        option = dict(self.options).get(key)
+        return Fraction(otherwise) if option is None else self._number(key, option)[0]
 
     def float(self, key: str, otherwise: float) -> float:
         """An option that a program would keep as a float; a fraction that no float is, is refused."""
-        given = dict(self.options).get(key)
-        if given is None:
+        option = dict(self.options).get(key)
+        if option is None:
             return otherwise
-        exact = self._number(key, given)[0]
+        exact = self._number(key, option)[0]
         refuse_if(
             Fraction(float(exact)) != exact,
-            f"{self}: {key}={given[:40]} is no float. Write the decimal that the program has.",
+            f"{self}: {key}={option[:40]} is no float. Write the decimal that the program has.",
         )
         return float(exact)
 
     def pair(self, key: str, otherwise: int) -> tuple[int, int]:
         """An option as height and width: ``3`` or ``3x1``."""
-        given = dict(self.options).get(key)
-        row = [Fraction(otherwise)] if given is None else self._number(key, given)
+        option = dict(self.options).get(key)
+        row = [Fraction(otherwise)] if option is None else self._number(key, option)
         refuse_if(
             any(value.denominator != 1 or not 0 <= value < 1 << 20 for value in row),
             f"{self}: {key} must be a small whole number, or two as 3x1.",
@@ -143,12 +143,12 @@ class Part:
 
     def _number(self, key: str, value: str) -> list[Fraction]:
         try:
-            words = value.split("x")
-            if len(words) > 2:
+            parts = value.split("x")
+            if len(parts) > 2:
                 raise ValueError
             return [
                 Fraction(word) if re.fullmatch(r"-?\d{1,18}(/\d{1,18})?", word) else Fraction(float(word))
-                for word in words
+                for word in parts
             ]
         except (ValueError, OverflowError, ZeroDivisionError):
             raise FileError(f"{self}: {key}={value[:40]} is no number.") from None
@@ -210,19 +210,19 @@ class Architecture:
         parts, at = [], 0
         refuse_if(len(text) > _MAX_TEXT, f"an architecture of {len(text)} characters is too long.")
         while text[at:].strip():
-            found = _PART.match(text, at)
-            if found is None:
+            match = _PART.match(text, at)
+            if match is None:
                 raise FileError(
                     f"the architecture cannot be read at {text[at : at + 40].strip()!r}. Write parts with "
                     "spaces between, as in linear:fc1(weights=sign) batchnorm:bn1 "
                     "sign linear:fc2(weights=sign)."
                 )
-            kind, name, options = found.groups()
+            kind, name, options = match.groups()
             pairs = [word.partition("=") for word in (options or "").split(",") if word.strip()]
             parts.append(
                 Part(kind, name or "", tuple((key.strip(), value.strip()) for key, _, value in pairs))
             )
-            at = found.end()
+            at = match.end()
         refuse_if(
             not parts,
             "the architecture is empty. Write parts, as in linear:fc1(weights=sign) batchnorm:bn1 "
@@ -378,7 +378,7 @@ def _listed(owner: str, names: list[str]) -> tuple[list[int], list[int]]:
 
 def _numbered(pattern: str, names: list[str]) -> list[int]:
     """The numbers in the names that follow a pattern, in their order."""
-    return sorted(int(found[1]) for found in (re.fullmatch(pattern, name) for name in names) if found)
+    return sorted(int(match[1]) for match in (re.fullmatch(pattern, name) for name in names) if match)
 
 
 _Arrays = Mapping[str, npt.NDArray[Any]]
@@ -446,37 +446,39 @@ class _RecognizedChain:
         """What the line takes for granted, each with the word that says otherwise."""
         latent = [m for m in self.modules if m.kind != "batchnorm" and not m.is_binary]
         norms = [m.name for m in self.modules if m.kind == "batchnorm"]
-        found = []
+        assumptions = []
         if latent:
             names = ", ".join(m.name for m in latent[:4]) + (", ..." if len(latent) > 4 else "")
             zeros = ", ternary where 0 stays 0" if any(m.zeros for m in latent) else ""
-            found.append(
+            assumptions.append(
                 f"that weights are used by their signs (of {names}: weights=stored where they are used as "
                 f"they stand, scaled with a size a row{zeros})"
             )
-        found.append(
+        assumptions.append(
             "that a sign stands directly in front of every layer of weights"
             + ("" if self.modules[0].kind == "batchnorm" else " but the first")
             + ", and makes 1 of 0 (sign(zero=0) for torch.sign; move signs to where they are)"
         )
-        found.append(
+        assumptions.append(
             "that nothing happens to the inputs first (affine(scale=2, shift=-1), sign, ... in front)"
         )
         if norms:
-            found.append("eps=1e-5 of batch norms")
-        return found + self._of_maps()
+            assumptions.append("eps=1e-5 of batch norms")
+        return assumptions + self._of_maps()
 
     def _of_maps(self) -> list[str]:
         """What is not known of convolutions."""
         convolutions = [m for m in self.modules if m.kind == "conv"]
         if not convolutions:
             return []
-        found = ["that convolutions have stride=1 and pad=0, and that nothing is pooled (maxpool, avgpool)"]
+        assumptions = [
+            "that convolutions have stride=1 and pad=0, and that nothing is pooled (maxpool, avgpool)"
+        ]
         for index, module in enumerate(self.modules):
             if module.kind == "linear" and self._before(index).kind == "conv":
                 pixels = module.inputs // self._before(index).outputs
-                found[0] += f"; {pixels} pixels a channel must be left in front of {module.name}"
-        return [*found, "the shape of a sample: shape=(channels, height, width)"]
+                assumptions[0] += f"; {pixels} pixels a channel must be left in front of {module.name}"
+        return [*assumptions, "the shape of a sample: shape=(channels, height, width)"]
 
 
 def recognized_chain(arrays: _Arrays) -> _RecognizedChain | None:
@@ -498,8 +500,8 @@ def recognized_chain(arrays: _Arrays) -> _RecognizedChain | None:
     orders = [order for order in (modules, _with_norms(modules)) if order is not None and _fits(order)]
     if not orders or any(order != orders[0] for order in orders):
         return None
-    words = dict.fromkeys(re.sub(r"\d+", "N", module.name) for module in modules)
-    return _RecognizedChain(", ".join(words), tuple(orders[0]))
+    patterns = dict.fromkeys(re.sub(r"\d+", "N", module.name) for module in modules)
+    return _RecognizedChain(", ".join(patterns), tuple(orders[0]))
 
 
 def _modules(arrays: _Arrays) -> list[_NamedLayer] | None:
@@ -508,10 +510,10 @@ def _modules(arrays: _Arrays) -> list[_NamedLayer] | None:
     for name, array in arrays.items():
         owner, _, word = name.rpartition(".")
         owners.setdefault(owner, {})[word] = array
-    found = [_module(name, parts) for name, parts in owners.items()]
-    if not 0 < len(found) <= _MAX_MODULES or None in found:
+    layers = [_module(name, parts) for name, parts in owners.items()]
+    if not 0 < len(layers) <= _MAX_MODULES or None in layers:
         return None
-    return [module for module in found if module is not None]
+    return [module for module in layers if module is not None]
 
 
 def _module(name: str, parts: Mapping[str, npt.NDArray[Any]]) -> _NamedLayer | None:
@@ -537,19 +539,19 @@ def _with_norms(modules: Sequence[_NamedLayer]) -> list[_NamedLayer] | None:
     """Layers of weights in the order of the file, each with the batch norm of its number behind it: for files
     that list all of one kind first.
     """
-    found: list[_NamedLayer] = []
+    ordered: list[_NamedLayer] = []
     norms = [module for module in modules if module.kind == "batchnorm"]
     for module in modules:
         if module.kind == "batchnorm":
             continue
         number = re.search(r"(\d+)\D*$", module.name)
-        own = [
+        paired_norms = [
             n for n in norms if number and (end := re.search(r"(\d+)\D*$", n.name)) and end[1] == number[1]
         ]
-        if len(own) > 1:
+        if len(paired_norms) > 1:
             return None
-        found += [module, *own]
-    return found if len(found) == len(modules) and len(set(found)) == len(found) else None
+        ordered += [module, *paired_norms]
+    return ordered if len(ordered) == len(modules) and len(set(ordered)) == len(ordered) else None
 
 
 def _fits(order: Sequence[_NamedLayer]) -> bool:

@@ -74,16 +74,16 @@ class ByteSums:
         indices = indices[self.sizes[indices] < modulus]
         sizes, rest = self.sizes[indices], np.arange(modulus)
         before = (rest[:, None] - sizes[None, :]) % modulus
-        least = np.where(rest == 0, 0, _FAR)
+        min_sums = np.where(rest == 0, 0, _FAR)
         while len(sizes):
-            shorter = np.minimum(least, (least[before] + sizes).min(axis=1))
-            if (shorter == least).all():
+            shorter = np.minimum(min_sums, (min_sums[before] + sizes).min(axis=1))
+            if (shorter == min_sums).all():
                 break
-            least = shorter
+            min_sums = shorter
         counts, now = np.zeros((modulus, len(sizes)), np.int64), rest
         while now.any():
             rows = np.flatnonzero(now)
-            last = (least[before[now[rows]]] + sizes).argmin(axis=1)
+            last = (min_sums[before[now[rows]]] + sizes).argmin(axis=1)
             counts[rows, last] += 1
             now = now.copy()
             now[rows] = before[now[rows], last]
@@ -91,7 +91,7 @@ class ByteSums:
         left[indices] -= counts.max(axis=0, initial=0)
         left[big] = 0
         left = np.maximum(left, 0)
-        return big, least, counts, indices, left
+        return big, min_sums, counts, indices, left
 
     @property
     def certain(self) -> bool:
@@ -105,26 +105,26 @@ class ByteSums:
         """
         if self._roomy or len(self.live) * self.top > _TABLE:
             return None
-        found = [np.arange(self.top + 1) == 0]
+        reachable = [np.arange(self.top + 1) == 0]
         for size, cap in zip(self.sizes.tolist(), self.caps.tolist(), strict=True):
-            now, part = found[-1], 1
+            now, part = reachable[-1], 1
             while cap:
                 part = min(part, cap)
                 more = now.copy()
                 more[part * size :] |= now[: -part * size]
                 now, cap, part = more, cap - part, 2 * part
-            found.append(now)
-        return found
+            reachable.append(now)
+        return reachable
 
     @cached_property
     def _roomy(self) -> bool:
         """Whether no weight has to be used more often than half of its bytes."""
         if not len(self.live):
             return True
-        big, least, counts, indices, _ = self._parts
+        big, min_sums, counts, indices, _ = self._parts
         modulus = int(self.sizes[big])
         often = 2 * counts.max(axis=0, initial=0) <= self.caps[indices]
-        return bool(often.all() and least.max() + modulus <= modulus * self.caps[big])
+        return bool(often.all() and min_sums.max() + modulus <= modulus * self.caps[big])
 
     def below(self, sums: Any) -> Ints:
         """For each sum the largest that can be made and is not larger; the least where there is none."""
@@ -137,12 +137,12 @@ class ByteSums:
         return self._nearest(wanted, 1)
 
     def _nearest(self, wanted: Ints, way: int) -> Ints:
-        found = np.clip(wanted, 0, self.top)
+        totals = np.clip(wanted, 0, self.top)
         while True:
-            missing = np.flatnonzero(~self._makes(found))  # 0 and the top can be made, so that it ends
+            missing = np.flatnonzero(~self._makes(totals))  # 0 and the top can be made, so that it ends
             if not len(missing):
-                return np.asarray(self.least + self.unit * found)
-            found[missing] += way
+                return np.asarray(self.least + self.unit * totals)
+            totals[missing] += way
 
     def _makes(self, totals: Ints) -> Bits:
         if not len(self.live):
@@ -150,9 +150,9 @@ class ByteSums:
         if self._table is not None:
             return np.asarray(self._table[-1][totals])
         if self._roomy:
-            big, least, *_ = self._parts
+            big, min_sums, *_ = self._parts
             small = np.minimum(totals, self.top - totals)
-            return np.asarray(least[small % self.sizes[big]] <= small)
+            return np.asarray(min_sums[small % self.sizes[big]] <= small)
         return self._fits(self._used(totals, np.arange(len(self.live))))
 
     def _fits(self, used: Levels) -> Bits:
@@ -160,12 +160,12 @@ class ByteSums:
 
     def levels(self, sums: Ints, *, loud: bool = False) -> Levels:
         """Levels, one row each, with sums that can be made, as small as can be or as large."""
-        found = np.repeat(self.start[None, :].astype(np.int16), len(sums), axis=0)
+        rows = np.repeat(self.start[None, :].astype(np.int16), len(sums), axis=0)
         if len(self.live):
             used = self._split((np.asarray(sums) - self.least) // self.unit, loud)
             assert self._fits(used).all()
-            found[:, self.live] += self.signs[self.live].astype(np.int16) * used
-        return found
+            rows[:, self.live] += self.signs[self.live].astype(np.int16) * used
+        return rows
 
     def _split(self, totals: Ints, loud: bool) -> Levels:
         """How far each live weight is from its start."""
@@ -186,8 +186,8 @@ class ByteSums:
         assert self._table is not None
         used, rest = np.zeros((len(totals), len(self.live)), np.int16), totals.copy()
         for k in reversed(range(len(self.live))):
-            most = (self.signs[self.live[k]] > 0) == loud
-            counts = np.arange(self.caps[k] + 1)[:: -1 if most else 1]
+            descending = (self.signs[self.live[k]] > 0) == loud
+            counts = np.arange(self.caps[k] + 1)[:: -1 if descending else 1]
             left = rest[:, None] - counts * self.sizes[k]
             fits = (left >= 0) & self._table[k][np.maximum(left, 0)]
             used[:, k] = taken = counts[fits.argmax(axis=1)]
@@ -196,12 +196,12 @@ class ByteSums:
 
     def _used(self, totals: Ints, order: Ints) -> Levels:
         """The same by n(r), filled in an order; the upper half is turned around."""
-        big, least, counts, indices, left = self._parts
+        big, min_sums, counts, indices, left = self._parts
         modulus = int(self.sizes[big])
         upper = 2 * totals > self.top
         small = np.where(upper, self.top - totals, totals)
         room = np.concatenate([[0], np.cumsum((left * self.sizes)[order])])
-        amount = np.clip(small - least.max(), 0, room[-1])
+        amount = np.clip(small - min_sums.max(), 0, room[-1])
         full = np.searchsorted(room, amount, side="right") - 1
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
@@ -213,7 +213,7 @@ class ByteSums:
         rest = small - room[full]
         rest[rows] -= part * self.sizes[index]
         used[:, indices] += counts[rest % modulus].astype(np.int16)
-        multiples = (rest - least[rest % modulus]) // modulus
+        multiples = (rest - min_sums[rest % modulus]) // modulus
         used[:, big] = np.clip(multiples, -1, 256)  # beyond its bytes either way: it does not fit
         return np.asarray(np.where(upper[:, None], self.caps.astype(np.int16) - used, used), np.int16)
 
@@ -261,7 +261,7 @@ class PackedOperation:
             return [(np.ones(self.weights.shape[1], bool), np.zeros(1, np.int64))]
         taps = self.window.taps
         kinds, kind = np.unique(taps >= 0, axis=0, return_inverse=True)
-        found = []
+        boxes = []
         for k, inside in enumerate(kinds):
             if any(j != k and (inside <= other).all() for j, other in enumerate(kinds)):
                 continue
@@ -271,8 +271,8 @@ class PackedOperation:
                 if not used[pixels].any():
                     used[pixels] = True
                     apart.append(int(position))
-            found.append((np.tile(inside, self.weights.shape[1] // len(inside)), np.array(apart)))
-        return found
+            boxes.append((np.tile(inside, self.weights.shape[1] // len(inside)), np.array(apart)))
+        return boxes
 
     def ends(self, channel: int) -> tuple[Ints, Ints]:
         """Levels that the inputs of one output channel can have, tap by tap."""
@@ -346,13 +346,13 @@ class PackedOperation:
     def _run(self, levels: Levels, batch: int) -> Ints:
         """All samples, in batches of the same size: the last is filled up."""
         missing = -len(levels) % batch
-        given = self.tensor(np.concatenate([levels, np.repeat(levels[-1:], missing, axis=0)]))
-        found = []
-        for k in range(0, len(given), batch):
-            out = self.call(given[k : k + batch])
-            found.append(out.int_repr().numpy())
-        whole = np.concatenate(found)[: len(levels)].astype(np.int64)
-        return whole + 128 if str(out.dtype) == "torch.qint8" else whole
+        samples = self.tensor(np.concatenate([levels, np.repeat(levels[-1:], missing, axis=0)]))
+        outputs = []
+        for k in range(0, len(samples), batch):
+            out = self.call(samples[k : k + batch])
+            outputs.append(out.int_repr().numpy())
+        codes = np.concatenate(outputs)[: len(levels)].astype(np.int64)
+        return codes + 128 if str(out.dtype) == "torch.qint8" else codes
 
 
 @dataclass(frozen=True)
@@ -408,10 +408,10 @@ def _asked(
     below, above = np.full(steps.shape, _LOW), np.full(steps.shape, NEVER)
     boxes = operation.boxes()
     work = sum(operation.work(len(positions)) for _, positions in boxes)
-    most = max(1, _WORK // (4 * work * share))
+    limit = max(1, _WORK // (4 * work * share))
     chosen = np.ones(steps.shape, bool)
-    if most < steps.size:
-        chosen = doubt <= np.partition(doubt.ravel(), most - 1)[most - 1]
+    if limit < steps.size:
+        chosen = doubt <= np.partition(doubt.ravel(), limit - 1)[limit - 1]
     other = np.zeros(2, np.int64)
     open_, reached = np.zeros(steps.shape, bool), np.zeros(steps.shape, bool)
     for inside, positions in boxes:
@@ -436,12 +436,12 @@ def _asked(
     if (below >= above).any():
         raise _UnsteadyError("one sum has two levels at two positions")
     within = (below > _LOW) & (above < NEVER)
-    found = np.clip(steps, below + 1, above)
+    corrected = np.clip(steps, below + 1, above)
     asked = within & chosen & ~open_
     there = within | reached
     apart = float(doubt[there & ~asked].min(initial=np.inf))
-    moved, (again, elsewhere) = int((found != steps).sum()), other.tolist()
-    return found, AskedSteps(int(there.sum()), int(asked.sum()), moved, apart, again, elsewhere, quiet)
+    moved, (again, elsewhere) = int((corrected != steps).sum()), other.tolist()
+    return corrected, AskedSteps(int(there.sum()), int(asked.sum()), moved, apart, again, elsewhere, quiet)
 
 
 class _Talk:
@@ -459,16 +459,16 @@ class _Talk:
             return
         batch = self.operation.batch
         levels = [self.sums.levels(wanted, loud=loud) for loud in (False, True)]
-        given = self.operation.answers(self.channel, levels[0], self.positions, batch)
+        answers = self.operation.answers(self.channel, levels[0], self.positions, batch)
         again = self.operation.answers(self.channel, levels[1], np.roll(self.positions, 1), batch)
-        if (given != again).any():
-            k = int(np.flatnonzero(given != again)[0])
+        if (answers != again).any():
+            k = int(np.flatnonzero(answers != again)[0])
             raise _UnsteadyError(
-                f"channel {self.channel} gives {given[k]} and {again[k]} for the sum {wanted[k]}"
+                f"channel {self.channel} gives {answers[k]} and {again[k]} for the sum {wanted[k]}"
             )
         known = np.concatenate([self.known, wanted])
         order = np.argsort(known)
-        self.known, self.levels = known[order], np.concatenate([self.levels, given])[order]
+        self.known, self.levels = known[order], np.concatenate([self.levels, answers])[order]
         if (np.diff(self.levels) < 0).any():
             k = int(np.flatnonzero(np.diff(self.levels) < 0)[0])
             raise _UnsteadyError(
@@ -520,6 +520,6 @@ class _Talk:
             return 0, 0
         wanted, back = np.unique(ends, return_inverse=True)
         batch = other_batch(self.operation.batch)
-        given = self.operation.answers(self.channel, self.sums.levels(wanted), self.positions, batch)
-        same = given == self.levels[np.searchsorted(self.known, wanted)]
+        answers = self.operation.answers(self.channel, self.sums.levels(wanted), self.positions, batch)
+        same = answers == self.levels[np.searchsorted(self.known, wanted)]
         return ends.shape[1], int((~same[back.reshape(ends.shape)].all(axis=0)).sum())

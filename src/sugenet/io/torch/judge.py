@@ -53,8 +53,8 @@ def judges_of_module(module: Any, example: Any, chain: OpChain) -> list[SourceJu
             raise FileError("the copy in float64 cannot be followed.")
     except Exception:  # whatever a module does that float64 does not allow
         pass
-    own = _Module(torch, module, torch.as_tensor(example), shape, double=False)
-    return [SourceJudge("the module itself", own, own.floats)]
+    wrapped = _Module(torch, module, torch.as_tensor(example), shape, double=False)
+    return [SourceJudge("the module itself", wrapped, wrapped.floats)]
 
 
 def _alike(a: Op, b: Op) -> bool:
@@ -96,8 +96,10 @@ class _Module:
         self.ops: tuple[Op, ...] = ()
 
     def __call__(self, x: _Array) -> Seen:
-        given = self.torch.from_numpy(np.ascontiguousarray(x, dtype=np.float64).reshape(len(x), *self.shape))
-        batch = given.to(self.device, self.dtype)
+        samples = self.torch.from_numpy(
+            np.ascontiguousarray(x, dtype=np.float64).reshape(len(x), *self.shape)
+        )
+        batch = samples.to(self.device, self.dtype)
         with self.torch.no_grad(), _widened(self.torch, self.double):
             outputs = first_of(self.module(batch.clone()))
             plain = np.asarray(outputs.detach().cpu().to(self.torch.float64).numpy())
@@ -198,8 +200,8 @@ def _run(
                 codes = (before / _unit(torch, part, arrays)).reshape(len(x), -1)
                 low, high = _ends(part)
                 levels = torch.round(now.reshape(len(x), -1) / _unit(torch, part, arrays)) - low
-                cut = (torch.floor(codes) + 0.5).clamp(low + 0.5, high - 0.5)
-                stages.append(Stage.of_levels(str(part), (codes - cut).numpy(), levels.long().numpy()))
+                thresholds = (torch.floor(codes) + 0.5).clamp(low + 0.5, high - 0.5)
+                stages.append(Stage.of_levels(str(part), (codes - thresholds).numpy(), levels.long().numpy()))
             if part.kind == "sign":
                 flat, zero = before.reshape(len(x), -1).numpy(), part.text("zero", "1")
                 on, off = flat > 0, flat < 0
@@ -249,14 +251,14 @@ def _past(torch: Any, part: Part, arrays: Mapping[str, _Array], x: Any) -> Any:
             zero = {"1": high, "-1": low, "0": (low + high) / 2}[part.text("zero", "1")]
             return torch.where(x > 0, high, torch.where(x < 0, low, zero)).to(torch.float64)
         case "clip" | "hardtanh" | "relu":
-            given = dict(part.options)
+            options = dict(part.options)
             if part.kind != "clip":
                 return functional.hardtanh(x) if part.kind == "hardtanh" else functional.relu(x)
             return (
                 x.clamp(
-                    one("low", 0) if "low" in given else None, one("high", 0) if "high" in given else None
+                    one("low", 0) if "low" in options else None, one("high", 0) if "high" in options else None
                 )
-                if given
+                if options
                 else x
             )
         case "maxpool":

@@ -71,10 +71,10 @@ class Call:
 
     def followed(self, value: Any, called: str) -> Signal:
         """What is known of a value, which must depend on the input."""
-        found = self.find(value)
-        if found is None:
+        signal = self.find(value)
+        if signal is None:
             raise self.refused(f"Its {called} does not depend on the input.")
-        return found
+        return signal
 
     def constant(self, name: str) -> _Array | None:
         """The argument as an array, or None where there is none; it must not depend on the input."""
@@ -86,9 +86,9 @@ class Call:
 
     def array(self, name: str) -> _Array:
         """As `constant`, of an argument that PyTorch demands."""
-        found = self.constant(name)
-        assert found is not None
-        return found
+        array = self.constant(name)
+        assert array is not None
+        return array
 
     @property
     def result(self) -> _Array:
@@ -289,7 +289,7 @@ def _compared(call: Call) -> Signal:
     else:
         difference = signal.function.minus(operand)
     difference = difference.times(-1) if name == "other" else difference
-    found = {
+    function = {
         "ge": lambda d: d.at_least(0),
         "gt": lambda d: d.above(0),
         "le": lambda d: d.above(0).negated(),
@@ -297,7 +297,7 @@ def _compared(call: Call) -> Signal:
         "eq": lambda d: d.equal_to(0),
         "ne": lambda d: d.equal_to(0).negated(),
     }[call.name](difference)
-    return replace(signal, function=found)
+    return replace(signal, function=function)
 
 
 def _where(call: Call) -> Signal:
@@ -586,9 +586,9 @@ def _adaptive(call: Call) -> Signal:
 
 def _reduced(call: Call) -> Signal:
     """Mean, sum or largest of whole maps."""
-    given = call.signal()
+    operand = call.signal()
     axes = call.args.get("dim")
-    rank = len(given.shape) + 1
+    rank = len(operand.shape) + 1
     named = (
         {axis % rank for axis in (axes if isinstance(axes, Sequence) else [axes])}
         if axes is not None and axes != []

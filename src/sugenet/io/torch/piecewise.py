@@ -138,14 +138,14 @@ class Piecewise:
 
     def clipped(self, low: float, high: float) -> Piecewise:
         """Kept between two bounds, which may be infinite."""
-        found = self
+        clipped = self
         if not isinf(low):
             bound = Piecewise.constant(low)
-            found = found.choose(low, bound, bound, found)
+            clipped = clipped.choose(low, bound, bound, clipped)
         if not isinf(high):
             bound = Piecewise.constant(high)
-            found = found.choose(high, found, bound, bound)
-        return found
+            clipped = clipped.choose(high, clipped, bound, bound)
+        return clipped
 
     def rounded(self, way: Literal["round", "floor", "ceil"]) -> Piecewise:
         """Rounded to whole numbers, a half to the even one.
@@ -260,9 +260,9 @@ class Piecewise:
         row = [(t, strict) for t, strict, count in sorted(turns) for _ in range(count)]
         if len(row) > 2 * FARTHEST:
             raise FileError(f"{where}: its {len(levels)} values are no multiples of one distance apart.")
-        stairs = Stairs(where, numbers([t for t, _ in row])[None], np.array([strict for _, strict in row]))
+        steps = Stairs(where, numbers([t for t, _ in row])[None], np.array([strict for _, strict in row]))
         turned = () if rises else _affine(where, Fraction(-1), Fraction(0))
-        return (*turned, stairs, *_affine(where, unit, min(levels)))
+        return (*turned, steps, *_affine(where, unit, min(levels)))
 
     def _clip(self, where: str) -> tuple[Op, ...] | None:
         """``slope * clip(x) + start``, where the function is continuous,

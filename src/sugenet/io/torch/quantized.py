@@ -86,8 +86,8 @@ class _QuantizedRun:
         return steps, np.concatenate([part[1] for part in parts])[: len(rows)]
 
     def _run(self, rows: npt.NDArray[Any]) -> tuple[list[_QuantizedStep], npt.NDArray[np.float64]]:
-        given = self.values[rows.astype(np.int64) - self.inputs.low]
-        batch = self.torch.from_numpy(given.reshape(len(rows), *self.shape))
+        values = self.values[rows.astype(np.int64) - self.inputs.low]
+        batch = self.torch.from_numpy(values.reshape(len(rows), *self.shape))
         recorder = _QuantizedRecorder(self.torch, batch, self.source)
         output = watched_output(self.module, batch, recorder.see)
         refuse_if(
@@ -135,8 +135,8 @@ class _QuantizedRun:
 
 def _bytes(tensor: Any) -> Ints:
     """Levels 0..255 of a quantized tensor: signed bytes are counted from the least."""
-    whole = tensor.int_repr().numpy().astype(np.int64)
-    return np.asarray(whole + 128 if str(tensor.dtype) == "torch.qint8" else whole)
+    codes = tensor.int_repr().numpy().astype(np.int64)
+    return np.asarray(codes + 128 if str(tensor.dtype) == "torch.qint8" else codes)
 
 
 class _QuantizedRecorder:
@@ -251,27 +251,29 @@ class _QuantizedLayers:
             scales, points = (
                 row.numpy() for row in (weight.q_per_channel_scales(), weight.q_per_channel_zero_points())
             )
-        whole = weight.int_repr().numpy().astype(np.int64)
-        whole = whole - points.astype(np.int64).reshape(-1, *[1] * (whole.ndim - 1))
-        shift = np.zeros(len(whole), np.float32) if bias is None else bias.detach().numpy().astype(np.float32)
+        weights = weight.int_repr().numpy().astype(np.int64)
+        weights = weights - points.astype(np.int64).reshape(-1, *[1] * (weights.ndim - 1))
+        shift = (
+            np.zeros(len(weights), np.float32) if bias is None else bias.detach().numpy().astype(np.float32)
+        )
         guess = _Requantizer(before, after, scales.astype(np.float32), shift, step.name.endswith("_relu"))
         if step.name in _LINEAR:
             refuse_if(
-                whole.shape[1:] != (prod(shape),),
+                weights.shape[1:] != (prod(shape),),
                 step.where,
-                f"{whole.shape[1]} weights a neuron for values of shape {shape}.",
+                f"{weights.shape[1]} weights a neuron for values of shape {shape}.",
             )
-            level = self._steps(step, whole, guess, zero)
-            return stair_layer(whole, level, height=255, top=255, zero=zero, reach=_REACH)
-        window = _window(shape, whole.shape[2:], packed.stride(), packed.padding(), packed.dilation())
+            level = self._steps(step, weights, guess, zero)
+            return stair_layer(weights, level, height=255, top=255, zero=zero, reach=_REACH)
+        window = _window(shape, weights.shape[2:], packed.stride(), packed.padding(), packed.dilation())
         groups = int(packed.groups())
-        level = self._steps(step, whole, guess, zero, window, groups)
-        return stair_conv(whole, level, window, groups, height=255, top=255, zero=zero, reach=_REACH)
+        level = self._steps(step, weights, guess, zero, window, groups)
+        return stair_conv(weights, level, window, groups, height=255, top=255, zero=zero, reach=_REACH)
 
     def _steps(
         self,
         step: _QuantizedStep,
-        whole: Ints,
+        weights: Ints,
         guess: _Requantizer,
         zero: int,
         window: Window | None = None,
@@ -279,7 +281,7 @@ class _QuantizedLayers:
     ) -> _KnownSteps:
         """The requantizer as the kernel has it."""
         before = step.args[-2]
-        rows = whole.reshape(len(whole), -1)
+        rows = weights.reshape(len(weights), -1)
         low, high = (ends.reshape(before.shape[1:]) for ends in self.ends)
         if window is not None and max(window.pads):
             low, high = np.minimum(low, zero), np.maximum(high, zero)
@@ -300,11 +302,11 @@ class _QuantizedLayers:
         with self.torch.no_grad():
             steps, asked = ask_steps(operation, first, guess.doubt(first), self.share)
         self.asked.append(asked)
-        found = _KnownSteps(steps)
+        requantizer = _KnownSteps(steps)
         across = (-1, 1, 1) if window is not None else step.shape
-        least, largest = (found(sums[:, None]).reshape(across) for sums in operation.reach())
-        self.ends = np.broadcast_to(least, step.shape), np.broadcast_to(largest, step.shape)
-        return found
+        smallest, largest = (requantizer(sums[:, None]).reshape(across) for sums in operation.reach())
+        self.ends = np.broadcast_to(smallest, step.shape), np.broadcast_to(largest, step.shape)
+        return requantizer
 
     def remarks(self) -> tuple[str, ...]:
         """What was asked of the kernels, and what was not."""
@@ -315,7 +317,7 @@ class _QuantizedLayers:
             for name in ("steps", "asked", "moved", "again", "elsewhere")
         )
         engine = self.torch.backends.quantized.engine
-        found = [
+        remarks = [
             f"{asked:,} of {many(steps, 'step')} of {many(len(self.asked), 'operation')} were asked of "
             f"PyTorch's kernels on both sides (backend {engine}, this processor, one thread, batches of "
             f"{self.batch}), with small and with large bytes; {moved:,} are not where FBGEMM's arithmetic "
@@ -323,22 +325,22 @@ class _QuantizedLayers:
         ]
         if asked < steps:
             apart = min(row.apart for row in self.asked)
-            found.append(
+            remarks.append(
                 f"{many(steps - asked, 'step')} could not be asked and are where the arithmetic of FBGEMM "
                 f"has them, which may be some sums off; the nearest of them is {apart:.2g} levels from a tie"
             )
         if elsewhere:
-            found.append(
+            remarks.append(
                 f"the module itself depends on the size of batches: {elsewhere:,} of the {again:,} steps "
                 f"nearest to a tie are elsewhere in batches of {other_batch(self.batch)}; the network has "
                 f"them as in batches of {self.batch}, the size of the example"
             )
         if any(row.quiet for row in self.asked):
-            found.append(
+            remarks.append(
                 "PyTorch's kernels on this processor overflow where two neighbouring products exceed 16 "
                 "bits: the network has the sums without overflow, and its steps were asked with small bytes"
             )
-        return tuple(found)
+        return tuple(remarks)
 
 
 class _KnownSteps:
@@ -349,18 +351,21 @@ class _KnownSteps:
 
     def __call__(self, sums: Ints) -> Ints:
         return np.array(
-            [np.searchsorted(row, own, side="right") for row, own in zip(self.steps, sums, strict=True)]
+            [
+                np.searchsorted(row, row_sums, side="right")
+                for row, row_sums in zip(self.steps, sums, strict=True)
+            ]
         ).reshape(sums.shape)
 
 
 def _tensor(torch: Any, like: Any, levels: Ints) -> Any:
     """Levels as a quantized tensor with the scale, the zero point and the layout of another."""
     signed = str(like.dtype) == "torch.qint8"
-    whole = torch.from_numpy((levels - 128).astype(np.int8) if signed else levels.astype(np.uint8))
-    found = torch._make_per_tensor_quantized_tensor(whole, like.q_scale(), like.q_zero_point())
+    codes = torch.from_numpy((levels - 128).astype(np.int8) if signed else levels.astype(np.uint8))
+    tensor = torch._make_per_tensor_quantized_tensor(codes, like.q_scale(), like.q_zero_point())
     if like.dim() == 4 and not like.is_contiguous():
-        found = found.contiguous(memory_format=torch.channels_last)
-    return found
+        tensor = tensor.contiguous(memory_format=torch.channels_last)
+    return tensor
 
 
 _POOL: tuple[Any, ...] = (None, [], [0, 0], [1, 1], False)
@@ -458,11 +463,11 @@ def read_quantized(
         encoder = Encoder([runner.coding(made.raw)] * prod(shape), called, shape if len(shape) > 1 else None)
         about = Source(inputs.start, inputs.step, "equal")
         network = Network(encoder, made.layers, made.head, classes, {"source": source}, about)
-        found = Imported(network, tuple(made.reports), made.remarks(), shape)
-        found = found if image is None else with_image(found, image, names)
+        imported = Imported(network, tuple(made.reports), made.remarks(), shape)
+        imported = imported if image is None else with_image(imported, image, names)
         if not prove:
-            return found
-        return _proved(found, runner, made)
+            return imported
+        return _proved(imported, runner, made)
 
 
 @contextmanager
@@ -480,10 +485,11 @@ def _all_used(source: str, module: Any, steps: Sequence[_QuantizedStep]) -> None
     """Refuse a module with a layer that did not run, or with parameters that are no part of one."""
     used = sum(step.name in _LINEAR | _CONV for step in steps)
     there = [path for path, part in module.named_modules() if hasattr(part, "_packed_params")]
-    own = [path for path in there if not path.endswith("._packed_params")]
-    if used != len(own):
+    layers = [path for path in there if not path.endswith("._packed_params")]
+    if used != len(layers):
         raise FileError(
-            f"{source}: {used} layers ran, but it holds {len(own)}: {', '.join(own[:8])}. Each must be used "
+            f"{source}: {used} layers ran, but it holds {len(layers)}: {', '.join(layers[:8])}. Each must "
+            "be used "
             "exactly once."
         )
     floats = next((name for name, _ in module.named_parameters()), None)
@@ -494,9 +500,9 @@ def _all_used(source: str, module: Any, steps: Sequence[_QuantizedStep]) -> None
     )
 
 
-def _proved(found: Imported, runner: _QuantizedRun, made: _QuantizedLayers) -> Imported:
+def _proved(imported: Imported, runner: _QuantizedRun, made: _QuantizedLayers) -> Imported:
     """The import, after every byte of the module was compared with it."""
-    network, random = found.network, np.random.default_rng(0)
+    network, random = imported.network, np.random.default_rng(0)
     domain = RawRanges.of_encoder(network.encoder)
 
     def hidden(rows: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
@@ -537,4 +543,4 @@ def _proved(found: Imported, runner: _QuantizedRun, made: _QuantizedLayers) -> I
         0,
         True,
     )
-    return Imported(network, found.layers, found.remarks, found.shape, (), proof)
+    return Imported(network, imported.layers, imported.remarks, imported.shape, (), proof)

@@ -171,23 +171,23 @@ def checked_example(torch: Any, example: Any, source: str) -> Any:
         f"no example is given, and a module does not say what it reads. Give {wanted}.",
     )
     try:
-        given = torch.as_tensor(example).detach()
+        tensor = torch.as_tensor(example).detach()
     except Exception as error:  # PyTorch says in many ways that something is no tensor
         raise FileError(
             f"{source}: the example, of type {type(example).__name__}, is no tensor "
             f"({str(error).splitlines()[0][:120]}). Give {wanted}."
         ) from None
     refuse_if(
-        given.ndim < 2 or not given.numel(),
-        f"example has shape {tuple(given.shape)}, but a batch is needed: (samples, features) or "
+        tensor.ndim < 2 or not tensor.numel(),
+        f"example has shape {tuple(tensor.shape)}, but a batch is needed: (samples, features) or "
         f"(samples, channels, ...).",
     )
     refuse_if(
-        given.is_complex() or (given.is_floating_point() and not bool(torch.isfinite(given).all())),
+        tensor.is_complex() or (tensor.is_floating_point() and not bool(torch.isfinite(tensor).all())),
         source,
         f"the example holds what is no finite number. Give {wanted}.",
     )
-    return given
+    return tensor
 
 
 def watched_output(module: Any, batch: Any, see: Callable[[Any, Any, Any], Any]) -> Any:
@@ -213,12 +213,12 @@ def _batch(torch: Any, module: Any, example: Any) -> Any:
     """The example, the same numbers in another order, and numbers of both signs:
     enough to notice what is misunderstood.
     """
-    given = checked_example(torch, example, type(module).__name__)
-    first = next(iter(module.parameters()), given)
-    if given.is_floating_point() and first.is_floating_point():
-        given = given.to(first.dtype)
+    tensor = checked_example(torch, example, type(module).__name__)
+    first = next(iter(module.parameters()), tensor)
+    if tensor.is_floating_point() and first.is_floating_point():
+        tensor = tensor.to(first.dtype)
     random = np.random.default_rng(0)
-    row = _numpy(torch, given[:1])
+    row = _numpy(torch, tensor[:1])
     rows = [row.reshape(-1)[random.permutation(row.size)].reshape(row.shape) for _ in range(_ROWS)]
     if row.dtype.kind == "f":
         rows += [random.standard_normal(row.shape) for _ in range(_ROWS)]
@@ -227,8 +227,8 @@ def _batch(torch: Any, module: Any, example: Any) -> Any:
             random.integers(0, 2 if row.dtype.kind == "b" else 127, row.shape, endpoint=True)
             for _ in range(_ROWS)
         ]
-    more = torch.from_numpy(np.concatenate(rows)).to(given.dtype)
-    return torch.cat([given[:_ROWS], more.to(given.device)]).to(first.device)
+    more = torch.from_numpy(np.concatenate(rows)).to(tensor.dtype)
+    return torch.cat([tensor[:_ROWS], more.to(tensor.device)]).to(first.device)
 
 
 def _check_mode(torch: Any, module: Any) -> None:
@@ -307,16 +307,16 @@ def _watched(torch: Any, module: Any, recorder: _Recorder) -> Iterator[None]:
             handle.remove()
 
 
-def _probed(torch: Any, part: Any, given: Any, before: Signal, where: str) -> Signal:
+def _probed(torch: Any, part: Any, example: Any, before: Signal, where: str) -> Signal:
     """A module that works out of sight, recognized by what it does with chosen numbers: a step at 0,
     the same at every place.
     """
     forward = type(part).forward
-    count = given[:1].numel()
+    count = example[:1].numel()
     seen: dict[float, set[float]] = {}
     for shift in range(len(_PROBES)):
         row = np.array([_PROBES[(index + shift) % len(_PROBES)] for index in range(count)])
-        out = forward(part, torch.tensor(row, dtype=given.dtype).reshape(given[:1].shape))
+        out = forward(part, torch.tensor(row, dtype=example.dtype).reshape(example[:1].shape))
         for x, y in zip(
             row.tolist(), _numpy(torch, out).astype(np.float64).reshape(-1).tolist(), strict=True
         ):
@@ -422,8 +422,8 @@ class _Recorder:
             return
         elif name == "mul" and all(isinstance(v, torch.Tensor) for v in args):
             codes, scale = sorted(args, key=lambda v: v.numel())[::-1]
-            whole = codes.shape == out.shape and bool((codes == codes.round()).all())
-            wide = codes.double() * scale.double() if whole else out
+            are_integers = codes.shape == out.shape and bool((codes == codes.round()).all())
+            wide = codes.double() * scale.double() if are_integers else out
             if not torch.equal(wide.double(), out.double()):
                 self.exact[self.keep(out)] = wide
         elif name in _SAME_NUMBERS and self.key(args[0]) in self.exact:
@@ -459,7 +459,7 @@ class _Recorder:
         """Run an operation whose arguments are followed; its first result, or the class, is followed."""
         name, bound = _bound(func, args, kwargs)
         tensors = self.tensors(bound)
-        tracked = {id(v): (v, found) for v in tensors if (found := self.find(v)) is not None}
+        tracked = {id(v): (v, known_signal) for v in tensors if (known_signal := self.find(v)) is not None}
         constants = {}
         if self.alone and func._schema.is_mutable:  # as they are before an operation that writes
             constants = {id(v): v.detach().clone() for v in tensors if id(v) not in tracked}
@@ -502,7 +502,11 @@ class _Recorder:
             and any(v.dtype in (torch.float32, torch.float64) for v in tensors)
         )
         call = Call(name, where, bound, find, lambda v: _value(v, values), result, narrowed)
-        return out, first, _ruled(call, [found for v in tensors if (found := find(v)) is not None])
+        return (
+            out,
+            first,
+            _ruled(call, [known_signal for v in tensors if (known_signal := find(v)) is not None]),
+        )
 
     def _read_again(
         self,
@@ -541,9 +545,9 @@ def _bound(func: Any, args: Any, kwargs: Any) -> tuple[str, dict[str, Any]]:
     """
     schema = func._schema
     name = schema.name.removeprefix("aten::")
-    given = zip((argument.name for argument in schema.arguments), args, strict=False)
+    positional = zip((argument.name for argument in schema.arguments), args, strict=False)
     defaults = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
-    return name.rstrip("_") if not name.startswith("__") else name, {**defaults, **dict(given), **kwargs}
+    return name.rstrip("_") if not name.startswith("__") else name, {**defaults, **dict(positional), **kwargs}
 
 
 def _value(value: Any, known: dict[int, npt.NDArray[Any]]) -> npt.NDArray[Any]:
@@ -560,8 +564,8 @@ def _ruled(call: Call, tracked: list[Signal]) -> Signal:
     except FileError as error:
         text = str(error)
         raise FileError(text if text.startswith(call.where) else f"{call.where}: {text}") from None
-    if any(signal.node is given.node for given in tracked) and not signal.function.is_identity:
+    if any(signal.node is operand.node for operand in tracked) and not signal.function.is_identity:
         largest = float(np.abs(call.result).max(initial=0.0))
-        signal = replace(signal, reach=max(largest, *(given.reach for given in tracked)))
-    changed = all(signal.function != given.function for given in tracked)
+        signal = replace(signal, reach=max(largest, *(operand.reach for operand in tracked)))
+    changed = all(signal.function != operand.function for operand in tracked)
     return replace(signal, place=call.where) if changed and not signal.function.is_identity else signal

@@ -181,16 +181,16 @@ class SavedTensor:
         flat = np.frombuffer(self.storage.read(), dtype)[self.offset :]
         steps = [step * dtype.itemsize for step in self.strides]
         view = np.lib.stride_tricks.as_strided(flat, self.shape, steps) if prod(self.shape) else None
-        found = np.zeros(self.shape, dtype) if view is None else np.array(view)
-        found = found.astype(dtype.newbyteorder("="), copy=False)
+        array = np.zeros(self.shape, dtype) if view is None else np.array(view)
+        array = array.astype(dtype.newbyteorder("="), copy=False)
         match self.storage.dtype:
             case "bfloat16":
-                return np.asarray(found.astype(np.uint32) << 16).view(np.float32)
+                return np.asarray(array.astype(np.uint32) << 16).view(np.float32)
             case "f2":
-                return found.astype(np.float32)
+                return array.astype(np.float32)
             case "?":
-                return np.asarray(found != 0)
-        return found
+                return np.asarray(array != 0)
+        return array
 
 
 @contextmanager
@@ -247,15 +247,15 @@ def _of_archive(archive: zipfile.ZipFile, size: int) -> Any:
 
     def storage(dtype: str, key: str, count: int) -> _Storage:
         entry = entries.get(f"{folders[0]}data/{key}")
-        found = _Storage(
+        stored = _Storage(
             dtype, count, lambda: archive.read(entry) if entry else b"", budget, ">" if is_big else "<"
         )
         refuse_if(
-            entry is None or entry.file_size != count * found.itemsize,
-            f"storage {key[:40]!r} takes {count * found.itemsize} bytes, but "
+            entry is None or entry.file_size != count * stored.itemsize,
+            f"storage {key[:40]!r} takes {count * stored.itemsize} bytes, but "
             f"{entry.file_size if entry else 0} are there.",
         )
-        return found
+        return stored
 
     with archive.open(entries[f"{folders[0]}data.pkl"]) as program:
         return _PickleSteps(storage).run(program)
@@ -272,11 +272,12 @@ def _of_pickles(stream: IO[bytes], size: int) -> Any:
             stream.seek(indices[key])
             return stream.read(count * known[key].itemsize)
 
-        found = known.setdefault(key, _Storage(dtype, count, read, budget))
+        registered = known.setdefault(key, _Storage(dtype, count, read, budget))
         refuse_if(
-            (found.dtype, found.count) != (dtype, count), f"storage {key[:40]!r} is there with two sizes."
+            (registered.dtype, registered.count) != (dtype, count),
+            f"storage {key[:40]!r} is there with two sizes.",
         )
-        return found
+        return registered
 
     head = [_PickleSteps(storage).run(stream) for _ in range(3)]
     refuse_if(
@@ -287,16 +288,18 @@ def _of_pickles(stream: IO[bytes], size: int) -> Any:
         head[2].get("little_endian") is not True,
         f"it was written on a machine with another order of bytes. {PLAIN}",
     )
-    found, keys = _PickleSteps(storage).run(stream), _PickleSteps(storage).run(stream)
+    contents, keys = _PickleSteps(storage).run(stream), _PickleSteps(storage).run(stream)
     refuse_if(not isinstance(keys, list), "its list of storages is missing.")
     for key in keys:
-        own = known.get(key) if isinstance(key, str) else None
-        if own is None or key in indices or int.from_bytes(stream.read(8), "little") != own.count:
+        stored = known.get(key) if isinstance(key, str) else None
+        if stored is None or key in indices or int.from_bytes(stream.read(8), "little") != stored.count:
             raise FileError("its storages are not those of its tensors.")
         indices[key] = stream.tell()
-        refuse_if(stream.seek(own.count * own.itemsize, 1) > size, "it is cut off: a storage is not whole.")
+        refuse_if(
+            stream.seek(stored.count * stored.itemsize, 1) > size, "it is cut off: a storage is not whole."
+        )
     refuse_if(len(indices) < len(known), "a storage of its tensors is missing.")
-    return found
+    return contents
 
 
 # -- pickles -------------------------------------------------------------------------------------------------
@@ -411,38 +414,38 @@ class _PickleSteps:
         start = len(self.stack) - count
         if start < (self.marks[-1] if self.marks else 0):
             raise IndexError("a value is missing")
-        found = self.stack[start:]
+        values = self.stack[start:]
         del self.stack[start:]
-        return found
+        return values
 
     def marked(self) -> list[Any]:
         """Take all values behind the last mark, and the mark."""
-        found = self.last(len(self.stack) - self.marks[-1])
+        values = self.last(len(self.stack) - self.marks[-1])
         self.marks.pop()
-        return found
+        return values
 
     def top(self, kind: type) -> Any:
         """What items are added to: a new one in place of an object that is not made."""
-        found = self.stack[-1]
-        if not isinstance(found, kind | OtherObject):
+        target = self.stack[-1]
+        if not isinstance(target, kind | OtherObject):
             raise TypeError(f"items are added to what is no {kind.__name__}")
-        return kind() if isinstance(found, OtherObject) else found
+        return kind() if isinstance(target, OtherObject) else target
 
-    def made(self, name: Any, given: Any) -> Any:
+    def made(self, name: Any, args: Any) -> Any:
         """What a call would give, if that is a plain value or a tensor."""
-        if not isinstance(name, _Name) or not isinstance(given, tuple):
+        if not isinstance(name, _Name) or not isinstance(args, tuple):
             raise TypeError("a call of what is no function")
-        if name == _SUBCLASS and given[0] != _SUBCLASS:
-            return self.made(given[0], given[2])
+        if name == _SUBCLASS and args[0] != _SUBCLASS:
+            return self.made(args[0], args[2])
         if name in _PARAMETERS:
-            return given[0]
-        if name in _TENSORS and isinstance(given[0], _Storage):
-            return SavedTensor(given[0], given[1], _sizes(given[2]), _sizes(given[3]))
+            return args[0]
+        if name in _TENSORS and isinstance(args[0], _Storage):
+            return SavedTensor(args[0], args[1], _sizes(args[2]), _sizes(args[3]))
         if name in _DICTS:
-            pairs = given[0] if given else []
+            pairs = args[0] if args else []
             self.steps += len(pairs)
             return {_key(key): value for key, value in pairs}
-        return _sizes(given[0]) if name == "torch.Size" else OtherObject(name)
+        return _sizes(args[0]) if name == "torch.Size" else OtherObject(name)
 
     def stored(self, index: Any) -> Any:
         """The storage that a tensor refers to."""
@@ -467,9 +470,11 @@ def _key(key: Any) -> Any:
 
 
 def _named(module: Any, name: Any) -> _Name:
-    words = f"{module}.{name}".replace("__builtin__.", "builtins.")
-    refuse_if(words not in _KNOWN, f"reading it would run code ({words[:80]}), which is never done. {PLAIN}")
-    return _Name(words)
+    full_name = f"{module}.{name}".replace("__builtin__.", "builtins.")
+    refuse_if(
+        full_name not in _KNOWN, f"reading it would run code ({full_name[:80]}), which is never done. {PLAIN}"
+    )
+    return _Name(full_name)
 
 
 def _sizes(row: Any) -> tuple[Any, ...]:
@@ -497,8 +502,8 @@ def read_checkpoint(path: str | Path) -> Arrays:
         than the file has.
     """
     index = Path(path)
-    with within(index.name), open_saved(index) as found:
-        return arrays_of_state(_read(_state(found), index.stat().st_size))
+    with within(index.name), open_saved(index) as contents:
+        return arrays_of_state(_read(_state(contents), index.stat().st_size))
 
 
 def arrays_of_state(state: Mapping[str, Any]) -> Arrays:
@@ -557,20 +562,20 @@ def _kind(value: Any) -> str:
     return value.name if isinstance(value, OtherObject) else type(value).__name__
 
 
-def _state(found: Any) -> Mapping[str, Any]:
+def _state(contents: Any) -> Mapping[str, Any]:
     for _ in _INSIDE:  # a pickle may hold itself
         inside = [
-            key for key in _INSIDE if isinstance(found, Mapping) and isinstance(found.get(key), Mapping)
+            key for key in _INSIDE if isinstance(contents, Mapping) and isinstance(contents.get(key), Mapping)
         ]
         if len(inside) > 1:
             raise FileError(
                 f"it holds several state dicts: {', '.join(inside)}. Save the one of the network alone, or "
                 f"give it as a dict."
             )
-        found = found[inside[0]] if inside else found
-    if not isinstance(found, Mapping):
-        raise FileError(f"it holds a {_kind(found)} and no state dict. {PLAIN}")
-    return found
+        contents = contents[inside[0]] if inside else contents
+    if not isinstance(contents, Mapping):
+        raise FileError(f"it holds a {_kind(contents)} and no state dict. {PLAIN}")
+    return contents
 
 
 def _array(name: str, tensor: Any) -> npt.NDArray[Any]:

@@ -75,11 +75,11 @@ class SignalNode:
         """One operation further, with the program's own values where they are known;
         refused where they are others.
         """
-        found = apply(op, self.values)
+        computed = apply(op, self.values)
         if values is not None:
-            _agree(found, values.reshape(found.shape), op.where)
-            found = values.reshape(found.shape)
-        return SignalNode(found.shape[1:], found, op, self)
+            _agree(computed, values.reshape(computed.shape), op.where)
+            computed = values.reshape(computed.shape)
+        return SignalNode(computed.shape[1:], computed, op, self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,12 +275,12 @@ def joined(where: str, left: Signal, right: Signal, sign: int, actual: _Array) -
 
 def _path_since(end: SignalNode, start: SignalNode | None) -> list[SignalNode]:
     """The nodes behind one, up to another."""
-    found = []
+    nodes = []
     node: SignalNode | None = end
     while node is not None and node is not start:
-        found.append(node)
+        nodes.append(node)
         node = node.before
-    return found[::-1]
+    return nodes[::-1]
 
 
 def _since(end: SignalNode, start: SignalNode | None) -> Iterator[SignalNode]:
@@ -350,16 +350,16 @@ def _reshaped(node: SignalNode, shape: tuple[int, ...], last: bool, where: str) 
             return values.reshape(len(values), *shape[1:], shape[0]).transpose(0, 3, 1, 2)
         return values.reshape(len(values), *shape)
 
-    found = SignalNode(shape, laid(first.values), channels_last=last)
+    reshaped = SignalNode(shape, laid(first.values), channels_last=last)
     for step in later:
-        found = SignalNode(shape, laid(step.values), step.op, found, reach=step.reach)
-    return found
+        reshaped = SignalNode(shape, laid(step.values), step.op, reshaped, reach=step.reach)
+    return reshaped
 
 
-def _agree(found: _Array, actual: _Array, where: str, size: float = 0.0) -> None:
-    scale = max(size, float(np.abs(found).max(initial=0.0)))
+def _agree(expected: _Array, actual: _Array, where: str, size: float = 0.0) -> None:
+    scale = max(size, float(np.abs(expected).max(initial=0.0)))
     with np.errstate(invalid="ignore"):
-        off = ~(np.abs(found - actual) <= 1e-3 * scale + 1e-30)
+        off = ~(np.abs(expected - actual) <= 1e-3 * scale + 1e-30)
     if off.any():
         index = tuple(int(k) for k in np.argwhere(off)[0])
         if not np.isfinite(actual[index]):
@@ -368,7 +368,7 @@ def _agree(found: _Array, actual: _Array, where: str, size: float = 0.0) -> None
                 f"is not finite or far too large."
             )
         raise FileError(
-            f"{where}: gives {actual[index]:g} where {found[index]:g} was expected, so it was not "
+            f"{where}: gives {actual[index]:g} where {expected[index]:g} was expected, so it was not "
             "understood. It may change values out of sight, through a view or NumPy: write new tensors "
             "instead of changing old ones in place."
         )

@@ -48,10 +48,10 @@ _ACTIVATION_SCALE = re.compile(r"act_quant.*\.(learned_value|value|learned_value
 
 
 def chain_of_parts(
-    source: str, found: Arrays, parts: Architecture, shape: Sequence[int] | None = None
+    source: str, parameters: Arrays, parts: Architecture, shape: Sequence[int] | None = None
 ) -> OpChain:
     """The operations of an architecture over parameters by their names."""
-    arrays = Ledger(found)
+    arrays = Ledger(parameters)
     with within(source):
         sizes = _given_shape(shape) if shape is not None else _first_shape(parts, arrays)
         check_maps("a sample", sizes)
@@ -86,8 +86,8 @@ def declared(
             f"bits={bits} beside an architecture, which says it itself: weights=sign, "
             f"sign, quantize(bits=2). Leave bits= out.",
         )
-        given = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
-        return arrays, given, ""
+        parsed = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
+        return arrays, parsed, ""
     layout = known_layout(arrays)
     if layout is None:
         _refuse_unsaid(source, arrays)

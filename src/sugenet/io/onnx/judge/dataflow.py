@@ -58,20 +58,20 @@ def _popcount(call: OpCall) -> Tensor:
 def _unit(call: OpCall) -> Tensor:
     x, weights = call.tensor(0), call.tensor(1)
     if _whole(call, "binaryXnorMode"):
-        found = _matches(call, x, weights.values, 0)
+        sums = _matches(call, x, weights.values, 0)
     elif _is_bipolar(call, "inputDataType") and _is_bipolar(call, "weightDataType"):
-        found = _matches(call, x, weights.values, -1)
+        sums = _matches(call, x, weights.values, -1)
     else:
-        found = _inner(call, WINDOWS, "MatMul", [x, weights], {})
-    return found if _whole(call, "noActivation") else _reached(call, found, call.tensor(2))
+        sums = _inner(call, WINDOWS, "MatMul", [x, weights], {})
+    return sums if _whole(call, "noActivation") else _reached(call, sums, call.tensor(2))
 
 
 def _reached(call: OpCall, x: Tensor, thresholds: Tensor) -> Tensor:
     """How many thresholds of its channel, the last axis, each value reaches."""
     scale, bias = (2.0, -1.0) if _is_bipolar(call, "outputDataType") else (1.0, float(_whole(call, "ActVal")))
     attributes = {"out_scale": scale, "out_bias": bias, "data_layout": "NHWC"}
-    found: Tensor = _inner(call, POINTWISE, "MultiThreshold", [x, thresholds], attributes)
-    return found
+    levels: Tensor = _inner(call, POINTWISE, "MultiThreshold", [x, thresholds], attributes)
+    return levels
 
 
 def _thresholding(call: OpCall) -> Tensor:
@@ -83,16 +83,16 @@ def _windows(call: OpCall) -> Tensor:
         raise UncomparableError("it makes windows in a way that is not known.")
     names = (("kernel_size", "ConvKernelDim"), ("stride", "Stride"), ("dilations", "Dilation"))
     sizes = {ours: call.numbers(theirs, 1) for ours, theirs in names}
-    found: Tensor = _inner(call, WINDOWS, "Im2Col", [call.tensor(0)], sizes)
-    return found
+    windows: Tensor = _inner(call, WINDOWS, "Im2Col", [call.tensor(0)], sizes)
+    return windows
 
 
 def _pool(call: OpCall) -> Tensor:
     side = call.numbers("PoolDim") or (0,)
     side = side * 2 if len(side) == 1 else side
     sizes = {"kernel_shape": side, "strides": side, "pads": (0, 0, 0, 0)}
-    found: Tensor = _inner(call, WINDOWS, "MaxPoolNHWC", [call.tensor(0)], sizes)
-    return found
+    pooled: Tensor = _inner(call, WINDOWS, "MaxPoolNHWC", [call.tensor(0)], sizes)
+    return pooled
 
 
 def _same(call: OpCall) -> Tensor:

@@ -108,7 +108,7 @@ class Interpreter:
             if all(name in self.fixed for name in node.outputs if name):
                 continue
             made = self._step(node, values, budget)
-            found = values[node.outputs[0]]
+            output = values[node.outputs[0]]
             numbers = list(range(len(decisions), len(decisions) + len(made)))
             data = [
                 origins.get(name, frozenset({name})) for name in node.inputs if name and values[name].data
@@ -117,14 +117,14 @@ class Interpreter:
                 numbers = [number for name in node.inputs for number in stems.get(name, ())] + numbers
             if node.op in POINTWISE:
                 origins[node.outputs[0]] = frozenset[str]().union(*data)
-            decisions += [(decision, found) for decision in made]
+            decisions += [(decision, output) for decision in made]
             alike = all(values[name].data or values[name].values.size == 1 for name in node.inputs if name)
-            if found.signs and numbers and (alike or node.op not in POINTWISE):
+            if output.signs and numbers and (alike or node.op not in POINTWISE):
                 stems[node.outputs[0]] = numbers
                 if node.op in POINTWISE:
                     for number in numbers:
-                        if decisions[number][0].before.shape == found.shape:
-                            decisions[number] = decisions[number][0], found
+                        if decisions[number][0].before.shape == output.shape:
+                            decisions[number] = decisions[number][0], output
         outputs = {port.name: values[port.name] for port in self.graph.outputs if port.name in values}
         return Computed(values[self.scores], tuple(decisions), outputs, budget.spent)
 
@@ -143,14 +143,14 @@ class Interpreter:
         try:
             call.node = node if node.op in HARDWARE else checked(node)
             with np.errstate(all="ignore"):
-                found = OPERATORS[node.op](call)
+                result = OPERATORS[node.op](call)
             if node.op not in HARDWARE and (left := left_over(call.node)) is not None:
                 raise UncomparableError(f"its attribute {left!r} is not known.")
         except FileError as error:
             raise UncomparableError(f"{node}: {error}") from None
         except (ArithmeticError, IndexError, TypeError, ValueError) as error:
             raise UncomparableError(f"{node}: it does not fit its inputs ({str(error)[:100]}).") from None
-        made = found if isinstance(found, tuple) else (found,)
+        made = result if isinstance(result, tuple) else (result,)
         values.update((name, tensor) for name, tensor in zip(node.outputs, made, strict=False) if name)
         if any(name not in values for name in node.outputs if name and name in self.read):
             raise UncomparableError(f"{node}: only its first output is known.")
@@ -174,10 +174,10 @@ class _Budget:
 
 def _scores(output: str, maker: dict[str, Any]) -> str:
     """The tensor in front of the first softmax or the like that leads to an output."""
-    found = name = output
+    scores_name = name = output
     while name in maker and maker[name].op in _ENDS | BEHIND_TAILS and maker[name].inputs:
         node = maker[name]
         name = node.inputs[0]
         if node.op in _ENDS:
-            found = name
-    return found
+            scores_name = name
+    return scores_name

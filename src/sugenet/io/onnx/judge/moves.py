@@ -172,9 +172,9 @@ def _wide(x: Tensor) -> Array:
 def _multiplied(x: Tensor, axis: dict[str, Any], terms: int) -> Tensor:
     if x.data or not x.exact:
         raise UncomparableError("it multiplies data.")
-    found = np.asarray(_wide(x).prod(**axis))
-    error = np.asarray(terms * SINGLE * np.abs(found)) if x.kind.kind == "f" else np.zeros(())
-    return _as(x, found, error)
+    product = np.asarray(_wide(x).prod(**axis))
+    error = np.asarray(terms * SINGLE * np.abs(product)) if x.kind.kind == "f" else np.zeros(())
+    return _as(x, product, error)
 
 
 def _total(x: Tensor, axis: dict[str, Any], terms: int) -> Tensor:
@@ -230,13 +230,13 @@ def _soft(call: OpCall) -> Tensor:
     axis = tail_axis(call.node, call.opset, x.values.ndim)
     rows = np.moveaxis(x.values, axis, -1) if call.opset >= 13 else x.values.reshape(prod(x.shape[:axis]), -1)
     if call.node.op == "Hardmax":
-        found = np.zeros_like(rows)
-        np.put_along_axis(found, rows.argmax(axis=-1)[..., None], 1, axis=-1)
+        normalized = np.zeros_like(rows)
+        np.put_along_axis(normalized, rows.argmax(axis=-1)[..., None], 1, axis=-1)
     else:
         apart = rows - rows.max(axis=-1, keepdims=True)
         total = np.exp(apart).sum(axis=-1, keepdims=True)
-        found = apart - np.log(total) if call.node.op == "LogSoftmax" else np.exp(apart) / total
-    back = np.moveaxis(found, -1, axis) if call.opset >= 13 else found.reshape(x.shape)
+        normalized = apart - np.log(total) if call.node.op == "LogSoftmax" else np.exp(apart) / total
+    back = np.moveaxis(normalized, -1, axis) if call.opset >= 13 else normalized.reshape(x.shape)
     return Tensor(back, x.kind, np.asarray(np.inf), x.data)  # behind the scores nothing is compared
 
 
@@ -246,9 +246,9 @@ def _arg_max(call: OpCall) -> Tensor:
     if not x.shape[axis]:
         raise UncomparableError("it looks for the largest of nothing.")
     rows = np.flip(x.values, axis) if last else x.values
-    found = rows.argmax(axis=axis, keepdims=bool(keep))
-    found = x.shape[axis] - 1 - found if last else found
-    return Tensor(found.astype(np.int64), np.dtype(np.int64), np.asarray(np.inf), x.data)
+    indices = rows.argmax(axis=axis, keepdims=bool(keep))
+    indices = x.shape[axis] - 1 - indices if last else indices
+    return Tensor(indices.astype(np.int64), np.dtype(np.int64), np.asarray(np.inf), x.data)
 
 
 def _top(call: OpCall) -> tuple[Tensor, Tensor]:

@@ -211,16 +211,16 @@ def _compare(call: OpCall) -> Tensor:
     left, right = given(call)
     data = left.data or right.data
     a, b = floats(left, data), floats(right, data)
-    found = np.asarray(_TESTS[call.node.op](a, b))
+    holds = np.asarray(_TESTS[call.node.op](a, b))
     if a.dtype.kind == "b" or b.dtype.kind == "b":
-        return made_of((left, right), found, np.dtype(bool), np.maximum(left.error, right.error))
+        return made_of((left, right), holds, np.dtype(bool), np.maximum(left.error, right.error))
     with np.errstate(invalid="ignore"):
         apart = a.astype(np.float64) - b.astype(np.float64)
     margin = np.asarray(left.error + right.error)
     if data and call.node.op != "Equal":
-        up = found if call.node.op.startswith("Greater") else ~found
+        up = holds if call.node.op.startswith("Greater") else ~holds
         call.decide(apart, up, ~up, margin)
-    return Tensor(found, np.dtype(bool), np.where(_unsure(apart, margin), 1.0, 0.0), data, data)
+    return Tensor(holds, np.dtype(bool), np.where(_unsure(apart, margin), 1.0, 0.0), data, data)
 
 
 def _bipolar(call: OpCall) -> Tensor:
@@ -298,9 +298,9 @@ def _quantize(call: OpCall) -> Tensor:
             np.asarray(rounding(np.clip(index.values + side * index.error, low, high))) for side in (-1, 1)
         ]
         error = np.maximum(ends[1] - step, step - ends[0])
-    cut = np.floor(index.values) + 0.5 if halves else np.rint(index.values)
+    edge = np.floor(index.values) + 0.5 if halves else np.rint(index.values)
     reach = 0.5 if halves else 0.0
-    call.count(index.values - np.clip(cut, low + reach, high - reach), step - low, index.error)
+    call.count(index.values - np.clip(edge, low + reach, high - reach), step - low, index.error)
     level = Tensor(step, x.kind, error, x.data, x.data)
     return product(sum_of(level, zero, -1), scale)
 
@@ -315,8 +315,8 @@ def _coded(
     flat, doubles = index.reshape(-1).copy(), 2 * index.reshape(-1)
     for k in np.flatnonzero(np.abs(doubles - np.rint(doubles)) <= 1e-9 * (1 + np.abs(doubles))).tolist():
         ratio = Fraction(float(wide.flat[k])) / Fraction(float(size.flat[k]))
-        whole, rest = divmod(ratio + Fraction(float(shift.flat[k])), 1)
-        flat[k] = float(whole) + (
+        integer, rest = divmod(ratio + Fraction(float(shift.flat[k])), 1)
+        flat[k] = float(integer) + (
             float(rest) if rest in (0, Fraction(1, 2)) else 0.25 if rest < 0.5 else 0.75
         )
     codes = np.asarray(rounding(np.clip(flat.reshape(index.shape), low, high)))
@@ -325,10 +325,10 @@ def _coded(
 
 def _round(call: OpCall) -> Tensor:
     (x,) = given(call)
-    found = rising(np.rint, 0)(call)
+    rounded = rising(np.rint, 0)(call)
     if x.data:
-        call.count(x.values - (np.floor(x.values) + 0.5), found.values, x.error, unbased=True)
-    return Tensor(found.values, found.kind, found.error, found.data, found.data)
+        call.count(x.values - (np.floor(x.values) + 0.5), rounded.values, x.error, unbased=True)
+    return Tensor(rounded.values, rounded.kind, rounded.error, rounded.data, rounded.data)
 
 
 def _binarizer(call: OpCall) -> Tensor:

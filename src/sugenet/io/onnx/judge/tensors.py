@@ -138,10 +138,10 @@ class OpCall:
 
     def tensor(self, index: int) -> Tensor:
         """An input that must be there."""
-        found = self.optional(index)
-        if found is None:
+        tensor = self.optional(index)
+        if tensor is None:
             raise UncomparableError(f"its input {index} is missing.")
-        return found
+        return tensor
 
     def optional(self, index: int) -> Tensor | None:
         """An input that may be left out."""
@@ -172,8 +172,8 @@ class OpCall:
         """
         if any(tensor is not None and tensor.data and not tensor.exact for tensor in self.inputs[1:]):
             raise UncomparableError("its shape, axes or the like depend on the input.")
-        found = [None if tensor is None else tensor.values for tensor in self.inputs]
-        return [*found, *[None] * (5 - len(found))]
+        arrays = [None if tensor is None else tensor.values for tensor in self.inputs]
+        return [*arrays, *[None] * (5 - len(arrays))]
 
     def made(self, *shapes: tuple[int, ...]) -> None:
         """Say how many values are about to be made."""
@@ -186,8 +186,18 @@ class OpCall:
 
     def count(self, before: Array, levels: Array, margin: Array, unbased: bool = False) -> None:
         """Note which level a node gave."""
-        given, apart, slack = np.broadcast_arrays(levels.astype(np.int64), before, margin)
-        self.decisions.append(Decision(str(self.node), apart, given > 0, given == 0, slack, given, unbased))
+        broadcast_levels, apart, slack = np.broadcast_arrays(levels.astype(np.int64), before, margin)
+        self.decisions.append(
+            Decision(
+                str(self.node),
+                apart,
+                broadcast_levels > 0,
+                broadcast_levels == 0,
+                slack,
+                broadcast_levels,
+                unbased,
+            )
+        )
 
 
 def is_single(array: Array) -> Array:
@@ -204,17 +214,23 @@ def _grain(array: Array) -> int:
     if not nonzero.size:
         return 0
     mantissa, exponent = np.frexp(nonzero)
-    whole = (mantissa * 2.0**53).astype(np.int64)
-    return int((exponent - 53 + np.log2((whole & -whole).astype(np.float64)).astype(np.int64)).min())
+    integer_mantissa = (mantissa * 2.0**53).astype(np.int64)
+    return int(
+        (
+            exponent
+            - 53
+            + np.log2((integer_mantissa & -integer_mantissa).astype(np.float64)).astype(np.int64)
+        ).min()
+    )
 
 
 def exact_products(left: Array, right: Array, terms: int) -> bool:
     """Whether sums of so many products are exact in float64, in whatever order they are added."""
-    most = float(np.abs(left).max(initial=0)) * float(np.abs(right).max(initial=0))
-    if not np.isfinite(most):
+    max_product = float(np.abs(left).max(initial=0)) * float(np.abs(right).max(initial=0))
+    if not np.isfinite(max_product):
         return False
     grain = _grain(left) + _grain(right)
-    return grain > -1000 and most * max(terms, 1) < 2.0 ** min(53 + grain, 1000)
+    return grain > -1000 and max_product * max(terms, 1) < 2.0 ** min(53 + grain, 1000)
 
 
 # -- arithmetic ----------------------------------------------------------------------------------------------
@@ -224,14 +240,14 @@ Operator: TypeAlias = Callable[[OpCall], Tensor]
 
 def given(call: OpCall) -> list[Tensor]:
     """All inputs, none of which may be missing, with room for their broadcast."""
-    found, count = [call.tensor(index) for index in range(len(call.inputs))], INPUTS.get(call.node.op, 1)
-    if len(found) != count and (count != MANY or not found):
-        raise UncomparableError(f"it has {len(found)} inputs, but {count} are needed.")
+    tensors, count = [call.tensor(index) for index in range(len(call.inputs))], INPUTS.get(call.node.op, 1)
+    if len(tensors) != count and (count != MANY or not tensors):
+        raise UncomparableError(f"it has {len(tensors)} inputs, but {count} are needed.")
     try:
-        call.made(np.broadcast_shapes(*(tensor.shape for tensor in found)))
+        call.made(np.broadcast_shapes(*(tensor.shape for tensor in tensors)))
     except ValueError:
         raise UncomparableError("its inputs have shapes that do not fit together.") from None
-    return found
+    return tensors
 
 
 def of_tensors(function: Callable[..., Tensor]) -> Operator:
@@ -341,11 +357,11 @@ def rising(function: Callable[[Array], Any], roundings: float = 8.0) -> Operator
 
     def run(call: OpCall) -> Tensor:
         (x,) = given(call)
-        found = monotone(function, x)
+        result = monotone(function, x)
         if not roundings or x.kind.kind != "f":
-            return found
+            return result
         unit = ROUND if x.data and not (x.kind == np.float32 and x.signs) else SINGLE
-        size = np.where(np.isfinite(found.values), np.abs(found.values), 0)
-        return replace(found, error=found.error + roundings * unit * size)
+        size = np.where(np.isfinite(result.values), np.abs(result.values), 0)
+        return replace(result, error=result.error + roundings * unit * size)
 
     return run

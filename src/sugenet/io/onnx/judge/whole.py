@@ -157,12 +157,12 @@ class WholeRun:
         rule = _RULES.get(node.op)
         if rule is None:
             raise UncomparableError("the interpreter of quantized files does not know this operator.")
-        given = [self.known[name] if name else None for name in node.inputs]
-        return rule(self, checked(node), [*given, *[None] * (_MAX_INPUTS - len(given))])
+        inputs = [self.known[name] if name else None for name in node.inputs]
+        return rule(self, checked(node), [*inputs, *[None] * (_MAX_INPUTS - len(inputs))])
 
-    def _show(self, node: Node, whole: Array) -> Array:
-        self.seen[node.outputs[0]] = whole
-        return whole
+    def _show(self, node: Node, levels: Array) -> Array:
+        self.seen[node.outputs[0]] = levels
+        return levels
 
     def _doubt(self, ratio: Array) -> None:
         """Mark the samples with a value so close to a tie that floats may round it either way."""
@@ -192,8 +192,8 @@ class WholeRun:
         sums = np.einsum("goct,bgc...t->bgo...", rows, laid)
         return _WholeSums(sums.reshape(len(taps), out, *taps.shape[2:-1]), factor)
 
-    def _product(self, node: Node, given: list[Any]) -> _WholeSums:
-        x, w, bias = given[:3]
+    def _product(self, node: Node, inputs: list[Any]) -> _WholeSums:
+        x, w, bias = inputs[:3]
         if not isinstance(x, _Scaled) or not isinstance(w, _Scaled):
             raise UncomparableError("it does not read quantized numbers.")
         made = self._sums(node, x, w)
@@ -206,29 +206,29 @@ class WholeRun:
         made.floats |= kind == np.int8 and self._unturned(x.quantized)
         return made
 
-    def _fused(self, node: Node, given: list[Any]) -> Any:
+    def _fused(self, node: Node, inputs: list[Any]) -> Any:
         """A product of whole numbers with its quantizer."""
         bias, scale = (6, 7) if node.op == "QGemm" else (8, 6)
-        x = _operand(given, 0, node.inputs[0])
-        made = self._sums(node, x, _operand(given, 3, axis=_weight_axis(node)))
-        if given[bias] is not None:
-            made.sums = made.sums + _channels(given[bias].astype(np.int64).reshape(-1), made.sums)
-        if given[scale] is None:
+        x = _operand(inputs, 0, node.inputs[0])
+        made = self._sums(node, x, _operand(inputs, 3, axis=_weight_axis(node)))
+        if inputs[bias] is not None:
+            made.sums = made.sums + _channels(inputs[bias].astype(np.int64).reshape(-1), made.sums)
+        if inputs[scale] is None:
             return made
-        return self._whole(node, made, _grid(given[scale], given[scale + 1], x.whole.dtype))
+        return self._whole(node, made, _grid(inputs[scale], inputs[scale + 1], x.whole.dtype))
 
-    def _whole_product(self, node: Node, given: list[Any]) -> Array:
+    def _whole_product(self, node: Node, inputs: list[Any]) -> Array:
         ones = np.ones(1, _f)
-        x = _Scaled(given[0], ones, _zero(given[2]), 1, node.inputs[0])
-        return self._sums(node, x, _Scaled(given[1], ones, _zero(given[3]), _weight_axis(node), "")).sums
+        x = _Scaled(inputs[0], ones, _zero(inputs[2]), 1, node.inputs[0])
+        return self._sums(node, x, _Scaled(inputs[1], ones, _zero(inputs[3]), _weight_axis(node), "")).sums
 
     # -- quantizers ------------------------------------------------------------------------------------------
 
-    def _dequantize(self, node: Node, given: list[Any]) -> _Scaled:
-        return _operand(given, 0, node.inputs[0], node.attributes["axis"])
+    def _dequantize(self, node: Node, inputs: list[Any]) -> _Scaled:
+        return _operand(inputs, 0, node.inputs[0], node.attributes["axis"])
 
-    def _quantize(self, node: Node, given: list[Any]) -> Any:
-        value, scale, zero = given[:3]
+    def _quantize(self, node: Node, inputs: list[Any]) -> Any:
+        value, scale, zero = inputs[:3]
         width = self.graph.widths.get(node.inputs[2]) if zero is not None else None
         if zero is None and node.attributes["output_dtype"]:
             zero = np.zeros(1, DTYPES[node.attributes["output_dtype"]])
@@ -266,8 +266,8 @@ class WholeRun:
 
     # -- sums of two, averages, clips ------------------------------------------------------------------------
 
-    def _add(self, node: Node, given: list[Any]) -> Any:
-        left, right = given[:2]
+    def _add(self, node: Node, inputs: list[Any]) -> Any:
+        left, right = inputs[:2]
         for value, other in ((left, right), (right, left)):
             if isinstance(value, _WholeSums) and isinstance(other, np.ndarray | _Scaled):
                 return replace(value, shift=_plain(other).reshape(-1), floats=True)
@@ -280,8 +280,8 @@ class WholeRun:
         kind = grid.kind
         tensors = [side.quantized for side in (a, b) if side.quantized not in self.graph.constants]
         held = ["s" if kind != np.uint8 and self._unturned(one) else "u" for one in [*tensors, name]]
-        many = any(side.scale.size > 1 or side.whole.dtype != kind for side in (a, b))
-        if many or len(set(held)) > 1 or grid.live(value.clips):
+        mixed = any(side.scale.size > 1 or side.whole.dtype != kind for side in (a, b))
+        if mixed or len(set(held)) > 1 or grid.live(value.clips):
             total = a.values + b.values
             for x, y in value.clips:
                 total = np.clip(total, _f(x), _f(y))
@@ -289,9 +289,9 @@ class WholeRun:
         by = 128 if kind == np.int8 and held[0] == "u" else 0
         return _added(a, b, grid, by, a.quantized in self.graph.constants)
 
-    def _quantized_add(self, node: Node, given: list[Any]) -> Array:
-        a, b = (_operand(given, index, node.inputs[index]) for index in (0, 3))
-        grid = _grid(given[6], given[7], np.asarray(given[0]).dtype)
+    def _quantized_add(self, node: Node, inputs: list[Any]) -> Array:
+        a, b = (_operand(inputs, index, node.inputs[index]) for index in (0, 3))
+        grid = _grid(inputs[6], inputs[7], np.asarray(inputs[0]).dtype)
         return self._show(node, _added(a, b, grid, 0, node.inputs[0] in self.graph.constants))
 
     def _mean(self, x: _Scaled, node: Node, grid: _LevelGrid) -> Array:
@@ -313,19 +313,19 @@ class WholeRun:
         self._doubt(exact * np.float64(x.scale[0]) / count / grid.scale)
         return grid.levels(total / _f(count) / grid.scale + _f(grid.zero), 0)
 
-    def _quantized_mean(self, node: Node, given: list[Any]) -> Array:
-        x = _operand(given, 0, node.inputs[0])
-        grid = replace(_grid(given[3], given[4]), kind=x.whole.dtype)
+    def _quantized_mean(self, node: Node, inputs: list[Any]) -> Array:
+        x = _operand(inputs, 0, node.inputs[0])
+        grid = replace(_grid(inputs[3], inputs[4]), kind=x.whole.dtype)
         return self._show(node, self._mean(x, node, grid))
 
-    def _clip(self, node: Node, given: list[Any]) -> Any:
+    def _clip(self, node: Node, inputs: list[Any]) -> Any:
         low, high = 0.0, np.inf
         if node.op == "Clip":
             low, high = (
                 float(node.attributes.get(name, end) if bound is None else bound.reshape(-1)[0])
-                for name, end, bound in (("min", -np.inf, given[1]), ("max", np.inf, given[2]))
+                for name, end, bound in (("min", -np.inf, inputs[1]), ("max", np.inf, inputs[2]))
             )
-        value = given[0]
+        value = inputs[0]
         if isinstance(value, _WholeSums | _Pair | _Mean):
             return replace(value, clips=(*value.clips, (low, high)))
         array = _plain(value)
@@ -334,52 +334,52 @@ class WholeRun:
 
     # -- the rest --------------------------------------------------------------------------------------------
 
-    def _max_pool(self, node: Node, given: list[Any]) -> Any:
-        first = given[0]
-        whole = first.whole if isinstance(first, _Scaled) else np.asarray(first)
-        least = -np.inf if whole.dtype.kind == "f" else int(np.iinfo(whole.dtype).min)
-        pooled = _windows(whole, node, None, least).max(axis=-1)
-        if whole.dtype.kind in "iu":  # the largest stays the largest when it is scaled
+    def _max_pool(self, node: Node, inputs: list[Any]) -> Any:
+        first = inputs[0]
+        array = first.whole if isinstance(first, _Scaled) else np.asarray(first)
+        lowest = -np.inf if array.dtype.kind == "f" else int(np.iinfo(array.dtype).min)
+        pooled = _windows(array, node, None, lowest).max(axis=-1)
+        if array.dtype.kind in "iu":  # the largest stays the largest when it is scaled
             self._show(node, pooled)
         return replace(first, whole=pooled) if isinstance(first, _Scaled) else pooled
 
-    def _rearranged(self, node: Node, given: list[Any]) -> Any:
+    def _rearranged(self, node: Node, inputs: list[Any]) -> Any:
         """Flatten, Reshape and Squeeze of every sample, however many the file says there are."""
-        value = given[0]
+        value = inputs[0]
         name = {_Scaled: "whole", _WholeSums: "sums"}.get(type(value), "")
         array = getattr(value, name) if name else np.asarray(value)
         if isinstance(value, _WholeSums) and array.ndim > 2 and array.shape[2:] != (1, 1):
             raise UncomparableError("it reshapes sums.")
         if node.op == "Reshape":
-            given = [value, np.array([0, *given[1].reshape(-1)[1:]])]
-        move = rearrangement(node.op, (_SAMPLES, *array.shape[1:]), given, node.attributes)
+            inputs = [value, np.array([0, *inputs[1].reshape(-1)[1:]])]
+        move = rearrangement(node.op, (_SAMPLES, *array.shape[1:]), inputs, node.attributes)
         moved = array.reshape(len(array), *move.sizes[1:])
         return replace(value, **{name: moved}) if name else moved
 
-    def _transpose(self, _: Node, given: list[Any]) -> _Scaled:
-        first = given[0]
+    def _transpose(self, _: Node, inputs: list[Any]) -> _Scaled:
+        first = inputs[0]
         if not isinstance(first, _Scaled) or first.whole.ndim != 2:
             raise UncomparableError("it transposes other things than a quantized matrix.")
         return replace(first, whole=first.whole.T, axis=1 - first.axis % 2)
 
-    def _concat(self, node: Node, given: list[Any]) -> Array:
-        parts = [_plain(value) for value in given if value is not None]
+    def _concat(self, node: Node, inputs: list[Any]) -> Array:
+        parts = [_plain(value) for value in inputs if value is not None]
         return np.concatenate(parts, axis=node.attributes.get("axis", 1))
 
-    def _quantized_concat(self, node: Node, given: list[Any]) -> Array:
-        parts = [_operand(given, k).values for k in range(2, len(node.inputs), 3)]
+    def _quantized_concat(self, node: Node, inputs: list[Any]) -> Array:
+        parts = [_operand(inputs, k).values for k in range(2, len(node.inputs), 3)]
         both = np.concatenate(parts, axis=node.attributes.get("axis", 1))
-        return self._show(node, _to_whole(both, _grid(given[0], given[1])))
+        return self._show(node, _to_whole(both, _grid(inputs[0], inputs[1])))
 
-    def _cast(self, node: Node, given: list[Any]) -> Array:
-        return np.asarray(given[0]).astype(DTYPES[node.attributes.get("to", 0)])
+    def _cast(self, node: Node, inputs: list[Any]) -> Array:
+        return np.asarray(inputs[0]).astype(DTYPES[node.attributes.get("to", 0)])
 
-    def _same(self, _: Node, given: list[Any]) -> Any:
-        return given[0]
+    def _same(self, _: Node, inputs: list[Any]) -> Any:
+        return inputs[0]
 
 
 def _elementwise(function: Callable[[Any, Any], Any]) -> Callable[[WholeRun, Node, list[Any]], Array]:
-    return lambda _, __, given: np.asarray(function(_plain(given[0]), _plain(given[1])))
+    return lambda _, __, inputs: np.asarray(function(_plain(inputs[0]), _plain(inputs[1])))
 
 
 _RULES: Mapping[str, Callable[[WholeRun, Node, list[Any]], Any]] = {
@@ -418,9 +418,9 @@ _RULES: Mapping[str, Callable[[WholeRun, Node, list[Any]], Any]] = {
 }
 
 
-def _operand(given: list[Any], index: int, name: str = "", axis: int = 1) -> _Scaled:
+def _operand(inputs: list[Any], index: int, name: str = "", axis: int = 1) -> _Scaled:
     """A tensor, its scale and its zero point."""
-    value, scale, zero = given[index : index + 3]
+    value, scale, zero = inputs[index : index + 3]
     if scale is None:
         raise UncomparableError("its scale is missing.")
     return _Scaled(np.asarray(value), _row(scale), _zero(zero), axis, name)
@@ -456,8 +456,8 @@ def _added(a: _Scaled, b: _Scaled, grid: _LevelGrid, by: int, first: bool) -> Ar
 def _windows(x: Array, node: Node, kernel: Any, fill: Any) -> Array:
     """All windows of images: (batch, channels, positions..., taps)."""
     axes = window_axes(node.attributes, x.shape[2:], node.attributes.get("kernel_shape", kernel), _free)
-    found = cut(x, axes, fill, _free)
-    return found.reshape(*found.shape[: x.ndim], -1)
+    windows = cut(x, axes, fill, _free)
+    return windows.reshape(*windows.shape[: x.ndim], -1)
 
 
 def _free(_: int) -> None:

@@ -41,8 +41,8 @@ def _summed(
         bound = bound + (np.abs(values) + (0.0 if rows.exact else errors)) @ spread
     if rows.kind.kind == "f" and not exact_products(values, weights, terms):
         unit = ROUND if rows.data else SINGLE
-        most = np.abs(values).max(axis=-1, keepdims=True, initial=0)
-        bound = bound + (terms + 2) * unit * most * np.abs(weights).sum(axis=0)
+        max_values = np.abs(values).max(axis=-1, keepdims=True, initial=0)
+        bound = bound + (terms + 2) * unit * max_values * np.abs(weights).sum(axis=0)
     return result, np.asarray(bound)
 
 
@@ -73,8 +73,8 @@ def _gemm(call: OpCall) -> Tensor:
     left = left.moved(np.transpose) if call["transA"] else left
     right = right.moved(np.transpose) if call["transB"] else right
     alpha, beta = call.real("alpha"), call.real("beta")
-    found = _matrices(call, left, right)
-    values, error = found.values * alpha, found.error * abs(alpha)
+    product = _matrices(call, left, right)
+    values, error = product.values * alpha, product.error * abs(alpha)
     if alpha != 1:
         error = error + 2 * ROUND * np.abs(values)
     if added is not None:
@@ -84,7 +84,7 @@ def _gemm(call: OpCall) -> Tensor:
         plain = (
             beta == 1
             and alpha == 1
-            and found.exact
+            and product.exact
             and exact_products(np.concatenate([values.reshape(-1), shift.reshape(-1)]), np.ones(1), 2)
         )
         values = values + shift
@@ -92,7 +92,7 @@ def _gemm(call: OpCall) -> Tensor:
             error = error + SINGLE * np.abs(shift)  # a reader may round it to the file's floats
         error = error if plain else error + 2 * ROUND * (np.abs(values) + np.abs(shift))
         error = error + abs(beta) * added.error
-    return Tensor(values, found.kind, np.asarray(error), found.data)
+    return Tensor(values, product.kind, np.asarray(error), product.data)
 
 
 def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
@@ -141,7 +141,7 @@ def window_axes(
         or mode not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
     ):
         raise UncomparableError("its attributes make no windows.")
-    found = []
+    axes = []
     for k, (size, taps, step, spread) in enumerate(zip(sizes, kernel, strides, dilations, strict=True)):
         reach = (taps - 1) * spread + 1
         before, behind = (pads[k], pads[k + rank]) if mode == "NOTSET" else (0, 0)
@@ -160,12 +160,12 @@ def window_axes(
                 count += 1
         spend(count * taps)
         indices = np.arange(count)[:, None] * step - before + np.arange(taps)[None, :] * spread
-        found.append(
+        axes.append(
             _Axis(
                 indices, (indices >= 0) & (indices < size), (indices >= -before) & (indices < size + behind)
             )
         )
-    return found
+    return axes
 
 
 def cut(array: Array, axes: Sequence[_Axis], fill: float, spend: Callable[[int], None]) -> Array:
@@ -217,11 +217,11 @@ def _conv(call: OpCall) -> Tensor:
     for g in range(groups):
         flat, wide = (a[g * per : (g + 1) * per].reshape(per, -1).T for a in (w, weights.errors))
         laid = rows(x.values.astype(np.float64), g)
-        found, bound = _summed(
+        sums, bound = _summed(
             x, laid, laid if x.exact else rows(np.asarray(x.errors), g), flat, None if weights.exact else wide
         )
-        made.append(found)
-        bounds.append(np.broadcast_to(bound, found.shape))
+        made.append(sums)
+        bounds.append(np.broadcast_to(bound, sums.shape))
     values, error = (np.moveaxis(np.concatenate(parts, axis=-1), -1, 1) for parts in (made, bounds))
     if bias is not None:
         if bias.shape != (len(w),):
@@ -305,10 +305,10 @@ def _windows_as_rows(call: OpCall) -> Tensor:
     x = call.tensor(0)
 
     def pair(name: str, default: tuple[int, ...] | None, count: int = 2) -> tuple[int, ...]:
-        found = call.numbers(name, default)
-        if found is None or len(found) not in (1, count):
+        numbers = call.numbers(name, default)
+        if numbers is None or len(numbers) not in (1, count):
             raise UncomparableError(f"its {name} is missing or has the wrong length.")
-        return found * count if len(found) == 1 else found
+        return numbers * count if len(numbers) == 1 else numbers
 
     kernel, stride, dilation = pair("kernel_size", None), pair("stride", (1, 1)), pair("dilations", (1, 1))
     pads, fill = pair("pad_amount", (0, 0, 0, 0), 4), call.node.attributes.get("pad_value", 0)

@@ -102,8 +102,8 @@ def _made(
         )
         for k, layer in enumerate(layers)
     )
-    found = Imported(network, reports, tuple(remarks), shape)
-    return LevelImport(found, indices, values, first)
+    imported = Imported(network, reports, tuple(remarks), shape)
+    return LevelImport(imported, indices, values, first)
 
 
 def _needed(operations: list[Operation], end: LevelWire) -> list[Operation]:
@@ -118,9 +118,9 @@ def _needed(operations: list[Operation], end: LevelWire) -> list[Operation]:
 
 def _height(layers: tuple[Layer, ...]) -> int:
     last = layers[-1]
-    found = getattr(last, "height", None) or getattr(last, "top", None)
-    assert found is not None
-    return int(found)
+    height = getattr(last, "height", None) or getattr(last, "top", None)
+    assert height is not None
+    return int(height)
 
 
 # -- inputs --------------------------------------------------------------------------------------------------
@@ -136,15 +136,15 @@ def _read(
     count = prod(raw.shape)
     if isinstance(raw, LevelArray):
         low, high = raw.low, raw.low + raw.wire.top
-        said = f"its input is whole numbers from {low} to {high}. Declare inputs=Integers({low}, {high})."
+        message = f"its input is whole numbers from {low} to {high}. Declare inputs=Integers({low}, {high})."
         match inputs:
             case None:
                 pass
             case Integers(low=a, high=b, step=step, start=start) if step == 1 and start == 0:
                 if (a, b) != (low, high):
-                    raise FileError(said)
+                    raise FileError(message)
             case _:
-                raise FileError(said)
+                raise FileError(message)
         values = np.arange(low, high + 1, dtype=np.float32)
         return [integer(low, high)] * count, raw.wire, [], values, low
     grid, wire = program.start_grid, program.start
@@ -231,8 +231,8 @@ def _cut(table: Ints, top: int, low: int, high: int) -> list[Coding]:
 
 def _real(raw: RawInput, grid: QuantGrid, domain: Reals) -> list[Coding]:
     """For each feature, the least float32 number at which each level begins."""
-    least, largest = (np.full(prod(raw.shape), code) for code in _code(np.array([-_MOST, _MOST])))
-    cuts = steps_of(lambda codes: _at(raw, grid, _float(codes.T)).T, least, largest, grid.top)
+    smallest, largest = (np.full(prod(raw.shape), code) for code in _code(np.array([-_MOST, _MOST])))
+    cuts = steps_of(lambda codes: _at(raw, grid, _float(codes.T)).T, smallest, largest, grid.top)
     if (cuts > largest[:, None]).any() or (np.diff(cuts, axis=1) <= 0).any():
         raise FileError(
             "the quantizer of its input leaves levels out, or never reaches some. Declare whole inputs: "
@@ -295,7 +295,7 @@ def _linear_head(value: PendingSum, end: LevelArray, tops: Ints) -> Head:
     ]
     bias = []
     for k, unit in enumerate(units):
-        whole = Fraction(int((rows[k] * tops).sum()), 2) - zero * int(rows[k].sum()) + int(value.bias[k])
+        offset = Fraction(int((rows[k] * tops).sum()), 2) - zero * int(rows[k].sum()) + int(value.bias[k])
         shift = Fraction(0) if value.shift is None else Fraction(float(value.shift[k]))
-        bias.append(unit * whole + shift)
+        bias.append(unit * offset + shift)
     return Head(rows, bias, [unit / 2 for unit in units], tops)

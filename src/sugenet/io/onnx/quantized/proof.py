@@ -78,18 +78,18 @@ def prove_levels(made: LevelImport, program: IntegerProgram) -> Imported:
         levels += int(mine[sure].size)
     _same_scores(program, scores, theirs, sure, judges[0])
     compared = int(scores[sure].size)
-    found = _runtime(graph, program)
-    if isinstance(found, str):
-        judges[0] += f" ({found})"
+    runner = _runtime(graph, program)
+    if isinstance(runner, str):
+        judges[0] += f" ({runner})"
     elif program.exact:
-        _same_outputs(program, scores, found(source))
+        _same_outputs(program, scores, runner(source))
         judges.append("ONNX Runtime")
         compared *= 2
     proof = ImportProof(
         tuple(judges),
         len(rows),
         len(near),
-        len({place.layer for place in made.places}),
+        len({position.layer for position in made.places}),
         tuple(unseen),
         levels,
         compared,
@@ -201,7 +201,7 @@ def _runtime(graph: Graph, program: IntegerProgram) -> Callable[[Array], Array] 
 
     def run(rows: Array) -> Array:
         images = rows.reshape(len(rows), *port.shape[1:]).astype(kind)  # type: ignore[index]
-        found = []
+        results = []
         for k in range(0, len(images), step):
             part = images[k : k + step]
             missing = (port.shape[0] or 0) - len(part)  # type: ignore[index]
@@ -213,8 +213,8 @@ def _runtime(graph: Graph, program: IntegerProgram) -> Callable[[Array], Array] 
                     f"{graph.source}: ONNX Runtime, which it was to be compared with, loads it and then "
                     f"fails: {_short(error)}. Mend the file; prove=False goes without the comparison."
                 ) from error
-            found.append(np.asarray(outputs[0])[: len(part)])
-        return np.concatenate(found).reshape(len(rows), -1)
+            results.append(np.asarray(outputs[0])[: len(part)])
+        return np.concatenate(results).reshape(len(rows), -1)
 
     return run
 

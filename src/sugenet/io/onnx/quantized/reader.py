@@ -58,16 +58,16 @@ __all__ = ["is_quantized", "read_program"]
 # -- value by value ----
 
 
-def _clipped(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _clipped(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """Relu and Clip."""
     low, high = 0.0, inf
     if node.op == "Clip":
-        ends = [given[k] if k < len(given) else None for k in (1, 2)]
+        ends = [inputs[k] if k < len(inputs) else None for k in (1, 2)]
         low, high = (
             float(node.attributes.get(name, default)) if end is None else float(number_of(end))
             for name, end, default in (("min", ends[0], -inf), ("max", ends[1], inf))
         )
-    value = given[0]
+    value = inputs[0]
     if isinstance(value, LevelTensor):
         return replace(value, table=clip_to(value.table, ((low, high),)), grid=None)
     if isinstance(value, LevelArray):
@@ -85,9 +85,9 @@ def _clipped(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     raise FileError(f"it clips {word(value)}.")
 
 
-def _scaled(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _scaled(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """Mul, Sub and Div of the input, or of sums that are rescaled."""
-    left, right = given
+    left, right = inputs
     if isinstance(left, FixedArray) and node.op == "Mul":
         left, right = right, left
     if isinstance(left, RawInput) and isinstance(right, FixedArray):
@@ -107,9 +107,9 @@ def _scaled(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
     raise FileError(f"it combines {word(left)} with {word(right)}; write it as part of a layer.")
 
 
-def _added(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _added(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """Add: of branches, of a bias, or to the raw input."""
-    left, right = given
+    left, right = inputs
     for value, other in ((left, right), (right, left)):
         if isinstance(value, RawInput) and isinstance(other, FixedArray):
             return _of_input(node, value, other)
@@ -131,9 +131,9 @@ def _of_input(node: Node, value: RawInput, other: FixedArray) -> RawInput:
     return replace(value, steps=(*value.steps, lambda x: np.asarray(apply(x, held), np.float32)))
 
 
-def _cast(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _cast(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """Cast to float32, of sums or of whole numbers."""
-    value = given[0]
+    value = inputs[0]
     if node.attributes.get("to") != 1:
         raise FileError("it casts to something else than float32.")
     node.attributes.get("saturate"), node.attributes.get("round_mode")
@@ -144,26 +144,26 @@ def _cast(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
     raise FileError(f"it casts {word(value)}.")
 
 
-def _reshaped(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _reshaped(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """Flatten, Reshape and Squeeze, which move nothing."""
-    value = given[0]
+    value = inputs[0]
     if not isinstance(value, RawInput | LevelArray | PendingSum):
         raise FileError(f"it reshapes {word(value)}.")
-    new = {"Flatten": _flat, "Squeeze": _squeezed}.get(node.op, _target_shape)(node, given, value.shape)
+    new = {"Flatten": _flat, "Squeeze": _squeezed}.get(node.op, _target_shape)(node, inputs, value.shape)
     if isinstance(value, PendingSum) and (len(new) != 1 or value.window.positions != (1, 1)):
         raise FileError("it reshapes sums in front of their quantizer.")
     return replace(value, shape=new)
 
 
-def _flat(node: Node, _given: list[Value | None], shape: tuple[int, ...]) -> tuple[int, ...]:
+def _flat(node: Node, _inputs: list[Value | None], shape: tuple[int, ...]) -> tuple[int, ...]:
     if int(node.attributes.get("axis", 1)) != 1:
         raise FileError("its axis is not 1.")
     return (prod(shape),)
 
 
-def _squeezed(node: Node, given: list[Value | None], shape: tuple[int, ...]) -> tuple[int, ...]:
+def _squeezed(node: Node, inputs: list[Value | None], shape: tuple[int, ...]) -> tuple[int, ...]:
     axes = node.attributes.get("axes") or (
-        whole_of(given[1]).reshape(-1).tolist() if len(given) > 1 and given[1] is not None else None
+        whole_of(inputs[1]).reshape(-1).tolist() if len(inputs) > 1 and inputs[1] is not None else None
     )
     if axes is None:
         axes = [k + 1 for k, long in enumerate(shape) if long == 1]
@@ -173,8 +173,8 @@ def _squeezed(node: Node, given: list[Value | None], shape: tuple[int, ...]) -> 
     return tuple(long for k, long in enumerate(shape) if k + 1 not in drop)
 
 
-def _target_shape(node: Node, given: list[Value | None], shape: tuple[int, ...]) -> tuple[int, ...]:
-    size, target = prod(shape), whole_of(given[1]).reshape(-1).tolist()
+def _target_shape(node: Node, inputs: list[Value | None], shape: tuple[int, ...]) -> tuple[int, ...]:
+    size, target = prod(shape), whole_of(inputs[1]).reshape(-1).tolist()
     if node.attributes.get("allowzero", 0) and 0 in target:
         raise FileError("its allowzero makes an empty tensor.")
     kept = [shape[k - 1] if long == 0 and k else long for k, long in enumerate(target)][1:]
@@ -185,24 +185,24 @@ def _target_shape(node: Node, given: list[Value | None], shape: tuple[int, ...])
     return new
 
 
-def _unchanged(_walk: Walk, _node: Node, given: list[Value | None]) -> Value:
+def _unchanged(_walk: Walk, _node: Node, inputs: list[Value | None]) -> Value:
     """Identity and Dropout."""
-    if given[0] is None or any(value is not None for value in given[1:]):
-        for value in given[1:]:
+    if inputs[0] is None or any(value is not None for value in inputs[1:]):
+        for value in inputs[1:]:
             if value is not None and not isinstance(value, FixedArray):
                 raise FileError("it has another input that depends on the data.")
-    assert given[0] is not None
-    return given[0]
+    assert inputs[0] is not None
+    return inputs[0]
 
 
-def _turned(_walk: Walk, _node: Node, _given: list[Value | None]) -> Value:
+def _turned(_walk: Walk, _node: Node, _inputs: list[Value | None]) -> Value:
     """Transposed data, which are refused."""
     raise FileError(f"{ADVICE['Transpose']}.")
 
 
-def _at_the_end(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _at_the_end(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """Softmax and the like, in front of which the class scores are."""
-    value = given[0]
+    value = inputs[0]
     if not isinstance(value, LevelArray | PendingSum):
         raise FileError(f"it takes {word(value)}.")
     rank = len(value.shape) + 1
@@ -219,26 +219,26 @@ def _at_the_end(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
 # -- integer operators ---------------------------------------------------------------------------------------
 
 
-def _operand(given: list[Value | None], index: int) -> LevelTensor | FixedLevelArray:
+def _operand(inputs: list[Value | None], index: int) -> LevelTensor | FixedLevelArray:
     """A whole tensor with the scale and zero point behind it."""
-    value, scale = given[index], floats_of(given[index + 1]).reshape(-1)
-    zero = given[index + 2] if len(given) > index + 2 else None
+    value, scale = inputs[index], floats_of(inputs[index + 1]).reshape(-1)
+    zero = inputs[index + 2] if len(inputs) > index + 2 else None
     if scale.size != 1 or not np.isfinite(scale[0]) or scale[0] <= 0:
         raise FileError(f"its scale {scale[:3]} must be one positive number.")
     if (levels := whole_levels(value)) is not None:
         return LevelTensor.of(levels, scale[0], zero_of(zero, levels.kind))
     if isinstance(value, FixedArray):
-        found = np.array([zero_of(zero, value.array.dtype)])
+        zeros = np.array([zero_of(zero, value.array.dtype)])
         ends_of(value.array.dtype, value.width)
-        return FixedLevelArray(value.array.astype(np.int64), scale.astype(np.float32), found, 0)
+        return FixedLevelArray(value.array.astype(np.int64), scale.astype(np.float32), zeros, 0)
     raise FileError(f"its input {index} is {word(value)}, but whole numbers are needed.")
 
 
-def _weights(given: list[Value | None], index: int, axis: int) -> FixedLevelArray:
-    value, zero = given[index], given[index + 2] if len(given) > index + 2 else None
+def _weights(inputs: list[Value | None], index: int, axis: int) -> FixedLevelArray:
+    value, zero = inputs[index], inputs[index + 2] if len(inputs) > index + 2 else None
     if not isinstance(value, FixedArray) or value.array.dtype.kind not in "iu":
         raise FileError("its weights are no whole constants.")
-    scale = floats_of(given[index + 1]).reshape(-1)
+    scale = floats_of(inputs[index + 1]).reshape(-1)
     if not (np.isfinite(scale).all() and (scale > 0).all()):
         raise FileError("a scale of its weights is not positive.")
     zeros = np.zeros(1, np.int64) if zero is None else whole_of(zero).reshape(-1)
@@ -258,11 +258,11 @@ def _weights(given: list[Value | None], index: int, axis: int) -> FixedLevelArra
 
 
 def _requantized(
-    walk: Walk, node: Node, given: list[Value | None], value: Value, index: int, kind: Any
+    walk: Walk, node: Node, inputs: list[Value | None], value: Value, index: int, kind: Any
 ) -> LevelArray:
     """A value with the scale and the zero point of its output, which stand at a place of the inputs."""
-    scale = floats_of(given[index]).reshape(-1)
-    zero = given[index + 1] if len(given) > index + 1 else None
+    scale = floats_of(inputs[index]).reshape(-1)
+    zero = inputs[index + 1] if len(inputs) > index + 1 else None
     if scale.size != 1 or not np.isfinite(scale[0]) or scale[0] <= 0:
         raise FileError(f"the scale of its output, {scale[:3]}, must be one positive number.")
     if isinstance(zero, FixedArray):
@@ -274,79 +274,79 @@ def _requantized(
 
 def _bias(value: Value | None, count: int) -> Ints:
     """A bias of 32 bits, one for each output."""
-    found = whole_of(value).reshape(-1)
-    if not isinstance(value, FixedArray) or value.array.dtype != np.int32 or found.size != count:
+    bias = whole_of(value).reshape(-1)
+    if not isinstance(value, FixedArray) or value.array.dtype != np.int32 or bias.size != count:
         raise FileError(f"its bias must be int32 with one number for each of {count} outputs.")
-    return found
+    return bias
 
 
-def _qlinear_conv(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _qlinear_conv(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """QLinearConv."""
-    given = given + [None] * (9 - len(given))
-    source = _operand(given, 0)
-    weights, tensor = _weights(given, 3, 0), tensor_of(source)
-    whole, scales = weights.whole, weights.scales(0)
+    inputs = inputs + [None] * (9 - len(inputs))
+    source = _operand(inputs, 0)
+    weights, tensor = _weights(inputs, 3, 0), tensor_of(source)
+    kernel, scales = weights.whole, weights.scales(0)
     assert scales is not None
-    bias = np.zeros(len(whole), np.int64) if given[8] is None else _bias(given[8], len(whole))
-    linear = convolved(node, tensor, whole, scales, bias, "", None)
-    return _requantized(walk, node, given, linear, 6, tensor.kind)
+    bias = np.zeros(len(kernel), np.int64) if inputs[8] is None else _bias(inputs[8], len(kernel))
+    linear = convolved(node, tensor, kernel, scales, bias, "", None)
+    return _requantized(walk, node, inputs, linear, 6, tensor.kind)
 
 
-def _qlinear_matmul(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _qlinear_matmul(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """QLinearMatMul."""
-    tensor = tensor_of(_operand(given, 0))
-    linear = dense(node, tensor, _weights(given, 3, 1), None, transposed=False)
-    return _requantized(walk, node, given, linear, 6, tensor.kind)
+    tensor = tensor_of(_operand(inputs, 0))
+    linear = dense(node, tensor, _weights(inputs, 3, 1), None, transposed=False)
+    return _requantized(walk, node, inputs, linear, 6, tensor.kind)
 
 
-def _qgemm(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _qgemm(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """QGemm, whose sums wait where it has no quantizer."""
-    given = given + [None] * (9 - len(given))
-    tensor = tensor_of(_operand(given, 0))
+    inputs = inputs + [None] * (9 - len(inputs))
+    tensor = tensor_of(_operand(inputs, 0))
     if node.attributes.get("alpha", 1.0) != 1 or node.attributes.get("transA", 0):
         raise FileError("its alpha is not 1, or it transposes its input.")
     transposed = bool(node.attributes.get("transB", 0))
-    weights = _weights(given, 3, 0 if transposed else 1)
+    weights = _weights(inputs, 3, 0 if transposed else 1)
     linear = dense(node, tensor, weights, None, transposed=transposed)
-    if given[6] is not None:
-        linear = replace(linear, bias=_bias(given[6], len(linear.weights)))
-    return linear if given[7] is None else _requantized(walk, node, given, linear, 7, tensor.kind)
+    if inputs[6] is not None:
+        linear = replace(linear, bias=_bias(inputs[6], len(linear.weights)))
+    return linear if inputs[7] is None else _requantized(walk, node, inputs, linear, 7, tensor.kind)
 
 
-def _qlinear_add(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _qlinear_add(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """QLinearAdd."""
-    sides = _operand(given, 0), _operand(given, 3)
+    sides = _operand(inputs, 0), _operand(inputs, 3)
     value = adding(node, *sides)
     kind = next(side.kind for side in sides if isinstance(side, LevelTensor))
-    return _requantized(walk, node, given, value, 6, kind)
+    return _requantized(walk, node, inputs, value, 6, kind)
 
 
-def _qlinear_average(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _qlinear_average(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """QLinearAveragePool and QLinearGlobalAveragePool."""
-    source = _operand(given, 0)
+    source = _operand(inputs, 0)
     if node.attributes.get("channels_last", 0):
         raise FileError(ADVICE["Transpose"] + ".")
     averaging = sums.global_average if node.op == "QLinearGlobalAveragePool" else sums.average
     value = averaging(walk, node, [source])
-    return _requantized(walk, node, given, value, 3, tensor_of(source).kind)
+    return _requantized(walk, node, inputs, value, 3, tensor_of(source).kind)
 
 
-def _qlinear_concat(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _qlinear_concat(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """QLinearConcat."""
-    value = sums.concat(walk, node, [_operand(given, index) for index in range(2, len(given), 3)])
+    value = sums.concat(walk, node, [_operand(inputs, index) for index in range(2, len(inputs), 3)])
     assert isinstance(value, PendingConcat)
-    return _requantized(walk, node, given, value, 0, value.parts[0].kind)
+    return _requantized(walk, node, inputs, value, 0, value.parts[0].kind)
 
 
-def _integer_product(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _integer_product(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """MatMulInteger and ConvInteger: the sums themselves, in 32 bits."""
-    given = given + [None] * (4 - len(given))
-    levels = whole_levels(given[0])
+    inputs = inputs + [None] * (4 - len(inputs))
+    levels = whole_levels(inputs[0])
     if levels is None:
-        raise FileError(f"its input is {word(given[0])}, but whole numbers are needed.")
-    zero = zero_of(given[2], levels.kind)
+        raise FileError(f"its input is {word(inputs[0])}, but whole numbers are needed.")
+    zero = zero_of(inputs[2], levels.kind)
     weights = _weights(
-        [given[1], FixedArray(np.ones(1, np.float32)), given[3]], 0, int(node.op != "ConvInteger")
+        [inputs[1], FixedArray(np.ones(1, np.float32)), inputs[3]], 0, int(node.op != "ConvInteger")
     )
     source = LevelTensor.of(levels, 1, zero)
     if node.op == "MatMulInteger":

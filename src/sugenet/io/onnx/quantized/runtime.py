@@ -118,7 +118,7 @@ def added(left: QuantGrid, right: QuantGrid, out: QuantGrid) -> Ints:
 
 
 def averages(
-    grid: QuantGrid, count: int, divisor: int, out: QuantGrid, most: int = 1 << 22
+    grid: QuantGrid, count: int, divisor: int, out: QuantGrid, limit: int = 1 << 22
 ) -> tuple[Ints, Ints, int]:
     """For every sum of `count` levels the least and the largest level that their average can get, over all
     ways and orders to add up to it; and the sums that were looked at where there are too many ways.
@@ -128,7 +128,7 @@ def averages(
     values = dequantized(grid.values, grid)
     keys, sums = np.arange(grid.top + 1), values.copy()
     for _ in range(count - 1):
-        if len(keys) * (grid.top + 1) > most:
+        if len(keys) * (grid.top + 1) > limit:
             return np.zeros(0, np.int64), np.zeros(0, np.int64), len(keys)
         all_keys = (keys[:, None] + np.arange(grid.top + 1)[None, :]).ravel()
         all_sums = (sums[:, None] + values[None, :]).ravel() + _f(0)
@@ -136,10 +136,10 @@ def averages(
         keys, sums = pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.uint32).view(_f)
     mean = sums / _f(divisor)
     levels = np.clip(np.rint(mean / out.scale + _f(out.zero)), out.low, out.high).astype(np.int64) - out.low
-    least, largest = np.full(count * grid.top + 1, out.top), np.zeros(count * grid.top + 1, np.int64)
-    np.minimum.at(least, keys, levels)
+    smallest, largest = np.full(count * grid.top + 1, out.top), np.zeros(count * grid.top + 1, np.int64)
+    np.minimum.at(smallest, keys, levels)
     np.maximum.at(largest, keys, levels)
-    return least, largest, 0
+    return smallest, largest, 0
 
 
 def exact_steps(
@@ -155,16 +155,16 @@ def exact_steps(
 
     ends = [_clipped(unit * s + offset, clips) for s in (low, high)]
     first, last = level(ends[0]), level(ends[1])
-    found = []
+    steps = []
     for m in range(1, grid.top + 1):
         if m <= first or m > last:
-            found.append(low if m <= first else NEVER)
+            steps.append(low if m <= first else NEVER)
             continue
         n = grid.low + m - grid.zero
-        cut = (scale * (n - Fraction(1, 2)) - offset) / unit
-        least = -(-cut.numerator // cut.denominator)
-        found.append(least + 1 if least == cut and n % 2 else least)
-    return found
+        boundary = (scale * (n - Fraction(1, 2)) - offset) / unit
+        ceiling = -(-boundary.numerator // boundary.denominator)
+        steps.append(ceiling + 1 if ceiling == boundary and n % 2 else ceiling)
+    return steps
 
 
 def _clipped(value: Fraction, clips: list[tuple[float, float]]) -> Fraction:

@@ -72,18 +72,18 @@ _TAPS = 1 << 22
 # -- quantizers ----------------------------------------------------------------------------------------------
 
 
-def dequantize(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def dequantize(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """DequantizeLinear."""
-    levels = whole_levels(given[0])
+    levels = whole_levels(inputs[0])
     if levels is None:
-        raise FileError(f"it dequantizes {word(given[0])}, but whole numbers are needed.")
-    grid, _ = walk.grid(node, given, levels.kind)
+        raise FileError(f"it dequantizes {word(inputs[0])}, but whole numbers are needed.")
+    grid, _ = walk.grid(node, inputs, levels.kind)
     return LevelTensor.of(levels, grid.scale, grid.zero)
 
 
-def quantize(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def quantize(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """QuantizeLinear."""
-    return quantized(walk, node, given[0], *walk.grid(node, given))
+    return quantized(walk, node, inputs[0], *walk.grid(node, inputs))
 
 
 class _WeightedSteps(NamedTuple):
@@ -141,16 +141,18 @@ def _pad_of(source: LevelTensor, window: Window) -> int:
 
 def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _WeightedSteps:
     """A product with its quantizer: a staircase for each output channel."""
-    wire, given = value.source.wire, value.source.grid
-    assert given is not None
-    zero = given.zero - value.source.low
+    wire, source_grid = value.source.wire, value.source.grid
+    assert source_grid is not None
+    zero = source_grid.zero - value.source.low
     shift = zero * value.weights.sum(axis=(1, 2, 3))
     low, high = ends_of(value.weights, wire.top).T - shift
     _pad_of(value.source, value.window)
-    most = int(max(np.abs(low + value.bias).max(), np.abs(high + value.bias).max(), -low.min(), high.max()))
-    if most > _REACH:
+    max_sum = int(
+        max(np.abs(low + value.bias).max(), np.abs(high + value.bias).max(), -low.min(), high.max())
+    )
+    if max_sum > _REACH:
         raise FileError(
-            f"its sums can reach {most:,}, beyond the 32 bits of runtimes, where they wrap around. "
+            f"its sums can reach {max_sum:,}, beyond the 32 bits of runtimes, where they wrap around. "
             f"Use smaller weights or fewer inputs."
         )
     clips, why = walk.live_clips(value.clips, grid), value.floats
@@ -164,7 +166,7 @@ def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _Weig
         walk.float_path(value.where, why)
         steps = _exact_steps(value, grid, low.tolist(), high.tolist())
     else:
-        factors = runtime.multipliers(given.scale, value.scales, grid.scale)
+        factors = runtime.multipliers(source_grid.scale, value.scales, grid.scale)
         if not np.isfinite(factors).all():
             raise FileError("its scales are so far apart that their ratio is infinite in float32.")
         steps = steps_of(runtime.requantizer(factors, value.bias, grid), low, high, grid.top)
@@ -238,7 +240,7 @@ def _weighted(
     if scales is None:
         raise FileError("its weights have a scale for each input, but one for each output is needed.")
     count, why, shift = len(scales), "its weights have 4 bits" if weights.width else "", None
-    whole = np.zeros(count, np.int64)
+    integer_bias = np.zeros(count, np.int64)
     assert source.grid is not None
     if isinstance(bias, FixedLevelArray):
         wanted = np.float32(source.grid.scale) * scales
@@ -250,7 +252,7 @@ def _weighted(
                 "the scale of its bias is not that of its input times that of its weights, as runtimes "
                 "take for granted."
             )
-        whole = np.broadcast_to(bias.q.reshape(-1), count).astype(np.int64)
+        integer_bias = np.broadcast_to(bias.q.reshape(-1), count).astype(np.int64)
     elif isinstance(bias, FixedArray):
         shift = np.broadcast_to(floats_of(bias).reshape(-1), count) if bias.array.size in (1, count) else None
         if shift is None:
@@ -259,24 +261,24 @@ def _weighted(
             why = "its bias is not quantized"
     elif bias is not None:
         raise FileError("its bias depends on the input.")
-    return weights.whole, scales, whole, why, shift
+    return weights.whole, scales, integer_bias, why, shift
 
 
-def matmul(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def matmul(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """MatMul of a dequantized tensor and weights."""
-    source = tensor_of(given[0])
-    return dense(node, source, given[1], None, transposed=False)
+    source = tensor_of(inputs[0])
+    return dense(node, source, inputs[1], None, transposed=False)
 
 
-def gemm(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def gemm(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """Gemm of a dequantized tensor, weights and a bias."""
-    source = tensor_of(given[0])
+    source = tensor_of(inputs[0])
     if node.attributes.get("alpha", 1.0) != 1 or node.attributes.get("beta", 1.0) != 1:
         raise FileError("its alpha or beta is not 1. Fold them into the weights before quantizing.")
     if node.attributes.get("transA", 0):
         raise FileError("it transposes its input.")
-    bias = given[2] if len(given) > 2 else None
-    return dense(node, source, given[1], bias, transposed=bool(node.attributes.get("transB", 0)))
+    bias = inputs[2] if len(inputs) > 2 else None
+    return dense(node, source, inputs[1], bias, transposed=bool(node.attributes.get("transB", 0)))
 
 
 def dense(
@@ -285,10 +287,10 @@ def dense(
     """A dense product that waits for its quantizer."""
     if len(source.shape) != 1:
         raise FileError(f"it multiplies data of shape {source.shape}. Flatten them first.")
-    whole, scales, added, why, shift = _weighted(source, weights, bias, 0 if transposed else 1)
-    if whole.ndim != 2:
-        raise FileError(f"its weights have shape {whole.shape}, but two axes are needed.")
-    rows = whole if transposed else whole.T
+    integer_weights, scales, added, why, shift = _weighted(source, weights, bias, 0 if transposed else 1)
+    if integer_weights.ndim != 2:
+        raise FileError(f"its weights have shape {integer_weights.shape}, but two axes are needed.")
+    rows = integer_weights if transposed else integer_weights.T
     if rows.shape[1] != source.shape[0]:
         raise FileError(f"its weights are for {rows.shape[1]} inputs, but there are {source.shape[0]}.")
     return PendingSum(
@@ -305,25 +307,25 @@ def dense(
     )
 
 
-def conv(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def conv(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """Conv of a dequantized tensor, weights and a bias."""
-    source = tensor_of(given[0])
-    bias = given[2] if len(given) > 2 else None
-    whole, scales, added, why, shift = _weighted(source, given[1], bias, 0)
-    return convolved(node, source, whole, scales, added, why, shift)
+    source = tensor_of(inputs[0])
+    bias = inputs[2] if len(inputs) > 2 else None
+    integer_weights, scales, added, why, shift = _weighted(source, inputs[1], bias, 0)
+    return convolved(node, source, integer_weights, scales, added, why, shift)
 
 
 def convolved(
-    node: Node, source: LevelTensor, whole: Ints, scales: Array, bias: Ints, why: str, shift: Any
+    node: Node, source: LevelTensor, weights: Ints, scales: Array, bias: Ints, why: str, shift: Any
 ) -> PendingSum:
     """A convolution that waits for its quantizer."""
-    if len(source.shape) not in (2, 3) or whole.ndim != len(source.shape) + 1:
-        raise FileError(f"it convolves data of shape {source.shape} with weights of shape {whole.shape}.")
-    kernel = whole if whole.ndim == 4 else whole[:, :, None, :]
+    if len(source.shape) not in (2, 3) or weights.ndim != len(source.shape) + 1:
+        raise FileError(f"it convolves data of shape {source.shape} with weights of shape {weights.shape}.")
+    kernel = weights if weights.ndim == 4 else weights[:, :, None, :]
     window = _window_of(node, source.shape, kernel.shape[2:])
     groups = int(node.attributes.get("group", 1))
     if groups < 1 or window.shape[0] != kernel.shape[1] * groups or len(kernel) % groups:
-        raise FileError(f"its weights of shape {whole.shape} in {groups} groups do not fit {source.shape}.")
+        raise FileError(f"its weights of shape {weights.shape} in {groups} groups do not fit {source.shape}.")
     return PendingSum(
         where=str(node),
         shape=_behind(source, window, len(kernel)),
@@ -480,12 +482,12 @@ def _with_constant(
     for c in range(shape[0]):
         if by is None:
             shift = row_of(constant.floats, value.shape, shape[0])[c]
-            found = runtime.quantized(clip_to(side.table + shift, value.clips), grid)
+            levels = runtime.quantized(clip_to(side.table + shift, value.clips), grid)
         else:
             fixed = QuantGrid(constant.scale[0], int(constant.zero[0]), int(indices[c]), int(indices[c]))
             one, other = (side.grid, fixed) if constant is value.right or spread else (fixed, side.grid)
-            found = runtime.added(one.moved(by), other.moved(by), grid.moved(by)).reshape(-1)
-        rows.append(rising(found, grid.top)[0])
+            levels = runtime.added(one.moved(by), other.moved(by), grid.moved(by)).reshape(-1)
+        rows.append(rising(levels, grid.top)[0])
     ones = np.ones((shape[0], 1, 1, 1), np.int64)
     return _WeightedSteps((side.wire,), ones, np.array(rows), Window(shape, 1), shape[0])
 
@@ -493,9 +495,9 @@ def _with_constant(
 # -- averages, pools and joined tensors ----------------------------------------------------------------------
 
 
-def average(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def average(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """AveragePool, which waits for its quantizer."""
-    source = tensor_of(given[0])
+    source = tensor_of(inputs[0])
     window = _window_of(node, source.shape, ())
     if node.attributes.get("ceil_mode", 0) and not fits_evenly(window):
         raise FileError("its ceil_mode adds windows that reach beyond the image.")
@@ -508,9 +510,9 @@ def average(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
     return _averaging(node, source, window, everything)
 
 
-def global_average(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def global_average(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """GlobalAveragePool, which waits for its quantizer."""
-    source = tensor_of(given[0])
+    source = tensor_of(inputs[0])
     return _averaging(node, source, Window(image(source.shape), image(source.shape)[1:]), True)
 
 
@@ -523,8 +525,8 @@ def _averaging(node: Node, source: LevelTensor, window: Window, everything: bool
 
 def _averaged(walk: Walk, node: Node, value: PendingAverage, grid: QuantGrid, kind: Any) -> _WeightedSteps:
     """Averages with their quantizer: a depthwise convolution of ones."""
-    wire, given = value.source.wire, value.source.grid
-    assert given is not None
+    wire, source_grid = value.source.wire, value.source.grid
+    assert source_grid is not None
     if walk.live_clips(value.clips, grid):
         raise FileError("averages are clipped in front of their quantizer, which runtimes compute in floats.")
     if node.op == "QuantizeLinear" and {value.source.kind, np.dtype(kind)} not in (
@@ -534,18 +536,20 @@ def _averaged(walk: Walk, node: Node, value: PendingAverage, grid: QuantGrid, ki
         raise FileError("its input and its output have different element types, or 16 bits.")
     zero = _pad_of(value.source, value.window)
     averages = _of_everything if value.everything else _of_windows
-    steps = averages(walk, value, given, grid, zero)
+    steps = averages(walk, value, source_grid, grid, zero)
     channels = image(value.shape)[0]
     ones = np.ones((channels, 1, *value.window.kernel), np.int64)
     pad = min(max(zero, 0), wire.top)
     return _WeightedSteps((wire,), ones, np.repeat(steps, channels, axis=0), value.window, channels, pad)
 
 
-def _of_everything(_walk: Walk, value: PendingAverage, given: QuantGrid, grid: QuantGrid, zero: int) -> Ints:
+def _of_everything(
+    _walk: Walk, value: PendingAverage, source_grid: QuantGrid, grid: QuantGrid, zero: int
+) -> Ints:
     """The steps of whole sums, times one factor."""
     count, top = prod(value.window.kernel), value.source.wire.top
     with np.errstate(over="ignore"):
-        factor = np.array([given.scale / np.float32(grid.scale * np.float32(count))], np.float32)
+        factor = np.array([source_grid.scale / np.float32(grid.scale * np.float32(count))], np.float32)
     if not (np.isfinite(factor).all() and (factor > 0).all()):
         raise FileError("its scales are so far apart that their ratio is 0 or infinite in float32.")
     level = runtime.requantizer(factor, np.zeros(1, np.int64), grid)
@@ -553,25 +557,27 @@ def _of_everything(_walk: Walk, value: PendingAverage, given: QuantGrid, grid: Q
     return np.where(steps == NEVER, NEVER, steps + zero * count)
 
 
-def _of_windows(walk: Walk, value: PendingAverage, given: QuantGrid, grid: QuantGrid, zero: int) -> Ints:
+def _of_windows(
+    walk: Walk, value: PendingAverage, source_grid: QuantGrid, grid: QuantGrid, zero: int
+) -> Ints:
     """The steps of float32 sums, whose order of additions must not matter."""
     count, low, top = prod(value.window.kernel), value.source.low, value.source.wire.top
-    source = QuantGrid(given.scale, given.zero, low, low + top)
-    least, largest, many = runtime.averages(source, count, count, grid)
-    undecided = int((least != largest).sum())
-    if not many and not undecided:
-        return rising(least, grid.top)
+    source = QuantGrid(source_grid.scale, source_grid.zero, low, low + top)
+    smallest, largest, n_sums = runtime.averages(source, count, count, grid)
+    undecided = int((smallest != largest).sum())
+    if not n_sums and not undecided:
+        return rising(smallest, grid.top)
     why = "float32 sums depend on their order" + (
         f", and that decides {undecided} of its {count * top + 1} sums" if undecided else ""
     )
     walk.float_path(value.where, why)
-    unit = exact(given.scale) / count
+    unit = exact(source_grid.scale) / count
     return np.array([runtime.exact_steps(unit, -unit * zero * count, grid, [], 0, count * top)])
 
 
-def pooled(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def pooled(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """MaxPool: the largest level of each window."""
-    source = given[0]
+    source = inputs[0]
     if not isinstance(source, LevelArray):
         raise FileError(f"it pools {word(source)}, but a quantized tensor is needed.")
     if len(source.shape) not in (2, 3):
@@ -592,9 +598,9 @@ def pooled(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     )
 
 
-def concat(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def concat(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """Tensors side by side along their channels."""
-    parts = [tensor_of(value) for value in given]
+    parts = [tensor_of(value) for value in inputs]
     axis = int(node.attributes.get("axis", 1))
     rank = len(parts[0].shape) + 1
     if axis % rank != 1 or len({part.shape[1:] for part in parts}) > 1:

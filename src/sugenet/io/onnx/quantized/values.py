@@ -309,7 +309,7 @@ def whole_levels(value: Value | None) -> LevelArray | None:
 
 def word(value: Value | None) -> str:
     """What a value is, in words."""
-    words = {
+    phrases = {
         FixedArray: "a constant",
         FixedLevelArray: "a quantized constant",
         RawInput: "the unquantized input",
@@ -321,4 +321,4 @@ def word(value: Value | None) -> str:
         PendingConcat: "joined tensors in front of their quantizer",
         QuantTail: "a softmax or the like",
     }
-    return "nothing" if value is None else words[type(value)]
+    return "nothing" if value is None else phrases[type(value)]

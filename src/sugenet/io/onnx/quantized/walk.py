@@ -215,13 +215,13 @@ class Walk:
         if any(isinstance(value, Subgraph) for value in node.attributes.values()):
             raise FileError("it holds a graph, which is not supported.")
         counted = checked(node)
-        given = [self.values[name] if name else None for name in node.inputs]
-        if any(isinstance(value, QuantTail) for value in given):
-            made = self._behind(counted, given)
-        elif all(value is None or isinstance(value, FixedArray | FixedLevelArray) for value in given):
-            made = self._constant(counted, given)
+        inputs = [self.values[name] if name else None for name in node.inputs]
+        if any(isinstance(value, QuantTail) for value in inputs):
+            made = self._behind(counted, inputs)
+        elif all(value is None or isinstance(value, FixedArray | FixedLevelArray) for value in inputs):
+            made = self._constant(counted, inputs)
         else:
-            made = self.rules[node.op](self, counted, given)
+            made = self.rules[node.op](self, counted, inputs)
         unused = left_over(counted)
         if unused is not None:
             raise FileError(
@@ -232,8 +232,8 @@ class Walk:
             raise FileError("only its first output is supported.")
         self.values[node.outputs[0]] = made
 
-    def _behind(self, node: Node, given: list[Value | None]) -> Value:
-        tail = given[0]
+    def _behind(self, node: Node, inputs: list[Value | None]) -> Value:
+        tail = inputs[0]
         if not isinstance(tail, QuantTail) or node.op not in (
             "Identity",
             "Flatten",
@@ -241,7 +241,7 @@ class Walk:
             "Cast",
             "Squeeze",
         ):
-            behind = next(value for value in given if isinstance(value, QuantTail)).left_out[-1]
+            behind = next(value for value in inputs if isinstance(value, QuantTail)).left_out[-1]
             raise FileError(
                 f"it stands behind {behind}, which must be the end of the network. Leave that out of the "
                 f"model, or out of its quantization (nodes_to_exclude)."
@@ -250,27 +250,27 @@ class Walk:
             node.attributes.get(name)
         return tail
 
-    def _constant(self, node: Node, given: list[Value | None]) -> Value:
+    def _constant(self, node: Node, inputs: list[Value | None]) -> Value:
         """What is made of constants alone."""
-        first = given[0] if given else None
+        first = inputs[0] if inputs else None
         match node.op:
             case "Constant":
                 return _held(node)
             case "DequantizeLinear" if isinstance(first, FixedArray):
-                return self._dequantized(node, given, first)
+                return self._dequantized(node, inputs, first)
             case "QuantizeLinear":
-                return self._quantized(node, given)
+                return self._quantized(node, inputs)
             case "Identity" | "Dropout" if first is not None:
                 return first
             case "Transpose" if isinstance(first, FixedLevelArray) and first.q.ndim == 2:
                 if tuple(node.attributes.get("perm", (1, 0))) == (1, 0):
                     return replace(first, q=first.q.T, axis=1 - first.axis % 2)
-            case "Mul" if all(isinstance(v, FixedArray) for v in given):
-                return FixedArray(np.asarray(floats_of(given[0]) * floats_of(given[1]), np.float32))
+            case "Mul" if all(isinstance(v, FixedArray) for v in inputs):
+                return FixedArray(np.asarray(floats_of(inputs[0]) * floats_of(inputs[1]), np.float32))
         raise FileError("it computes constants. Fold them first: onnxruntime.quantization.quant_pre_process.")
 
-    def _dequantized(self, node: Node, given: list[Value | None], first: FixedArray) -> Value:
-        scale, zero, _ = self.grids(node, given, first.array.dtype)
+    def _dequantized(self, node: Node, inputs: list[Value | None], first: FixedArray) -> Value:
+        scale, zero, _ = self.grids(node, inputs, first.array.dtype)
         axis = self.axis(node, first.array.ndim)
         long = first.array.shape[axis] if first.array.ndim else 1
         if scale.size not in (1, long) or zero.size not in (1, scale.size):
@@ -280,24 +280,24 @@ class Walk:
             )
         return FixedLevelArray(first.array.astype(np.int64), scale, zero, axis, first.width)
 
-    def _quantized(self, node: Node, given: list[Value | None]) -> Value:
-        first = given[0]
+    def _quantized(self, node: Node, inputs: list[Value | None]) -> Value:
+        first = inputs[0]
         array = first.floats if isinstance(first, FixedLevelArray) else floats_of(first)
-        scale, zero, kind = self.grids(node, given, None)
+        scale, zero, kind = self.grids(node, inputs, None)
         shape, axis = [1] * array.ndim, self.axis(node, array.ndim)
         if scale.size > 1:
             shape[axis] = scale.size
-        low, high = self.range_of(given, kind)
+        low, high = self.range_of(inputs, kind)
         scales, zeros = (row.reshape(shape if row.size > 1 else ()) for row in (scale, zero))
         with np.errstate(over="ignore"):
             ratio = np.rint(array / scales)
         return FixedArray(np.clip(ratio.astype(np.float64) + zeros, low, high).astype(kind))
 
-    def grids(self, node: Node, given: list[Value | None], kind: Any) -> tuple[Array, Ints, Any]:
+    def grids(self, node: Node, inputs: list[Value | None], kind: Any) -> tuple[Array, Ints, Any]:
         """Scales, zero points and element type of QuantizeLinear or DequantizeLinear."""
-        if len(given) < 2:
+        if len(inputs) < 2:
             raise FileError("its scale is missing.")
-        scale = floats_of(given[1]).reshape(-1)
+        scale = floats_of(inputs[1]).reshape(-1)
         if not (np.isfinite(scale).all() and (scale > 0).all()):
             raise FileError(f"its scale {scale[~(np.isfinite(scale) & (scale > 0))][0]} is not positive.")
         if node.attributes.get("block_size", 0):
@@ -305,25 +305,25 @@ class Walk:
         if node.attributes.get("precision", 0) not in (0, 1):
             raise FileError("its precision is not float32.")
         node.attributes.get("saturate")  # of 8-bit floats
-        said = node.attributes.get("output_dtype", 0)
-        if node.op == "DequantizeLinear" and said not in (0, 1):
+        declared = node.attributes.get("output_dtype", 0)
+        if node.op == "DequantizeLinear" and declared not in (0, 1):
             raise FileError("its output_dtype is not float32.")
-        zero = given[2] if len(given) > 2 else None
+        zero = inputs[2] if len(inputs) > 2 else None
         if zero is None:
-            found = np.zeros(1, np.int64)
+            zeros = np.zeros(1, np.int64)
             if kind is None:
-                kind = np.dtype(DTYPES.get(said, "V")) if said else np.dtype(np.uint8)
+                kind = np.dtype(DTYPES.get(declared, "V")) if declared else np.dtype(np.uint8)
         else:
             if not isinstance(zero, FixedArray):
                 raise FileError("its zero point is no constant.")
             if kind is not None and zero.array.dtype != kind:
                 raise FileError(f"its zero point is {zero.array.dtype}, but its input {kind}.")
-            found, kind = zero.array.astype(np.int64).reshape(-1), zero.array.dtype
-            if node.op == "QuantizeLinear" and said and np.dtype(DTYPES.get(said, "V")) != kind:
-                raise FileError(f"its output_dtype {said} is not that of its zero point.")
+            zeros, kind = zero.array.astype(np.int64).reshape(-1), zero.array.dtype
+            if node.op == "QuantizeLinear" and declared and np.dtype(DTYPES.get(declared, "V")) != kind:
+                raise FileError(f"its output_dtype {declared} is not that of its zero point.")
         if np.dtype(kind).kind not in "iu" or (node.op == "QuantizeLinear" and kind.itemsize > 2):
             raise FileError(f"it quantizes to {kind}, but whole numbers of up to 16 bits are needed.")
-        return scale.astype(np.float32), found, np.dtype(kind)
+        return scale.astype(np.float32), zeros, np.dtype(kind)
 
     def axis(self, node: Node, rank: int) -> int:
         axis = int(node.attributes.get("axis", 1))
@@ -331,21 +331,21 @@ class Walk:
             raise FileError(f"its axis is {axis}, but its input has {rank} axes.")
         return axis % rank if rank else 0
 
-    def range_of(self, given: list[Value | None], kind: Any) -> tuple[int, int]:
-        zero = given[2] if len(given) > 2 else None
+    def range_of(self, inputs: list[Value | None], kind: Any) -> tuple[int, int]:
+        zero = inputs[2] if len(inputs) > 2 else None
         width = zero.width if isinstance(zero, FixedArray) else None
         return ends_of(kind, width)
 
-    def grid(self, node: Node, given: list[Value | None], kind: Any = None) -> tuple[QuantGrid, Any]:
+    def grid(self, node: Node, inputs: list[Value | None], kind: Any = None) -> tuple[QuantGrid, Any]:
         """One scale and zero point for a whole tensor."""
         node.attributes.get("axis")
-        scale, zero, found = self.grids(node, given, kind)
+        scale, zero, element_type = self.grids(node, inputs, kind)
         if scale.size != 1 or zero.size != 1:
             raise FileError(
                 f"it has {max(scale.size, zero.size)} scales for one tensor of activations. "
                 f"Quantize activations by tensor."
             )
-        return QuantGrid(scale[0], zero[0], *self.range_of(given, found)), found
+        return QuantGrid(scale[0], zero[0], *self.range_of(inputs, element_type)), element_type
 
     def float_path(self, where: str, why: str) -> None:
         if self.strict:
@@ -379,14 +379,14 @@ class Walk:
 
 def _held(node: Node) -> FixedArray:
     """The value of a Constant."""
-    found = [node.attributes[name] for name in node.attributes]
-    if len(found) != 1:
-        raise FileError(f"it has {len(found)} values, but one is needed.")
-    (value,) = found
+    values = [node.attributes[name] for name in node.attributes]
+    if len(values) != 1:
+        raise FileError(f"it has {len(values)} values, but one is needed.")
+    (value,) = values
     if isinstance(value, np.ndarray):
         return FixedArray(value)
-    whole = all(isinstance(v, int) for v in (value if isinstance(value, tuple) else (value,)))
-    return FixedArray(np.asarray(value, np.int64 if whole else np.float32))
+    is_integer = all(isinstance(v, int) for v in (value if isinstance(value, tuple) else (value,)))
+    return FixedArray(np.asarray(value, np.int64 if is_integer else np.float32))
 
 
 Rule: TypeAlias = Callable[[Walk, Node, list[Value | None]], Value]
