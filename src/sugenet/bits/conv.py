@@ -103,16 +103,20 @@ class PackedConv:
             raise NetworkError(
                 f"top is {top}, but the largest level must be 0 or more; None for an input of bits."
             )
-        given = np.asarray(tau)
-        if given.dtype.kind not in "iu" or given.shape not in ((len(kernel),), (len(kernel), slide.count)):
+        thresholds = np.asarray(tau)
+        if thresholds.dtype.kind not in "iu" or thresholds.shape not in (
+            (len(kernel),),
+            (len(kernel), slide.count),
+        ):
             raise NetworkError(
-                f"tau has type {given.dtype} and shape {given.shape}, but must be integers of shape "
+                f"tau has type {thresholds.dtype} and shape {thresholds.shape}, but must be integers of "
+                "shape "
                 f"({len(kernel)},), one for each output channel, or ({len(kernel)}, {slide.count}), one for "
                 f"each position too."
             )
         bare = cls(kernel.astype(np.int8), np.zeros((0, 0), np.int64), slide, groups, top)
         sizes = bare.sizes
-        wide = given if given.ndim == 2 else given[:, None]
+        wide = thresholds if thresholds.ndim == 2 else thresholds[:, None]
         near = np.clip(wide, 0, int(sizes.max()) + 1).astype(np.int64)
         kept = cls(bare.weights, np.minimum(near, sizes + 1), slide, groups, top)
         kept.weights.flags.writeable = kept.tau.flags.writeable = False
@@ -315,7 +319,7 @@ class LevelConv:
         slide = _fitting(kernel, Window(shape, kernel.shape[2:], stride, dilation, pads), groups)
         if top < 0 or not 0 <= pad <= max(top, 0):
             raise NetworkError(f"top is {top} and pad is {pad}, but 0 <= pad <= top is needed.")
-        given = None
+        thresholds = None
         if steps is not None:
             rows = np.asarray(steps)
             if rows.ndim != 2 or len(rows) != len(kernel) or rows.dtype.kind not in "iu":
@@ -323,12 +327,12 @@ class LevelConv:
                     f"steps has type {rows.dtype} and shape {rows.shape}, but must be integers with one row "
                     f"for each of {len(kernel)} output channels."
                 )
-            given = np.clip(rows, -_NEVER, _NEVER).astype(np.int64)
-            if (given[:, 1:] < given[:, :-1]).any():
+            thresholds = np.clip(rows, -_NEVER, _NEVER).astype(np.int64)
+            if (thresholds[:, 1:] < thresholds[:, :-1]).any():
                 raise NetworkError("steps must not fall: sort each row.")
         if max(int(kernel.max()), -int(kernel.min()), 1) * max(top, 1) >= _LARGEST_SUM:
             raise NetworkError(f"a weight of {np.abs(kernel).max()} with levels up to {top} is too large.")
-        kept = cls(kernel.astype(np.int64, copy=False), given, slide, groups, int(top), int(pad), tops)
+        kept = cls(kernel.astype(np.int64, copy=False), thresholds, slide, groups, int(top), int(pad), tops)
         if kept.largest >= _LARGEST_SUM:
             raise NetworkError(f"sums of up to {kept.largest} are too large: they must stay below 2^31.")
         return kept

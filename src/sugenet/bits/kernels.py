@@ -260,8 +260,8 @@ def _tile(kind: int, rows: int, *, bits: bool) -> Any:
                 narrow = ir.VectorType(_I32, LANES)
                 out = b.gep(data(8), [args[9]])
                 for row, vector in missed:
-                    place = b.add(b.mul(args[10], _int(row)), _int(vector * LANES))
-                    target = b.bitcast(b.gep(out, [place]), narrow.as_pointer())
+                    position = b.add(b.mul(args[10], _int(row)), _int(vector * LANES))
+                    target = b.bitcast(b.gep(out, [position]), narrow.as_pointer())
                     b.store(b.trunc(missed[row, vector], narrow), target).align = 4
             return context.get_dummy_value()
 
@@ -450,8 +450,8 @@ def _typed_gather(_, arena, source, step, patches, index, count, running):  # ty
     Neighbours are copied in whole vectors, so up to `LANES` - 1 more words are read and written: the rows are
     that much longer, and what is written too much is written again by the next positions.
     """
-    place_type = types.intp
-    signature = types.void(arena, place_type, place_type, patches, place_type, place_type, types.boolean)
+    index_type = types.intp
+    signature = types.void(arena, index_type, index_type, patches, index_type, index_type, types.boolean)
 
     def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         def data(array: int) -> ir.Value:
@@ -530,10 +530,10 @@ def _pool(plan, samples, positions, offsets, masks, arena):  # type: ignore[no-u
             mask = masks[mask_at + k]
             source, target = in_at + s * in_size + k * in_plane, out_at + s * out_size + k * out_plane
             for p in range(count):
-                found = np.uint64(0)
+                pooled = np.uint64(0)
                 for tap in range(first, first + taps):
-                    found |= arena[source + positions[plan[6] + p, 0] + offsets[tap]] ^ mask
-                arena[target + positions[plan[6] + p, 1]] = found ^ mask
+                    pooled |= arena[source + positions[plan[6] + p, 0] + offsets[tap]] ^ mask
+                arena[target + positions[plan[6] + p, 1]] = pooled ^ mask
 
 
 def _maps(  # type: ignore[no-untyped-def]
@@ -541,7 +541,7 @@ def _maps(  # type: ignore[no-untyped-def]
     octets,
     start,
     stop,
-    most,
+    batch,
     source,
     plan,
     blocks,
@@ -555,7 +555,7 @@ def _maps(  # type: ignore[no-untyped-def]
     rows,
     out,
 ):
-    """Take samples start..stop through convolutions and pooling, `most` at a time, and write the maps of the
+    """Take samples start..stop through convolutions and pooling, `batch` at a time, and write the maps of the
     last layer to `out`.
 
     A row of `plan`: kind, place in the arena and words of a sample for input and for output, positions, place
@@ -567,8 +567,8 @@ def _maps(  # type: ignore[no-untyped-def]
     Row 0 of `patches` is zero.
     """
     last = plan.shape[0] - 1
-    for base in range(start, stop, most):
-        samples = min(most, stop - base)
+    for base in range(start, stop, batch):
+        samples = min(batch, stop - base)
         _read_maps(x, octets, base, samples, source, arena, bytes_)  # type: ignore[no-untyped-call]
         for layer in range(last + 1):
             kind = plan[layer, 0]

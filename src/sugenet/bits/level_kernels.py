@@ -79,12 +79,12 @@ class _Products:
         if self.half:
             return _halves(b, vector)
         if self.words:
-            found = []
+            byte_pairs = []
             for part in _halves(b, vector):
                 pairs = b.bitcast(part, ir.VectorType(_I16, 16))
                 eight = ir.Constant(pairs.type, [8] * 16)
-                found.append((b.ashr(b.shl(pairs, eight), eight), b.ashr(pairs, eight)))
-            return found
+                byte_pairs.append((b.ashr(b.shl(pairs, eight), eight), b.ashr(pairs, eight)))
+            return byte_pairs
         return [
             b.ashr(
                 b.shl(vector, ir.Constant(_SUMS, [24 - 8 * byte] * LANES)), ir.Constant(_SUMS, [24] * LANES)
@@ -202,13 +202,13 @@ def _line(b: ir.IRBuilder, lines: ir.Value, floats: ir.Type, vector: int, of: in
     """Slope, offset, least and largest level of 16 neurons, from bytes where those of a block follow each
     other.
     """
-    found, index, width = [], 0, of * LANES
+    parts, index, width = [], 0, of * LANES
     for kind in (floats, floats, _I32, _I32):
         size = 8 if isinstance(kind, ir.DoubleType) else 4
         start = b.gep(lines, [_int(index + vector * LANES * size)])
-        found.append(_load(b, start, ir.VectorType(kind, LANES), 4))
+        parts.append(_load(b, start, ir.VectorType(kind, LANES), 4))
         index += width * size
-    return found
+    return parts
 
 
 def _data(context: Any, b: ir.IRBuilder, kind: Any, array: Any) -> ir.Value:
@@ -243,8 +243,8 @@ def _tile(rows: int, of: int) -> Any:
             sums: list[list[ir.Value]] = [[] for _ in range(rows)]  # positions, vectors
             for first in range(0, of, together):
                 part = range(first, first + together)
-                found = _sums(context, b, starts, at(3, args[4]), weights, part, of, args[7])
-                for totals, more in zip(sums, found, strict=True):
+                part_sums = _sums(context, b, starts, at(3, args[4]), weights, part, of, args[7])
+                for totals, more in zip(sums, part_sums, strict=True):
                     totals += more
             names = ("short", "long", "put_down", "done")
             *fused, put_down, done = (b.function.append_basic_block(name) for name in names)
@@ -322,17 +322,17 @@ def _typed_maximum(_, arena, source, offsets, first, taps, masks, mask_at, targe
         head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
         b.branch(head)
         b.position_at_end(head)
-        k, most = b.phi(_I64), b.phi(octets)
+        k, largest = b.phi(_I64), b.phi(octets)
         k.add_incoming(_int(0), entry)
-        most.add_incoming(ir.Constant(octets, [0] * LANES), entry)
+        largest.add_incoming(ir.Constant(octets, [0] * LANES), entry)
         b.cbranch(b.icmp_signed("<", k, args[4]), body, done)
         b.position_at_end(body)
-        found = b.xor(_load(b, b.gep(start, [b.sext(b.load(b.gep(offsets, [k])), _I64)]), octets), mask)
-        most.add_incoming(b.select(b.icmp_unsigned(">", found, most), found, most), body)
+        candidate = b.xor(_load(b, b.gep(start, [b.sext(b.load(b.gep(offsets, [k])), _I64)]), octets), mask)
+        largest.add_incoming(b.select(b.icmp_unsigned(">", candidate, largest), candidate, largest), body)
         k.add_incoming(b.add(k, _int(1)), body)
         b.branch(head)
         b.position_at_end(done)
-        b.store(b.xor(most, mask), b.bitcast(b.gep(arena, [args[7]]), octets.as_pointer())).align = 1
+        b.store(b.xor(largest, mask), b.bitcast(b.gep(arena, [args[7]]), octets.as_pointer())).align = 1
         return context.get_dummy_value()
 
     return signature, emit
@@ -384,8 +384,8 @@ def _typed_took(_, team, index):  # type: ignore[no-untyped-def]  # noqa: ARG001
     return types.int64(team, types.intp), emit
 
 
-def _typed_wait(_, team, index, least):  # type: ignore[no-untyped-def]  # noqa: ARG001
-    """Wait until a number that threads share is `least` or more."""
+def _typed_wait(_, team, index, target):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    """Wait until a number that threads share is `target` or more."""
 
     def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         number = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
@@ -453,7 +453,7 @@ def _block(blocks, j, size, indices, offsets, weights, lines, steps, arena, scra
     """Do a block of neurons for `size` positions; sums that are the answer go to `sums` from `row0` on."""
     vectors, w, quads, offset = blocks[j, 0], blocks[j, 1], blocks[j, 2], blocks[j, 3]
     neuron, neurons, then = blocks[j, 4], blocks[j, 5], blocks[j, 6]
-    line, many = blocks[j, 7], blocks[j, 8]
+    line, n_steps = blocks[j, 7], blocks[j, 8]
     width = vectors * LANES
     r, done = 0, ROWS if size >= ROWS else 1
     while r < size:
@@ -489,7 +489,7 @@ def _block(blocks, j, size, indices, offsets, weights, lines, steps, arena, scra
             for row in range(done):
                 for c in range(0, width, LANES):
                     target = indices[1, r + row] + neuron + c
-                    _compared(scratch, row * width + c, steps, line + c, width, many, arena, target)
+                    _compared(scratch, row * width + c, steps, line + c, width, n_steps, arena, target)
         elif then == COUNTED:
             for row in range(done):
                 for c in range(neurons):
@@ -514,7 +514,7 @@ def _levels(  # type: ignore[no-untyped-def]
     x,
     start,
     stop,
-    most,
+    batch,
     source,
     plan,
     blocks,
@@ -531,10 +531,11 @@ def _levels(  # type: ignore[no-untyped-def]
     out,
     sums,
 ):
-    """Take samples start..stop through all layers, `most` at a time, and write the last layer's levels to
+    """Take samples start..stop through all layers, `batch` at a time, and write the last layer's levels to
     `out` or, where its blocks are counted, its sums to `sums`.
 
-    Where `team` has numbers, several threads do this for the same samples, `most` at most, in one arena: each
+    Where `team` has numbers, several threads do this for the same samples, `batch` at most, in one arena:
+    each
     takes parts of a layer's positions as long as there are any, and waits until all parts are done. A thread
     that comes late finds nothing left and touches nothing. The numbers are, for reading and for each layer,
     how many parts have been taken and how many are done; all 0 at first.
@@ -547,8 +548,8 @@ def _levels(  # type: ignore[no-untyped-def]
     first tap and place of the output.
     """
     last, shared = plan.shape[0] - 1, team.shape[0] > 0
-    for base in range(start, stop, most):
-        samples = min(most, stop - base)
+    for base in range(start, stop, batch):
+        samples = min(batch, stop - base)
         if not shared or _took(team, 0) == 0:
             _read(x, base, samples, source, arena)  # type: ignore[no-untyped-call]
             if shared:

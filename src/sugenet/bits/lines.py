@@ -41,23 +41,23 @@ class Lines:
         return np.clip(values.astype(np.int64), self.low[:, None], self.high[:, None])
 
 
-def clipped_steps(steps: _Ints, least: _Ints, most: _Ints) -> _Ints:
-    """Thresholds as the nearest of ``least .. most + 1``, where sums are `least` to `most`:
+def clipped_steps(steps: _Ints, lower: _Ints, upper: _Ints) -> _Ints:
+    """Thresholds as the nearest of ``least .. most + 1``, where sums are `lower` to `upper`:
     that changes no level.
     """
-    return np.minimum(np.maximum(steps, least[:, None]), most[:, None] + 1)
+    return np.minimum(np.maximum(steps, lower[:, None]), upper[:, None] + 1)
 
 
 def lines_of(
-    steps: _Ints, least: _Ints, most: _Ints, dtype: Any, slopes: npt.NDArray[np.float64] | None = None
+    steps: _Ints, lower: _Ints, upper: _Ints, dtype: Any, slopes: npt.NDArray[np.float64] | None = None
 ) -> Lines:
-    """Find lines in floats of `dtype` for neurons whose sums are `least` to `most`.
+    """Find lines in floats of `dtype` for neurons whose sums are `lower` to `upper`.
 
     Parameters
     ----------
     steps : int64 array of shape (neurons, steps)
         Rows in order; the level of a sum is how many thresholds it reaches.
-    least, most : int64 arrays of shape (neurons,)
+    lower, upper : int64 arrays of shape (neurons,)
         Bounds of the sums.
     dtype : numpy.float32 or numpy.float64
         The floats of the kernel.
@@ -72,8 +72,8 @@ def lines_of(
     >>> lines.levels(np.array([[2, 3, 8, 9]]))[0].tolist()
     [0, 1, 2, 3]
     """
-    low, high, number, open_ = _reached(steps, least, most)
-    slope = (slopes_of(steps, least, most) if slopes is None else slopes).astype(dtype)
+    low, high, number, open_ = _reached(steps, lower, upper)
+    slope = (slopes_of(steps, lower, upper) if slopes is None else slopes).astype(dtype)
     floor, ceiling = _bounds(slope.astype(np.float64), steps, open_)
     middle = np.add(floor, ceiling, where=open_.any(axis=1), out=np.zeros(len(steps))) / 2
     offset = middle.astype(dtype)
@@ -84,24 +84,24 @@ def lines_of(
     unsure = ((np.abs(steps) + 1) * exact + np.abs(start)) * _ROUNDED
     unsure *= float(np.finfo(dtype).eps) + float(np.finfo(np.float64).eps)  # of the kernel, and here
     good = ((at - unsure >= last) & (at - exact + unsure < first)) | ~open_
-    ends = np.abs(np.stack([least, most], axis=1) * exact + start).max(axis=1)
+    ends = np.abs(np.stack([lower, upper], axis=1) * exact + start).max(axis=1)
     proved = good.all(axis=1) & (slope >= 0) & (ends < _LARGEST)
     return Lines(slope, offset, low.astype(np.int32), high.astype(np.int32), proved)
 
 
-def _reached(steps: _Ints, least: _Ints, most: _Ints) -> tuple[_Ints, _Ints, _Ints, npt.NDArray[np.bool_]]:
+def _reached(steps: _Ints, lower: _Ints, upper: _Ints) -> tuple[_Ints, _Ints, _Ints, npt.NDArray[np.bool_]]:
     """How many steps all sums reach, how many any; the steps' numbers; and which are open: some sums reach
     them and some do not.
     """
-    low = (steps <= least[:, None]).sum(axis=1)
-    high = (steps <= most[:, None]).sum(axis=1)
+    low = (steps <= lower[:, None]).sum(axis=1)
+    high = (steps <= upper[:, None]).sum(axis=1)
     number = np.arange(1, steps.shape[1] + 1)
     return low, high, number, (number > low[:, None]) & (number <= high[:, None])
 
 
-def slopes_of(steps: _Ints, least: _Ints, most: _Ints) -> npt.NDArray[np.float64]:
+def slopes_of(steps: _Ints, lower: _Ints, upper: _Ints) -> npt.NDArray[np.float64]:
     """The slopes that leave most room for the offset; the room is a concave function of the slope."""
-    low, high, _, open_ = _reached(steps, least, most)
+    low, high, _, open_ = _reached(steps, lower, upper)
     neurons = np.arange(len(steps))
     first, last = np.minimum(low, steps.shape[1] - 1), np.maximum(high - 1, 0)
     rise, run = high - 1 - low, steps[neurons, last] - steps[neurons, first]

@@ -192,11 +192,11 @@ class PackedMaps(_MapChain):
 
     def hidden(self, inputs: npt.NDArray[Any], threads: int | None = None) -> tuple[Words, ...]:
         """Return the packed maps of every layer, in order."""
-        found: list[Words] = []
+        outputs: list[Words] = []
         for layer in self.layers:
             inputs = PackedMaps([layer], self.engine).activity(inputs, threads)
-            found.append(inputs)
-        return tuple(found)
+            outputs.append(inputs)
+        return tuple(outputs)
 
     def _checked(self, inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
         slide, array = self.layers[0].slide, np.asarray(inputs)
@@ -273,12 +273,12 @@ class LevelMaps(_MapChain):
 
     def hidden(self, inputs: npt.NDArray[Any], threads: int | None = None) -> tuple[npt.NDArray[Any], ...]:
         """Return the levels of every layer that has steps, in order."""
-        found: list[npt.NDArray[Any]] = []
+        outputs: list[npt.NDArray[Any]] = []
         for layer in self.layers:
             if not layer.gives_sums:
                 inputs = LevelMaps([layer], self.engine).levels(inputs, threads)
-                found.append(inputs)
-        return tuple(found)
+                outputs.append(inputs)
+        return tuple(outputs)
 
     def _checked(self, inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return _checked_levels(inputs, self._width, self.layers[0].top or 1)

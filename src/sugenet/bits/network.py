@@ -85,11 +85,11 @@ class PackedNetwork:
 
     def hidden(self, words: Words, threads: int | None = None) -> tuple[Words, ...]:
         """Return the packed activity of every hidden layer, in order."""
-        found: list[Words] = []
+        activities: list[Words] = []
         for layer in self.layers:
             words = layer.activity(words, threads)
-            found.append(words)
-        return tuple(found)
+            activities.append(words)
+        return tuple(activities)
 
     def with_engine(self, engine: EngineName) -> "PackedNetwork":
         """Return the same network, counted by another engine."""

@@ -340,8 +340,8 @@ class _LevelParts:
         return inputs
 
     def sums(self, inputs: _Values, threads: int | None) -> _Values:
-        *front, last = self.parts
-        for part in front:
+        *earlier, last = self.parts
+        for part in earlier:
             inputs = part.levels(inputs, threads)
         return last.sums(inputs, threads)
 
@@ -442,8 +442,8 @@ class NumbaLevels:
         room = self._room()
 
         def helper() -> None:
-            own = _own_room()
-            self._run(octets, 0, 1, 1, *self._arrays, room[0], *own, team, self._no_levels, sums)
+            thread_room = _own_room()
+            self._run(octets, 0, 1, 1, *self._arrays, room[0], *thread_room, team, self._no_levels, sums)
 
         def lead() -> None:
             self._run(octets, 0, 1, 1, *self._arrays, *room, team, out, sums)
@@ -476,7 +476,7 @@ def _source(layer: LevelMap, size: int) -> _Ints:
     return np.array([channels, height, width, size, channels, first, padded[1]], np.int64)
 
 
-def _fresh_levels(layers: tuple[LevelMap, ...], pixels: list[int], sizes: list[int], most: int) -> _Values:
+def _fresh_levels(layers: tuple[LevelMap, ...], pixels: list[int], sizes: list[int], batch: int) -> _Values:
     """The maps of a group of samples before the first run: what padding must hold is everywhere."""
     parts = []
     for layer, pixel, size in zip(layers, pixels, sizes, strict=False):
@@ -484,8 +484,8 @@ def _fresh_levels(layers: tuple[LevelMap, ...], pixels: list[int], sizes: list[i
         fill[: layer.slide.shape[0]] = (
             layer.pad if isinstance(layer, LevelConv) else np.where(layer.every, 255, 0)
         )
-        parts.append(np.tile(fill, size // pixel * most))
-    return np.concatenate([*parts, np.zeros(sizes[-1] * most + _SPARE, np.uint8)])
+        parts.append(np.tile(fill, size // pixel * batch))
+    return np.concatenate([*parts, np.zeros(sizes[-1] * batch + _SPARE, np.uint8)])
 
 
 def _laid_level(plan: _LevelPlan, layer: LevelMap, pixel: int) -> list[int]:
@@ -554,11 +554,11 @@ def _finish(plan: _LevelPlan, layer: LevelConv, start: int, stop: int, lanes: in
     """What becomes of the sums of a block: how, by what, and how many steps."""
     if layer.steps is None:
         return level_kernels.COUNTED, 0, 0
-    steps, least, most = layer.steps[start:stop], layer.least[start:stop], layer.most[start:stop]
-    steps = clipped_steps(steps, least, most)
-    slopes = slopes_of(steps, least, most)
+    steps, lower, upper = layer.steps[start:stop], layer.least[start:stop], layer.most[start:stop]
+    steps = clipped_steps(steps, lower, upper)
+    slopes = slopes_of(steps, lower, upper)
     for then, dtype in ((level_kernels.LINE, np.float32), (level_kernels.LONG_LINE, np.float64)):
-        lines = lines_of(steps, least, most, dtype, slopes)
+        lines = lines_of(steps, lower, upper, dtype, slopes)
         if lines.proved.all():
             parts = (lines.slope, lines.offset, lines.low, lines.high)
             full = [np.concatenate([part, np.zeros(lanes - len(part), part.dtype)]) for part in parts]

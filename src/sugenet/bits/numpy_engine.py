@@ -244,8 +244,8 @@ def _pool_of_levels(layer: PackedPool) -> Callable[[_Values], _Values]:
     def run(values: _Values) -> _Values:
         maps = values.reshape(len(values), slide.shape[0], slide.pixels).astype(np.int64)
         gathered = maps[:, :, slide.taps]
-        least = np.where(inside, gathered, layer.gives).min(axis=3)
-        most = np.where(inside, gathered, 0).max(axis=3)
-        return np.asarray(np.where(layer.every[:, None], least, most).reshape(len(maps), -1))
+        smallest = np.where(inside, gathered, layer.gives).min(axis=3)
+        largest = np.where(inside, gathered, 0).max(axis=3)
+        return np.asarray(np.where(layer.every[:, None], smallest, largest).reshape(len(maps), -1))
 
     return run

@@ -51,7 +51,7 @@ class Window:
     def __init__(
         self, shape: Sequence[int], kernel: Any, stride: Any = 1, dilation: Any = 1, pads: Any = 0
     ) -> None:
-        for name, value, length, least in (
+        for name, value, length, minimum in (
             ("shape", shape, 3, 1),
             ("kernel", kernel, 2, 1),
             ("stride", stride, 2, 1),
@@ -63,8 +63,10 @@ class Window:
                 if isinstance(value, int) and name != "shape"
                 else tuple(int(v) for v in value)
             )
-            if len(numbers) != length or min(numbers) < least:
-                raise NetworkError(f"{name}={value!r} must be {length} whole numbers, each at least {least}.")
+            if len(numbers) != length or min(numbers) < minimum:
+                raise NetworkError(
+                    f"{name}={value!r} must be {length} whole numbers, each at least {minimum}."
+                )
             object.__setattr__(self, name, numbers)
         if min(self.positions) < 1:
             raise NetworkError(

@@ -25,11 +25,11 @@ def integer_array(values: Any, ndim: int, what: str) -> Ints:
     if array.dtype.kind not in "biuf":
         raise NetworkError(f"{what} has dtype {array.dtype}, but whole numbers are needed.")
     with np.errstate(invalid="ignore"):
-        whole = array.astype(np.int64)
-    if not np.array_equal(whole, array):
-        place = tuple(int(index) for index in np.argwhere(whole != array)[0])
-        raise NetworkError(f"{what}{list(place)} is {array[place]}, which is not a whole number.")
-    if np.shares_memory(whole, array):
-        whole = whole.copy()
-    whole.flags.writeable = False
-    return whole
+        integers = array.astype(np.int64)
+    if not np.array_equal(integers, array):
+        position = tuple(int(index) for index in np.argwhere(integers != array)[0])
+        raise NetworkError(f"{what}{list(position)} is {array[position]}, which is not a whole number.")
+    if np.shares_memory(integers, array):
+        integers = integers.copy()
+    integers.flags.writeable = False
+    return integers

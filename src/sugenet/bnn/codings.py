@@ -144,8 +144,8 @@ class Steps(Brief):
             raise EncodingError(f"cuts {self.cuts} do not rise. Give different numbers, smallest first.")
         if not self.low <= self.high:
             raise EncodingError(f"low={self.low} is above high={self.high}.")
-        least, most = self.ends
-        if least > most or least == inf or most == -inf:
+        lower, upper = self.ends
+        if lower > upper or lower == inf or upper == -inf:
             kind = "integer" if self.whole else "finite number"
             raise EncodingError(f"there is no {kind} from low={self.low} to high={self.high}.")
 
@@ -570,10 +570,10 @@ class OneHot(Brief):
 
     def describe_several(self, name: str, states: Sequence[int]) -> str:
         """What several categories say together."""
-        name, words = visible(name), [visible(str(category)) for category in self.categories]
-        left_out = [word for s, word in enumerate(words) if s not in states]
+        name, labels = visible(name), [visible(str(category)) for category in self.categories]
+        left_out = [word for s, word in enumerate(labels) if s not in states]
         if len(states) == 1 or len(left_out) > len(states):
-            return f"{name} = {' or '.join(words[s] for s in states)}"
+            return f"{name} = {' or '.join(labels[s] for s in states)}"
         return " and ".join(f"{name} != {word}" for word in left_out) if left_out else f"{name} is anything"
 
     def read(self, column: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:

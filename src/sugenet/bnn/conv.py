@@ -210,12 +210,12 @@ class ConvLayer(_MapForm):
         ties: Any = None,
     ) -> None:
         self._set(weights, window, groups, top)
-        full, given = self.output_shape, np.asarray(tau)
-        if given.shape == full[:1]:
-            given = np.broadcast_to(given[:, None, None], full)
-        if given.shape != full:
-            raise NetworkError(f"tau has shape {given.shape}, but {full} or {full[:1]} is needed.")
-        object.__setattr__(self, "tau", integer_array(given.reshape(-1), 1, "tau"))
+        full, thresholds = self.output_shape, np.asarray(tau)
+        if thresholds.shape == full[:1]:
+            thresholds = np.broadcast_to(thresholds[:, None, None], full)
+        if thresholds.shape != full:
+            raise NetworkError(f"tau has shape {thresholds.shape}, but {full} or {full[:1]} is needed.")
+        object.__setattr__(self, "tau", integer_array(thresholds.reshape(-1), 1, "tau"))
         check_tau(self.tau)
         for name, marks in checked_marks(full[:1], "output channels", flipped=flipped, ties=ties).items():
             object.__setattr__(self, name, marks)
@@ -369,8 +369,8 @@ class PoolLayer(_MapForm):
         inside = self.window.taps >= 0
         values = maps[:, :, self.window.taps]  # a tap on padding reads something that does not count
         largest = np.where(inside, values, 0).max(axis=3)
-        least = np.where(inside, values, self.top).min(axis=3)
-        pooled = np.where(self.every[:, None], least, largest)
+        smallest = np.where(inside, values, self.top).min(axis=3)
+        pooled = np.where(self.every[:, None], smallest, largest)
         return np.asarray(pooled.reshape(len(array), self.outputs))
 
     def spelled(self) -> list[Any]:

@@ -122,7 +122,7 @@ def _make_sure(layers: Sequence[Layer], head: Head) -> None:
     """See that all weights fit into memory once each step has its own, before the first are written."""
     steps = [layer.height for layer in layers]
     needed = head.weights.size * (steps[-1] if steps else 1)
-    for layer, own, read in zip(layers, steps, [1, *steps], strict=False):
-        needed += layer.weights.size * own * read if layer.every is None else 0
-    many = sum(layer.outputs * own for layer, own in zip(layers, steps, strict=True))
-    make_sure(8 * needed, f"a network of {many:,} neurons, one for each step,", _INSTEAD)
+    for layer, height, read in zip(layers, steps, [1, *steps], strict=False):
+        needed += layer.weights.size * height * read if layer.every is None else 0
+    neurons = sum(layer.outputs * n_steps for layer, n_steps in zip(layers, steps, strict=True))
+    make_sure(8 * needed, f"a network of {neurons:,} neurons, one for each step,", _INSTEAD)

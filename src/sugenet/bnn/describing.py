@@ -178,8 +178,8 @@ def _threshold_count(layer: Layer) -> int:
     if not layer.is_binary:
         return int((layer.steps != NEVER).sum())
     channels = len(layer.weights)
-    own = layer.tau.reshape(channels, layer.tau.size // max(1, channels))
-    return len(np.unique(own, axis=1).T) * channels
+    per_channel = layer.tau.reshape(channels, layer.tau.size // max(1, channels))
+    return len(np.unique(per_channel, axis=1).T) * channels
 
 
 def _weights(weights: Ints) -> dict[str, int]:

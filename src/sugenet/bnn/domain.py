@@ -81,8 +81,8 @@ class Domain:
     def both(self, other: Domain, encoder: Encoder) -> Domain:
         """What both allow."""
         limits = dict(self.limits)
-        for feature, given in other.limits.items():
-            mine, span = limits.get(feature), _fitting(given, encoder.codings[feature])
+        for feature, limit in other.limits.items():
+            mine, span = limits.get(feature), _fitting(limit, encoder.codings[feature])
             joined = span if mine is None or span is None else mine.both(span)
             if joined is None or span is None:
                 raise EncodingError(f"no value of {encoder.names[feature]} is within its limits.")
@@ -129,8 +129,8 @@ def _fitting(span: Span, coding: Coding) -> Span | None:
     if not isinstance(coding, Steps):
         kept = tuple(value for value in span.values or () if value in coding.categories)
         return Span(values=kept) if kept else None
-    given = [end for end in (span.low, span.high) if end is not None] if span.values is None else span.values
-    if not all(isinstance(value, Real) and not isnan(value) and abs(value) != inf for value in given):
+    bounds = [end for end in (span.low, span.high) if end is not None] if span.values is None else span.values
+    if not all(isinstance(value, Real) and not isnan(value) and abs(value) != inf for value in bounds):
         raise EncodingError(f"{span} limits a number, but not by numbers.")
     if coding.bipolar:
         kept = ((-1, 0) if span.holds(0) or span.holds(-1) else ()) + ((1,) if span.holds(1) else ())

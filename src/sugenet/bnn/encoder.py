@@ -74,18 +74,18 @@ class Encoder(Brief):
         seen: Iterable[Span] | None = None,
     ) -> None:
         kept = _shared(tuple(codings))
-        given = (
+        feature_names = (
             tuple(f"x{i}" for i in range(1, len(kept) + 1))
             if names is None
             else tuple(str(name) for name in names)
         )
-        if len(given) != len(kept):
+        if len(feature_names) != len(kept):
             raise EncodingError(
-                f"{len(given)} feature names for {len(kept)} features. Give one for each, or none."
+                f"{len(feature_names)} feature names for {len(kept)} features. Give one for each, or none."
             )
-        for name in given:
+        for name in feature_names:
             see_name(name, "feature name", EncodingError)
-        plain = [" ".join(name.split()) for name in given]  # laws take several blanks for one
+        plain = [" ".join(name.split()) for name in feature_names]  # laws take several blanks for one
         if len(set(plain)) < len(plain):
             raise EncodingError(f"the feature name {Counter(plain).most_common(1)[0][0]!r} stands twice.")
         sizes = None if shape is None else tuple(int(size) for size in shape)
@@ -94,7 +94,7 @@ class Encoder(Brief):
                 f"samples of shape {sizes} do not have {len(kept)} values, one for each feature."
             )
         object.__setattr__(self, "codings", kept)
-        object.__setattr__(self, "names", given)
+        object.__setattr__(self, "names", feature_names)
         object.__setattr__(self, "shape", sizes)
         spans = None if seen is None else tuple(seen)
         if spans is not None and len(spans) != len(kept):
@@ -264,10 +264,10 @@ class Encoder(Brief):
     def levels(self, X: Any) -> Ints:
         """State of every feature of raw samples: how many cuts are reached, or the number of the category."""
         X = self.rows(X)
-        whole = self._whole_levels(X)
-        whole = self._table_levels(X) if whole is None else whole
-        if whole is not None:
-            return whole
+        states = self._whole_levels(X)
+        states = self._table_levels(X) if states is None else states
+        if states is not None:
+            return states
         columns = self._read(X)
         if columns is None:
             return np.asarray(X).astype(np.int64)
@@ -466,11 +466,11 @@ def _shared(codings: tuple[Coding, ...]) -> tuple[Coding, ...]:
     """The same codings, with one object for all equal steps:
     what is worked out about it is worked out once.
     """
-    given = {id(coding): coding for coding in codings}
+    by_id = {id(coding): coding for coding in codings}
     known: dict[Coding, Coding] = {}
     one = {
         key: known.setdefault(coding, coding) if isinstance(coding, Steps) else coding
-        for key, coding in given.items()
+        for key, coding in by_id.items()
     }
     return tuple(one[id(coding)] for coding in codings)
 
@@ -485,7 +485,7 @@ def _read_uniform(array: npt.NDArray[Any], domain: Steps, names: tuple[str, ...]
 
 
 def _inside(array: npt.NDArray[Any], domain: Steps) -> bool:
-    least = -1 if domain.bipolar else domain.low
+    lowest = -1 if domain.bipolar else domain.low
     with np.errstate(invalid="ignore"):
-        good = np.all((array >= least) & (array <= domain.high))
+        good = np.all((array >= lowest) & (array <= domain.high))
     return bool(good) and not (domain.whole and array.dtype.kind == "f" and np.any(array != np.floor(array)))

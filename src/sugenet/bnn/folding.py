@@ -177,8 +177,8 @@ def exact_decisions(norm: Norm, steps: list[Fraction], starts: list[Fraction]) -
     """Sign of the batch norm at each match count M, for sums ``starts[j] + steps[j] * M``,
     in exact arithmetic.
     """
-    given: dict[str, Any] = {**DEFAULTS, **norm}
-    columns = [_per_neuron(value, len(steps), name) for name, value in given.items()]
+    parameters: dict[str, Any] = {**DEFAULTS, **norm}
+    columns = [_per_neuron(value, len(steps), name) for name, value in parameters.items()]
 
     def decide(j: int) -> tuple[int, Callable[[int], int]]:
         bias, scale, gamma, beta, mean, var, eps = (column[j] for column in columns)
@@ -268,7 +268,7 @@ def thresholds(rows: Ints, sizes: Ints, decide: Decide, zero: SignOfZero) -> tup
     for j, size in enumerate(sizes.tolist()):
         direction, sign_at = decide(j)
         falls = direction < 0  # then count the opposite literals: size - M of them hold
-        at_zero, above = (_first(sign_at, least, size, falls) for least in (0, 1))
+        at_zero, above = (_first(sign_at, min_sign, size, falls) for min_sign in (0, 1))
         ties[j] = at_zero < above
         if ties[j] and zero == 0:
             raise TieError(
@@ -389,14 +389,14 @@ def _fold_window(
     return ConvLayer(folded, positions, window, groups, top, flipped=flipped, ties=ties)
 
 
-def _first(sign_at: Callable[[int], int], least: int, size: int, falls: bool) -> int:
+def _first(sign_at: Callable[[int], int], min_sign: int, size: int, falls: bool) -> int:
     """Least count (of opposite literals where the sign falls) at which the sign is at least
-    `least`; size + 1 if none.
+    `min_sign`; size + 1 if none.
     """
     low, high = 0, size + 1
     while low < high:
         middle = (low + high) // 2
-        if sign_at(size - middle if falls else middle) >= least:
+        if sign_at(size - middle if falls else middle) >= min_sign:
             high = middle
         else:
             low = middle + 1

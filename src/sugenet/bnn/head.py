@@ -242,8 +242,10 @@ def _quotient(value: int, unit: int) -> float:
 
 
 def _per_class(values: Any, count: int, what: str) -> tuple[Fraction, ...]:
-    many = np.ndim(values) > 0 and not isinstance(values, str)
-    row = list(values) if many else [values.item() if isinstance(values, np.ndarray) else values] * count
+    is_sequence = np.ndim(values) > 0 and not isinstance(values, str)
+    row = (
+        list(values) if is_sequence else [values.item() if isinstance(values, np.ndarray) else values] * count
+    )
     if len(row) != count:
         raise NetworkError(
             f"{what} has {len(row)} values for {count} classes. Give one for each, or one for all."

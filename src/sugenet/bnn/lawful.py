@@ -31,12 +31,14 @@ def lawful_parts(
     clauses that an input breaks, and it wins against all others iff there is one.
     """
     clauses = tuple(dict.fromkeys(clause for law in laws for clause in law.clauses))
-    finer, own = _refined(encoder, clauses)
-    many = (layers[0].outputs if layers else encoder.width) + len(clauses)
-    make_sure(16 * many * finer.width, f"{many:,} neurons over {finer.width:,} bits", "Laws are for tables.")
+    finer, original_bits = _refined(encoder, clauses)
+    neurons = (layers[0].outputs if layers else encoder.width) + len(clauses)
+    make_sure(
+        16 * neurons * finer.width, f"{neurons:,} neurons over {finer.width:,} bits", "Laws are for tables."
+    )
     first = _first(encoder, layers)
     weights = np.zeros((first.outputs + len(clauses), finer.width), np.int64)
-    weights[: first.outputs, own] = first.weights
+    weights[: first.outputs, original_bits] = first.weights
     for number, clause in enumerate(clauses, start=first.outputs):
         for feature, at, on in clause:
             coding, start = finer.codings[feature], finer.group(feature).start
@@ -73,7 +75,7 @@ def _refined(encoder: Encoder, clauses: Sequence[Clause]) -> tuple[Encoder, Ints
             if isinstance(encoder.codings[feature], Steps):
                 wanted.setdefault(feature, set()).add(at)
     codings: list[Coding] = []
-    own: list[int] = []
+    original_bits: list[int] = []
     start = 0
     for feature, coding in enumerate(encoder.codings):
         finer = coding
@@ -83,9 +85,9 @@ def _refined(encoder: Encoder, clauses: Sequence[Clause]) -> tuple[Encoder, Ints
             finer = replace(coding, cuts=cuts, silent=silent)
         codings.append(finer)
         silent = finer.silent if isinstance(finer, Steps) else ()
-        own += [start + index for index in range(finer.width) if index not in silent]
+        original_bits += [start + index for index in range(finer.width) if index not in silent]
         start += finer.width
-    return Encoder(codings, encoder.names, encoder.shape, encoder.seen), np.array(own, np.intp)
+    return Encoder(codings, encoder.names, encoder.shape, encoder.seen), np.array(original_bits, np.intp)
 
 
 def _blocks(a: Ints, b: Ints) -> Ints:

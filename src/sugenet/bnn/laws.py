@@ -96,8 +96,8 @@ class Law:
     @cached_property
     def clauses(self) -> tuple[Clause, ...]:
         """The law as clauses; none where every input obeys it."""
-        found = _smallest(_clauses(self._formula, True, self.encoder))
-        return tuple(sorted(found, key=lambda clause: sorted((f, str(at), on) for f, at, on in clause)))
+        minimal = _smallest(_clauses(self._formula, True, self.encoder))
+        return tuple(sorted(minimal, key=lambda clause: sorted((f, str(at), on) for f, at, on in clause)))
 
     def __str__(self) -> str:
         return self.text
@@ -145,24 +145,27 @@ def _clauses(formula: _Formula, on: bool, encoder: Encoder) -> set[Clause]:
 def _is_certain(clause: Clause, encoder: Encoder) -> bool:
     """Whether the literals of a clause on one feature cover every value of it."""
     for feature in {literal.feature for literal in clause}:
-        own = [literal for literal in clause if literal.feature == feature]
+        literals = [literal for literal in clause if literal.feature == feature]
         coding = encoder.codings[feature]
         if isinstance(coding, OneHot):
             states = coding.categories
-            if all(any((state == at) == on for _, at, on in own) for state in states):
+            if all(any((state == at) == on for _, at, on in literals) for state in states):
                 return True
-        elif any(not below.on and any(cut.on and cut.at <= below.at for cut in own) for below in own):
+        elif any(
+            not below.on and any(above.on and above.at <= below.at for above in literals)
+            for below in literals
+        ):
             return True
     return False
 
 
 def _smallest(clauses: Any) -> set[Clause]:
     """Clauses without those that contain another."""
-    found: list[Clause] = []
+    minimal: list[Clause] = []
     for clause in sorted(set(clauses), key=len):
-        if not any(smaller <= clause for smaller in found):
-            found.append(clause)
-    return set(found)
+        if not any(smaller <= clause for smaller in minimal):
+            minimal.append(clause)
+    return set(minimal)
 
 
 def _compared(formula: _Compared, on: bool, encoder: Encoder) -> set[Clause]:
@@ -180,13 +183,13 @@ def _compared(formula: _Compared, on: bool, encoder: Encoder) -> set[Clause]:
         "=": [[(above, True)], [(beyond, False)]],
         "!=": [[(above, False), (beyond, True)]],
     }[sign if on else OPPOSITE[sign]]
-    found = set()
+    clauses = set()
     for row in truths:
         literals = [(_reaches(coding, cut), cut, sense) for cut, sense in row]
         if any(sure is sense for sure, _, sense in literals if sure is not None):
             continue  # it always holds
-        found.add(frozenset(Literal(feature, cut, sense) for sure, cut, sense in literals if sure is None))
-    return found
+        clauses.add(frozenset(Literal(feature, cut, sense) for sure, cut, sense in literals if sure is None))
+    return clauses
 
 
 def _cut(coding: Steps, value: Fraction, *, beyond: bool = False) -> float:
@@ -290,15 +293,15 @@ class _Parser(Connectives[_Formula]):
 
     def law(self) -> _Formula:
         begun = self.word("if")
-        found = self.either()
+        formula = self.either()
         if begun and not self.word("then"):
             raise self._wrong("'then'")
         if begun or self._mark("->"):
-            found = self.implies(found, self.either())
+            formula = self.implies(formula, self.either())
         self._blanks()
         if self.place < len(self.text):
             raise self._wrong("'and', 'or' or the end")
-        return found
+        return formula
 
     def joined(self, word: str, parts: tuple[_Formula, ...]) -> _Formula:
         return _Connected(word, parts)
@@ -315,11 +318,11 @@ class _Parser(Connectives[_Formula]):
                 f"the law {quoted(self.text)} has more than {DEEPEST} brackets inside each "
                 f"other, at character {self.place}. Give it as several laws."
             )
-        found = self.either()
+        formula = self.either()
         if not self._mark(")"):
             raise self._wrong("')'")
         self.depth -= 1
-        return found
+        return formula
 
     def _condition(self) -> _Formula:
         before = self._number_before()
@@ -371,17 +374,17 @@ class _Parser(Connectives[_Formula]):
         """A number and a sign in front of a feature, as in ``0 <= x``."""
         start = self.place
         self._blanks()
-        found = re.compile(rf"{NUMBER}(?![\w./])").match(self.text, self.place)
-        if found is not None:
-            self.place = found.end()
+        match = re.compile(rf"{NUMBER}(?![\w./])").match(self.text, self.place)
+        if match is not None:
+            self.place = match.end()
             sign = self._sign()
-            if sign is not None and found[0] in self.encoder.names:
+            if sign is not None and match[0] in self.encoder.names:
                 raise RuleSyntaxError(
-                    f"the law {quoted(self.text)} has {found[0]}, a number that is the name of a "
+                    f"the law {quoted(self.text)} has {match[0]}, a number that is the name of a "
                     f"feature too. Put the name into quotes, or the number behind what it is compared with."
                 )
             if sign is not None:
-                return self._number(found[0]), sign
+                return self._number(match[0]), sign
         self.place = start
         return None
 
@@ -423,11 +426,11 @@ class _Parser(Connectives[_Formula]):
                         self.place = end
                         return coding.by_text[text]
             raise self._wrong(f"a category of {self.encoder.names[feature]} ({_some(coding.categories)})")
-        found = re.compile(_WRITTEN).match(self.text, self.place)
-        if found is None:
+        match = re.compile(_WRITTEN).match(self.text, self.place)
+        if match is None:
             raise self._wrong(f"a number, since a law compares {self.encoder.names[feature]} with a value")
-        self.place = found.end()
-        return self._number(found[0])
+        self.place = match.end()
+        return self._number(match[0])
 
     def _number(self, text: str) -> int | float | Fraction:
         try:
@@ -446,10 +449,10 @@ class _Parser(Connectives[_Formula]):
 
     def word(self, word: str) -> bool:
         self._blanks()
-        found = re.compile(rf"{word}\b", re.IGNORECASE).match(self.text, self.place)
-        if found is None:
+        match = re.compile(rf"{word}\b", re.IGNORECASE).match(self.text, self.place)
+        if match is None:
             return False
-        self.place = found.end()
+        self.place = match.end()
         return True
 
     def _mark(self, mark: str) -> bool:
@@ -465,9 +468,9 @@ class _Parser(Connectives[_Formula]):
 
     def _wrong(self, wanted: str) -> RuleSyntaxError:
         here = self.text[self.place :][:40].strip()
-        found = f"{here!r}" if here else "its end"
-        return RuleSyntaxError(f"the law {quoted(self.text)} has {found} where {wanted} is needed.")
+        actual = f"{here!r}" if here else "its end"
+        return RuleSyntaxError(f"the law {quoted(self.text)} has {actual} where {wanted} is needed.")
 
 
-def _some(words: Sequence[Any]) -> str:
-    return ", ".join(map(str, words[:4])) + (", ..." if len(words) > 4 else "")
+def _some(items: Sequence[Any]) -> str:
+    return ", ".join(map(str, items[:4])) + (", ..." if len(items) > 4 else "")

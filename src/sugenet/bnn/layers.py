@@ -451,8 +451,8 @@ class StairLayer(_DenseForm):
         rows, highest = integer_array(weights, 2, "weights"), integer_array(tops, 1, "tops")
         below = (-np.minimum(rows, 0) @ highest).tolist()
         taus = [
-            [_whole(step, j, m) + low for m, step in enumerate(own)]
-            for j, (own, low) in enumerate(zip(steps, below, strict=True))
+            [_whole(step, j, m) + low for m, step in enumerate(neuron_steps)]
+            for j, (neuron_steps, low) in enumerate(zip(steps, below, strict=True))
         ]
         return cls(rows, narrowed(taus), highest)
 
@@ -535,10 +535,10 @@ def checked_tops(tops: Any, weights: Ints, limit: int = _BITS) -> Ints:
         raise NetworkError(f"{len(highest)} tops for {weights.shape[1]} features. Every feature has one.")
     if (highest < 0).any():
         raise NetworkError(f"tops[{int(np.argmax(highest < 0))}] is negative; levels run from 0 to the top.")
-    most, largest = sum(highest.tolist()), max(int(weights.max(initial=1)), -int(weights.min(initial=1)))
+    top_sum, largest = sum(highest.tolist()), max(int(weights.max(initial=1)), -int(weights.min(initial=1)))
     # row by row only where both fit, so that no product leaves 64 bits
-    if most * largest >= limit and (
-        max(most, largest) >= limit or _largest_sum(weights, highest.tolist()) >= limit
+    if top_sum * largest >= limit and (
+        max(top_sum, largest) >= limit or _largest_sum(weights, highest.tolist()) >= limit
     ):
         raise NetworkError(
             f"the levels are too many: match counts must stay below 2^{limit.bit_length() - 1}."
@@ -577,8 +577,8 @@ def _bits(bits: Any, n: int) -> Bits:
 def _climbed(counts: Ints, steps: Ints) -> Ints:
     """How many steps of its neuron each count reaches."""
     out = np.zeros(counts.shape, np.int64)
-    for j, own in enumerate(steps):
-        out[:, j] = np.searchsorted(own, counts[:, j], side="right")
+    for j, neuron_steps in enumerate(steps):
+        out[:, j] = np.searchsorted(neuron_steps, counts[:, j], side="right")
     return out
 
 
@@ -602,7 +602,7 @@ def narrowed(values: Any) -> npt.NDArray[Any]:
     if isinstance(values, np.ndarray) and values.dtype != object:
         return values
     return np.array(
-        [[max(-_FAR, min(_FAR, _whole(v, j, m))) for m, v in enumerate(own)] for j, own in enumerate(values)],
+        [[max(-_FAR, min(_FAR, _whole(v, j, m))) for m, v in enumerate(row)] for j, row in enumerate(values)],
         np.int64,
     ).reshape(len(values), -1)
 

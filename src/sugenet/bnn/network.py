@@ -291,8 +291,10 @@ class Network(Drawn):
         """
         if not self.domain.laws:
             return self
-        cut = self.cut
-        encoder, layers, head = lawful_parts(cut.encoder, cut.layers, cut.head, self.domain.laws)
+        expanded = self.cut
+        encoder, layers, head = lawful_parts(
+            expanded.encoder, expanded.layers, expanded.head, self.domain.laws
+        )
         name = "what cannot occur"
         while name in self.classes:
             name += "!"
@@ -348,8 +350,8 @@ class Network(Drawn):
 
     def unrolled(self) -> Network:
         """The same network with every layer as neurons over bits."""
-        cut = self.cut
-        return replace(cut, layers=tuple(layer.unrolled() for layer in cut.layers))
+        expanded = self.cut
+        return replace(expanded, layers=tuple(layer.unrolled() for layer in expanded.layers))
 
     def layer(self, number: int) -> Layer:
         """Hidden layer by its number, from 1."""
@@ -477,13 +479,13 @@ def _width_read(encoder: Encoder, layers: tuple[Layer, ...]) -> int:
 
 def _check_levels(what: str, tops: Ints | None, before: str, top: int | None) -> None:
     """See that levels 0..top, or bits, are read as what they are."""
-    found = f"{before} gives {'bits' if top is None else f'levels 0..{top}'}"
+    produced = f"{before} gives {'bits' if top is None else f'levels 0..{top}'}"
     if tops is None and top is not None:
-        raise NetworkError(f"{what} reads bits, but {found}.")
+        raise NetworkError(f"{what} reads bits, but {produced}.")
     read = [] if tops is None else tops.tolist()
     wrong = next((t for t in read if t != (top or 1)), None)
     if wrong is not None:
-        raise NetworkError(f"{what} reads levels 0..{wrong}, but {found}.")
+        raise NetworkError(f"{what} reads levels 0..{wrong}, but {produced}.")
 
 
 def _digest(digest: Any, *parts: Any) -> None:

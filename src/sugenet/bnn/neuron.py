@@ -171,16 +171,16 @@ class Neuron(Brief):
         weights, needed = self._movable(x)
         if set(weights) <= {0, 1}:
             return Turn(needed, comb(sum(weights), needed))
-        least, found = _smallest(weights, needed)
-        return Turn(least, sum(1 for _ in found))
+        flips, masks = _smallest(weights, needed)
+        return Turn(flips, sum(1 for _ in masks))
 
     def turning_sets(self, x: Iterable[Any]) -> Iterator[frozenset[int]]:
         """Yield the smallest sets of coordinates whose flip turns the neuron."""
         if self.kind != "threshold":
             return iter(())
         weights, needed = self._movable(x)
-        _, found = _smallest(weights, needed)
-        return (frozenset(index + 1 for index in bits(mask)) for mask in found)
+        _, masks = _smallest(weights, needed)
+        return (frozenset(index + 1 for index in bits(mask)) for mask in masks)
 
     def _movable(self, x: Iterable[Any]) -> tuple[list[int], int]:
         """For each coordinate how much its flip moves M towards the other side of tau,
@@ -277,12 +277,12 @@ class Stair(Brief):
                 f"there are {len(levels)} levels, but the neuron has {len(self.weights)} inputs."
             )
         total = 0
-        for index, (weight, top, given) in enumerate(
+        for index, (weight, top, value) in enumerate(
             zip(self.weights, self.tops, levels, strict=True), start=1
         ):
-            level = int(given)
-            if level != given or not 0 <= level <= top:
-                raise NetworkError(f"level {given} of input {index} is not in 0..{top}.")
+            level = int(value)
+            if level != value or not 0 <= level <= top:
+                raise NetworkError(f"level {value} of input {index} is not in 0..{top}.")
             total += weight * level if weight > 0 else -weight * (top - level)
         return total
 
@@ -376,16 +376,16 @@ def minimal_vectors(gains: Gains, need: int) -> Iterator[tuple[tuple[int, int], 
     rest = list(accumulate((gains[i][-1] for i in reversed(order)), initial=0))[::-1]
     stack: list[tuple[int, int, int, tuple[tuple[int, int], ...]]] = [(0, 0, 1 << 62, ())]
     while stack:
-        k, total, least_step, chosen = stack.pop()
+        k, total, min_step, chosen = stack.pop()
         if total >= need:
-            if total - need < least_step:
+            if total - need < min_step:
                 yield tuple(sorted(chosen))
             continue
         if k == len(order) or total + rest[k] < need:
             continue
-        stack.append((k + 1, total, least_step, chosen))
+        stack.append((k + 1, total, min_step, chosen))
         for below, gain in pairwise(gains[order[k]]):
-            step = min(least_step, gain - below)
+            step = min(min_step, gain - below)
             if total + gain - need < step:  # else this gain, or one before, could be lowered
                 stack.append((k + 1, total + gain, step, (*chosen, (order[k], gain))))
 
@@ -394,7 +394,7 @@ def count_minimal(gains: Gains, need: int) -> int | None:
     """Exact number of minimal vectors, or None where counting them would take too long."""
     if need <= 0:
         return 1
-    steps = {b - a for own in gains for a, b in pairwise(own)}
+    steps = {b - a for input_gains in gains for a, b in pairwise(input_gains)}
     work = (max(steps, default=0)) * need * sum(map(len, gains))
     if work > _COUNT_WORK:
         return None
@@ -403,8 +403,8 @@ def count_minimal(gains: Gains, need: int) -> int | None:
     for excess in range(max(steps, default=0)):
         target = need + excess
         ways = [1] + [0] * target
-        for own in gains:
-            allowed = [b for a, b in pairwise(own) if b - a > excess]
+        for row in gains:
+            allowed = [b for a, b in pairwise(row) if b - a > excess]
             if allowed:
                 ways = [w + sum(ways[s - gain] for gain in allowed if gain <= s) for s, w in enumerate(ways)]
         total += ways[target]

@@ -126,8 +126,8 @@ class Maps:
 
     def words(self, values: _Values, threads: int | None = None) -> npt.NDArray[np.uint64]:
         """The packed maps of the last layer, one row of words a sample."""
-        found = self.maps.activity(self._inputs(values), threads)
-        return found.reshape(len(found), found.shape[1] * found.shape[2])
+        maps = self.maps.activity(self._inputs(values), threads)
+        return maps.reshape(len(maps), maps.shape[1] * maps.shape[2])
 
     def bits(self, values: _Values, threads: int | None = None) -> Bits:
         """Activity of the last layer, flat as the definition has it."""
@@ -135,10 +135,10 @@ class Maps:
 
     def hidden(self, values: _Values) -> list[Bits]:
         """Activity of every layer."""
-        found = self.maps.hidden(self._inputs(values))
+        activities = self.maps.hidden(self._inputs(values))
         return [
             unpack_maps(words, layer.output_shape[0])
-            for words, layer in zip(found, self.maps.layers, strict=True)
+            for words, layer in zip(activities, self.maps.layers, strict=True)
         ]
 
     def _inputs(self, values: _Values) -> _Values:
@@ -201,8 +201,10 @@ class Rows:
 
     def hidden(self, words: npt.NDArray[np.uint64]) -> list[Bits]:
         """Activity of every layer but the last."""
-        found = self.network.hidden(self._repeated(words))
-        return [unpack(part, len(first))[:, first] for part, first in zip(found, self.firsts, strict=False)]
+        activities = self.network.hidden(self._repeated(words))
+        return [
+            unpack(part, len(first))[:, first] for part, first in zip(activities, self.firsts, strict=False)
+        ]
 
     def bits(self, values: Bits, threads: int | None = None) -> Bits:
         """Activity of the last layer, from flat bits; for dense layers in front of others."""
@@ -313,18 +315,18 @@ class Packed:
 
     def hidden(self, inputs: _Values) -> list[_Values]:
         """Activity of every hidden layer."""
-        found: list[_Values] = []
+        activities: list[_Values] = []
         for stage in self.stages:
-            found += _all_of(stage, found[-1] if found else inputs)
-        values = found[-1] if found else inputs
+            activities += _all_of(stage, activities[-1] if activities else inputs)
+        values = activities[-1] if activities else inputs
         if isinstance(self.tail, WideVotes):
-            return found
+            return activities
         if isinstance(self.tail, Levels):
-            return found + self.tail.hidden(values)
+            return activities + self.tail.hidden(values)
         if self.stages and isinstance(self.stages[-1], Maps):
             words = pack_maps(values, self.stages[-1].maps.output_shape)
-            return found + self.tail.hidden(words.reshape(len(words), words.shape[1] * words.shape[2]))
-        return found + self.tail.hidden(self.tail.words(values))
+            return activities + self.tail.hidden(words.reshape(len(words), words.shape[1] * words.shape[2]))
+        return activities + self.tail.hidden(self.tail.words(values))
 
     def _counts(self, values: _Values, threads: int | None) -> Ints:
         tail = self.tail
@@ -376,10 +378,10 @@ class Unpacked:
 
     def hidden(self, inputs: _Values) -> list[_Values]:
         """Activity of every hidden layer."""
-        found: list[_Values] = []
+        activities: list[_Values] = []
         for layer in self.layers:
-            found.append(layer.activity(found[-1] if found else inputs))
-        return found
+            activities.append(layer.activity(activities[-1] if activities else inputs))
+        return activities
 
 
 def compiled(layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packed | Unpacked:

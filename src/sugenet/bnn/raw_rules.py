@@ -74,8 +74,10 @@ class RawNeuron(Brief):
                 held = [abs(weight) * (s if weight > 0 else top - s) for s in range(coding.states)]
             else:
                 group = encoder.group(feature)
-                own = row[group.start : group.stop]
-                held = [int(np.abs(own[(own > 0) == coding.bits(s)]).sum()) for s in range(coding.states)]
+                weights = row[group.start : group.stop]
+                held = [
+                    int(np.abs(weights[(weights > 0) == coding.bits(s)]).sum()) for s in range(coding.states)
+                ]
             matches.append(
                 tuple(count if coding.reachable(state) else -1 for state, count in enumerate(held))
             )
@@ -99,12 +101,14 @@ class RawNeuron(Brief):
         return (self._rule(chosen) for chosen in minimal_vectors(self._levels, self.need))
 
     def _rule(self, chosen: tuple[tuple[int, int], ...]) -> RawRule:
-        found = []
+        conditions = []
         for feature, level in sorted(chosen):
             counts = self.matches[feature]
-            least = min(c for c in counts if c >= 0) + level
-            found.append((feature, tuple(state for state, count in enumerate(counts) if count >= least)))
-        return RawRule(tuple(found))
+            min_count = min(c for c in counts if c >= 0) + level
+            conditions.append(
+                (feature, tuple(state for state, count in enumerate(counts) if count >= min_count))
+            )
+        return RawRule(tuple(conditions))
 
     def count(self) -> int | None:
         """Exact number of minimal rules, or None where counting them would take too long."""

@@ -137,8 +137,8 @@ class RealLayer(Layer):
 
     def sums_over(self, x: Sequence[Any]) -> tuple[list[int], int]:
         """The exact weighted sums of one raw sample, over a common denominator."""
-        whole, unit = _over_one_unit(x)
-        return self._whole_sums(whole, self.weights), unit
+        integers, unit = _over_one_unit(x)
+        return self._whole_sums(integers, self.weights), unit
 
     def activity(self, inputs: Any) -> Bits:
         """Which neurons are active in which sample; floats are the exact numbers that they are."""
@@ -153,9 +153,9 @@ class RealLayer(Layer):
 
     def _exactly(self, x: Sequence[Any], neurons: Sequence[int]) -> list[bool]:
         """Activity of some neurons in whole numbers."""
-        whole, unit = _over_one_unit(x)
+        integers, unit = _over_one_unit(x)
         return [
-            _sum(whole, *self._reads[j]) * self.edges[j].denominator >= self.edges[j].numerator * unit
+            _sum(integers, *self._reads[j]) * self.edges[j].denominator >= self.edges[j].numerator * unit
             for j in neurons
         ]
 
@@ -181,7 +181,7 @@ class RealLayer(Layer):
         A float sum of n products is off by at most about n roundings of the sum of their sizes; it is taken
         twice as large, with something for the rounded weights, theta and underflow.
         """
-        found = np.empty((len(values), self.outputs), bool)
+        active = np.empty((len(values), self.outputs), bool)
         edge = self._edges
         step = max(1, _VALUES // max(1, self.inputs if self.window is None else self._taps))
         for start in range(0, len(values), step):
@@ -190,11 +190,11 @@ class RealLayer(Layer):
                 sums, sizes = self._sums(part, self._weights), self._sums(np.abs(part), self._sizes)
                 off = (self._terms + 8) * _ROUNDING * (sizes + np.abs(edge)) + _TINY
                 near = ~(np.abs(sums - edge) > off)  # also where something is infinite
-            found[start : start + step] = sums >= edge
+            active[start : start + step] = sums >= edge
             for k in np.flatnonzero(near.any(axis=1)).tolist():
                 neurons = np.flatnonzero(near[k]).tolist()
-                found[start + k, neurons] = self._exactly(part[k].tolist(), neurons)
-        return found
+                active[start + k, neurons] = self._exactly(part[k].tolist(), neurons)
+        return active
 
     @property
     def _terms(self) -> int:
@@ -218,8 +218,8 @@ class RealLayer(Layer):
 
     def _whole_sums(self, values: Sequence[int], weights: Ints) -> list[int]:
         """Sums of one row of whole numbers of any size, with other weights of the same shape."""
-        most = max(map(abs, values), default=0) * int(np.abs(weights).max(initial=0)) * max(1, self._terms)
-        kind: Any = np.int64 if most < 1 << 62 else object
+        max_sum = max(map(abs, values), default=0) * int(np.abs(weights).max(initial=0)) * max(1, self._terms)
+        kind: Any = np.int64 if max_sum < 1 << 62 else object
         rows = weights.reshape(len(weights), -1).astype(kind)
         return list(self._sums(np.array([values], kind), rows)[0].tolist())
 
@@ -242,12 +242,12 @@ class RealLayer(Layer):
         tops = [max(1, ceil(Fraction(high - start) / unit)) for start, high in zip(low, upper, strict=True)]
         if self.window is not None:
             tops = [max(tops, default=1)] * len(tops)
-        most = max(self._whole_sums(tops, np.abs(self.weights)), default=0)
-        coarse = 1 << max(0, most.bit_length() - _SUMS)
+        max_sum = max(self._whole_sums(tops, np.abs(self.weights)), default=0)
+        coarse = 1 << max(0, max_sum.bit_length() - _SUMS)
         rounded = np.asarray((self.weights + coarse // 2) // coarse)
         bases = self._whole_sums(low, self.weights)
         offs = self._whole_sums(tops, np.abs(self.weights - rounded * coarse))
-        least = self._whole_sums(tops, np.minimum(rounded, 0))
+        min_sums = self._whole_sums(tops, np.minimum(rounded, 0))
         sizes = self._whole_sums(tops, np.abs(rounded))
         theta, taus = [], []
         for j, (start, end) in enumerate(self.theta):
@@ -255,7 +255,7 @@ class RealLayer(Layer):
             first = (start - bases[j] - off) / (unit * coarse)
             last = first if start == end and not off else (end - bases[j] + off) / (unit * coarse)
             theta.append((first, last))
-            taus.append(min(max(ceil(last) - least[j], 0), sizes[j] + 1))
+            taus.append(min(max(ceil(last) - min_sums[j], 0), sizes[j] + 1))
         layer: LevelLayer | ConvLayer
         if self.window is None:
             layer = LevelLayer(rounded, taus, tops)
@@ -323,21 +323,21 @@ _SUMS = 44
 def _exact_pairs(theta: Any) -> list[tuple[Fraction, Fraction]]:
     """Thresholds on sums of real values, each one number or (low, high), as pairs of exact numbers."""
     known: dict[Any, tuple[Fraction, Fraction]] = {}
-    found = []
-    for j, given in enumerate(theta):
-        key = tuple(given) if isinstance(given, list | tuple) else (given, given)
+    pairs = []
+    for j, threshold in enumerate(theta):
+        key = tuple(threshold) if isinstance(threshold, list | tuple) else (threshold, threshold)
         if key not in known:
             try:
                 low, high = (Fraction(exact_number(end, f"theta of neuron {j + 1}")) for end in key)
             except (CapacityError, ValueError) as error:
                 raise NetworkError(
-                    f"theta of neuron {j + 1} is {given!r}, but a number or a pair of them is needed."
+                    f"theta of neuron {j + 1} is {threshold!r}, but a number or a pair of them is needed."
                 ) from error
             if low > high:
                 raise NetworkError(f"theta of neuron {j + 1} lies between {low} and {high}, which is empty.")
             known[key] = low, high
-        found.append(known[key])
-    return found
+        pairs.append(known[key])
+    return pairs
 
 
 def _sum(values: Sequence[int], indices: npt.NDArray[np.intp], weights: Ints) -> int:

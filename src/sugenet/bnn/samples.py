@@ -85,15 +85,15 @@ def named_rows(X: Any, names: Iterable[object] | None = None) -> tuple[npt.NDArr
 
     The numbers 0, 1, 2, ... in their order, as of a frame that was made without names, are no names.
     """
-    given = None if names is None else [str(name) for name in names]
+    feature_names = None if names is None else [str(name) for name in names]
     labels = _labels(X)
     if labels is None:
         row = _named_row(X[0] if isinstance(X, list | tuple) and X else X)
         labels = None if row is None else row[0]
-    own = [str(label) for label in labels or ()]
-    if given is None and labels is not None and labels != list(range(len(labels))):
-        given = own
-    return rows_of(X, own if given is None else given), given
+    label_names = [str(label) for label in labels or ()]
+    if feature_names is None and labels is not None and labels != list(range(len(labels))):
+        feature_names = label_names
+    return rows_of(X, label_names if feature_names is None else feature_names), feature_names
 
 
 def shape_words(features: int, shape: tuple[int, ...] | None, *batch: str) -> str:
@@ -147,9 +147,9 @@ def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
 def _joined(columns: list[npt.NDArray[Any]], rows: int) -> npt.NDArray[Any]:
     """Columns side by side: of one type where that changes no value, else as they are."""
     kinds = {column.dtype for column in columns}
-    whole = [column for column in columns if column.dtype.kind in "iu" and column.size]
+    integer_columns = [column for column in columns if column.dtype.kind in "iu" and column.size]
     small = all(kind.kind in "biuf" for kind in kinds) and all(
-        max(int(c.max()), -int(c.min())) <= _EXACT for c in whole
+        max(int(c.max()), -int(c.min())) <= _EXACT for c in integer_columns
     )
     if columns and (len(kinds) == 1 or small):
         return np.stack(columns, axis=1)
@@ -216,30 +216,30 @@ def _check_single(labels: Sequence[Any], values: Sequence[Any]) -> None:
 
 def places_of(labels: Sequence[Any], names: Sequence[str]) -> list[int]:
     """For each feature the place of its label; refused unless labels and names are the same."""
-    found = {str(label): index for index, label in enumerate(labels)}
-    if len(found) < len(labels):
+    index_of = {str(label): index for index, label in enumerate(labels)}
+    if len(index_of) < len(labels):
         doubled = Counter(map(str, labels)).most_common(1)[0][0]
         raise EncodingError(f"the samples have two columns {doubled!r}. Give each feature one.")
-    if found.keys() != set(names):
-        whole = [
+    if index_of.keys() != set(names):
+        integers = [
             int(label)
             for label in labels
             if isinstance(label, int | np.integer) and not isinstance(label, bool)
         ]
-        if len(whole) == len(labels) and sorted(whole) == list(range(len(names))):
+        if len(integers) == len(labels) and sorted(integers) == list(range(len(names))):
             return (
-                [whole.index(index) for index in range(len(names))]
-                if whole != list(range(len(names)))
-                else whole
+                [integers.index(index) for index in range(len(names))]
+                if integers != list(range(len(names)))
+                else integers
             )
-        raise EncodingError(_misfit(found, names))
-    return [found[name] for name in names]
+        raise EncodingError(_misfit(index_of, names))
+    return [index_of[name] for name in names]
 
 
-def _misfit(found: Mapping[str, int], names: Sequence[str]) -> str:
-    missing = [name for name in names if name not in found]
+def _misfit(labels: Mapping[str, int], names: Sequence[str]) -> str:
+    missing = [name for name in names if name not in labels]
     known = set(names)
-    unknown = [label for label in found if label not in known]
+    unknown = [label for label in labels if label not in known]
     parts = [f"lack {_some(missing)}"] * bool(missing) + [
         f"have {_some(unknown)}, which the network does not know"
     ] * bool(unknown)

@@ -48,8 +48,8 @@ def simplify(network: Network) -> Network:
     layers: list[_Neurons] = []
     for layer in network.layers:
         steps = [
-            [tau + low for tau in own if layer.is_binary or tau != NEVER]
-            for own, low in zip(layer.thresholds.tolist(), layer.lowest.tolist(), strict=True)
+            [tau + low for tau in taus if layer.is_binary or tau != NEVER]
+            for taus, low in zip(layer.thresholds.tolist(), layer.lowest.tolist(), strict=True)
         ]
         neurons, wires = _canonical(*wires.rewire(layer.weights), steps, tops)
         layers.append(neurons)
@@ -141,9 +141,9 @@ def _canonical(rows: Ints, shift: Ints, steps: list[list[int]], tops: Ints) -> t
     low, high = (np.minimum(rows, 0) @ tops).tolist(), (np.maximum(rows, 0) @ tops).tolist()
     offset, sign = np.zeros(count, np.int64), np.zeros(count, np.int64)
     keys: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), ())] * count
-    for j, (own, moved) in enumerate(zip(steps, shift.tolist(), strict=True)):
-        left = [t - moved for t in own if low[j] < t - moved <= high[j]]
-        offset[j] = sum(t - moved <= low[j] for t in own)
+    for j, (neuron_steps, moved) in enumerate(zip(steps, shift.tolist(), strict=True)):
+        left = [t - moved for t in neuron_steps if low[j] < t - moved <= high[j]]
+        offset[j] = sum(t - moved <= low[j] for t in neuron_steps)
         if not left:
             continue
         divisor = int(np.gcd.reduce(rows[j]))
@@ -157,7 +157,9 @@ def _canonical(rows: Ints, shift: Ints, steps: list[list[int]], tops: Ints) -> t
     number = {key: index for index, key in enumerate(kept)}
     source = np.array([number.get(key, 0) for key in keys], dtype=np.intp)
     weights = np.array([row for row, _ in kept], np.int64).reshape(len(kept), rows.shape[1])
-    return _Neurons(weights, tuple(own for _, own in kept)), _Wires(offset, sign, source, len(kept))
+    return _Neurons(weights, tuple(kept_steps for _, kept_steps in kept)), _Wires(
+        offset, sign, source, len(kept)
+    )
 
 
 def _drop_unread(layers: list[_Neurons], votes: Ints) -> tuple[list[_Neurons], Ints]:
@@ -206,7 +208,13 @@ def _drop_inputs(encoder: Encoder, rows: Ints, *, on_levels: bool) -> tuple[Enco
 
 def _layer(neurons: _Neurons, tops: Ints, from_levels: bool) -> Layer:
     if neurons.height > 1:
-        steps = [[*own, *[1 << 62] * (neurons.height - len(own))] for own in neurons.steps]
+        steps = [
+            [*neuron_steps, *[1 << 62] * (neurons.height - len(neuron_steps))]
+            for neuron_steps in neurons.steps
+        ]
         return StairLayer.from_sums(neurons.rows, steps, tops)
-    tau = np.array([own[0] for own in neurons.steps], np.int64) - np.minimum(neurons.rows, 0) @ tops
+    tau = (
+        np.array([neuron_steps[0] for neuron_steps in neurons.steps], np.int64)
+        - np.minimum(neurons.rows, 0) @ tops
+    )
     return dense_layer(neurons.rows, tau, tops if from_levels else None)

@@ -47,11 +47,11 @@ class Source(Brief):
 
     def __post_init__(self) -> None:
         for name in ("start", "step"):
-            given = getattr(self, name)
+            setting = getattr(self, name)
             exact: Any = (
-                tuple(Fraction(exact_number(value, name, NetworkError)) for value in given)
-                if isinstance(given, list | tuple)
-                else Fraction(exact_number(given, name, NetworkError))
+                tuple(Fraction(exact_number(value, name, NetworkError)) for value in setting)
+                if isinstance(setting, list | tuple)
+                else Fraction(exact_number(setting, name, NetworkError))
             )
             object.__setattr__(self, name, exact)
         if isinstance(self.start, tuple) != isinstance(self.step, tuple) or (

@@ -156,8 +156,8 @@ class Trace(Drawn):
                 f"literals, and the limit is {STEPS_LIMIT:,}. Look at single neurons: "
                 f"sugeno(network.neuron(layer, j).capacity(), literals)."
             )
-        cut = trace(network.cut, np.asarray(self.sample, dtype=object)[None, :])
-        lines = [cut.prove()]
+        expanded = trace(network.cut, np.asarray(self.sample, dtype=object)[None, :])
+        lines = [expanded.prove()]
         values = self.inputs[0]
         for number, (layer, seen) in enumerate(zip(network.layers, self.layers, strict=True), start=1):
             tops = layer.input_tops
@@ -165,8 +165,8 @@ class Trace(Drawn):
                 assert seen.levels is not None
                 bits = np.concatenate([np.arange(top) < int(v) for v, top in zip(values, tops, strict=True)])
                 for j in range(layer.outputs):
-                    stair = layer.neuron(j + 1)
-                    integral = sugeno(stair.capacity(), _polarized(bits), method="definition")
+                    neuron = layer.neuron(j + 1)
+                    integral = sugeno(neuron.capacity(), _polarized(bits), method="definition")
                     if Fraction(integral) * layer.height != int(seen.levels[j]):
                         raise SoundnessError(
                             f"layer {number}, neuron {j + 1}: the Sugeno integral is {integral}, "
@@ -177,7 +177,7 @@ class Trace(Drawn):
                     f"by definition equal the level"
                 )
             values = seen.active if seen.levels is None else seen.levels
-        if not np.array_equal(cut.matches, self.matches):
+        if not np.array_equal(expanded.matches, self.matches):
             raise SoundnessError("the votes of the network and of its cut into steps differ.")
         return "\n".join(lines)
 
@@ -232,18 +232,18 @@ def trace(network: Network, x: Any) -> Trace:
         if isinstance(layer, RealLayer):
             bits = layer.activity(bits)
             sums, ends = layer.sums(inputs[0].tolist()), layer.edges
-            most = np.array([int(np.abs(weights).sum()) for _, weights in layer.reads()])
+            weight_sums = np.array([int(np.abs(weights).sum()) for _, weights in layer.reads()])
             exact: Any = [np.array(row, dtype=object) for row in (sums, ends)]
-            seen.append(LayerTrace(exact[0], exact[1], most, bits[0]))
+            seen.append(LayerTrace(exact[0], exact[1], weight_sums, bits[0]))
             continue
-        given = layer.activity(bits)
+        activity = layer.activity(bits)
         if layer.every is not None and not layer.is_binary:  # the largest level reaches each step at itself
             top = layer.height
             steps = np.broadcast_to(np.arange(1, top + 1), (layer.outputs, top))
-            counts, sizes = given, np.full(layer.outputs, top)
+            counts, sizes = activity, np.full(layer.outputs, top)
         else:
             counts, steps, sizes = layer.match_counts(bits), layer.tau, layer.sizes
-        bits = given
+        bits = activity
         seen.append(LayerTrace(counts[0], steps, sizes, bits[0] > 0, None if layer.is_binary else bits[0]))
     counts = network.head.match_counts(bits)
     scores = tuple(network.head.scores(counts)[0])

@@ -41,13 +41,13 @@ def parts_of(weights: Ints, top: int, exact: int = _EXACT) -> list[tuple[int, np
     bits = room.bit_length() - 1
     if bits < 1:
         raise OverflowError("so many levels have no exact sums in floats")
-    sizes, signs, found, shift = np.abs(weights), np.sign(weights), [], 0
+    sizes, signs, parts, shift = np.abs(weights), np.sign(weights), [], 0
     while shift == 0 or (sizes >> shift).any():
         part = (sizes >> shift) & ((1 << bits) - 1)
         if shift == 0 or part.any():
-            found.append((shift, (part * signs).astype(np.float64)))
+            parts.append((shift, (part * signs).astype(np.float64)))
         shift += bits
-    return found
+    return parts
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,8 @@ def _internal(error: Exception) -> int:
     if sys.stderr is not None:
         from traceback import format_exception
 
-        said = visible(f"{type(error).__name__}: {error}")[:_LONGEST].rstrip(".")
-        text = f"sugenet: a bug in sugenet, please report it: {said}. SUGENET_DEBUG=1 shows where it is."
+        cause = visible(f"{type(error).__name__}: {error}")[:_LONGEST].rstrip(".")
+        text = f"sugenet: a bug in sugenet, please report it: {cause}. SUGENET_DEBUG=1 shows where it is."
         if os.environ.get("SUGENET_DEBUG", "") not in ("", "0"):
             text = visible("".join(format_exception(error)), keep="\n") + text
         with suppress(OSError):

@@ -57,8 +57,8 @@ def _how_many(text: str) -> Any:
     if text == "all":
         return text
     with suppress(SugenetError):
-        if 0 <= (many := integer(text)) < 10**18:
-            return many
+        if 0 <= (count := integer(text)) < 10**18:
+            return count
     raise SugenetError(f"{text[:40]} must be a number, or all")
 
 
@@ -92,7 +92,10 @@ def field(name: str, **changes: Any) -> Argument:
 def on_regions(title: str, default: str = "", balls: dict[str, str] = BALLS, *, named: bool = True) -> Group:
     """Where a sample may go; regions that name features, too, unless it is about several samples."""
     free = option("--free", metavar="FEATURES", help="these features free, commas between them")
-    rows = [option(f"--{name}", type=typed(number), metavar="R", help=words) for name, words in balls.items()]
+    rows = [
+        option(f"--{name}", type=typed(number), metavar="R", help=description)
+        for name, description in balls.items()
+    ]
     rows += [free] * named + [option("--anything", action="store_true", help=f"any input{default}")]
     return Group(title, [*rows, *[field("where")] * named])
 
@@ -193,8 +196,8 @@ def keep_witness(options: Namespace, screen: Screen, answer: Any) -> tuple[str, 
     if isinstance(answer, Counterfactual):
         rows += [other.example for other in answer.others]
     write_samples(options.witness, answer.network, rows)
-    many = "the whole input is" if len(rows) == 1 else f"the {len(rows)} whole inputs are"
-    return f"{text}\n{many} in {visible(options.witness)}", data | {"witness_file": options.witness}
+    subject = "the whole input is" if len(rows) == 1 else f"the {len(rows)} whole inputs are"
+    return f"{text}\n{subject} in {visible(options.witness)}", data | {"witness_file": options.witness}
 
 
 def class_number(network: Network, name: str | None, option: str) -> int:
@@ -215,14 +218,14 @@ def names_in(text: str, network: Network) -> list[str]:
     """
     parts, names = text.split(","), []
     while parts:
-        found = (
-            many
-            for many in range(len(parts), 0, -1)
-            if ",".join(parts[:many]).strip() in network.encoder.names
+        lengths = (
+            n_parts
+            for n_parts in range(len(parts), 0, -1)
+            if ",".join(parts[:n_parts]).strip() in network.encoder.names
         )
-        many = next(found, 1)
-        names.append(",".join(parts[:many]).strip())
-        parts = parts[many:]
+        length = next(lengths, 1)
+        names.append(",".join(parts[:length]).strip())
+        parts = parts[length:]
     return [name for name in names if name]
 
 

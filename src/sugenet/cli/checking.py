@@ -42,20 +42,20 @@ def _check_certificate(options: Namespace, screen: Screen) -> int:
     limits = {"time_limit": options.time_limit, "memory_limit": memory}
     try:
         if options.plain:
-            said = check(certificate, about, other, **limits, plain=True)
+            report = check(certificate, about, other, **limits, plain=True)
         else:
             with telling(screen.tell_once):
-                said = check(certificate, about, other, **limits)
+                report = check(certificate, about, other, **limits)
     except CertificateError as error:
         undecided = isinstance(error, CheckLimitError)
-        words = as_typed_hints(str(error))
+        message = as_typed_hints(str(error))
         if options.json:
-            screen.say("", {"holds": None if undecided else False, "error": words})
+            screen.say("", {"holds": None if undecided else False, "error": message})
         else:
-            screen.complain(words)
+            screen.complain(message)
         return 3 if undecided else 1
-    text = f"the certificate {screen.mark('holds')}: {said}"
-    return screen.say(text, {"holds": True, "checked": said.split("; ")})
+    text = f"the certificate {screen.mark('holds')}: {report}"
+    return screen.say(text, {"holds": True, "checked": report.split("; ")})
 
 
 def _network(name: str, certificate: dict[str, Any]) -> Any:

@@ -67,7 +67,7 @@ class _Sugenet(Parser):
             "  --version   show the version",
             "",
             "exit codes",
-            *(f"  {code:<12}{words}" for code, words in _CODES),
+            *(f"  {code:<12}{meaning}" for code, meaning in _CODES),
             "",
             f"MODEL is a .sugenet file or a shipped model: {', '.join(SHIPPED)}.",
             "Example: sugenet predict digits --index 7",
@@ -86,8 +86,10 @@ def parser_of_all(word: str | None = None) -> tuple[Parser, dict[str, Parser]]:
     made = {}
     for commands in [checking.COMMANDS] if word in checking.COMMANDS else groups().values():
         for name, command in commands.items():
-            words = f"{command.about[0].upper()}{command.about[1:]}."
-            made[name] = indices.add_parser(name, prog=f"sugenet {name}", description=words, command=command)
+            description = f"{command.about[0].upper()}{command.about[1:]}."
+            made[name] = indices.add_parser(
+                name, prog=f"sugenet {name}", description=description, command=command
+            )
     return parser, made
 
 

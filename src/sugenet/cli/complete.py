@@ -21,9 +21,9 @@ _MODELS = ("MODEL", "MODEL2", "SOURCE")
 def _print_script(options: Namespace, screen: Screen) -> int:
     from sugenet.cli.commands import groups, parser_of_all
 
-    words = {name: one.about for commands in groups().values() for name, one in commands.items()}
+    descriptions = {name: one.about for commands in groups().values() for name, one in commands.items()}
     # a program, not a sentence: no line may be broken
-    screen.put(_SHELLS[options.shell](words, parser_of_all()[1]))
+    screen.put(_SHELLS[options.shell](descriptions, parser_of_all()[1]))
     return 0
 
 
@@ -92,9 +92,9 @@ def _bash(commands: dict[str, str], parsers: dict[str, Parser]) -> str:
     models = " ".join(SHIPPED)
     values, options, arguments = [], [], []
     for name, parser in parsers.items():
-        for kind, words in (("models", models), ("files", ""), ("other", "")):
-            found = "|".join(f'"{name} {flag}"' for flag, _ in _valued(parser, kind))
-            values += [f'        {found}) kind={kind} words="{words}" ;;'] if found else []
+        for kind, choices in (("models", models), ("files", ""), ("other", "")):
+            pattern = "|".join(f'"{name} {flag}"' for flag, _ in _valued(parser, kind))
+            values += [f'        {pattern}) kind={kind} words="{choices}" ;;'] if pattern else []
         values += [
             f'        "{name} {flag}") kind=words words="{_choices(action)}" ;;'
             for flag, action in _valued(parser, "words")
@@ -160,7 +160,9 @@ def _zsh(commands: dict[str, str], parsers: dict[str, Parser]) -> str:
         }
         return f":{plain(str(action.metavar or action.dest))}:{kinds[_kind(action)]}"
 
-    lines = [f"            {quoted(f'{name}:{plain(words)}')}" for name, words in commands.items()]
+    lines = [
+        f"            {quoted(f'{name}:{plain(description)}')}" for name, description in commands.items()
+    ]
     cases = []
     for name, parser in parsers.items():
         specs = []

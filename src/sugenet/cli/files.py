@@ -68,8 +68,8 @@ SPIKING = Group(
     [
         option("--steps", type=whole(1, 64), metavar="N", help="steps in the window"),
         *(
-            option(f"--{name}", choices=words, metavar=name.upper(), help=_ABOUT[name])
-            for name, words in _WORDS.items()
+            option(f"--{name}", choices=choices, metavar=name.upper(), help=_ABOUT[name])
+            for name, choices in _WORDS.items()
         ),
         option(
             "--step",
@@ -122,9 +122,9 @@ def read_spiking(options: Namespace, names: Any, classes: Any, others: tuple[str
         needed.append("step")
     missing = [name for name in needed if getattr(options, name) is None]
     if missing:
-        said = "; ".join(f"--{name}: {_ABOUT.get(name, _OTHER.get(name))}" for name in missing)
+        hints = "; ".join(f"--{name}: {_ABOUT.get(name, _OTHER.get(name))}" for name in missing)
         raise UsageError(
-            f"{options.source} does not say how its neurons run, and this is never guessed. Give {said}."
+            f"{options.source} does not say how its neurons run, and this is never guessed. Give {hints}."
         )
     from sugenet.spiking import Convention, import_spiking
 
@@ -312,15 +312,15 @@ def _kind(text: str) -> tuple[Any, ...]:
     what is added then.
     """
     ends = r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})"
-    found = re.fullmatch(rf"{ends}(?:(/|\*)({_EXACT}))?([+-]{_EXACT})?", text)
-    if found:
-        step = Fraction(number(found[4] or "1"))
+    match = re.fullmatch(rf"{ends}(?:(/|\*)({_EXACT}))?([+-]{_EXACT})?", text)
+    if match:
+        step = Fraction(number(match[4] or "1"))
         if step:
             return (
-                int(found[1]),
-                int(found[2]),
-                1 / step if found[3] == "/" else step,
-                number(found[5] or "0"),
+                int(match[1]),
+                int(match[2]),
+                1 / step if match[3] == "/" else step,
+                number(match[5] or "0"),
             )
     if text in ("bits", "reals"):
         return (text,)
@@ -388,14 +388,14 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
         text = f"{visible(options.source)}, with what can occur"
         save(network, options.output)
     elif is_spiking(options):
-        found = read_spiking(options, _names(options.names), _names(options.classes), _NOT_SPIKING)
-        network = _seeing(found.network, options.seen).within(options.law or None)
-        data, text = found.data(), str(found)
+        imported = read_spiking(options, _names(options.names), _names(options.classes), _NOT_SPIKING)
+        network = _seeing(imported.network, options.seen).within(options.law or None)
+        data, text = imported.data(), str(imported)
         save(network, options.output)
     else:
         plain = {name: getattr(options, name) for name in _PLAIN if name != "inputs"}
         layers = options.architecture
-        found = import_file(
+        imported = import_file(
             options.source,
             inputs=_inputs(options.inputs),
             names=_names(options.names),
@@ -405,14 +405,14 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
             prove=not options.no_proof,
             **plain,
         )
-        if isinstance(found, PartlyImported):
+        if isinstance(imported, PartlyImported):
             raise SugenetError(
                 f"{options.source}: only a part of it can be exact, and a model file holds no floats. "
-                f"{'. '.join(said for said in found.remarks if said.startswith(('exact', 'in floats')))}. In "
-                "Python, sugenet.io.import_file keeps the floats beside `network`, the exact part."
+                f"{'. '.join(part for part in imported.remarks if part.startswith(('exact', 'in floats')))}. "
+                "In Python, sugenet.io.import_file keeps the floats beside `network`, the exact part."
             )
-        network = _seeing(found.network, options.seen).within(options.law or None)
-        data, text = found.data(), str(found)
+        network = _seeing(imported.network, options.seen).within(options.law or None)
+        data, text = imported.data(), str(imported)
         save(network, options.output)
     return screen.say(
         f"{text}\nwritten to {visible(options.output)}",

@@ -125,12 +125,12 @@ def _draw(options: Namespace, screen: Screen, view: Any) -> None:
     from sugenet.show.svg_writer import svg
 
     if options.terms is None:
-        drawn = view.fit
+        subject = view.fit
     elif options.terms == 1:
-        drawn = view.model.capacities[0]
+        subject = view.model.capacities[0]
     else:
         raise UsageError("--svg draws one capacity: it goes with --terms 1, or without --terms.")
-    text = svg(drawing(drawn).figures[0]) + "\n"
+    text = svg(drawing(subject).figures[0]) + "\n"
     if options.svg == "-":
         screen.put(text.removesuffix("\n"))
     else:

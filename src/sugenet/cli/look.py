@@ -111,9 +111,9 @@ def _show_trace(options: Namespace, screen: Screen) -> int:
     x = one_sample(options, network)
     view = view_trace(network, x, options.layer, options.limit)
     data, lines = view.data(), [str(view)]
-    drawn = picture(network, x)
-    if drawn is not None:
-        lines.insert(0, drawn)
+    figure = picture(network, x)
+    if figure is not None:
+        lines.insert(0, figure)
     if options.prove:
         proof = view.trace.prove()
         lines.append(proof)
@@ -170,10 +170,12 @@ def _show_rules(options: Namespace, screen: Screen) -> int:
 def _check_rule(options: Namespace, screen: Screen, network: Any) -> int:
     from sugenet import reason
 
-    found: Any = announced(screen, lambda: reason.check_rule(network, options.check, **how(options, screen)))
-    keep_certificate(options, screen, found.verdict.certificate, "the engine gives no proof")
-    screen.say(found.said(screen.mark), found.data(), beside=options.output == "-")
-    return {True: 0, False: 1, None: 3}[found.holds]
+    checked: Any = announced(
+        screen, lambda: reason.check_rule(network, options.check, **how(options, screen))
+    )
+    keep_certificate(options, screen, checked.verdict.certificate, "the engine gives no proof")
+    screen.say(checked.said(screen.mark), checked.data(), beside=options.output == "-")
+    return {True: 0, False: 1, None: 3}[checked.holds]
 
 
 def _show_book(options: Namespace, screen: Screen, network: Any) -> int:

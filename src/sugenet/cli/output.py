@@ -56,8 +56,8 @@ def as_typed_hints(text: str) -> str:
     >>> as_typed_hints("Estimate with method='sample'")
     'Estimate with --method sample'
     """
-    for words, typed in _HINTS.items():
-        text = text.replace(words, typed)
+    for phrase, typed in _HINTS.items():
+        text = text.replace(phrase, typed)
     return text
 
 
@@ -77,14 +77,14 @@ def as_typed(text: str, flags: Mapping[str, str]) -> str:
     if not flags:  # no name would be any name, of no letters
         return text
     if "inputs" in flags:
-        text = _INPUTS.sub(lambda found: f"{flags['inputs']} {_inputs(found[1], found[2])}", text)
-    for words, flag in _ALIASES.items():
+        text = _INPUTS.sub(lambda match: f"{flags['inputs']} {_inputs(match[1], match[2])}", text)
+    for phrase, flag in _ALIASES.items():
         if flag in flags.values():
-            text = text.replace(words, flag)
+            text = text.replace(phrase, flag)
     names = "|".join(re.escape(name) for name in flags)
     return re.sub(
         rf"(?<![\w.-])({names})=({_VALUE})(?=\W|$)",
-        lambda found: found[0] if _is_inside(text, found.start()) else _option(found, flags),
+        lambda match: match[0] if _is_inside(text, match.start()) else _option(match, flags),
         text,
     )
 
@@ -95,18 +95,18 @@ def _is_inside(text: str, index: int) -> bool:
     return start > 0 and text[start - 1].isalnum() and ")" not in text[start:index]
 
 
-def _option(found: re.Match[str], flags: Mapping[str, str]) -> str:
-    flag, value = flags[found[1]], found[2]
+def _option(match: re.Match[str], flags: Mapping[str, str]) -> str:
+    flag, value = flags[match[1]], match[2]
     if not value:
         return flag
-    if found[1] == "image":
+    if match[1] == "image":
         return f"{flag} {'x'.join(re.findall(r'[0-9]+', value)) or value}"
     if value[0] in "([":
         parts = [part.strip().strip("'\"") for part in value[1:-1].split(",") if part.strip()]
         return f"{flag} {','.join(parts) or quote('')}"
     if value[0] in "'\"":
         plain = ast.literal_eval(value)
-        if found[1] in ("when", "decision", "fires"):
+        if match[1] in ("when", "decision", "fires"):
             return f"{flag} {_FIRES.get(plain, plain.replace(' ', '-'))}"
         return f"{flag} {'tab' if plain == chr(9) else quote(plain)}"
     return f"{flag} {value}"
@@ -225,11 +225,11 @@ class Screen:
             with suppress(OSError):
                 print(_dressed(text, sys.stderr), file=sys.stderr)
 
-    def progress(self, words: str) -> None:
+    def progress(self, message: str) -> None:
         """On a terminal, one line that is written over; elsewhere nothing."""
         if not self.quiet and sys.stderr is not None and _is_terminal(sys.stderr):
             with suppress(OSError):
-                sys.stderr.write(f"\r\x1b[K{visible(words)[: columns() - 1]}")
+                sys.stderr.write(f"\r\x1b[K{visible(message)[: columns() - 1]}")
                 sys.stderr.flush()
                 self._in_progress = True
 
@@ -283,7 +283,7 @@ def _dressed(text: str, stream: TextIO | None) -> str:
     text = visible(text if coloured else _MARKED.sub(r"\1", text), keep=f"\n{_OPEN}{_CLOSE}")
     if terminal or os.environ.get("COLUMNS"):
         text = wrapped(text, columns())
-    return _MARKED.sub(lambda found: f"\x1b[1;{_COLOURS[found[1]]}m{found[1]}\x1b[0m", text)
+    return _MARKED.sub(lambda match: f"\x1b[1;{_COLOURS[match[1]]}m{match[1]}\x1b[0m", text)
 
 
 def _is_terminal(stream: TextIO) -> bool:

@@ -153,14 +153,14 @@ class Parser(argparse.ArgumentParser):
 
     def format_usage(self) -> str:
         """One line: the command, its arguments, and that there are options."""
-        words = [self.prog]
+        parts = [self.prog]
         for action in positionals_of(self):
             name = _name(action)
-            words.append({"?": f"[{name}]", "+": f"{name} [{name} ...]"}.get(str(action.nargs), name))
-        words += [
+            parts.append({"?": f"[{name}]", "+": f"{name} [{name} ...]"}.get(str(action.nargs), name))
+        parts += [
             f"{action.option_strings[0]} {_value(action)}" for action in options_of(self) if action.required
         ]
-        return f"usage: {' '.join(words)} [OPTIONS]\n"
+        return f"usage: {' '.join(parts)} [OPTIONS]\n"
 
     def format_help(self) -> str:
         """Usage, what the command does, its arguments and options by group, examples."""
@@ -173,8 +173,8 @@ class Parser(argparse.ArgumentParser):
         if self.epilog:
             parts.append("".join(_paragraph(paragraph) for paragraph in self.epilog.split("\n")))
         examples = self.command.examples
-        many = "" if len(examples) == 1 else "s"
-        parts.append("".join([f"example{many}\n", *(f"  {example}\n" for example in examples)]))
+        plural = "" if len(examples) == 1 else "s"
+        parts.append("".join([f"example{plural}\n", *(f"  {example}\n" for example in examples)]))
         return "\n".join(parts)
 
 
@@ -203,16 +203,16 @@ def _entry(action: argparse.Action) -> str:
         if action.option_strings
         else _name(action)
     )
-    words = action.help or ""
-    if action.choices is not None and not all(str(choice) in words for choice in action.choices):
-        words += f": {', '.join(map(str, action.choices))}"
+    text = action.help or ""
+    if action.choices is not None and not all(str(choice) in text for choice in action.choices):
+        text += f": {', '.join(map(str, action.choices))}"
     if (
         action.default is not None
         and action.default is not False
         and action.default not in ([], argparse.SUPPRESS)
     ):
-        words += f" (default {action.default})"
-    lines = textwrap.wrap(words, _width() - _LEFT)
+        text += f" (default {action.default})"
+    lines = textwrap.wrap(text, _width() - _LEFT)
     gap = " " * _LEFT
     first = f"  {left}".ljust(_LEFT)
     begin = [f"{first}{lines.pop(0)}"] if len(left) + 4 <= _LEFT else [f"  {left}"]

@@ -81,13 +81,13 @@ def _ask_why(options: Namespace, screen: Screen) -> int:
 
         chain = chain_of(network, x)
         return screen.say(chain.text(options.limit), chain.data())
-    found = _answer(options, screen, network, asked("why", options, network, x))
+    answer = _answer(options, screen, network, asked("why", options, network, x))
     keep_certificate(
-        options, screen, found.reasons[0].certificate if found.reasons else None, "no reason was found"
+        options, screen, answer.reasons[0].certificate if answer.reasons else None, "no reason was found"
     )
-    screen.say(found.said(screen.mark), found.data(), beside=options.output == "-" and bool(found.reasons))
+    screen.say(answer.said(screen.mark), answer.data(), beside=options.output == "-" and bool(answer.reasons))
     wanted = ("minimum",) if options.minimal == "size" else ("minimum", "minimal")
-    return 0 if found.reasons and found.reasons[0].status in wanted else 3
+    return 0 if answer.reasons and answer.reasons[0].status in wanted else 3
 
 
 # -- whatif --------------------------------------------------------------------------------------------------
@@ -111,12 +111,12 @@ def _ask_whatif(options: Namespace, screen: Screen) -> int:
 def _check_question(options: Namespace) -> None:
     """Refuse none, and two at once."""
     named = asked_among(options, (*REGIONS, *_CLAIMS))
-    given = f"--{' and --'.join(named)}" if named else "none"
+    chosen = f"--{' and --'.join(named)}" if named else "none"
     refuse(
         UsageError,
         (
             len(named) > 1 or (not named and not options.where),
-            f"ask one question ({given} given): --{', --'.join((*REGIONS, *_CLAIMS))}, or --where alone.",
+            f"ask one question ({chosen} given): --{', --'.join((*REGIONS, *_CLAIMS))}, or --where alone.",
         ),
     )
     if named and named[0] in REGIONS:
@@ -131,7 +131,7 @@ def _check_question(options: Namespace) -> None:
         "--ties": options.ties != "lowest",
         "--where": bool(options.where) and claim == "query",
     }
-    wrong = next((name for name, is_given in idle.items() if is_given), None)
+    wrong = next((name for name, is_set in idle.items() if is_set), None)
     refuse(
         UsageError,
         (

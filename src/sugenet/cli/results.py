@@ -83,12 +83,12 @@ def _show_results(options: Namespace, screen: Screen) -> int:
             return _show_sample(options, screen, opened[0])
         return _show_files(options, screen, opened)
     finally:
-        for found in opened:
-            found.close()
+        for results in opened:
+            results.close()
 
 
-def _show_sample(options: Namespace, screen: Screen, found: Results) -> int:
-    answer = found.answer(options.sample)
+def _show_sample(options: Namespace, screen: Screen, results: Results) -> int:
+    answer = results.answer(options.sample)
     from sugenet.reason.rechecking import certificates_of
 
     certificates = certificates_of(answer)
@@ -101,13 +101,13 @@ def _show_files(options: Namespace, screen: Screen, opened: list[Results]) -> in
     parts: list[str] = []
     entries: list[dict[str, Any]] = []
     curve, code = _curve(options, opened), 0
-    for name, found in zip(options.files, opened, strict=True):
-        tally = found.tally()
-        entry = {"file": name, **_about(found), **tally.data()}
+    for name, results in zip(options.files, opened, strict=True):
+        tally = results.tally()
+        entry = {"file": name, **_about(results), **tally.data()}
         if curve is None or len(opened) == 1:
             parts.append(f"{visible(os.path.basename(name))}: {tally.text(options.limit)}")
         if options.check is not None:
-            done = _checked(options, screen, found)
+            done = _checked(options, screen, results)
             entry["check"] = done.data()
             parts.append(f"{visible(os.path.basename(name))}: {done}" if len(opened) > 1 else str(done))
             code = max(code, {True: 0, None: 1, False: 2}[done.holds])
@@ -121,21 +121,21 @@ def _show_files(options: Namespace, screen: Screen, opened: list[Results]) -> in
     return (0, 3, 1)[code]
 
 
-def _checked(options: Namespace, screen: Screen, found: Results) -> CheckedResults:
+def _checked(options: Namespace, screen: Screen, results: Results) -> CheckedResults:
     how = {"seed": options.seed or 0, "jobs": options.jobs, "notify": screen.progress}
     if options.time_limit is not None:
         how["time_limit"] = options.time_limit
-    done: CheckedResults = announced(screen, lambda: found.check(options.check, **how))
+    done: CheckedResults = announced(screen, lambda: results.check(options.check, **how))
     return done
 
 
-def _about(found: Results) -> dict[str, Any]:
+def _about(results: Results) -> dict[str, Any]:
     return {
-        "network": found.network.fingerprint,
-        "settings": found.settings,
-        "seed": found.seed,
-        "time_limit": found.time_limit,
-        "made": found.made,
+        "network": results.network.fingerprint,
+        "settings": results.settings,
+        "seed": results.seed,
+        "time_limit": results.time_limit,
+        "made": results.made,
     }
 
 

@@ -53,16 +53,16 @@ def run(arguments: Sequence[str] | None) -> int:
 
 def _answer(arguments: Sequence[str] | None, screen: Screen) -> int:
     try:
-        words = sys.argv[1:] if arguments is None else arguments
-        if not {"-h", "--help", "--version"} & set(words):
+        argv = sys.argv[1:] if arguments is None else arguments
+        if not {"-h", "--help", "--version"} & set(argv):
             see_space()  # before NumPy is loaded: without space it ends the process
-        options = parse(words)
+        options = parse(argv)
         screen.as_json, screen.quiet = getattr(options, "json", False), getattr(options, "quiet", False)
         screen.flags = options.flags
         if sys.stdout is None and options.command != "serve":  # at once, not after an hour of work
             raise OSError(EBADF, CLOSED)
         with warnings.catch_warnings():
-            warnings.showwarning = lambda said, *_, **_more: screen.tell_once(f"note: {said}")
+            warnings.showwarning = lambda message, *_, **_more: screen.tell_once(f"note: {message}")
             return int(options.run(options, screen))
     finally:
         screen.finish()  # here, where a full disk can still be answered

@@ -140,12 +140,12 @@ def _run(options: Namespace, screen: Screen) -> int:
     _register(options.backend)
     start = monotonic()
     try:
-        found = announced(screen, lambda: sweep(network, X, question, y=truth, **how, **settings))
+        results = announced(screen, lambda: sweep(network, X, question, y=truth, **how, **settings))
     except KeyboardInterrupt:
         screen.complain(_interrupted(options.output))
         return 130
-    with found:
-        return _show(options, screen, found, monotonic() - start)
+    with results:
+        return _show(options, screen, results, monotonic() - start)
 
 
 def _register(backend: str | None) -> None:
@@ -169,17 +169,17 @@ def _interrupted(path: str) -> str:
     from sugenet.sweeps import read_results
 
     try:
-        with read_results(path) as found:
-            kept = f"{len(found)} of {found.samples} samples have their answer in {path}"
+        with read_results(path) as results:
+            kept = f"{len(results)} of {results.samples} samples have their answer in {path}"
     except SugenetError:  # it was not made yet
         kept = "no sample has an answer yet"
     return f"interrupted: {kept}. The same command goes on."
 
 
-def _show(options: Namespace, screen: Screen, found: Results, seconds: float) -> int:
+def _show(options: Namespace, screen: Screen, results: Results, seconds: float) -> int:
     from sugenet.sweeps.tally import time_words
 
-    tally = found.tally()
+    tally = results.tally()
     lines = [tally.brief()]
     if tally.missing:
         left = f"{len(tally.missing)} of {tally.samples} samples have no answer"

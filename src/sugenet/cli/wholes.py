@@ -32,8 +32,10 @@ __all__ = ["COMMANDS"]
 
 _PLACES = (*BALLS, "anything")
 _IN_EACH = {
-    name: words if name == "linf" else f"{words} {'of' if words.endswith('in all') else 'in'} each image"
-    for name, words in BALLS.items()
+    name: description
+    if name == "linf"
+    else f"{description} {'of' if description.endswith('in all') else 'in'} each image"
+    for name, description in BALLS.items()
 }
 _VERBS = ("verify", "whatif", "why")
 _CODES = {"refuted": 1, "undecided": 3, "unknown": 3}
@@ -103,14 +105,14 @@ def _answered(
     screen: Screen,
     verb: str | None,
     network: Network,
-    whole: Callable[[], Composed],
+    compose: Callable[[], Composed],
     value: Any = None,
 ) -> int:
     from sugenet import logic
     from sugenet.problem import regions
 
     def ask() -> Any:
-        about, work = whole(), how(options, screen)
+        about, work = compose(), how(options, screen)
         match verb:
             case "verify":
                 return logic.verify(about, region_of(options, network), joint=options.joint, **work)

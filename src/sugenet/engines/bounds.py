@@ -35,16 +35,16 @@ class Bounded:
 
 def by_bounds(problem: Problem) -> Holds | Open:
     """Settle a problem by bounds alone, where they suffice."""
-    found = bound(problem)
-    if not found.open_cases:
+    bounded = bound(problem)
+    if not bounded.open_cases:
         return Holds("bounds", {"kind": "bound"})
     facts = {
-        "unsettled": list(found.unsettled),
-        "open_cases": len(found.open_cases),
+        "unsettled": list(bounded.unsettled),
+        "open_cases": len(bounded.open_cases),
         "cases": len(problem.goal.cases),
     }
     return Open(
-        "bounds", f"bounds leave {len(found.open_cases)} of {len(problem.goal.cases)} cases open", facts
+        "bounds", f"bounds leave {len(bounded.open_cases)} of {len(problem.goal.cases)} cases open", facts
     )
 
 
@@ -61,30 +61,30 @@ BOUNDS = Engine("bounds", _in_time)
 
 def bound(problem: Problem) -> Bounded:
     """Bound every layer and the inequalities of the goal."""
-    front, network = problem.front, problem.near.network.cut
-    unknown = np.zeros(len(front.active), bool)
-    unknown[front.fragile] = True
-    active, most = front.active, turned_at_once(front)
+    first_layer, network = problem.front, problem.near.network.cut
+    unknown = np.zeros(len(first_layer.active), bool)
+    unknown[first_layer.fragile] = True
+    active, max_turned = first_layer.active, turned_at_once(first_layer)
     counts = [int(unknown.sum())]
     for layer in network.layers[1:]:
-        matches, low, high = _matches(layer, active, unknown, most)
+        matches, low, high = _matches(layer, active, unknown, max_turned)
         active = matches >= layer.tau
         unknown = (low >= layer.tau) != (high >= layer.tau)
-        most = int(unknown.sum())
-        counts.append(most)
-    weights, least = problem.goal.neurons(network.head)
-    high = weights @ active + _changes(weights, active, unknown, most)[1]
-    possible = (high >= least).tolist()
+        max_turned = int(unknown.sum())
+        counts.append(max_turned)
+    weights, min_sums = problem.goal.neurons(network.head)
+    high = weights @ active + _changes(weights, active, unknown, max_turned)[1]
+    possible = (high >= min_sums).tolist()
     cases = tuple(
         number
         for number, case in enumerate(problem.goal.members)
-        if all(possible[row] for row in case) and not (len(case) > 1 and _contradict(weights, least, case))
+        if all(possible[row] for row in case) and not (len(case) > 1 and _contradict(weights, min_sums, case))
     )
     return Bounded(tuple(counts), cases)
 
 
-def _matches(layer: Layer, active: Bits, unknown: Bits, most: int) -> tuple[Ints, Ints, Ints]:
-    """Match counts of a layer, and the least and largest that they can be when at most `most`
+def _matches(layer: Layer, active: Bits, unknown: Bits, max_turned: int) -> tuple[Ints, Ints, Ints]:
+    """Match counts of a layer, and the least and largest that they can be when at most `max_turned`
     unknown inputs turn.
 
     A convolution stays one: what can be lost and won are convolutions too, of the inputs that are on and
@@ -93,7 +93,7 @@ def _matches(layer: Layer, active: Bits, unknown: Bits, most: int) -> tuple[Ints
     if isinstance(layer, DenseLayer):
         rows, owner = layer.runs
         at = layer.columns[active].sum(axis=0) - layer.run_lowest
-        low, high = _changes(rows, active, unknown, most)
+        low, high = _changes(rows, active, unknown, max_turned)
         return at[owner], (at + low)[owner], (at + high)[owner]
     here = layer.match_counts(active[None, :])[0]
     if not unknown.any():
@@ -101,9 +101,9 @@ def _matches(layer: Layer, active: Bits, unknown: Bits, most: int) -> tuple[Ints
     on, off = (active & unknown).astype(np.int64)[None, :], (~active & unknown).astype(np.int64)[None, :]
     if layer.every is not None:
         lost, won = layer.match_counts(on > 0)[0], layer.match_counts(off > 0)[0]
-        return here, here - np.minimum(lost, most), here + np.minimum(won, most)
+        return here, here - np.minimum(lost, max_turned), here + np.minimum(won, max_turned)
     assert layer.window is not None
-    limit = most * int(np.abs(layer.weights).max(initial=0))
+    limit = max_turned * int(np.abs(layer.weights).max(initial=0))
     parts = np.maximum(layer.weights, 0), np.maximum(-layer.weights, 0)
     (plus_on, plus_off), (minus_on, minus_off) = (
         layer.window.sums(np.concatenate([on, off]), part, layer.groups).reshape(2, -1) for part in parts
@@ -112,42 +112,44 @@ def _matches(layer: Layer, active: Bits, unknown: Bits, most: int) -> tuple[Ints
     return here, here - np.minimum(lost, limit), here + np.minimum(won, limit)
 
 
-def _contradict(weights: Ints, least: Ints, case: tuple[int, ...]) -> bool:
+def _contradict(weights: Ints, min_sums: Ints, case: tuple[int, ...]) -> bool:
     """Whether two inequalities of a case over opposite weights cannot both hold."""
     bounds: dict[bytes, int] = {}
     for row in case:
         same = weights[row].tobytes()
-        bounds[same] = max(bounds.get(same, int(least[row])), int(least[row]))
-    return any(bounds.get((-weights[row]).tobytes(), -int(least[row])) + int(least[row]) > 0 for row in case)
+        bounds[same] = max(bounds.get(same, int(min_sums[row])), int(min_sums[row]))
+    return any(
+        bounds.get((-weights[row]).tobytes(), -int(min_sums[row])) + int(min_sums[row]) > 0 for row in case
+    )
 
 
-def _changes(weights: Ints, active: Bits, unknown: Bits, most: int) -> tuple[Ints, Ints]:
-    """By how much the weighted sums of active inputs can fall and rise, when at most `most` of the unknown
-    ones differ from what they are.
+def _changes(weights: Ints, active: Bits, unknown: Bits, max_turned: int) -> tuple[Ints, Ints]:
+    """By how much the weighted sums of active inputs can fall and rise, when at most `max_turned` of the
+    unknown ones differ from what they are.
     """
     change = np.where(active[unknown], -1, 1) * weights[:, unknown]  # what turning an input adds
-    if most < change.shape[1]:
+    if max_turned < change.shape[1]:
         change = np.sort(change, axis=1)
-        return np.minimum(change[:, :most], 0).sum(axis=1), np.maximum(
-            change[:, change.shape[1] - most :], 0
+        return np.minimum(change[:, :max_turned], 0).sum(axis=1), np.maximum(
+            change[:, change.shape[1] - max_turned :], 0
         ).sum(axis=1)
     return np.minimum(change, 0).sum(axis=1), np.maximum(change, 0).sum(axis=1)
 
 
-def turned_at_once(front: Front) -> int:
+def turned_at_once(first_layer: Front) -> int:
     """No allowed set of moves turns more first-layer neurons than this.
 
     Each neuron needs its distance to the threshold; a set of moves brings at most what its features bring
     together to all of them.
     """
-    fragile, near = len(front.fragile), front.neighbourhood
+    fragile, near = len(first_layer.fragile), first_layer.neighbourhood
     if near.budget is None or not fragile:
         return fragile
     fits = features_that_fit(near)
-    need = np.where(front.margins >= 0, front.margins + 1, -front.margins)
-    sign = np.where(front.margins >= 0, -1, 1)
+    need = np.where(first_layer.margins >= 0, first_layer.margins + 1, -first_layer.margins)
+    sign = np.where(first_layer.margins >= 0, -1, 1)
     best, brought = 0, []
-    for part in front.parts():
+    for part in first_layer.parts():
         toward = part.gains * sign[part.neurons]  # what a move does towards turning each neuron
         best = max(best, int((toward >= need[part.neurons]).sum(axis=1).max()))
         brought.append(int(np.maximum(toward, 0).sum(axis=1).max()))

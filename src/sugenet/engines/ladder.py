@@ -211,13 +211,13 @@ def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
             break
         clock.tell(f"{step.name} ...")
         try:
-            found = step(problem, clock)
+            outcome = step(problem, clock)
         except KeyboardInterrupt as stop:
             raise Interrupted(_facts(tried) | getattr(stop, "facts", {})) from None
-        if not isinstance(found, Open):
-            return found
-        clock.tell(f"{step.name}: {found.reason}")
-        tried.append(found)
+        if not isinstance(outcome, Open):
+            return outcome
+        clock.tell(f"{step.name}: {outcome.reason}")
+        tried.append(outcome)
     why = "the time was up"
     if not clock.up():
         why = "; ".join(f"{attempt.engine}: {attempt.reason}" for attempt in tried)

@@ -73,8 +73,8 @@ class Sum(Composed):
         rows = [*left, *right]
         names = [f"left {index}" for index in range(1, len(left) + 1)]
         names += [f"right {index}" for index in range(1, len(right) + 1)]
-        found = readings_of(network, rows, names)
-        return cls(found[: len(left)], found[len(left) :])
+        readings = readings_of(network, rows, names)
+        return cls(readings[: len(left)], readings[len(left) :])
 
     @property
     def readings(self) -> tuple[Reading, ...]:  # type: ignore[override]
@@ -92,13 +92,13 @@ class Sum(Composed):
     def addends(self, choice: Sequence[int]) -> tuple[int, int]:
         """The two numbers."""
         written = [str(digits[value]) for digits, value in zip(self._digits, choice, strict=True)]
-        many = len(self.left)
-        return int("".join(written[:many])), int("".join(written[many:]))
+        n_left = len(self.left)
+        return int("".join(written[:n_left])), int("".join(written[n_left:]))
 
     def gap(self, total: int) -> Gap | None:
         """How far a sum is behind the most possible one; None: no digits make it."""
-        found = self.least_gap(Wanted(total))
-        return None if found is None else found[0]
+        best = self.least_gap(Wanted(total))
+        return None if best is None else best[0]
 
     @property
     def margin(self) -> Gap | None:
@@ -137,25 +137,25 @@ class Sum(Composed):
             for (carry, same), (so_far, chosen) in states.items():
                 for both, (mine, values) in column.items():
                     more, shown = divmod(both + carry, 10)
-                    key, least = (more, same and shown == digit), join(so_far, mine)
-                    if key not in after or least < after[key][0]:
-                        after[key] = least, (chosen, values)
+                    key, cost = (more, same and shown == digit), join(so_far, mine)
+                    if key not in after or cost < after[key][0]:
+                        after[key] = cost, (chosen, values)
             states = after
         last = digits[len(columns)]
-        ends = [found for (carry, same), found in states.items() if (same and carry == last) != wanted.other]
+        ends = [end for (carry, same), end in states.items() if (same and carry == last) != wanted.other]
         if not ends:
             return None
-        least, chosen = min(ends, key=lambda found: found[0])
+        cost, chosen = min(ends, key=lambda end: end[0])
         at: dict[int, int] = {}
         while chosen:
             chosen, pairs = chosen
             at.update(pairs)
-        return least, tuple(at[index] for index in range(len(self.readings)))
+        return cost, tuple(at[index] for index in range(len(self.readings)))
 
     def _columns(self, costs: Costs, join: _Join) -> Iterable[_Column]:
         """Each column from the last to the first."""
-        many = len(self.left)
-        lefts, rights = range(many - 1, -1, -1), range(len(self.readings) - 1, many - 1, -1)
+        n_left = len(self.left)
+        lefts, rights = range(n_left - 1, -1, -1), range(len(self.readings) - 1, n_left - 1, -1)
         for number in range(max(len(lefts), len(rights))):
             column: _Column = {0: (0, ())}
             for indices in (lefts, rights):
@@ -164,14 +164,14 @@ class Sum(Composed):
             yield column
 
     def _joined(self, column: _Column, index: int, costs: Costs, join: _Join) -> _Column:
-        found: _Column = {}
+        joined: _Column = {}
         for before, (so_far, values) in column.items():
             for number, (digit, cost) in enumerate(zip(self._digits[index], costs[index], strict=True)):
                 if cost is not None:
-                    least = join(so_far, cost)
-                    if before + digit not in found or least < found[before + digit][0]:
-                        found[before + digit] = least, (*values, (index, number))
-        return found
+                    total = join(so_far, cost)
+                    if before + digit not in joined or total < joined[before + digit][0]:
+                        joined[before + digit] = total, (*values, (index, number))
+        return joined
 
     def words(self, value: Any) -> str:
         """The sum in words."""

@@ -43,13 +43,13 @@ __all__ = [
 ]
 
 
-def _fields(**own: Source) -> Mapping[str, Source]:
+def _fields(**extra: Source) -> Mapping[str, Source]:
     """The fields of an answer in JSON: its own between those that all have."""
     return {
         "outcome": "outcome",
         "claim": str,
         "stated": lambda answer: answer.whole.text if isinstance(answer.whole, Stated) else ...,
-        **own,
+        **extra,
         "seconds": "seconds",
         "certificate": "certificate",
     }
@@ -96,7 +96,7 @@ class ComposedAnswer(Recorded):
 
     def _changes(self) -> dict[int, dict[str, tuple[Any, Any]]]:
         """How images change, by the place of their reading."""
-        found: dict[int, dict[str, tuple[Any, Any]]] = {}
+        changes: dict[int, dict[str, tuple[Any, Any]]] = {}
         costs: dict[int, Fraction] = {}
         for index, part in self._parts:
             network, chosen = self._network(index), self._choice[index]
@@ -108,13 +108,13 @@ class ComposedAnswer(Recorded):
                 continue
             if part["answer"] == "refuted":
                 label = (_label(network, witness),)
-                found[index] = Refuted(network, asked, "", witness, label, "", 0.0, part).changes  # type: ignore[arg-type]
+                changes[index] = Refuted(network, asked, "", witness, label, "", 0.0, part).changes  # type: ignore[arg-type]
             else:
                 value, lower = exact(part["value"]), exact(part["lower"])
-                if index not in found or value < costs[index]:
+                if index not in changes or value < costs[index]:
                     one = Counterfactual(network, asked, value, lower, witness, "", part)  # type: ignore[arg-type]
-                    found[index], costs[index] = one.changes(), value
-        return found
+                    changes[index], costs[index] = one.changes(), value
+        return changes
 
     def _listed(self) -> str:
         """The changed images in words."""
@@ -123,8 +123,8 @@ class ComposedAnswer(Recorded):
             reading = self.whole.readings[index]
             network, now = self._network(index), reading.values[self._choice[index]]
             was = reading.values[self.whole.read[index]]
-            words = visible(f"{reading.name} from {was} to {now}")
-            rows.append(f"{words} ({changes_listed(network, changes)})")
+            text = visible(f"{reading.name} from {was} to {now}")
+            rows.append(f"{text} ({changes_listed(network, changes)})")
         return "; ".join(rows)
 
 
@@ -132,20 +132,20 @@ def _label(network: Network, witness: Sequence[Any]) -> str:
     return network.classes[int(network.predict(row_of(witness), engine="definition")[0])]
 
 
-def _shown(whole: Composed, choice: Choice) -> str:
+def _shown(composed: Composed, choice: Choice) -> str:
     """A choice in words."""
-    match whole:
+    match composed:
         case Sum():
-            return whole.equation(choice)
+            return composed.equation(choice)
         case Sudoku():
-            return " / ".join(whole.digits(choice))
-    pairs = zip(whole.readings, choice, strict=True)
+            return " / ".join(composed.digits(choice))
+    pairs = zip(composed.readings, choice, strict=True)
     return ", ".join(visible(f"{reading.name} = {reading.values[k]}") for reading, k in pairs)
 
 
-def _claimed(whole: Composed) -> str:
+def _claimed(composed: Composed) -> str:
     """What the whole is, as it is read."""
-    return whole.equation(whole.read) if isinstance(whole, Sum) else whole.words(whole.says)
+    return composed.equation(composed.read) if isinstance(composed, Sum) else composed.words(composed.says)
 
 
 # -- how possible --------------------------------------------------------------------------------------------
@@ -183,15 +183,15 @@ class ComposedRead(ComposedAnswer):
         return None if self.gap is None else self._choice
 
     def __str__(self) -> str:
-        words = self.whole.words(self.value)
+        claim = self.whole.words(self.value)
         if self.gap is None:
-            return f"{words}: impossible, whatever the readings are"
+            return f"{claim}: impossible, whatever the readings are"
         shown = _shown(self.whole, self._choice)
         if self.gap:
-            return f"{words}: behind by {gap_words(self.gap)}, at best {shown}"
+            return f"{claim}: behind by {gap_words(self.gap)}, at best {shown}"
         sure = "any other is impossible" if self.margin is None else f"ahead by {gap_words(self.margin)}"
         sure = "but so is another" if self.margin == 0 else sure
-        return f"{words}: most possible, {sure}: {shown}"
+        return f"{claim}: most possible, {sure}: {shown}"
 
 
 class _Changed(ComposedAnswer):
@@ -205,12 +205,14 @@ class _Changed(ComposedAnswer):
     @property
     def changes(self) -> dict[str, dict[str, tuple[Any, Any]]]:
         """How images change, by the name of their reading."""
-        return {self.whole.readings[index].name: found for index, found in sorted(self._changes().items())}
+        return {
+            self.whole.readings[index].name: changes for index, changes in sorted(self._changes().items())
+        }
 
     @property
     def changes_plain(self) -> dict[str, Any]:
         """The same as JSON."""
-        return {name: changes_data(found) for name, found in self.changes.items()}
+        return {name: changes_data(changes) for name, changes in self.changes.items()}
 
 
 # -- can it fail ---------------------------------------------------------------------------------------------
@@ -240,8 +242,8 @@ class ComposedProved(_OfRegion):
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
-        many = len(self._parts)
-        return f"{self._claim}: {mark('proved')}, by {many} {'part' if many == 1 else 'parts'}"
+        n_parts = len(self._parts)
+        return f"{self._claim}: {mark('proved')}, by {n_parts} {'part' if n_parts == 1 else 'parts'}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,14 +324,14 @@ class ComposedChange(_OfChange, _Changed):
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
-        least = f"{mark('proved')} to be the least"
+        proof = f"{mark('proved')} to be the least"
         if not self.is_minimum:
-            least = f"the least is at least {show_cost(self.cost_name, self.lower, -1)}"
+            proof = f"the least is at least {show_cost(self.cost_name, self.lower, -1)}"
             if show_cost(self.cost_name, self.lower) == show_cost(self.cost_name, self.cost):
-                least = f"{mark('proved')} to be the least but for rounding"
+                proof = f"{mark('proved')} to be the least but for rounding"
         before, after = _claimed(self.whole), self.whole.words(self.value)
         after = _shown(self.whole, self._choice) if isinstance(self.whole, Sum) else after
-        return f"{before}; {after} with {show_cost(self.cost_name, self.cost)}, {least}: {self._listed()}"
+        return f"{before}; {after} with {show_cost(self.cost_name, self.cost)}, {proof}: {self._listed()}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,9 +358,9 @@ class OpenComposedChange(_OfChange):
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
-        least = show_cost(self.cost_name, self.lower, -1)
+        bound = show_cost(self.cost_name, self.lower, -1)
         return (
-            f"{self._wanted}: {mark('undecided')}. Proved so far: it needs at least {least}. "
+            f"{self._wanted}: {mark('undecided')}. Proved so far: it needs at least {bound}. "
             f"{advice('time limit', 'ask for another value')}"
         )
 
@@ -409,8 +411,8 @@ class ComposedReason(_OfRegion):
         listed = [f"{visible(name)}: {reason}" for name, reason in self.reasons.items() if reason.features]
         free = [visible(name) for name, reason in self.reasons.items() if not reason.features]
         silent = f"; {', '.join(free)}: nothing" if free else ""
-        many = f"{self.size} feature{'' if self.size == 1 else 's'}: {mark('proved')} {self.status}"
-        return f"{self._claim}, because of {'; '.join(listed)}{silent} ({many})"
+        summary = f"{self.size} feature{'' if self.size == 1 else 's'}: {mark('proved')} {self.status}"
+        return f"{self._claim}, because of {'; '.join(listed)}{silent} ({summary})"
 
 
 # -- and back ------------------------------------------------------------------------------------------------
@@ -444,13 +446,13 @@ def answer_of(data: Mapping[str, Any], *networks: Network) -> ComposedAnswer:
     """
     with reading_data("the answer"):
         certificate = data["certificate"]
-        whole = whole_in(certificate, networks, data.get("stated"))
+        composed = whole_in(certificate, networks, data.get("stated"))
         made = _TYPES[certificate["question"]["kind"], certificate["answer"]]
         if type(data["seconds"]) not in (int, float):
             raise CertificateError("the field 'seconds' of the answer is not a number.")
-        found = made(whole, certificate, data["seconds"])
-        again = found.data()
+        answer = made(composed, certificate, data["seconds"])
+        again = answer.data()
     for name in {**again, **data}:
         if data.get(name, again) != again.get(name, data):
             raise CertificateError(f"the field {str(name)[:40]!r} does not fit the rest of the answer.")
-    return found
+    return answer

@@ -31,13 +31,13 @@ __all__ = ["read", "see_network", "verify", "why"]
 _STATUS = ("unknown", "sufficient", "minimal", "minimum")
 
 
-def read(whole: Composed, value: Any = None) -> ComposedRead:
+def read(composed: Composed, value: Any = None) -> ComposedRead:
     """How possible it is that a whole has a value: by how many points it is behind the most possible one, and
     by how many any other value is behind (possibility and necessity, as gaps).
 
     Parameters
     ----------
-    whole
+    composed
         A `Sum`, a `Sudoku` or something `Stated`.
     value
         The sum; or whether it is a Sudoku, or holds. The sum as it is read, or True, unless given.
@@ -53,33 +53,35 @@ def read(whole: Composed, value: Any = None) -> ComposedRead:
     the sum is 13: behind by 4 points, at best 5 + 8 = 13
     """
     clock = Clock()
-    wanted = _wanted(whole, (whole.says if whole.kind == "sum" else True) if value is None else value)
+    wanted = _wanted(
+        composed, (composed.says if composed.kind == "sum" else True) if value is None else value
+    )
     rest = Wanted(wanted.value, other=True)
-    best, other = whole.least_gap(wanted), whole.least_gap(rest)
+    best, other = composed.least_gap(wanted), composed.least_gap(rest)
     question = {"kind": "possible", "value": wanted.value}
-    found: dict[str, Any] = {} if best is None else {"gap": str(best[0]), "choice": list(best[1])}
-    found |= {"proof": _proof_of_gap(whole, wanted, best)}
-    found |= (
+    contents: dict[str, Any] = {} if best is None else {"gap": str(best[0]), "choice": list(best[1])}
+    contents |= {"proof": _proof_of_gap(composed, wanted, best)}
+    contents |= (
         {"margin": None, "other": None}
         if other is None
         else {"margin": str(other[0]), "other": list(other[1])}
     )
-    found |= {"other_proof": _proof_of_gap(whole, rest, other)}
-    certificate = certificate_of(whole, question, "impossible" if best is None else "possible", **found)
-    return ComposedRead(whole, certificate, clock.seconds)
+    contents |= {"other_proof": _proof_of_gap(composed, rest, other)}
+    certificate = certificate_of(composed, question, "impossible" if best is None else "possible", **contents)
+    return ComposedRead(composed, certificate, clock.seconds)
 
 
-def _proof_of_gap(whole: Composed, wanted: Wanted, best: Least | None) -> dict[str, Any] | None:
+def _proof_of_gap(composed: Composed, wanted: Wanted, best: Least | None) -> dict[str, Any] | None:
     """Why no choice with a wanted value has a smaller gap than the best."""
     rows = [
         {k: 0 for k, gap in enumerate(reading.gaps) if best is None or gap < best[0]}
-        for reading in whole.readings
+        for reading in composed.readings
     ]
-    return proof_that_none(whole, wanted, rows)
+    return proof_that_none(composed, wanted, rows)
 
 
-def _wanted(whole: Composed, value: Any) -> Wanted:
-    if whole.kind == "sum":
+def _wanted(composed: Composed, value: Any) -> Wanted:
+    if composed.kind == "sum":
         if isinstance(value, bool) or not isinstance(value, int):
             raise QuestionError(f"value={value!r} is no sum: give a whole number.")
     elif not isinstance(value, bool):
@@ -100,9 +102,9 @@ def _region_data(region: Any, *, joint: bool = False) -> dict[str, Any]:
     return {"kind": type(region).__name__, "radius": str(Fraction(region.radius))}
 
 
-def see_network(whole: Composed) -> list[int]:
+def see_network(composed: Composed) -> list[int]:
     """The places of readings that can change; refuses a whole without any."""
-    indices = [index for index, reading in enumerate(whole.readings) if reading.network is not None]
+    indices = [index for index, reading in enumerate(composed.readings) if reading.network is not None]
     if not indices:
         raise QuestionError("no reading comes from a network, so there are no images that could change.")
     return indices
@@ -112,7 +114,7 @@ def see_network(whole: Composed) -> list[int]:
 
 
 def verify(
-    whole: Composed,
+    composed: Composed,
     region: Region,
     *,
     joint: bool = False,
@@ -125,7 +127,7 @@ def verify(
 
     Parameters
     ----------
-    whole
+    composed
         A `Sum`, a `Sudoku` or something `Stated`.
     region
         How far each image may change: `L0`, `L1`, `L2`, `Linf`, `Hamming` or `Anything`.
@@ -145,27 +147,29 @@ def verify(
     """
     clock = Clock(time_limit, threads, seed, notify)
     question = {"kind": "robust", "region": _region_data(region, joint=joint), "joint": joint}
-    asking = _Verifying(whole, region, clock, see_network(whole))
-    if joint and not whole.is_sensitive():
+    asking = _Verifying(composed, region, clock, see_network(composed))
+    if joint and not composed.is_sensitive():
         raise QuestionError(
             "here several images may have to change together, which a shared budget counts in all: ask what "
             "would change it (whatif), whose cost is that."
         )
     try:
-        choice = asking.one_by_one() if whole.is_sensitive() else asking.by_need()
+        choice = asking.one_by_one() if composed.is_sensitive() else asking.by_need()
         if choice is None and not asking.is_open:
             asking.prove()
     except (KeyboardInterrupt, TimeoutError):
         choice, asking.is_open = None, True
     if choice is not None:
-        found = certificate_of(whole, question, "refuted", asking.refuted(choice), choice=list(choice))
-        return ComposedRefuted(whole, found, clock.seconds)
+        certificate = certificate_of(
+            composed, question, "refuted", asking.refuted(choice), choice=list(choice)
+        )
+        return ComposedRefuted(composed, certificate, clock.seconds)
     if asking.is_open:
-        found = certificate_of(whole, question, "undecided", asking.parts)
-        return ComposedUndecided(whole, found, clock.seconds)
+        certificate = certificate_of(composed, question, "undecided", asking.parts)
+        return ComposedUndecided(composed, certificate, clock.seconds)
     proved = [(index, part) for index, part in asking.parts if part["answer"] == "proved"]
-    found = certificate_of(whole, question, "proved", proved, proof=asking.proof)
-    return ComposedProved(whole, found, clock.seconds)
+    certificate = certificate_of(composed, question, "proved", proved, proof=asking.proof)
+    return ComposedProved(composed, certificate, clock.seconds)
 
 
 class _Verifying:
@@ -179,9 +183,9 @@ class _Verifying:
         self.asked: set[int] = set()
         self.reached: dict[tuple[int, int], dict[str, Any]] = {}
         """For readings and classes that they can have, what shows it."""
-        own = whole.read
+        as_read = whole.read
         self.possible = [
-            {own[index]} | (set(range(len(reading.values))) if index in places else set())
+            {as_read[index]} | (set(range(len(reading.values))) if index in places else set())
             for index, reading in enumerate(whole.readings)
         ]
         self.unclear: set[tuple[int, int]] = set()
@@ -192,7 +196,7 @@ class _Verifying:
         network = reading.network
         assert network is not None
         self.clock.tell(f"{reading.name}: can it change?")
-        found = verdicts.verify(
+        verdict = verdicts.verify(
             network,
             Robust(network.encoder.values(reading.sample), self.region, target),
             time_limit=_share(self.clock, len(self.places) - len(self.asked) if target is None else 2),
@@ -200,30 +204,30 @@ class _Verifying:
             seed=self.clock.seed,
             notify=self.clock.notify,
         )
-        own = self.whole.read[index]
-        others = {k for k in range(len(reading.values)) if k != own and target in (None, k)}
-        match found:
-            case Proved() if found.is_certified:
+        current = self.whole.read[index]
+        others = {k for k in range(len(reading.values)) if k != current and target in (None, k)}
+        match verdict:
+            case Proved() if verdict.is_certified:
                 self.possible[index] -= others
             case Refuted():
-                became = int(network.predict(row_of(found.witness), engine="definition")[0])
-                self.reached[index, became] = found.certificate
+                became = int(network.predict(row_of(verdict.witness), engine="definition")[0])
+                self.reached[index, became] = verdict.certificate
             case _:
                 self.unclear |= {(index, k) for k in others}
-        if found.certificate is not None:
-            self.parts.append((index, found.certificate))
+        if verdict.certificate is not None:
+            self.parts.append((index, verdict.certificate))
         if target is None:
             self.asked.add(index)
-        if isinstance(found, Undecided) and found.reason == "interrupted":
+        if isinstance(verdict, Undecided) and verdict.reason == "interrupted":
             raise KeyboardInterrupt
 
     def one_by_one(self) -> tuple[int, ...] | None:
         """Ask every reading: one that changes alone changes the whole."""
-        own = self.whole.read
+        as_read = self.whole.read
         for index in self.places:
             self.ask(index)
             for at, became in self.reached:
-                return (*own[:at], became, *own[at + 1 :])
+                return (*as_read[:at], became, *as_read[at + 1 :])
         self.is_open = bool(self.unclear)
         return None
 
@@ -250,8 +254,8 @@ class _Verifying:
 
     def refuted(self, choice: tuple[int, ...]) -> list[PartOf]:
         """What shows that a choice is reached."""
-        own = self.whole.read
-        return [(p, self.reached[p, k]) for p, k in enumerate(choice) if k != own[p]]
+        as_read = self.whole.read
+        return [(p, self.reached[p, k]) for p, k in enumerate(choice) if k != as_read[p]]
 
 
 def _share(clock: Clock, parts: int) -> float | None:
@@ -264,7 +268,7 @@ def _share(clock: Clock, parts: int) -> float | None:
 
 
 def why(
-    whole: Composed,
+    composed: Composed,
     region: Region | None = None,
     *,
     minimal: Literal["subset", "size"] | None = "subset",
@@ -278,7 +282,7 @@ def why(
 
     Parameters
     ----------
-    whole
+    composed
         A `Sum`, a `Sudoku` or something `Stated`.
     region
         How far each image may change, as in `verify`; any input unless given.
@@ -301,17 +305,17 @@ def why(
     clock = Clock(time_limit, threads, seed, notify)
     region = Anything() if region is None else region
     question = {"kind": "reason", "region": _region_data(region)}
-    indices = see_network(whole)
-    sensitive = whole.is_sensitive()
-    needed = indices if sensitive else whole.deciding(indices)
+    indices = see_network(composed)
+    sensitive = composed.is_sensitive()
+    needed = indices if sensitive else composed.deciding(indices)
     parts: list[PartOf] = []
     lowest = len(_STATUS) - 1 if sensitive else _STATUS.index("sufficient")
     stopped = False
     for done, index in enumerate(needed):
-        reading = whole.readings[index]
+        reading = composed.readings[index]
         assert reading.network is not None
         clock.tell(f"{reading.name}: why?")
-        found = reasons.why(
+        answer = reasons.why(
             reading.network,
             reading.network.encoder.values(reading.sample),
             region,
@@ -321,25 +325,28 @@ def why(
             seed=seed,
             notify=notify,
         )
-        stopped = stopped or found.interrupted
-        if not found.reasons:
+        stopped = stopped or answer.interrupted
+        if not answer.reasons:
             lowest = 0
             continue
-        parts.append((index, found.reasons[0].certificate))
-        lowest = min(lowest, _STATUS.index(found.reasons[0].status))
+        parts.append((index, answer.reasons[0].certificate))
+        lowest = min(lowest, _STATUS.index(answer.reasons[0].status))
     more = {}
     if lowest:
-        own, fixed = whole.read, {place for place, _ in parts}
+        as_read, fixed = composed.read, {position for position, _ in parts}
         rows = [
             dict.fromkeys(
-                range(len(reading.values)) if place in indices and place not in fixed else [own[place]], 0
+                range(len(reading.values))
+                if position in indices and position not in fixed
+                else [as_read[position]],
+                0,
             )
-            for place, reading in enumerate(whole.readings)
+            for position, reading in enumerate(composed.readings)
         ]
         try:
-            wanted = Wanted(whole.says, other=True)
-            more = {"proof": proof_that_none(whole, wanted, rows, clock=clock.for_proof())}
+            wanted = Wanted(composed.says, other=True)
+            more = {"proof": proof_that_none(composed, wanted, rows, clock=clock.for_proof())}
         except TimeoutError:
             lowest = 0
-    certificate = certificate_of(whole, question, _STATUS[lowest], parts, **more)
-    return ComposedReason(whole, certificate, clock.seconds)
+    certificate = certificate_of(composed, question, _STATUS[lowest], parts, **more)
+    return ComposedReason(composed, certificate, clock.seconds)

@@ -35,7 +35,7 @@ _ANY = -1
 
 
 def whatif(
-    whole: Composed,
+    composed: Composed,
     value: Any = None,
     cost: type[Cost] = L0,
     *,
@@ -49,7 +49,7 @@ def whatif(
 
     Parameters
     ----------
-    whole
+    composed
         A `Sum`, a `Sudoku` or something `Stated`.
     value
         The sum that it shall have; any other than it has unless given. A statement or a Sudoku can only turn.
@@ -69,36 +69,36 @@ def whatif(
     if cost not in (L0, L1, L2, Hamming):
         raise QuestionError(f"cost={cost!r} does not add up over several images: give L0, L1, L2 or Hamming.")
     clock = Clock(time_limit, threads, seed, notify)
-    wanted = _other(whole, value)
-    hunt = _ComposedHunt(whole, wanted, cost, clock)
+    wanted = _other(composed, value)
+    searcher = _ComposedHunt(composed, wanted, cost, clock)
     with suppress(KeyboardInterrupt, TimeoutError):  # what is known until then is kept
-        hunt.go()
+        searcher.go()
     question = {"kind": "whatif", "cost": {"kind": cost.__name__}, **wanted.data()}
-    known, best = hunt.known()
-    lower, proof = hunt.proved(None if known is None else known[0])
+    known, best = searcher.known()
+    lower, proof = searcher.proved(None if known is None else known[0])
     if lower is None:
-        found = certificate_of(whole, question, "none", hunt.parts, proof=proof)
-        return NoComposedChange(whole, found, clock.seconds)
+        certificate = certificate_of(composed, question, "none", searcher.parts, proof=proof)
+        return NoComposedChange(composed, certificate, clock.seconds)
     shown = {"lower": str(lower), "proof": proof}
     if best is None:
-        found = certificate_of(whole, question, "open", hunt.parts, **shown)
-        return OpenComposedChange(whole, found, clock.seconds)
+        certificate = certificate_of(composed, question, "open", searcher.parts, **shown)
+        return OpenComposedChange(composed, certificate, clock.seconds)
     more = {"choice": list(best[1]), "cost": str(best[0]), **shown}
     return ComposedChange(
-        whole, certificate_of(whole, question, "counterfactual", hunt.parts, **more), clock.seconds
+        composed, certificate_of(composed, question, "counterfactual", searcher.parts, **more), clock.seconds
     )
 
 
-def _other(whole: Composed, value: Any) -> Wanted:
+def _other(composed: Composed, value: Any) -> Wanted:
     """What is wanted; refuses what is so already."""
     if value is None:
-        return Wanted(whole.says, other=True)
-    fits = (isinstance(value, int) and not isinstance(value, bool)) == (whole.kind == "sum")
+        return Wanted(composed.says, other=True)
+    fits = (isinstance(value, int) and not isinstance(value, bool)) == (composed.kind == "sum")
     if not fits or not isinstance(value, int):
-        kind = "a whole number" if whole.kind == "sum" else "True or False"
+        kind = "a whole number" if composed.kind == "sum" else "True or False"
         raise QuestionError(f"value={value!r} must be {kind}.")
-    if value == whole.says:
-        raise QuestionError(f"{whole.words(value)} already, as it is read: ask for another value.")
+    if value == composed.says:
+        raise QuestionError(f"{composed.words(value)} already, as it is read: ask for another value.")
     return Wanted(value)
 
 
@@ -117,11 +117,11 @@ class _ComposedHunt:
         self.upper: list[list[Gap | None]] = []
         steps: list[Gap] = []
         for index, reading in enumerate(whole.readings):
-            own, many = whole.read[index], len(reading.values)
+            current, n_values = whole.read[index], len(reading.values)
             first = None if reading.network is None else self._least_step(reading.network)
             steps += [] if first is None else [first]
-            self.lower.append([0 if k == own else first for k in range(many)])
-            self.upper.append([0 if k == own else None for k in range(many)])
+            self.lower.append([0 if k == current else first for k in range(n_values)])
+            self.upper.append([0 if k == current else None for k in range(n_values)])
 
         self.step = min(steps)
         """Something must change."""
@@ -192,7 +192,7 @@ class _ComposedHunt:
         assert network is not None
         goal = "change" if target is None else f"become {reading.values[target]}"
         self.clock.tell(f"{reading.name}: what would make it {goal}?")
-        found = _shown(
+        answer = _shown(
             counterfactuals.whatif(
                 network,
                 network.encoder.values(reading.sample),
@@ -205,19 +205,19 @@ class _ComposedHunt:
                 notify=self.clock.notify,
             )
         )
-        assert found.certificate is not None
-        self.parts.append((index, found.certificate))
-        is_open = isinstance(found, OpenCounterfactual)
-        if isinstance(found, Counterfactual):
-            is_open = not found.is_minimum
+        assert answer.certificate is not None
+        self.parts.append((index, answer.certificate))
+        is_open = isinstance(answer, OpenCounterfactual)
+        if isinstance(answer, Counterfactual):
+            is_open = not answer.is_minimum
         if asked in self.once or not is_open or self.clock.time_limit is None:
             self.settled.add(asked)  # else it is asked once more, with all the time that is left
         self.once.add(asked)
-        own = self.whole.read[index]
-        others = [k for k in range(len(reading.values)) if k != own and target in (None, k)]
-        self._learn(index, others, self._bound(index, found))
-        if (isinstance(found, OpenCounterfactual) and found.reason == "interrupted") or (
-            isinstance(found, Counterfactual) and found.interrupted
+        current = self.whole.read[index]
+        others = [k for k in range(len(reading.values)) if k != current and target in (None, k)]
+        self._learn(index, others, self._bound(index, answer))
+        if (isinstance(answer, OpenCounterfactual) and answer.reason == "interrupted") or (
+            isinstance(answer, Counterfactual) and answer.interrupted
         ):
             raise KeyboardInterrupt
 
@@ -226,18 +226,18 @@ class _ComposedHunt:
         left = self.clock.left()
         return None if left is None else max(left / (1 if asked in self.once else 3), min(left, 1.0))
 
-    def _bound(self, index: int, found: Answer) -> Gap | None:
+    def _bound(self, index: int, answer: Answer) -> Gap | None:
         """What the classes that were asked about cost at least; None: they cannot be reached."""
-        if isinstance(found, Counterfactual):
-            became = found.label
-            known, value = self.upper[index][became], _short(found.value)
+        if isinstance(answer, Counterfactual):
+            became = answer.label
+            known, value = self.upper[index][became], _short(answer.value)
             self.upper[index][became] = value if known is None else min(known, value)
-            if found.is_minimum:
+            if answer.is_minimum:
                 self.settled.add((index, became))
-        if not isinstance(found, NoCounterfactual):
-            return _short(found.lower)
-        most = found.limit
-        return None if most is None else most.__floor__() + 1 if self.whole_steps else _short(most)
+        if not isinstance(answer, NoCounterfactual):
+            return _short(answer.lower)
+        limit = answer.limit
+        return None if limit is None else limit.__floor__() + 1 if self.whole_steps else _short(limit)
 
     def _learn(self, index: int, others: list[int], bound: Gap | None) -> None:
         """Raise what classes cost at least."""
@@ -250,17 +250,17 @@ class _ComposedHunt:
                 self.lower[index][k] = max(known, bound)
 
 
-def _shown(found: Answer) -> Answer:
+def _shown(answer: Answer) -> Answer:
     """An answer with what its certificate shows alone."""
-    match found:
+    match answer:
         case Counterfactual():
-            return replace(found, lower=exact(found.certificate["lower"]))
+            return replace(answer, lower=exact(answer.certificate["lower"]))
         case NoCounterfactual(certificate=None):
             contents: dict[str, Any] = {"answer": "open", "witness": None, "proof": None, "lower": "0"}
-            certificate = envelope(found.network, found.question, **contents)
-            reason = f"{found.engine} gives no proof"
-            return OpenCounterfactual(found.network, found.question, Fraction(0), reason, certificate)
-    return found
+            certificate = envelope(answer.network, answer.question, **contents)
+            reason = f"{answer.engine} gives no proof"
+            return OpenCounterfactual(answer.network, answer.question, Fraction(0), reason, certificate)
+    return answer
 
 
 def _short(value: Fraction) -> Gap:

@@ -83,39 +83,39 @@ class Composed(Said, ABC):
 
     def find(self, wanted: Wanted, allowed: Sequence[Iterable[int]]) -> Choice | None:
         """Some choice among allowed values with a wanted value."""
-        own = [set(row) for row in allowed]
+        allowed_sets = [set(row) for row in allowed]
         rows = [
-            [0 if value in own[index] else None for value in range(len(reading.values))]
+            [0 if value in allowed_sets[index] else None for value in range(len(reading.values))]
             for index, reading in enumerate(self.readings)
         ]
-        found = self.least_gap(wanted, rows)
-        return None if found is None else found[1]
+        best = self.least_gap(wanted, rows)
+        return None if best is None else best[1]
 
     def is_sensitive(self) -> bool:
         """Whether every change of one reading alone, as they are read, changes the value: then the whole is
         as safe as its parts, no more and no less (docs/theory.md 12.5).
         """
-        own, says = self.read, self.says
-        return all(self.value(other) != says for other in self._neighbours(own))
+        as_read, says = self.read, self.says
+        return all(self.value(other) != says for other in self._neighbours(as_read))
 
     def deciding(self, indices: Sequence[int]) -> list[int]:
         """Some of the readings at these places that suffice for the value as they are, of which none can be
         left out; the others may be anything, those at no such place stay.
         """
-        own, wanted = self.read, Wanted(self.says, other=True)
+        as_read, wanted = self.read, Wanted(self.says, other=True)
         free: set[int] = set()
         for index in indices:
             tried = free | {index}
             allowed = [
-                range(len(reading.values)) if p in tried else [own[p]]
+                range(len(reading.values)) if p in tried else [as_read[p]]
                 for p, reading in enumerate(self.readings)
             ]
             if self.find(wanted, allowed) is None:
                 free = tried
-        return [place for place in indices if place not in free]
+        return [position for position in indices if position not in free]
 
-    def _neighbours(self, own: Choice) -> Iterator[Choice]:
+    def _neighbours(self, choice: Choice) -> Iterator[Choice]:
         for index, reading in enumerate(self.readings):
             for value in range(len(reading.values)):
-                if value != own[index] and reading.network is not None:
-                    yield (*own[:index], value, *own[index + 1 :])
+                if value != choice[index] and reading.network is not None:
+                    yield (*choice[:index], value, *choice[index + 1 :])

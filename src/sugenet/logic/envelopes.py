@@ -59,25 +59,25 @@ def sample_of(reading: Reading) -> list[Any]:
     return [plain(value) for value in reading.network.encoder.values(reading.sample)]
 
 
-def networks_of(whole: Composed) -> list[Network]:
+def networks_of(composed: Composed) -> list[Network]:
     """The networks that read a whole, each once, with all their classes."""
-    found: dict[str, Network] = {}
-    for reading in whole.readings:
+    networks: dict[str, Network] = {}
+    for reading in composed.readings:
         network = reading.base or reading.network
         if network is not None:
-            found.setdefault(network.fingerprint, network)
-    return list(found.values())
+            networks.setdefault(network.fingerprint, network)
+    return list(networks.values())
 
 
 def certificate_of(
-    whole: Composed, question: Mapping[str, Any], answer: str, parts: Sequence[PartOf] = (), **more: Any
+    composed: Composed, question: Mapping[str, Any], answer: str, parts: Sequence[PartOf] = (), **more: Any
 ) -> dict[str, Any]:
     """A certificate about a whole, made of certificates of its parts."""
-    named = [network.fingerprint for network in networks_of(whole)]
+    named = [network.fingerprint for network in networks_of(composed)]
     return composed_envelope(
         named,
-        readings=[_reading_data(reading, named) for reading in whole.readings],
-        whole=whole.whole_data(),
+        readings=[_reading_data(reading, named) for reading in composed.readings],
+        whole=composed.whole_data(),
         question=dict(question),
         answer=answer,
         **more,
@@ -143,14 +143,14 @@ def _says(text: str, formula: LogicFormula, readings: Sequence[Reading]) -> bool
         return formula.on and _is_called(text, formula, readings)
     if not isinstance(formula, Every) or len(formula.parts) != 2:
         return False
-    cuts = [cut.start() for cut in finditer(r"\) and \(", text)]  # as `Stated.also` joins two
+    cuts = [hit.start() for hit in finditer(r"\) and \(", text)]  # as `Stated.also` joins two
     return (
         text.startswith("(")
         and text.endswith(")")
         and any(
-            _says(text[1:cut], formula.parts[0], readings)
-            and _says(text[cut + len(") and (") : -1], formula.parts[1], readings)
-            for cut in cuts
+            _says(text[1:at], formula.parts[0], readings)
+            and _says(text[at + len(") and (") : -1], formula.parts[1], readings)
+            for at in cuts
         )
     )
 
@@ -167,7 +167,7 @@ _FEW = 1000
 
 
 def proof_that_none(
-    whole: Composed,
+    composed: Composed,
     wanted: Wanted,
     costs: Sequence[Mapping[int, Gap]],
     below: Gap | None = None,
@@ -177,7 +177,7 @@ def proof_that_none(
 
     Parameters
     ----------
-    whole, wanted
+    composed, wanted
         What it is about.
     costs
         For each reading the classes that it may have, by number, and what each costs.
@@ -196,11 +196,11 @@ def proof_that_none(
     TimeoutError
         If the time is up first.
     """
-    least = sum(min(row.values()) for row in costs) if all(costs) else None
-    if least is None or (below is not None and least >= below):
+    min_total = sum(min(row.values()) for row in costs) if all(costs) else None
+    if min_total is None or (below is not None and min_total >= below):
         return None
-    said = read(WholeSaid, whole.whole_data(), Sizes(), "the whole")
-    judged = composed_whole(said, [reading.values for reading in whole.readings])
+    parsed = read(WholeSaid, composed.whole_data(), Sizes(), "the whole")
+    judged = composed_whole(parsed, [reading.values for reading in composed.readings])
     if not isinstance(judged, FormulaWhole):
         return {"kind": "enumerate"}
     rows = [{k: Fraction(cost) for k, cost in row.items()} for row in costs]
@@ -230,5 +230,5 @@ def _cascade(problem: IntegerProblem) -> Cascade:
         options: tuple[Any, ...] = (None, *steps)
         chains.append(FeatureSteps(number, steps[0], options))
     budget = None if system.budget is None else (np.array(system.budget[0], object), system.budget[1])
-    layers = tuple(Thresholds(weights, least) for weights, least in system.layers)
+    layers = tuple(Thresholds(weights, bounds) for weights, bounds in system.layers)
     return Cascade(tuple(chains), budget, layers, system.cases)

@@ -126,7 +126,7 @@ def places_in(formula: LogicFormula) -> frozenset[int]:
 def listed_rows(readings: Sequence[Reading], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Listed:
     """A list of rows of values that are allowed together, for the readings of these names."""
     indices = _places(readings, names)
-    found = set()
+    allowed = set()
     for row in rows:
         if isinstance(row, str) or len(row) != len(indices):
             raise QuestionError(f"the row {row!r} must have a value for each of {', '.join(names)}.")
@@ -139,8 +139,8 @@ def listed_rows(readings: Sequence[Reading], names: Sequence[str], rows: Iterabl
                     f"{', '.join(known)}."
                 )
             numbers.append(known.index(str(value)))
-        found.add(tuple(numbers))
-    return Listed(indices, frozenset(found))
+        allowed.add(tuple(numbers))
+    return Listed(indices, frozenset(allowed))
 
 
 def predicate_rows(
@@ -249,8 +249,8 @@ def easiest(formula: LogicFormula, gaps: Gaps) -> Best | None:
         case Listed():
             return _easiest_row(formula, gaps)
         case Some(parts):
-            found = [one for one in (easiest(part, gaps) for part in parts) if one is not None]
-            return min(found, key=lambda one: one[0], default=None)
+            options = [one for one in (easiest(part, gaps) for part in parts) if one is not None]
+            return min(options, key=lambda one: one[0], default=None)
     largest: Gap = 0
     values: dict[int, int] = {}
     for part in _joined(formula.parts):
@@ -266,8 +266,8 @@ def _easiest_row(formula: Listed, gaps: Gaps) -> Best | None:
     """Of a list of rows; of its opposite, the first combination by rising gap that is not in the list."""
     indices, rows = formula.places, formula.rows
     if formula.on:
-        found = ((max(gaps[p][v] for p, v in zip(indices, row, strict=True)), row) for row in rows)
-        best = min(found, default=None)
+        candidates = ((max(gaps[p][v] for p, v in zip(indices, row, strict=True)), row) for row in rows)
+        best = min(candidates, default=None)
         return None if best is None else (best[0], dict(zip(indices, best[1], strict=True)))
     levels = sorted({gap for index in indices for gap in gaps[index]})
     for level in levels:

@@ -43,10 +43,10 @@ def interpretations(readings: Sequence[Reading]) -> list[str]:
 
 def _all(readings: Sequence[Reading]) -> list[tuple[int, ...]]:
     see_names(readings)
-    many = prod(len(reading.values) for reading in readings)
-    if many > _MOST:
+    count = prod(len(reading.values) for reading in readings)
+    if count > _MOST:
         raise TooLargeError(
-            f"there are {many:,} interpretations, more than {_MOST:,} to list. Possibility and necessity "
+            f"there are {count:,} interpretations, more than {_MOST:,} to list. Possibility and necessity "
             f"need no list: read(Stated.of(readings, formula))."
         )
     return list(product(*(range(len(reading.values)) for reading in readings)))

@@ -73,10 +73,10 @@ class _FormulaReader(Connectives[LogicFormula]):
         return self.words[self.at]
 
     def whole(self) -> LogicFormula:
-        found = self._formula()
+        formula = self._formula()
         if self.next.kind != "end":
             raise _wrong(self.next, "'and', 'or' or the end")
-        return found
+        return formula
 
     def _formula(self) -> LogicFormula:
         """if F then F, or F, F -> F, F iff F; these bind least."""
@@ -115,9 +115,9 @@ class _FormulaReader(Connectives[LogicFormula]):
 
     def plain(self) -> LogicFormula:
         if self._sign("("):
-            found = self._formula()
+            formula = self._formula()
             self._need(")")
-            return found
+            return formula
         if self.word("true"):
             return Every(())
         if self.word("false"):
@@ -149,9 +149,9 @@ class _FormulaReader(Connectives[LogicFormula]):
 
     def _compared(self, index: int, sign: str, where: int) -> LogicFormula:
         word = self._take("a value or a reading")
-        own = self.readings[index].values
+        values = self.readings[index].values
         other = None if _is_reserved(word) else self.known.get(word.text)
-        is_value = word.text in own and not (word.kind == "word" and word.text.lower() in _WORDS)
+        is_value = word.text in values and not (word.kind == "word" and word.text.lower() in _WORDS)
         if is_value and other is not None:
             raise RuleSyntaxError(
                 f"formula, place {word.place}: {word.text!r} is a reading and a value of "
@@ -162,13 +162,13 @@ class _FormulaReader(Connectives[LogicFormula]):
         if other is not None:
             return self._two(index, sign, other, where)
         if sign in ("=", "!="):
-            equal = frozenset(k for k, value in enumerate(own) if (value == word.text) == (sign == "="))
+            equal = frozenset(k for k, value in enumerate(values) if (value == word.text) == (sign == "="))
             return OneOf(index, equal)
         bound = _number(word.text)
         if bound is None:
             raise _wrong(word, f"a number, since {sign} compares numbers,")
         numbers = self._numbers(index, where)
-        return OneOf(index, frozenset(k for k, own in enumerate(numbers) if compares(own, sign, bound)))
+        return OneOf(index, frozenset(k for k, number in enumerate(numbers) if compares(number, sign, bound)))
 
     def _two(self, index: int, sign: str, other: int, where: int) -> LogicFormula:
         if index == other:
@@ -184,7 +184,7 @@ class _FormulaReader(Connectives[LogicFormula]):
         )
 
     def _numbers(self, index: int, where: int) -> list[Fraction]:
-        reading, found = self.readings[index], []
+        reading, numbers = self.readings[index], []
         for value in reading.values:
             number = _number(value)
             if number is None:
@@ -192,15 +192,15 @@ class _FormulaReader(Connectives[LogicFormula]):
                     f"formula, place {where}: {reading.name} has the value {value!r}, which is no "
                     f"number, so it has no order: use =, != or in."
                 )
-            found.append(number)
-        return found
+            numbers.append(number)
+        return numbers
 
     def _value(self, index: int) -> int:
         word = self._take("a value")
-        own = self.readings[index].values
-        if word.text not in own:
+        values = self.readings[index].values
+        if word.text not in values:
             raise RuleSyntaxError(self._no_value(word, index))
-        return own.index(word.text)
+        return values.index(word.text)
 
     def _no_value(self, word: _Word, index: int) -> str:
         reading = self.readings[index]
@@ -211,14 +211,14 @@ class _FormulaReader(Connectives[LogicFormula]):
     # -- words -----------------------------------------------------------------------------------------------
 
     def word(self, word: str) -> bool:
-        found = self.next.kind == "word" and self.next.text.lower() == word
-        self.at += found
-        return found
+        is_next = self.next.kind == "word" and self.next.text.lower() == word
+        self.at += is_next
+        return is_next
 
     def _sign(self, sign: str) -> bool:
-        found = self.next.kind == "sign" and self.next.text == sign
-        self.at += found
-        return found
+        is_next = self.next.kind == "sign" and self.next.text == sign
+        self.at += is_next
+        return is_next
 
     def _need(self, wanted: str) -> None:
         if not (self.word(wanted) or self._sign(wanted)):
@@ -237,20 +237,20 @@ def _is_reserved(word: _Word) -> bool:
 
 
 def _split(text: str) -> list[_Word]:
-    words = []
+    tokens = []
     for kind, raw, index in tokens_of(_TOKEN, text):
         if not kind:
             raise RuleSyntaxError(
                 f"formula, place {index + 1}: {raw[:20]!r} cannot be read. "
                 f"A quote that is opened must be closed."
             )
-        words.append(_Word(raw[1:-1] if kind == "quoted" else raw, kind, index + 1))
-    return [*words, _Word("", "end", len(text) + 1)]
+        tokens.append(_Word(raw[1:-1] if kind == "quoted" else raw, kind, index + 1))
+    return [*tokens, _Word("", "end", len(text) + 1)]
 
 
 def _wrong(word: _Word, wanted: str) -> RuleSyntaxError:
-    found = "it ends" if word.kind == "end" else f"it has {word.text[:40]!r}"
-    return RuleSyntaxError(f"formula, place {word.place}: {found} where {wanted} is needed.")
+    problem = "it ends" if word.kind == "end" else f"it has {word.text[:40]!r}"
+    return RuleSyntaxError(f"formula, place {word.place}: {problem} where {wanted} is needed.")
 
 
 def _number(text: str) -> Fraction | None:

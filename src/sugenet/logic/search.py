@@ -50,9 +50,9 @@ class Choices:
         self.apart: list[list[int]] = []
         """Sets of variables of which at most one is true: the solver counts them itself."""
         for index, size in enumerate(self.sizes):
-            own = [self.of(index, value) for value in range(size)]
-            self.clauses.append(own)
-            self.apart.append(own)
+            variables = [self.of(index, value) for value in range(size)]
+            self.clauses.append(variables)
+            self.apart.append(variables)
 
     def of(self, index: int, value: int) -> int:
         """The variable that says that a reading has a value."""
@@ -121,8 +121,8 @@ class Choices:
             def solved(rank: int) -> tuple[int, ...] | None:
                 assumed = [literal for worst, literal in forbidden if worst > rank]
                 with hearing_ctrl_c():
-                    found = solver.solve(assumptions=assumed)
-                return self._values(solver.get_model()) if found else None
+                    is_solvable = solver.solve(assumptions=assumed)
+                return self._values(solver.get_model()) if is_solvable else None
 
             def rank_of(values: tuple[int, ...]) -> int:
                 chosen = [row[value] for row, value in zip(gaps, values, strict=True)]
@@ -174,7 +174,7 @@ class Choices:
         return (int(total) if total.denominator == 1 else total), values
 
     def _by_cores(
-        self, prices: _Prices, is_up: Callable[[], bool] | None, most: int
+        self, prices: _Prices, is_up: Callable[[], bool] | None, limit: int
     ) -> tuple[int, ...] | None:
         """Values of the least cost by MaxSAT; raises `_WorkDoneError` after so many propagations."""
         from pysat.examples.rc2 import RC2
@@ -193,7 +193,7 @@ class Choices:
 
         class Stepping(RC2):  # type: ignore[misc]  # python-sat has no types
             def _call_oracle(self, assumptions: Sequence[int] = (), **_: Any) -> bool:
-                return _solved(self.oracle, list(assumptions), is_up, most)
+                return _solved(self.oracle, list(assumptions), is_up, limit)
 
         with Stepping(wcnf) as solver:
             model = solver.compute()
@@ -212,7 +212,7 @@ class _WorkDoneError(Exception):
     """The work that was allowed is done."""
 
 
-def _solved(solver: Any, assumed: list[int], is_up: Callable[[], bool] | None, most: int) -> bool:
+def _solved(solver: Any, assumed: list[int], is_up: Callable[[], bool] | None, limit: int) -> bool:
     """Whether clauses can be obeyed under assumptions.
 
     Raises
@@ -225,7 +225,7 @@ def _solved(solver: Any, assumed: list[int], is_up: Callable[[], bool] | None, m
     while True:
         if is_up is not None and is_up():
             raise TimeoutError
-        if solver.accum_stats()["propagations"] > most:
+        if solver.accum_stats()["propagations"] > limit:
             raise _WorkDoneError
         solver.conf_budget(_CONFLICTS)
         with hearing_ctrl_c():
@@ -271,17 +271,17 @@ class _Bounding:
             self.solver = Solver("minicard", bootstrap_with=self.choices.clauses)
             for row in self.choices.apart:
                 self.solver.add_atmost(row, 1)
-        most = self.solver.accum_stats()["propagations"] + work
+        limit = self.solver.accum_stats()["propagations"] + work
         while self.open:
             node = self.open.pop()
             try:
-                self._look(node, most)
+                self._look(node, limit)
             except _WorkDoneError:
                 self.open.append(node)
                 return False
         return True
 
-    def _look(self, assumed: tuple[int, ...], most: int) -> None:
+    def _look(self, assumed: tuple[int, ...], limit: int) -> None:
         of, known = self.choices.of, set(assumed)
         rows = []
         for index, row in enumerate(self.rows):
@@ -293,10 +293,10 @@ class _Bounding:
         if not all(rows):
             return
         lower = sum(row[0][0] for row in rows)
-        wanted = {of(place, row[0][1]): row for place, row in enumerate(rows)}
+        wanted = {of(position, row[0][1]): row for position, row in enumerate(rows)}
         named: list[tuple[int, int]] = []
         while self.least is None or lower < self.least:
-            if _solved(self.solver, [*assumed, *never, *wanted], self.is_up, most):
+            if _solved(self.solver, [*assumed, *never, *wanted], self.is_up, limit):
                 break
             mine = [literal for literal in self.solver.get_core() or () if literal in wanted]
             steps = [
@@ -309,7 +309,7 @@ class _Bounding:
         else:
             return
         values = self.choices._values(self.solver.get_model())
-        total = sum(self.prices[place][value] or 0 for place, value in enumerate(values))
+        total = sum(self.prices[position][value] or 0 for position, value in enumerate(values))
         if self.least is None or total < self.least:
             self.least, self.values = total, values
         if named and lower < self.least:

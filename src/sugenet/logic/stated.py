@@ -60,22 +60,22 @@ class Stated(Composed):
     @classmethod
     def of(cls, readings: Iterable[Reading], *claims: str) -> Stated:
         """Formulas as text, all of which shall hold (`sugenet.logic.parse_formula`)."""
-        own = tuple(readings)
-        see_names(own)
-        parts = [parse_formula(claim, own) for claim in claims]
+        all_readings = tuple(readings)
+        see_names(all_readings)
+        parts = [parse_formula(claim, all_readings) for claim in claims]
         if not parts:
             raise QuestionError("state something: a formula such as 'a = 1 or b != 2'.")
         text = claims[0] if len(claims) == 1 else " and ".join(f"({claim})" for claim in claims)
-        return cls(own, parts[0] if len(parts) == 1 else Every(tuple(parts)), text.strip())
+        return cls(all_readings, parts[0] if len(parts) == 1 else Every(tuple(parts)), text.strip())
 
     @classmethod
     def of_rows(
         cls, readings: Iterable[Reading], names: Sequence[str], rows: Iterable[Sequence[Any]]
     ) -> Stated:
         """The values of some readings stand together in a list of rows."""
-        own = tuple(readings)
-        found = listed_rows(own, names, rows)
-        return cls(own, found, f"{', '.join(names)} are one of {len(found.rows)} rows")
+        all_readings = tuple(readings)
+        listed = listed_rows(all_readings, names, rows)
+        return cls(all_readings, listed, f"{', '.join(names)} are one of {len(listed.rows)} rows")
 
     @classmethod
     def of_predicate(
@@ -84,10 +84,12 @@ class Stated(Composed):
         """A function of Python is true of the values of some readings, which it gets as text; it is asked
         once about each combination of them.
         """
-        own = tuple(readings)
+        all_readings = tuple(readings)
         called = getattr(predicate, "__name__", "a predicate")
         shown = "the predicate" if called == "<lambda>" else called
-        return cls(own, predicate_rows(own, names, predicate), f"{shown}({', '.join(names)})")
+        return cls(
+            all_readings, predicate_rows(all_readings, names, predicate), f"{shown}({', '.join(names)})"
+        )
 
     def also(self, other: Stated) -> Stated:
         """Both statements, about the same readings."""
@@ -108,7 +110,9 @@ class Stated(Composed):
             best = easiest(formula, self.gaps)
             if best is None:
                 return None
-            return best[0], tuple(best[1].get(index, own) for index, own in enumerate(self.read))
+            return best[0], tuple(
+                best[1].get(index, read_value) for index, read_value in enumerate(self.read)
+            )
         return self._choices(formula).least_gap(self.gaps if gaps is None else gaps)
 
     def least_cost(

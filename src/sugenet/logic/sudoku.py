@@ -50,8 +50,8 @@ def _choices(values: tuple[tuple[str, ...], ...]) -> Choices:
     choices = Choices([len(row) for row in values])
     indices = [{value: k for k, value in enumerate(row)} for row in values]
     known = [str(digit) for digit in range(1, size + 1)]
-    for cell, own in enumerate(indices):
-        for value, k in own.items():
+    for cell, index_of in enumerate(indices):
+        for value, k in index_of.items():
             if value not in known:
                 choices.add([-choices.of(cell, k)])
     for digit in known:
@@ -84,10 +84,10 @@ class Sudoku(Composed):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cells", tuple(self.cells))
-        many = len(self.cells)
-        size = isqrt(many)
-        if not many or size**2 != many or isqrt(size) ** 2 != size or size > _LARGEST:
-            raise QuestionError(f"a grid of {many} cells is no Sudoku: it has 16, 81, 256 or 625 of them.")
+        n_cells = len(self.cells)
+        size = isqrt(n_cells)
+        if not n_cells or size**2 != n_cells or isqrt(size) ** 2 != size or size > _LARGEST:
+            raise QuestionError(f"a grid of {n_cells} cells is no Sudoku: it has 16, 81, 256 or 625 of them.")
         see_names(self.cells)
 
     @classmethod
@@ -134,9 +134,9 @@ class Sudoku(Composed):
             raise QuestionError("a grid is a Sudoku or is none.")
         if not wanted.met(True):
             return self._least_broken(rows, is_sum=False)
-        found = self._choices.least_gap(rows)
-        assert found is None or self.value(found[1])
-        return found
+        best = self._choices.least_gap(rows)
+        assert best is None or self.value(best[1])
+        return best
 
     def least_cost(
         self, wanted: Wanted, costs: Costs, is_up: Callable[[], bool] | None = None
@@ -144,9 +144,9 @@ class Sudoku(Composed):
         """By MaxSAT; an invalid grid by looking at pairs."""
         if not wanted.met(True):
             return self._least_broken(costs, is_sum=True)
-        found = self._choices.least_cost(costs, is_up)
-        assert found is None or self.value(found[1])
-        return found
+        best = self._choices.least_cost(costs, is_up)
+        assert best is None or self.value(best[1])
+        return best
 
     @property
     def _choices(self) -> Choices:
@@ -156,26 +156,28 @@ class Sudoku(Composed):
         """The least that makes it no Sudoku: one cell without a digit, or two equal ones in a row, column or
         box, and everything else as it is least.
         """
-        own = [[(cost, k) for k, cost in enumerate(row) if cost is not None] for row in costs]
-        if not all(own):
+        allowed = [[(cost, k) for k, cost in enumerate(row) if cost is not None] for row in costs]
+        if not all(allowed):
             return None
-        best = [min(row) for row in own]
+        best = [min(row) for row in allowed]
         base: Gap = sum(cost for cost, _ in best) if is_sum else max(cost for cost, _ in best)
         known = {str(digit) for digit in range(1, self.size + 1)}
-        found: list[tuple[Gap, tuple[tuple[int, int], ...]]] = []
+        candidates: list[tuple[Gap, tuple[tuple[int, int], ...]]] = []
         more: list[dict[str, tuple[Gap, int]]] = []
-        for cell, row in enumerate(own):
-            values, least = self.cells[cell].values, best[cell][0]
-            more.append({values[k]: ((cost - least) if is_sum else cost, k) for cost, k in row})
-            found += [(extra, ((cell, k),)) for value, (extra, k) in more[-1].items() if value not in known]
+        for cell, row in enumerate(allowed):
+            values, lowest = self.cells[cell].values, best[cell][0]
+            more.append({values[k]: ((cost - lowest) if is_sum else cost, k) for cost, k in row})
+            candidates += [
+                (extra, ((cell, k),)) for value, (extra, k) in more[-1].items() if value not in known
+            ]
         for a, b in _peers(self.size):
             for value, (extra, k) in more[a].items():
                 if value in more[b]:
                     other, j = more[b][value]
-                    found.append((extra + other if is_sum else max(extra, other), ((a, k), (b, j))))
-        if not found:
+                    candidates.append((extra + other if is_sum else max(extra, other), ((a, k), (b, j))))
+        if not candidates:
             return None
-        extra, changed = min(found)
+        extra, changed = min(candidates)
         choice = [k for _, k in best]
         for cell, k in changed:
             choice[cell] = k
@@ -187,8 +189,8 @@ class Sudoku(Composed):
         known = {str(digit) for digit in range(1, self.size + 1)}
         alone = [[k] for k, value in enumerate(written) if value not in known]
         equal = [[a, b] for a, b in _peers(self.size) if written[a] == written[b]]
-        found = min((*alone, *equal), key=lambda cells: len(set(cells) & set(indices)), default=None)
-        return super().deciding(indices) if found is None else [k for k in found if k in indices]
+        chosen = min((*alone, *equal), key=lambda cells: len(set(cells) & set(indices)), default=None)
+        return super().deciding(indices) if chosen is None else [k for k in chosen if k in indices]
 
     def conflict(self, choice: Choice | None = None) -> str | None:
         """What keeps a grid, as it is read unless given, from being a Sudoku; None: nothing."""

@@ -58,15 +58,15 @@ class Box(Brief):
 
     def placed(self, network: Network) -> dict[int, Any]:
         """Limits by number of the feature."""
-        found: dict[int, Any] = {}
+        by_index: dict[int, Any] = {}
         for feature, limit in self.limits:
             index = place_of(network, feature)
-            if index in found:
+            if index in by_index:
                 raise QuestionError(
                     f"feature {network.encoder.names[index]} has limits twice. Give what both allow."
                 )
-            found[index] = limit
-        return found
+            by_index[index] = limit
+        return by_index
 
     def spans(self, network: Network) -> dict[int, Span]:
         """Limits by number of the feature, as sets of values."""
@@ -78,12 +78,12 @@ class Box(Brief):
         values, spans = network.encoder.values(x), self.see(network, x)
         both = dict(spans)
         for feature, limit in (limits or {}).items():
-            found, is_empty = joined(network.encoder.codings[feature], spans.get(feature), limit)
-            if found is None or is_empty:
+            span, is_empty = joined(network.encoder.codings[feature], spans.get(feature), limit)
+            if span is None or is_empty:
                 raise QuestionError(
                     f"nothing in the box has {network.encoder.names[feature]} within its limits."
                 )
-            both[feature] = found
+            both[feature] = span
         return build(network, values, _free, None, spans, limits=both)
 
     def see(self, network: Network, x: Any) -> dict[int, Span]:
@@ -255,18 +255,18 @@ def limit_words(name: str, limit: Any) -> str:
         return f"{name} anything"
     if low == high:
         return f"{name} = {number_words(low)}"
-    under, most = _end_words(high, inf, "<")
-    over, least = _end_words(low, -inf, ">" if high is None else "<")
+    under, high_text = _end_words(high, inf, "<")
+    over, low_text = _end_words(low, -inf, ">" if high is None else "<")
     if low is None or high is None:
-        return f"{name} {under} {most}" if low is None else f"{name} {over} {least}"
-    return f"{least} {over} {name} {under} {most}"
+        return f"{name} {under} {high_text}" if low is None else f"{name} {over} {low_text}"
+    return f"{low_text} {over} {name} {under} {high_text}"
 
 
 def _end_words(end: Any, way: float, sign: str) -> tuple[str, str]:
     """A sign and a number: the number next to the end left out, where that is the one that people wrote."""
-    own = number_words(end)
-    if isinstance(end, float) and len(own) > _LONG:
+    text = number_words(end)
+    if isinstance(end, float) and len(text) > _LONG:
         beyond = number_words(nextafter(end, way))
-        if len(beyond) < len(own) - _LONG // 2:
+        if len(beyond) < len(text) - _LONG // 2:
             return sign, beyond
-    return f"{sign}=", own
+    return f"{sign}=", text

@@ -86,7 +86,7 @@ class Cascade:
         first = first_layer(network)
         start = margins_of(near, first)
         # all options, feature by feature in rising order of state; the last ones given are to stay
-        many, features = len(near.moves), np.array(list(near.places), np.int64)
+        n_moves, features = len(near.moves), np.array(list(near.places), np.int64)
         owners = np.concatenate([near.columns.features, features])
         states = np.concatenate([near.columns.states, near.own_states[features]])
         order = np.lexsort((states, owners))
@@ -99,7 +99,7 @@ class Cascade:
         starts = [*np.flatnonzero(begins).tolist(), len(indices)]
         for feature, (one, next_one) in zip(near.places, pairwise(starts), strict=True):
             options = indices[one:next_one]
-            taken = tuple(None if n >= many else near.moves[n] for n in options)
+            taken = tuple(None if n >= n_moves else near.moves[n] for n in options)
             chains.append(FeatureSteps(feature, count, taken))
             count += len(options) - 1
         rows = gains[order[inside]] - gains[order[inside - 1]]

@@ -49,14 +49,14 @@ class Clock:
 
     def __post_init__(self) -> None:
         see_compiler()
-        for name, value, kind, least, wanted in (
+        for name, value, kind, minimum, wanted in (
             ("time_limit", self.time_limit, Real, -inf, "a number of seconds, or None"),
             ("threads", self.threads, Integral, 1, "a whole number, at least 1"),
             ("seed", self.seed, Integral, 0, "a whole number, at least 0"),
         ):
             if value is None and name != "seed":
                 continue
-            if isinstance(value, bool) or not isinstance(value, kind) or not value >= least:
+            if isinstance(value, bool) or not isinstance(value, kind) or not value >= minimum:
                 raise QuestionError(f"{name}={value!r} must be {wanted}.")
         if self.time_limit is not None and self.time_limit > 2**1000:
             self.time_limit = inf  # also for an integer that no float holds
@@ -94,7 +94,7 @@ class Clock:
         left = None if self.time_limit is None else max(self.left() or 0.0, 1.0, self.time_limit / 10)
         return replace(self, time_limit=left, notify=None)
 
-    def tell(self, words: str) -> None:
+    def tell(self, message: str) -> None:
         """Report progress."""
         if self.notify is not None:
-            self.notify(words)
+            self.notify(message)

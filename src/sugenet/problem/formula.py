@@ -45,12 +45,12 @@ class Linear:
     least: int
 
     @classmethod
-    def of(cls, weights: Any, variables: Any, least: int) -> Linear:
+    def of(cls, weights: Any, variables: Any, bound: int) -> Linear:
         """From whole weights of any sign over variables."""
         row = [(int(w), int(v)) for w, v in zip(weights, variables, strict=True) if w]
         below = sum(w for w, _ in row if w < 0)
         return cls(
-            tuple(abs(w) for w, _ in row), tuple(v if w > 0 else -v for w, v in row), int(least) - below
+            tuple(abs(w) for w, _ in row), tuple(v if w > 0 else -v for w, v in row), int(bound) - below
         )
 
     @property
@@ -166,10 +166,10 @@ class Formula:
         starts = cascade.starts
         for number, layer in enumerate(cascade.layers):
             below = fixed[starts[number] : starts[number + 1]]
-            least = layer.least - layer.weights @ (below == 1)
+            bounds = layer.least - layer.weights @ (below == 1)
             free = below < 0
             variables = np.flatnonzero(free) + starts[number] + 1
-            for row, bound in enumerate(least.tolist()):
+            for row, bound in enumerate(bounds.tolist()):
                 variable = starts[number + 1] + row + 1
                 value: bool | None = None if fixed[variable - 1] < 0 else bool(fixed[variable - 1])
                 if value is None:
@@ -231,9 +231,9 @@ def fixed_values(problem: Problem) -> npt.NDArray[np.int8]:
     In the first layer all but the fragile neurons are fixed; behind it, those whose sum is decided by the
     fixed neurons before them whatever the others are.
     """
-    cascade, front = problem.cascade, problem.front
-    below = front.active.astype(np.int8)
-    below[front.fragile] = -1
+    cascade, first_layer = problem.cascade, problem.front
+    below = first_layer.active.astype(np.int8)
+    below[first_layer.fragile] = -1
     values = [np.full(cascade.steps, -1, np.int8), below]
     for layer in cascade.layers[1:]:
         weights = layer.weights
@@ -268,12 +268,12 @@ def variable_names(problem: Problem) -> list[str]:
 
 
 def _step(problem: Problem, chain: FeatureSteps, index: int) -> str:
-    encoder, own = problem.near.network.encoder, problem.near.states[chain.feature]
-    states = [own if option is None else option.state for option in chain.options]
+    encoder, start_state = problem.near.network.encoder, problem.near.states[chain.feature]
+    states = [start_state if option is None else option.state for option in chain.options]
     name, coding = encoder.feature_words[chain.feature], encoder.codings[chain.feature]
     if isinstance(coding, OneHot):
-        words = " or ".join(number_words(coding.categories[state]) for state in states[index:])
-        return f"feature {name} = {words}"
+        alternatives = " or ".join(number_words(coding.categories[state]) for state in states[index:])
+        return f"feature {name} = {alternatives}"
     return f"feature {coding.words(name, states[index] - 1, True)}"
 
 
@@ -283,10 +283,12 @@ def _vote(problem: Problem, vote: Votes) -> str:
     used = [k for k, factor in enumerate(vote.factors) if factor]
     if len(used) == 2:
         for a, b in (used, used[::-1]):
-            for words, strict in (("more than", 1), ("at least as much as", 0)):
+            for comparison, strict in (("more than", 1), ("at least as much as", 0)):
                 factors = [slopes[a] * (k == a) - slopes[b] * (k == b) for k in range(len(slopes))]
                 if Votes.of(factors, offsets[b] - offsets[a] + strict) == vote:
-                    return f"class {network.class_words[a]} scores {words} class {network.class_words[b]}"
+                    return (
+                        f"class {network.class_words[a]} scores {comparison} class {network.class_words[b]}"
+                    )
     terms = " + ".join(f"{vote.factors[k]} M[{network.class_words[k]}]" for k in used) or "0"
     return f"{terms} >= {vote.least} for match counts M of the classes"
 

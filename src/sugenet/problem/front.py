@@ -125,9 +125,9 @@ class Front:
         indices = np.argsort(kinds, kind="stable")  # those of a kind stand together
         ends = np.searchsorted(kinds[indices], np.arange(int(self.kinds.max(initial=-1)) + 2))
         for part in gains_by_feature(self.neighbourhood) if self.gains is None else self.gains:
-            starts, many = ends[part.neurons], ends[part.neurons + 1] - ends[part.neurons]
-            within = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-            columns = np.repeat(np.arange(len(many)), many)
+            starts, counts = ends[part.neurons], ends[part.neurons + 1] - ends[part.neurons]
+            within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+            columns = np.repeat(np.arange(len(counts)), counts)
             yield FeatureGains(part.moves, indices[starts[columns] + within], part.gains[:, columns])
 
     @cached_property
@@ -206,8 +206,8 @@ def kinds_of(first: Layer) -> Ints:
 def margins_of(neighbourhood: Neighbourhood, first: Layer) -> Ints:
     """M - tau of each neuron of the first layer at the sample, staircases cut into their steps."""
     network = neighbourhood.network
-    cut = network.cut
-    inputs = neighbourhood.inputs if cut is network else cut.inputs(row_of(neighbourhood.sample))
+    expanded = network.cut
+    inputs = neighbourhood.inputs if expanded is network else expanded.inputs(row_of(neighbourhood.sample))
     if isinstance(first, DenseLayer):  # most bits are off, as a rule: the weights of those that are on
         held = first.columns[np.flatnonzero(inputs[0])].sum(axis=0) - first.run_lowest
         return np.asarray(held[first.runs[1]] - first.tau)
@@ -298,13 +298,13 @@ def _reaches(
     return up, down
 
 
-def _largest(neurons: Ints, values: Ints, many: int, outputs: int) -> Ints:
+def _largest(neurons: Ints, values: Ints, count: int, outputs: int) -> Ints:
     """For each neuron the sum of its largest values, so many of them."""
     order = np.lexsort((-values, neurons))
     ordered = neurons[order]
     rank = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
     out = np.zeros(outputs, np.int64)
-    np.add.at(out, ordered[rank < many], values[order][rank < many])
+    np.add.at(out, ordered[rank < count], values[order][rank < count])
     return out
 
 
@@ -323,12 +323,14 @@ def first_layer(network: Network) -> DenseLayer | LevelLayer:
 
 def move_gains(neighbourhood: Neighbourhood, first: DenseLayer | LevelLayer) -> Ints:
     """What each move adds to the match count of each neuron."""
-    many = len(neighbourhood.moves)
-    make_sure(24 * many * first.outputs, f"what {many:,} changes do to {first.outputs:,} neurons", _SMALLER)
+    n_moves = len(neighbourhood.moves)
+    make_sure(
+        24 * n_moves * first.outputs, f"what {n_moves:,} changes do to {first.outputs:,} neurons", _SMALLER
+    )
     table = _table(neighbourhood, first)
     if table is not None:
         return table[:, kinds_of(first)]
-    rows = np.zeros((many, first.outputs), np.int64)
+    rows = np.zeros((n_moves, first.outputs), np.int64)
     encoder, weights = neighbourhood.network.encoder, first.weights
     for number, move in enumerate(neighbourhood.moves):
         before = neighbourhood.states[move.feature]

@@ -41,13 +41,13 @@ class Votes:
     least: int
 
     @classmethod
-    def of(cls, factors: Iterable[int], least: int) -> Votes:
+    def of(cls, factors: Iterable[int], bound: int) -> Votes:
         """Divide by the common factor and round the bound up, which changes nothing for whole numbers."""
         row = tuple(int(value) for value in factors)
         common = gcd(*row)
         if not common:  # always or never
-            return cls(row, int(least > 0))
-        return cls(tuple(value // common for value in row), -(-int(least) // common))
+            return cls(row, int(bound > 0))
+        return cls(tuple(value // common for value in row), -(-int(bound) // common))
 
 
 @dataclass(frozen=True)
@@ -133,12 +133,12 @@ class Goal:
         below = np.minimum(head.weights, 0)
         below = below.sum(axis=1) if head.tops is None else below @ head.tops
         shift = self.factors.astype(object) @ below.astype(object)
-        least = self.least.astype(object) + shift
-        if max(int(np.abs(weights).sum(axis=1).max(initial=0)), int(np.abs(least).max())) >= 1 << 62:
+        bounds = self.least.astype(object) + shift
+        if max(int(np.abs(weights).sum(axis=1).max(initial=0)), int(np.abs(bounds).max())) >= 1 << 62:
             raise TooLargeError(
                 "the scores of the classes are too finely divided: as whole numbers they leave 62 bits."
             )
-        return weights.astype(np.int64), least.astype(np.int64)
+        return weights.astype(np.int64), bounds.astype(np.int64)
 
 
 def _beats(head: Head, a: int, b: int, *, strictly: bool) -> Votes:

@@ -113,11 +113,11 @@ class Moves(Sequence[FeatureMove]):
     def columns(self) -> Columns:
         """The moves as arrays."""
         arrays = {key: _arrays(rows) for key, rows in self.distinct.items()}
-        own = [arrays[id(rows)] for rows in self.ways.values()]
+        feature_arrays = [arrays[id(rows)] for rows in self.ways.values()]
         features = np.repeat(np.array(self._owners, np.int64), np.diff(self._starts))
-        if not own:
+        if not feature_arrays:
             return Columns(features, features, features)
-        states, weights = (np.concatenate(parts) for parts in zip(*own, strict=True))
+        states, weights = (np.concatenate(parts) for parts in zip(*feature_arrays, strict=True))
         return Columns(features, states, weights)
 
     @property
@@ -167,12 +167,12 @@ class Leads:
         if span is not None or not isinstance(coding, Steps):  # equal ones may have values of other types
             return _reached(coding, here, state, self.far, span)
         known = self._of(coding, type(here))[0]
-        found = known.get(here)
-        if found is None:
-            found = _reached(coding, here, state, self.far, None)
-            if len(found) <= self._short:
-                known[here] = found
-        return found
+        reached = known.get(here)
+        if reached is None:
+            reached = _reached(coding, here, state, self.far, None)
+            if len(reached) <= self._short:
+                known[here] = reached
+        return reached
 
     def ways(
         self, coding: Coding, values: Sequence[Any], states: Sequence[int]
@@ -184,10 +184,10 @@ class Leads:
             return None
         if coding.states > self._short or len(values) * coding.states * self.far >= 1 << 60:
             return None
-        found = self._of(coding, type(values[0]))[1]
-        missing = set(values) - found.keys()
+        ways_by_value = self._of(coding, type(values[0]))[1]
+        missing = set(values) - ways_by_value.keys()
         if not missing:
-            return found
+            return ways_by_value
         anywhere = Leads(None)
         small = type(values[0]) is int and coding.high - coding.low < self._domain
         if small and not anywhere._of(coding, int)[0]:  # all of them, for the samples to come
@@ -196,10 +196,10 @@ class Leads:
         for value in missing:
             reached = anywhere(coding, value, states[values.index(value)], None)
             near = (way for way in reached if way.distance <= self.far)
-            found[value] = tuple(
+            ways_by_value[value] = tuple(
                 Way(way.state, way.value, way.distance, way.distance, int(way.distance)) for way in near
             )
-        return found
+        return ways_by_value
 
     def _of(self, coding: Steps, kind: type) -> _Answers:
         key = (id(coding), kind)
@@ -211,26 +211,28 @@ class Leads:
         return self.own[key]
 
 
-def _reached(coding: Coding, here: Any, own: int, far: Fraction | None, span: Span | None) -> list[Reached]:
+def _reached(
+    coding: Coding, here: Any, origin: int, far: Fraction | None, span: Span | None
+) -> list[Reached]:
     """The other states that can occur: up and down from its own, of numbers as far as one may go."""
     if isinstance(coding, Steps) and coding.every_step:  # very many, and all of them whole numbers
         low = int(coding.low)
-        most = coding.states if far is None else min(coding.states, floor(far))
+        max_distance = coding.states if far is None else min(coding.states, floor(far))
         return [
-            Reached(state, low + state, _whole(abs(state - own)), abs(state - own))
-            for state in range(max(0, own - most), min(coding.states, own + most + 1))
-            if state != own and (span is None or span.holds(low + state))
+            Reached(state, low + state, _whole(abs(state - origin)), abs(state - origin))
+            for state in range(max(0, origin - max_distance), min(coding.states, origin + max_distance + 1))
+            if state != origin and (span is None or span.holds(low + state))
         ]
-    found = []
-    for states in (range(own - 1, -1, -1), range(own + 1, coding.states)):
+    reached = []
+    for states in (range(origin - 1, -1, -1), range(origin + 1, coding.states)):
         for state in states:
             move = coding.move(here, state, span)
             if move is None:
                 continue
             if far is not None and move.distance > far and isinstance(coding, Steps):
                 break  # all others this way are further still, whatever they are limited to
-            found.append(Reached(state, move.value, move.distance, coding.flips(own, state)))
-    return sorted(found, key=lambda way: way.state)
+            reached.append(Reached(state, move.value, move.distance, coding.flips(origin, state)))
+    return sorted(reached, key=lambda way: way.state)
 
 
 @cache

@@ -96,8 +96,8 @@ class Neighbourhood(Brief):
     def moves_to(self, values: Sequence[Any]) -> tuple[FeatureMove, ...]:
         """What takes the sample to other raw values, as far as there are such moves."""
         pairs = enumerate(zip(self.sample, values, strict=True))
-        found = (self.move_to(feature, after) for feature, (before, after) in pairs if before != after)
-        return tuple(move for move in found if move is not None)
+        moves = (self.move_to(feature, after) for feature, (before, after) in pairs if before != after)
+        return tuple(move for move in moves if move is not None)
 
     @cached_property
     def lightest(self) -> int:
@@ -158,14 +158,14 @@ move is not allowed.
 """
 
 
-def pairs_of(given: Any, what: str) -> list[tuple[Any, Any]]:
+def pairs_of(entries: Any, what: str) -> list[tuple[Any, Any]]:
     """Features with something said of each: a mapping, anything else that has items as a
     series has, or pairs.
     """
-    items = getattr(given, "items", None)
+    items = getattr(entries, "items", None)
     try:
         pairs = [
-            () if isinstance(pair, str) else tuple(pair) for pair in (items() if callable(items) else given)
+            () if isinstance(pair, str) else tuple(pair) for pair in (items() if callable(items) else entries)
         ]
     except TypeError:
         pairs = [()]
@@ -174,7 +174,7 @@ def pairs_of(given: Any, what: str) -> list[tuple[Any, Any]]:
             f"{what} are needed by feature, such as {{'age': ...}}, "
             f"or as pairs of a feature and what is said of it."
         )
-    return [(feature, said) for feature, said in pairs]
+    return [(feature, value) for feature, value in pairs]
 
 
 def place_of(network: Network, feature: Any) -> int:
@@ -375,7 +375,7 @@ def _scale(groups: Sequence[tuple[list[Fraction], int]]) -> int:
     """The same for groups of prices, each as often as is said."""
     scale = lcm(1, *{price.denominator for prices, _ in groups for price in prices})
     total = sum(
-        many * sum(price.numerator * (scale // price.denominator) for price in prices)
-        for prices, many in groups
+        count * sum(price.numerator * (scale // price.denominator) for price in prices)
+        for prices, count in groups
     )
     return scale if total < 1 << _BITS else 1 << max(0, _BITS - 1 - (total // scale).bit_length())

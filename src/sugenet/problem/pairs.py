@@ -176,8 +176,8 @@ def _over(network: Network, encoder: Encoder, states: Sequence[tuple[int, ...]])
     first = first_layer(network)
     weights = np.zeros((first.outputs, encoder.width), np.int64)
     tau = np.clip(first.tau, 0, first.sizes + 1)  # no other tau decides otherwise, and none overflows
-    for feature, (coding, own) in enumerate(zip(encoder.codings, states, strict=True)):
-        gains = _gains(network, first, feature)[:, list(own)]
+    for feature, (coding, feature_states) in enumerate(zip(encoder.codings, states, strict=True)):
+        gains = _gains(network, first, feature)[:, list(feature_states)]
         group = encoder.group(feature)
         if isinstance(coding, OneHot):
             weights[:, group.start : group.stop] = gains
@@ -206,11 +206,11 @@ def _gains(network: Network, first: DenseLayer | LevelLayer, feature: int) -> In
 
 def _later(network: Network, depth: int) -> list[DenseLayer]:
     """Layers after the first, with layers that pass their inputs on where the network is not as deep."""
-    found = [layer.unrolled() for layer in network.cut.layers[1:]]
+    layers = [layer.unrolled() for layer in network.cut.layers[1:]]
     width = network.cut.head.inputs
-    while len(found) < depth - 1:
-        found.append(DenseLayer(np.eye(width, dtype=np.int64), np.ones(width, np.int64)))
-    return found
+    while len(layers) < depth - 1:
+        layers.append(DenseLayer(np.eye(width, dtype=np.int64), np.ones(width, np.int64)))
+    return layers
 
 
 def _blocks(a: Ints, b: Ints) -> Ints:
@@ -233,13 +233,13 @@ def merged(near: Neighbourhood, goal: Goal) -> Problem:
     layers = [DenseLayer(first.weights[kept], first.tau[kept])]
     for layer in network.layers[1:]:
         dense = layer.unrolled()
-        weights, least = _folded(
+        weights, thresholds = _folded(
             dense.weights, dense.tau + np.minimum(dense.weights, 0).sum(axis=1), source, fixed, len(kept)
         )
         low, high = np.minimum(weights, 0).sum(axis=1), np.maximum(weights, 0).sum(axis=1)
-        constant = np.where(low >= least, 1, np.where(high < least, 0, -1))
-        kept, source, fixed = _classes(least, weights, constant)
-        layers.append(DenseLayer(weights[kept], (least - low)[kept]))
+        constant = np.where(low >= thresholds, 1, np.where(high < thresholds, 0, -1))
+        kept, source, fixed = _classes(thresholds, weights, constant)
+        layers.append(DenseLayer(weights[kept], (thresholds - low)[kept]))
     before = np.minimum(network.head.weights, 0).sum(axis=1)
     weights, shifts = _folded(
         network.head.weights, np.zeros(network.head.outputs, np.int64), source, fixed, len(kept)
@@ -256,7 +256,7 @@ def _moved(vote: Votes, shifts: Ints) -> Votes:
     )
 
 
-def _classes(least: Ints, rows: Ints, constant: Ints) -> tuple[list[int], list[tuple[int, bool]], Ints]:
+def _classes(thresholds: Ints, rows: Ints, constant: Ints) -> tuple[list[int], list[tuple[int, bool]], Ints]:
     """Neurons ``row @ v >= least`` to keep, the first of each kind.
 
     For each neuron also its place among them (-1: constant) and whether it is the opposite of that one, and
@@ -265,7 +265,7 @@ def _classes(least: Ints, rows: Ints, constant: Ints) -> tuple[list[int], list[t
     indices: dict[tuple[int, bytes], int] = {}
     kept: list[int] = []
     source: list[tuple[int, bool]] = []
-    for number, (bound, row) in enumerate(zip(least.tolist(), rows, strict=True)):
+    for number, (bound, row) in enumerate(zip(thresholds.tolist(), rows, strict=True)):
         same, opposite = (bound, row.tobytes()), (1 - bound, (-row).tobytes())
         if constant[number] >= 0:
             source.append((-1, False))
@@ -281,10 +281,10 @@ def _classes(least: Ints, rows: Ints, constant: Ints) -> tuple[list[int], list[t
 
 
 def _folded(
-    weights: Ints, least: Ints, source: list[tuple[int, bool]], fixed: Ints, count: int
+    weights: Ints, thresholds: Ints, source: list[tuple[int, bool]], fixed: Ints, count: int
 ) -> tuple[Ints, Ints]:
     """Weights over the neurons that are kept, and what their sum must reach then."""
-    out, bound = np.zeros((len(weights), count), np.int64), least.copy()
+    out, bound = np.zeros((len(weights), count), np.int64), thresholds.copy()
     for column, (index, opposite) in enumerate(source):
         if index < 0:
             bound = bound - weights[:, column] * fixed[column]

@@ -94,13 +94,15 @@ class Problem(Brief):
 def _brought(near: Neighbourhood) -> dict[int, float]:
     """What each feature can bring to all neurons of the first layer together; 0 behind a pool."""
     first, network = near.network.layers[0], near.network
-    found = dict.fromkeys(near.places, 0.0)
+    contributions = dict.fromkeys(near.places, 0.0)
     if first.every is None:
         for feature, moves in near.places.items():
             far = abs(near.columns.states[moves] - near.states[feature]).max()
             indices = [feature] if network.reads_levels else network.encoder.group(feature)
-            found[feature] = float(far * sum(int(abs(first.column(index)[1]).sum()) for index in indices))
-    return found
+            contributions[feature] = float(
+                far * sum(int(abs(first.column(index)[1]).sum()) for index in indices)
+            )
+    return contributions
 
 
 # -- outcomes ------------------------------------------------------------------------------------------------

@@ -57,22 +57,24 @@ class Inequality:
     bound: int
 
     def __init__(self, terms: Mapping[int, Any] | Iterable[tuple[int, Any]], bound: Any) -> None:
-        given = list(terms.items() if isinstance(terms, Mapping) else terms)
-        exact = {_number(k, "an output"): _exact(value, f"the coefficient of Y_{k}") for k, value in given}
-        if len(exact) < len(given):
-            raise SugenetError(f"terms {given} name an output twice. Add its coefficients up.")
+        pairs = list(terms.items() if isinstance(terms, Mapping) else terms)
+        exact = {_number(k, "an output"): _exact(value, f"the coefficient of Y_{k}") for k, value in pairs}
+        if len(exact) < len(pairs):
+            raise SugenetError(f"terms {pairs} name an output twice. Add its coefficients up.")
         kept = {k: exact[k] for k in sorted(exact) if exact[k]}
         if not kept:
             raise SugenetError(
                 "an inequality without an output is always or never met. Leave it, "
                 "or the conjunction it stands in, out."
             )
-        least = _exact(bound, "the bound")
-        unit = lcm(least.denominator, *(value.denominator for value in kept.values()))
-        whole = [int(value * unit) for value in kept.values()]
-        common = gcd(int(least * unit), *whole)
-        object.__setattr__(self, "terms", tuple(zip(kept, (value // common for value in whole), strict=True)))
-        object.__setattr__(self, "bound", int(least * unit) // common)
+        exact_bound = _exact(bound, "the bound")
+        unit = lcm(exact_bound.denominator, *(value.denominator for value in kept.values()))
+        integers = [int(value * unit) for value in kept.values()]
+        common = gcd(int(exact_bound * unit), *integers)
+        object.__setattr__(
+            self, "terms", tuple(zip(kept, (value // common for value in integers), strict=True))
+        )
+        object.__setattr__(self, "bound", int(exact_bound * unit) // common)
 
     def holds(self, y: Sequence[Fraction]) -> bool:
         """Whether exact outputs meet it."""

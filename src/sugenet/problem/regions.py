@@ -189,8 +189,8 @@ class Free(Brief):
 
     def __init__(self, features: Iterable[Any]) -> None:
         try:
-            given = (features,) if isinstance(features, str | int) else tuple(features)
-            object.__setattr__(self, "features", tuple(dict.fromkeys(given)))
+            chosen = (features,) if isinstance(features, str | int) else tuple(features)
+            object.__setattr__(self, "features", tuple(dict.fromkeys(chosen)))
         except TypeError:
             raise QuestionError(
                 f"Free({str(features)[:60]}) needs features by name or number, such as Free(['age', 3])."
@@ -240,16 +240,16 @@ class Prices(Brief):
 
     def exact(self, network: Network) -> dict[int, Fraction]:
         """Prices by number of the feature."""
-        found: dict[int, Fraction] = {}
+        by_index: dict[int, Fraction] = {}
         for feature, price in self.prices:
             value = Fraction(price)
             if value < 0:
                 raise QuestionError(f"the price of {feature} is {price}, but a price is not negative.")
             index = place_of(network, feature)
-            if index in found:
+            if index in by_index:
                 raise QuestionError(f"feature {network.encoder.names[index]} has two prices. Give one.")
-            found[index] = value
-        return found
+            by_index[index] = value
+        return by_index
 
     def weigher(self, network: Network) -> Weigh:
         """What each move costs."""

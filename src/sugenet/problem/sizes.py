@@ -78,9 +78,9 @@ def one_more(totals: Mapping[int, int], weights: Mapping[int, int], limit: int) 
     """
     after = dict(totals)
     for used, count in totals.items():
-        for weight, many in weights.items():
+        for weight, n_moves in weights.items():
             if used + weight <= limit:
-                after[used + weight] = after.get(used + weight, 0) + count * many
+                after[used + weight] = after.get(used + weight, 0) + count * n_moves
     return after
 
 
@@ -96,10 +96,10 @@ def _about(by_feature: list[Counter[int]], limit: int) -> float:
     with np.errstate(over="ignore"):  # beyond floats it is infinite
         for weights in by_feature:
             after = counts.copy()
-            for weight, many in weights.items():
+            for weight, n_moves in weights.items():
                 step = weight // grain
                 if step < len(counts):
-                    after[step:] += many * counts[: len(counts) - step]
+                    after[step:] += n_moves * counts[: len(counts) - step]
             counts = after
         return float(counts.sum())
 
@@ -115,13 +115,13 @@ def cut_seconds(near: Neighbourhood) -> float:
         return 0.0
     cells, read = 0, 1
     for number, layer in enumerate(near.network.layers):
-        weights, own = layer.weights, layer.height
+        weights, height = layer.weights, layer.height
         if layer.every is None and weights.size:  # of a convolution a kernel for every place
-            written = layer.outputs * own * (weights.size // len(weights)) * read
+            written = layer.outputs * height * (weights.size // len(weights)) * read
             cells += written * (1 if number == 0 else 1 + int(np.abs(weights).max()))
         if number == 0:
-            cells += 8 * len(near.moves) * layer.outputs * own
-        read = own
+            cells += 8 * len(near.moves) * layer.outputs * height
+        read = height
     return cells / _CELLS_A_SECOND
 
 

@@ -92,16 +92,16 @@ class Predicted(Recorded, Drawn):
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
         """The match counts, if they can be those of the network."""
         sizes, matches = network.head.sizes.tolist(), data["matches"]
-        for many, size in zip(matches, sizes, strict=True):
-            if type(many) is not int or not 0 <= many <= size:
-                raise CertificateError(f"a class has {str(many)[:40]} matches of {size}.")
+        for n_matches, size in zip(matches, sizes, strict=True):
+            if type(n_matches) is not int or not 0 <= n_matches <= size:
+                raise CertificateError(f"a class has {str(n_matches)[:40]} matches of {size}.")
         return {"matches": tuple(matches)}
 
     def __str__(self) -> str:
         label, head = self.label, self.network.head
         tie = ", a tie that the lowest class wins" if self.is_tie else ""
-        found = f"{self.matches[label]} of {int(head.sizes[label])} matches"
-        return f"class {self.network.class_words[label]}, score {self.scores[label]:.6g} ({found}{tie})"
+        match_text = f"{self.matches[label]} of {int(head.sizes[label])} matches"
+        return f"class {self.network.class_words[label]}, score {self.scores[label]:.6g} ({match_text}{tie})"
 
 
 Found: TypeAlias = (
@@ -122,7 +122,7 @@ Found: TypeAlias = (
 _SETTINGS = {kind.question: kind.settings for kind in KINDS.values()}
 
 
-def settings_of(question: Asked, **given: Any) -> dict[str, Any]:
+def settings_of(question: Asked, **values: Any) -> dict[str, Any]:
     """The settings that a kind of question has besides time, threads and seed: those given, else their
     defaults, as the verb that answers it has them.
 
@@ -144,11 +144,11 @@ def settings_of(question: Asked, **given: Any) -> dict[str, Any]:
             f"{kind} is no question that is asked so. Ask Robust, Why, WhatIf, HowMany, Predict, Always, "
             f"Never, Monotone, Fair, Agree or a Query."
         )
-    for name, value in given.items():
+    for name, value in values.items():
         if name not in known:
             has = f"It has {', '.join(known)}." if known else "It has none."
             raise QuestionError(f"{name}={value!r} is no setting of {kind}. {has}")
-    return known | given
+    return known | values
 
 
 def ask(
@@ -313,8 +313,8 @@ def answer_of(data: Mapping[str, Any], network: Network, other: Network | None =
     if data.get("format") == "sugenet rulebook":
         return Rulebook.from_data(network, data)
     with reading_data("the answer"):
-        found: Answer = _read(data, network, other)
-        again, _ = found.data(), str(found)  # what cannot be said is damaged
+        answer: Answer = _read(data, network, other)
+        again, _ = answer.data(), str(answer)  # what cannot be said is damaged
     for name in (*again, *data):
         if name not in data and name in _ADDED:
             continue
@@ -329,7 +329,7 @@ def answer_of(data: Mapping[str, Any], network: Network, other: Network | None =
             ),
             (value != expected, f"the field {name!r} does not fit the rest of the answer."),
         )
-    return found
+    return answer
 
 
 def _read(data: Mapping[str, Any], network: Network, other: Network | None) -> Any:

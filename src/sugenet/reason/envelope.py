@@ -145,24 +145,24 @@ class Recorded(Said):
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
-        found: dict[str, Any] = {}
+        contents: dict[str, Any] = {}
         for name, source in self.json.items():
             value = getattr(self, source) if isinstance(source, str) else source(self)
             value = value() if callable(value) else value
             if source == "question" or (source == "certificate" and value is None):
-                found |= {} if source == "question" else {name: None}
-                found |= {"question": data_of(self.network, self.question), **domain_data(self.network)}
+                contents |= {} if source == "question" else {name: None}
+                contents |= {"question": data_of(self.network, self.question), **domain_data(self.network)}
             elif value is not ...:
-                found[name] = _plain_data(value)
-        return found
+                contents[name] = _plain_data(value)
+        return contents
 
     @classmethod
     def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
         """The answer from its JSON data; what follows from the question and the certificate is found anew."""
         known = cls.known(network, question, data)
-        own = [one for one in fields(cls) if one.init and one.name not in ("network", "question")]  # type: ignore[arg-type]
-        values = {one.name: known[one.name] for one in own if one.name in known}
-        rest = [one for one in own if one.name not in known]
+        init_fields = [one for one in fields(cls) if one.init and one.name not in ("network", "question")]  # type: ignore[arg-type]
+        values = {one.name: known[one.name] for one in init_fields if one.name in known}
+        rest = [one for one in init_fields if one.name not in known]
         values |= {one.name: data[one.name] for one in rest if one.default is MISSING or one.name in data}
         return cls(network=network, question=question, **values)  # type: ignore[call-arg]
 

@@ -109,11 +109,11 @@ def check_answer(
     ('holds', ('order', 'seconds'))
     """
     if isinstance(answer, Rulebook):
-        said, _, names = answer.check(time_limit=time_limit).partition("; not covered by a certificate: ")
-        return AnswerCheck("holds", said, tuple(names.split(", ")), ())
+        message, _, names = answer.check(time_limit=time_limit).partition("; not covered by a certificate: ")
+        return AnswerCheck("holds", message, tuple(names.split(", ")), ())
     work = _Recheck(answer, Limit(time_limit), n)
     try:
-        status, words = work.see(answer)
+        status, text = work.see(answer)
     except CertificateError:
         raise
     except TooLargeError as error:
@@ -125,7 +125,7 @@ def check_answer(
     remarks = [name for name in REMARKS if name in fields]
     if status == "holds" and claims:
         status = "partly"
-    return AnswerCheck(status, words, (*claims, *(name for name in remarks if name not in claims)), claims)
+    return AnswerCheck(status, text, (*claims, *(name for name in remarks if name not in claims)), claims)
 
 
 # -- certificates --------------------------------------------------------------------------------------------
@@ -149,10 +149,10 @@ def certificates_of(answer: Answer) -> list[dict[str, Any]]:
 
 def is_checkable(answer: Answer) -> bool:
     """Whether `check` finds a proof or a witness in every certificate of an answer."""
-    found = certificates_of(answer)
+    certificates = certificates_of(answer)
     if isinstance(answer, Counterfactual | Refuted):  # a witness is enough, if nothing more is claimed
         return trusted_in(answer) is None
-    return bool(found) and all(one["proof"] is not None for one in found)
+    return bool(certificates) and all(one["proof"] is not None for one in certificates)
 
 
 def trusted_in(answer: Answer) -> str | None:
@@ -191,15 +191,15 @@ class _Recheck:
         solver = trusted_in(answer)
         if solver is not None:
             return self._trusting(answer, solver)
-        said = [self.checked(one) for one in certificates_of(answer)]
+        messages = [self.checked(one) for one in certificates_of(answer)]
         match answer:
             case Counterfactual():
-                said += self._several(answer)
+                messages += self._several(answer)
             case Reasons():
-                said += _Reasons(self, answer).see()
+                messages += _Reasons(self, answer).see()
             case Undecided():
                 self._facts(answer)
-        return "holds" if is_checkable(answer) else "nothing", "; ".join(said) or "nothing is claimed"
+        return "holds" if is_checkable(answer) else "nothing", "; ".join(messages) or "nothing is claimed"
 
     def checked(self, certificate: dict[str, Any]) -> str:
         """What `check` says of a certificate."""
@@ -237,11 +237,11 @@ class _Recheck:
 
     def _rule(self, answer: CheckedRule) -> tuple[str, str]:
         """The verdict, and the count that the figures are from."""
-        status, words = self.see(answer.verdict)
+        status, text = self.see(answer.verdict)
         figures, certificate = answer.figures, answer.figures.certificate
         if certificate is None:
             self.claims.append("figures")
-            return status, words
+            return status, text
         asked = envelope(self.network, HowMany(None, None, answer.rule.box))
         if certificate["question"] != asked["question"] or certificate.get("domain") != asked.get("domain"):
             raise CertificateError("the count is about other inputs than those that the rule covers.")
@@ -254,7 +254,7 @@ class _Recheck:
             self.claims.append("figures")
         elif figures.total != combinations_within(Box({}).of(self.network)):
             raise CertificateError("the figures are shares of another number of inputs than there are.")
-        return status, f"{words}; {counted}"
+        return status, f"{text}; {counted}"
 
     # -- counterfactuals -------------------------------------------------------------------------------------
 
@@ -284,12 +284,12 @@ class _Recheck:
         if n == 1 or not answer.all_listed or (n is None and not answer.others):
             return []
         if len(set(values)) == 1 and n in (None, "all"):
-            many = self._of_least_cost(answer)
-            if many == len(rows):
-                return [f"no more than {many} inputs do it at this cost"]
-            if many is not None and n == "all":
+            n_changes = self._of_least_cost(answer)
+            if n_changes == len(rows):
+                return [f"no more than {n_changes} inputs do it at this cost"]
+            if n_changes is not None and n == "all":
                 raise CertificateError(
-                    f"{many} changes of least cost change the class, but {len(rows)} are listed."
+                    f"{n_changes} changes of least cost change the class, but {len(rows)} are listed."
                 )
         self.claims += ["others"] * bool(answer.others)
         self.claims += ["all_listed"] * (not isinstance(n, int) or len(rows) < n)
@@ -311,14 +311,14 @@ class _Recheck:
         kind: Any = question.cost
         try:
             region = kind(int(answer.value) if answer.value.denominator == 1 else answer.value)
-            found = count(self.network, question.sample, region, time_limit=self.limit.left())
+            counted = count(self.network, question.sample, region, time_limit=self.limit.left())
         except SugenetError:  # too large, or too finely divided
             return None
-        if not isinstance(found, Counted):
+        if not isinstance(counted, Counted):
             return None
-        self.checked(found.certificate)
-        own = [asked["target"]] if asked["target"] is not None else range(len(found.counts))
-        return sum(found.counts[k] for k in own if k != asked["label"])
+        self.checked(counted.certificate)
+        labels = [asked["target"]] if asked["target"] is not None else range(len(counted.counts))
+        return sum(counted.counts[k] for k in labels if k != asked["label"])
 
 
 # -- reasons -------------------------------------------------------------------------------------------------
@@ -384,8 +384,8 @@ class _Reasons:
         lower = self.answer.lower
         if lower < 0 or (self.answer.upper is not None and lower > self.answer.upper):
             raise CertificateError(f"a reason is said to have {lower} features at least.")
-        least = [len(one.features) for one in self.answer.reasons if one.status == "minimum"]
-        if lower <= max(least, default=0):
+        minimum_sizes = [len(one.features) for one in self.answer.reasons if one.status == "minimum"]
+        if lower <= max(minimum_sizes, default=0):
             return
         if hitting_set_within([set(row) for row in self.contrasts], lower - 1, self.limit):
             raise CertificateError(f"nothing shows that every reason has at least {lower} features.")
@@ -427,16 +427,16 @@ class _Reasons:
         why = self.answer.question
         fixed = tuple(sorted(features))
         near = why.near(self.network).fixing(set(fixed))
-        found = decide(Problem(near, why.keeps(self.network).goal), Clock(self.limit.left(), 1, 0, None))
-        if isinstance(found, Fails):
+        outcome = decide(Problem(near, why.keeps(self.network).goal), Clock(self.limit.left(), 1, 0, None))
+        if isinstance(outcome, Fails):
             raise CertificateError(
                 f"not all contrastive sets are listed: the class also changes while {self._names(features)} "
                 f"stay."
             )
-        if not isinstance(found, Holds) or found.proof is None:
+        if not isinstance(outcome, Holds) or outcome.proof is None:
             return False
         question = Suffices(why.sample, why.region, why.target, why.ties, fixed)
-        contents: dict[str, Any] = {"answer": "sufficient", "witness": None, "proof": found.proof}
+        contents: dict[str, Any] = {"answer": "sufficient", "witness": None, "proof": outcome.proof}
         self.work.checked(envelope(self.network, question, **contents))
         self.proved.append(frozenset(features))
         return True

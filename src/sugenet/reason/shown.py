@@ -80,7 +80,9 @@ def short_witness(network: Network, question: Any, witness: Sequence[Any]) -> tu
         codings.append(question.other.encoder.codings)
     inside, domain = _admits(network, question, before), network.domain
     shown = list(witness)
-    free = [place for place in range(len(shown)) if before is None or shown[place] != before[place]]
+    free = [
+        position for position in range(len(shown)) if before is None or shown[position] != before[position]
+    ]
 
     def admits(row: Sequence[Any]) -> bool:
         can_occur = not domain or (domain.outside(row, free) is None and domain.broken(row) is None)
@@ -89,7 +91,9 @@ def short_witness(network: Network, question: Any, witness: Sequence[Any]) -> tu
     minus = _minus(network, question, before)
     for index in free:
         near = None if before is None else before[index]
-        _shorten(shown, index, near, [own[index] for own in codings], admits, minus=minus)
+        _shorten(
+            shown, index, near, [network_codings[index] for network_codings in codings], admits, minus=minus
+        )
     return tuple(shown)
 
 
@@ -138,10 +142,10 @@ def _shorten(
     if any(isinstance(coding, OneHot) for coding in codings):
         return
     if codings[0].bipolar:
-        found: Iterator[Any] = iter([-1] if minus and value == 0 else [])
+        candidates: Iterator[Any] = iter([-1] if minus and value == 0 else [])
     else:
-        found = _shorter(value, near, codings)
-    for candidate in found:
+        candidates = _shorter(value, near, codings)
+    for candidate in candidates:
         shown[index] = candidate
         if admits(shown):
             return
@@ -150,28 +154,28 @@ def _shorten(
 
 def _shorter(value: Any, near: Any, codings: Sequence[Steps]) -> Iterator[Any]:
     """Values of fewer digits in the same step, the shortest first, none much further from `near`."""
-    many = _length(value)
-    if many <= _DIGITS:
+    n_digits = _length(value)
+    if n_digits <= _DIGITS:
         return
     exact = Fraction(value)
     known = near is not None and isfinite(near)
     further = max(abs(exact) / 1000, abs(exact - Fraction(near)) / _FURTHER if known else Fraction(0))
     ways = (exact > Fraction(near),) if known else (True, False)
-    whole = any(coding.whole for coding in codings)
+    is_integer = any(coding.whole for coding in codings)
     ends = [coding.interval(coding.state(value)) for coding in codings]
     first = _power(further) + 1
     for power in range(first, first - _FINER, -1):
-        if whole and power < 0:
+        if is_integer and power < 0:
             return
         unit = Fraction(10) ** power
         for rising in ways:
             decimal = unit * (-(-exact // unit) if rising else exact // unit)
             try:
-                number = int(decimal) if whole else float(decimal)
+                number = int(decimal) if is_integer else float(decimal)
             except OverflowError:  # beyond all floats
                 continue
             inside = all(end is not None and end[0] <= number <= end[1] for end in ends)
-            if inside and abs(decimal - exact) <= further and _length(number) < many:
+            if inside and abs(decimal - exact) <= further and _length(number) < n_digits:
                 yield number
 
 
@@ -184,10 +188,10 @@ def _length(value: Any) -> int:
     """How many digits a number is written with, zeros at either end apart, but those of a very small one
     count; a fraction is as it was written.
     """
-    words = number_words(value)
-    if "/" in words:
+    text = number_words(value)
+    if "/" in text:
         return 0
-    number = Decimal(words)
+    number = Decimal(text)
     return len("".join(map(str, number.as_tuple().digits)).strip("0")) + max(0, -_SMALL - number.adjusted())
 
 
@@ -202,11 +206,11 @@ def _admits(network: Network, question: Any, before: Sequence[Any] | None) -> Ad
     if isinstance(question, Robust):
         return lambda shown: _in_region(network, question.region, before, shown)
     assert isinstance(question, WhatIf)
-    most, region = question.most, question.region
+    max_cost, region = question.most, question.region
 
     def allowed(shown: Sequence[Any]) -> bool:
         inside = region is None or _in_region(network, region, before, shown)
-        return inside and (most is None or raw_cost(network, question.cost, before, shown) <= most)
+        return inside and (max_cost is None or raw_cost(network, question.cost, before, shown) <= max_cost)
 
     return allowed
 

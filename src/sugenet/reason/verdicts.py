@@ -144,8 +144,8 @@ class Refuted(_Verdict):
             isinstance(self.question, Query) or getattr(self.question, "ties", "") == "against"
         ):
             return ()
-        found = winners(self.network, self.witness)
-        return tuple(self.network.classes[k] for k in found) if len(found) > 1 else ()
+        labels = winners(self.network, self.witness)
+        return tuple(self.network.classes[k] for k in labels) if len(labels) > 1 else ()
 
     def conditions(self) -> dict[str, str]:
         """What each changed value must fulfil, in words."""
@@ -173,9 +173,9 @@ class Refuted(_Verdict):
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
-        found = f"Class {' and '.join(map(visible, self.labels))}"
+        subject = f"Class {' and '.join(map(visible, self.labels))}"
         if self.tied:
-            found = tie_words(self.tied).capitalize()
+            subject = tie_words(self.tied).capitalize()
         if self.changes:
             shown = f"with {changes_listed(self.network, self.changes)}"
             if self.is_pair and len(self.example[0]) <= _WHOLE:
@@ -195,15 +195,15 @@ class Refuted(_Verdict):
             few = len(pairs) if len(pairs) <= _WHOLE else _SOME
             shown = f"for {'; '.join(pairs[:few])}" + ("; ..." if len(pairs) > few else "")
             shown += "" if self.in_source is None else ", in the numbers of the file, as the query"
-        return f"{self.claim}: {mark('refuted')} by {self.settled_by}. {found} {shown}"
+        return f"{self.claim}: {mark('refuted')} by {self.settled_by}. {subject} {shown}"
 
     @property
     def in_source(self) -> tuple[Any, ...] | None:
         """The witness in the numbers of the file that a query is about,
         where these are not the network's own.
         """
-        own = self.network.source.is_plain or not isinstance(self.question, Query)
-        return None if own else self.network.source.inputs(self.witness)
+        is_native = self.network.source.is_plain or not isinstance(self.question, Query)
+        return None if is_native else self.network.source.inputs(self.witness)
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,30 +309,32 @@ def verify(
         if isinstance(question, Query) and network.keeps_reals:
             from sugenet.engines.hard.reals.deciding import decide_query
 
-            found = decide_query(network, of_network(network, question), clock)
+            outcome = decide_query(network, of_network(network, question), clock)
         else:
             problems, joint = problems_of(network, question)
-            found = _all(problems, clock, engine)
+            outcome = _all(problems, clock, engine)
     except KeyboardInterrupt as stop:
-        found = Open("", "interrupted", getattr(stop, "facts", {}))
+        outcome = Open("", "interrupted", getattr(stop, "facts", {}))
     except TooLargeError as error:
         if is_cut(network.layers, network.head):
             raise
-        found = Open("", str(error), {})  # two sides are made of the steps of all neurons
-    if isinstance(found, Holds):
+        outcome = Open("", str(error), {})  # two sides are made of the steps of all neurons
+    if isinstance(outcome, Holds):
         certificate = None
-        if found.proof is not None:
-            certificate = envelope(network, question, witness=None, proof=found.proof, answer="proved")
-        return Proved(network, question, claim, found.engine, clock.seconds, certificate, found.sets)
-    if isinstance(found, Fails):
-        return _refuted(network, question, claim, found, joint, clock)
-    facts = dict(found.facts)
+        if outcome.proof is not None:
+            certificate = envelope(network, question, witness=None, proof=outcome.proof, answer="proved")
+        return Proved(network, question, claim, outcome.engine, clock.seconds, certificate, outcome.sets)
+    if isinstance(outcome, Fails):
+        return _refuted(network, question, claim, outcome, joint, clock)
+    facts = dict(outcome.facts)
     proof = facts.pop("proof", None)
     known = None if proof is None else facts["proved_up_to"]
     certificate = envelope(
         network, question, witness=None, proof=proof, answer="undecided", proved_up_to=known
     )
-    return Undecided(network, question, claim, found.reason, facts, found.engine, clock.seconds, certificate)
+    return Undecided(
+        network, question, claim, outcome.reason, facts, outcome.engine, clock.seconds, certificate
+    )
 
 
 def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
@@ -340,13 +342,13 @@ def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
     held: list[Holds] = []
     still_open = None
     for problem in problems:
-        found = decide(problem, clock, engine)
-        if isinstance(found, Fails):
-            return found
-        if isinstance(found, Open):
-            still_open = found
+        outcome = decide(problem, clock, engine)
+        if isinstance(outcome, Fails):
+            return outcome
+        if isinstance(outcome, Open):
+            still_open = outcome
             continue
-        held.append(found)
+        held.append(outcome)
     if still_open is not None:
         return still_open
     if len(held) == 1:
@@ -360,13 +362,13 @@ def _refuted(
     network: Network,
     question: Question,
     claim: str,
-    found: Fails,
+    outcome: Fails,
     joint: Joint | None,
     clock: Clock,
 ) -> Refuted:
-    rows = [tuple(found.witness)] if joint is None else list(joint.pair(found.witness))
+    rows = [tuple(outcome.witness)] if joint is None else list(joint.pair(outcome.witness))
     networks = [network] if joint is None else [joint.left, joint.right]
-    known = found.counts if joint is None and network.lawful is network else None  # of the same classes
+    known = outcome.counts if joint is None and network.lawful is network else None  # of the same classes
     labels = tuple(net.classes[winners(net, row, known)[0]] for net, row in zip(networks, rows, strict=True))
     if joint is not None and labels[0] == labels[1]:
         raise SoundnessError(
@@ -379,4 +381,4 @@ def _refuted(
         witness = [plain_row(row, network) for row in rows]
     certificate = envelope(network, question, witness=witness, proof=None, answer="refuted")
     row = rows[0] if len(rows) == 1 else tuple(rows)
-    return Refuted(network, question, claim, row, labels, found.engine, clock.seconds, certificate)
+    return Refuted(network, question, claim, row, labels, outcome.engine, clock.seconds, certificate)

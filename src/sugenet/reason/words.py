@@ -43,7 +43,7 @@ _ENGINES = {
     "program": "an integer program over patterns of patches",
     "patches": "patterns of patches and an exact linear bound",
 }
-_NAMES = {words: name for name, words in _ENGINES.items()}
+_NAMES = {phrase: name for name, phrase in _ENGINES.items()}
 
 
 def uncovered_words(names: Iterable[str]) -> str:
@@ -67,15 +67,15 @@ def engine_words(engine: str, sets: int | None = None) -> str:
     >>> engine_in("flip enumeration (1,200 changes)")
     ('flips', 1200)
     """
-    words = _ENGINES.get(engine, visible(engine))
-    return words if sets is None else f"{words} ({sets:,} changes)"
+    phrase = _ENGINES.get(engine, visible(engine))
+    return phrase if sets is None else f"{phrase} ({sets:,} changes)"
 
 
-def engine_in(words: str) -> tuple[str, int | None]:
+def engine_in(phrase: str) -> tuple[str, int | None]:
     """The engine and the number of sets that `engine_words` said."""
-    counted = fullmatch(r"(.*) \(([0-9,]{1,40}) changes\)", words)
+    counted = fullmatch(r"(.*) \(([0-9,]{1,40}) changes\)", phrase)
     if counted is None:
-        return _NAMES.get(words, words), None
+        return _NAMES.get(phrase, phrase), None
     return _NAMES.get(counted[1], counted[1]), int(counted[2].replace(",", ""))
 
 
@@ -117,9 +117,9 @@ def part_words(share: Fraction, digits: int, towards: int = 0) -> str:
     if share >= Fraction(1, 1000):
         near = _rounded(share, digits, towards)
         return f"all but {part_words(1 - share, digits, -towards)}" if near == 1 else str(near.normalize())
-    many = 1 / share
-    whole = ceil(many) if towards < 0 else floor(many) if towards > 0 else round(many)
-    return f"1 in {whole:,}" if many < 10**15 else f"1 in 10^{len(str(whole)) - (towards >= 0)}"
+    ratio = 1 / share
+    integer = ceil(ratio) if towards < 0 else floor(ratio) if towards > 0 else round(ratio)
+    return f"1 in {integer:,}" if ratio < 10**15 else f"1 in 10^{len(str(integer)) - (towards >= 0)}"
 
 
 def short_number(value: Fraction, towards: int = 0) -> str:
@@ -184,21 +184,21 @@ def _root(value: Fraction, towards: int) -> str:
 def advice(reason: str, smaller: str = "ask about a smaller region") -> str:
     """What to do next: more time helps only where it ran out."""
     if any(
-        words in reason for words in ("time was up", "time is up", "time limit", "stopped", "interrupted")
+        phrase in reason for phrase in ("time was up", "time is up", "time limit", "stopped", "interrupted")
     ):
         return f"Allow more time, or {smaller}."
     return f"{smaller[0].upper()}{smaller[1:]}, or try another engine."
 
 
-def changes_listed(network: Network, changes: Mapping[str, tuple[Any, Any]], most: int = LISTED) -> str:
+def changes_listed(network: Network, changes: Mapping[str, tuple[Any, Any]], limit: int = LISTED) -> str:
     """Some changes, each to a value that can be typed, with the condition that it fulfils where other values
     do so too; and how many more there are.
     """
     listed = [
         f"{visible(name)} from {number_words(before)} to {value_words(network, name, after)}"
-        for name, (before, after) in islice(changes.items(), most)
+        for name, (before, after) in islice(changes.items(), limit)
     ]
-    return "; ".join(listed) + (f"; and {len(changes) - most} more" if len(changes) > most else "")
+    return "; ".join(listed) + (f"; and {len(changes) - limit} more" if len(changes) > limit else "")
 
 
 def value_words(network: Network, name: str, value: Any) -> str:

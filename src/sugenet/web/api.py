@@ -256,7 +256,7 @@ def app(
     else:
         network = shelf.asked()
         about: dict[str, Any] = {"title": title, "index": index, "server": True, "network": network}
-        data = shelf.ask(lambda found: with_results(found, samples, truth, **about))
+        data = shelf.ask(lambda file: with_results(file, samples, truth, **about))
     page = page_html(data, server=True).encode()
     model = json.dumps(
         {
@@ -318,10 +318,10 @@ def app(
     ) -> Response:
         """One raw sample."""
         if samples is None and shelf is not None:
-            found = await from_file(lambda file: sample_data(file, index))
-            if found is None:
+            stored_sample = await from_file(lambda file: sample_data(file, index))
+            if stored_sample is None:
                 raise HTTPException(404, f"the results file has no answer about a sample {index}.")
-            return _json(found)
+            return _json(stored_sample)
         if index >= len(rows):
             raise HTTPException(404, f"there is no sample {index}: there are {len(rows)}, numbered from 0.")
         known = truth is not None and truth[index] is not None
@@ -378,10 +378,10 @@ def app(
         sample: Annotated[int, Path(ge=0, le=10**9, description="Number from 0")],
     ) -> Response:
         """The answer about one sample, with its certificate."""
-        found = await from_file(lambda file: stored(file, sample) if sample < file.samples else file.samples)
-        if isinstance(found, int):
-            raise HTTPException(404, f"there is no sample {sample}: there are {found:,}, numbered from 0.")
-        return _json(found)
+        answer = await from_file(lambda file: stored(file, sample) if sample < file.samples else file.samples)
+        if isinstance(answer, int):
+            raise HTTPException(404, f"there is no sample {sample}: there are {answer:,}, numbered from 0.")
+        return _json(answer)
 
     @made.post(
         "/api/check",
@@ -526,8 +526,8 @@ def _answer_errors(made: FastAPI) -> None:
 
 def _allowed(made: FastAPI, request: Request) -> str:
     """All methods of an address; a router alone would name those of the first route that fits."""
-    found: set[str] = set()
+    methods: set[str] = set()
     for route in made.routes:
         if route.matches(request.scope)[0] is not Match.NONE:
-            found |= set(getattr(route, "methods", None) or ())
-    return ", ".join(sorted(found | ({"HEAD"} if "GET" in found else set())))
+            methods |= set(getattr(route, "methods", None) or ())
+    return ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))

@@ -87,7 +87,7 @@ def ask(
     start = monotonic()
     parts: list[dict[str, Any]] = []
 
-    def found(part: Reason | _Rule) -> None:
+    def add_part(part: Reason | _Rule) -> None:
         parts.append(cleaned(part.data()))
         if isinstance(part, _Rule):
             parts[-1] |= {"kind": "rule", "sentence": str(part)}
@@ -95,17 +95,19 @@ def ask(
             on_part(parts[-1])
 
     try:
-        answer = _call(network, fields, found, {"threads": threads, "seed": fields["seed"], "notify": notify})
+        answer = _call(
+            network, fields, add_part, {"threads": threads, "seed": fields["seed"], "notify": notify}
+        )
     except KeyboardInterrupt:  # where no engine could give an answer of its own any more
         return _stopped(fields["kind"], parts, monotonic() - start)
-    said: dict[str, Any] = cleaned({"kind": fields["kind"], "sentence": str(answer)} | answer.data())
+    reply: dict[str, Any] = cleaned({"kind": fields["kind"], "sentence": str(answer)} | answer.data())
     if fields["kind"] == "why":
-        said["outcome"] = "found" if answer.reasons else "undecided"
-    return said
+        reply["outcome"] = "found" if answer.reasons else "undecided"
+    return reply
 
 
 def _call(
-    network: Network, fields: dict[str, Any], found: Callable[[Any], None], options: dict[str, Any]
+    network: Network, fields: dict[str, Any], add_part: Callable[[Any], None], options: dict[str, Any]
 ) -> Any:
     """The one call that answers a checked question."""
     limit = fields["time_limit"]
@@ -124,9 +126,9 @@ def _call(
             )
         case "why":
             wanted = {name: fields[name] for name in ("region", "minimal", "n")}
-            return why(network, fields["sample"], **wanted, each=found, time_limit=limit, **options)
+            return why(network, fields["sample"], **wanted, each=add_part, time_limit=limit, **options)
         case "rule":
-            return _rule(network, parse_rule(network, fields["text"]), limit / 2, found, options)
+            return _rule(network, parse_rule(network, fields["text"]), limit / 2, add_part, options)
     return count(network, fields["sample"], fields["region"], time_limit=limit, **options)
 
 
@@ -139,12 +141,12 @@ class _Rule:
     figures: RuleFigures | None
 
     def data(self) -> dict[str, Any]:
-        found = None if self.figures is None else self.figures.data()
+        figures = None if self.figures is None else self.figures.data()
         return {
             "outcome": self.verdict.outcome,
             "rule": str(self.rule),
             "verdict": self.verdict.data(),
-            "figures": found,
+            "figures": figures,
         }
 
     def __str__(self) -> str:
@@ -156,14 +158,18 @@ class _Rule:
 
 
 def _rule(
-    network: Network, rule: NetworkRule, limit: float, found: Callable[[_Rule], None], options: dict[str, Any]
+    network: Network,
+    rule: NetworkRule,
+    limit: float,
+    add_part: Callable[[_Rule], None],
+    options: dict[str, Any],
 ) -> _Rule:
     """As `check_rule` does, but the verdict is told before the count begins, and stays when that is
     interrupted.
     """
     named = {network.encoder.names[feature]: kept for feature, kept in rule.limits}
     verdict = verify(network, Always(rule.label, named), time_limit=limit, **options)
-    found(_Rule(rule, verdict, None))
+    add_part(_Rule(rule, verdict, None))
     if options["notify"] is not None:
         options["notify"]("counting how many inputs the rule covers, and for how many it is right")
     try:

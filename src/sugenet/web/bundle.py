@@ -85,12 +85,12 @@ def _split(name: str) -> tuple[str, list[tuple[str, list[str]]], list[str]]:
     """
     imports, exports, lines = [], [], []
     for line in source(name).splitlines():
-        if found := _IMPORT.match(line):
+        if match := _IMPORT.match(line):
             imports.append(
-                (normpath(join(dirname(name), found[2])), [word.strip() for word in found[1].split(",")])
+                (normpath(join(dirname(name), match[2])), [word.strip() for word in match[1].split(",")])
             )
-        elif found := _EXPORT.match(line):
-            exports.append(found[2])
+        elif match := _EXPORT.match(line):
+            exports.append(match[2])
             lines.append(line.removeprefix("export "))
         elif line.lstrip().startswith("//"):
             continue
@@ -112,9 +112,9 @@ def _scope(name: str) -> str:
 
 def _verbatim(text: str) -> Html:
     """The text of a script or style element, which is read as it is: nothing in it may end the element."""
-    if found := _ENDS_AN_ELEMENT.search(text):
+    if match := _ENDS_AN_ELEMENT.search(text):
         raise SugenetError(
-            f"the page would end early at {text[found.start() :][:40]!r}. Write it in two parts."
+            f"the page would end early at {text[match.start() :][:40]!r}. Write it in two parts."
         )
     return Html(text)
 

@@ -117,28 +117,28 @@ class _Field:
     default: Any = None
 
 
-def _number(name: str, kind: type[int] | type[float], least: float, most: float, default: float) -> _Field:
+def _number(name: str, kind: type[int] | type[float], low: float, high: float, default: float) -> _Field:
     """A number of one kind between two ends."""
-    is_whole = kind is int
-    what = f"a whole number from {least} to {most}" if is_whole else f"a number from {least:g} to {most:g}"
-    schema = {"type": "integer" if is_whole else "number", "minimum": least, "maximum": most}
+    is_integer = kind is int
+    what = f"a whole number from {low} to {high}" if is_integer else f"a number from {low:g} to {high:g}"
+    schema = {"type": "integer" if is_integer else "number", "minimum": low, "maximum": high}
 
     def read(_network: Network, value: Any) -> float:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not least <= value <= most or (is_whole and value != int(value)):
+        if not is_number or not low <= value <= high or (is_integer and value != int(value)):
             raise QuestionError(f"{name} is {_shown(value)}, but must be {what}.")
         return kind(value)
 
     return _Field(read, lambda _: schema, default)
 
 
-def _one_of(name: str, words: list[str], default: str) -> _Field:
+def _one_of(name: str, choices: list[str], default: str) -> _Field:
     def read(_network: Network, value: Any) -> str:
-        if not isinstance(value, str) or value not in words:
-            raise QuestionError(f"{name} is {_shown(value)}, but must be one of {', '.join(words)}.")
+        if not isinstance(value, str) or value not in choices:
+            raise QuestionError(f"{name} is {_shown(value)}, but must be one of {', '.join(choices)}.")
         return value
 
-    return _Field(read, lambda _: {"enum": words}, default)
+    return _Field(read, lambda _: {"enum": choices}, default)
 
 
 def read_sample(network: Network, values: Any) -> list[Any]:
@@ -153,9 +153,9 @@ def read_sample(network: Network, values: Any) -> list[Any]:
     if isinstance(values, dict):
         values = encoder.values(values)
     if not isinstance(values, list | tuple) or len(values) != encoder.features:
-        given = f"{len(values)} values" if isinstance(values, list | tuple) else _shown(values)
+        received = f"{len(values)} values" if isinstance(values, list | tuple) else _shown(values)
         raise QuestionError(
-            f"sample is {given}, but must be a list of {encoder.features} values, one for each feature, "
+            f"sample is {received}, but must be a list of {encoder.features} values, one for each feature, "
             "or an object with a value for each name."
         )
     return [

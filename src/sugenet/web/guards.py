@@ -97,10 +97,10 @@ def is_loopback(host: str) -> bool:
 
 def _address(host: str) -> Any:
     try:
-        found = ip_address(host.removeprefix("[").removesuffix("]"))
+        address = ip_address(host.removeprefix("[").removesuffix("]"))
     except ValueError:
         return None
-    return getattr(found, "ipv4_mapped", None) or found
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 def parse_json(body: bytes) -> Any:
@@ -188,8 +188,8 @@ class Guard:
             return
         except Exception as error:
             if not has_begun:  # here, since an answer made further out would lack the headers
-                said = f"a bug in sugenet, please report it: {type(error).__name__}."
-                await _refuse(answer, body, scope, _UnansweredError(500, said))
+                sentence = f"a bug in sugenet, please report it: {type(error).__name__}."
+                await _refuse(answer, body, scope, _UnansweredError(500, sentence))
             raise
         finally:
             self._let_go(body)
@@ -256,9 +256,9 @@ class Guard:
         if self._token is None:
             return False
         is_page = scope["path"] == "/" and scope["method"] in ("GET", "HEAD")
-        given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token") if is_page else None
-        if given is not None:
-            self._compare(given[-1])
+        tokens = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token") if is_page else None
+        if tokens is not None:
+            self._compare(tokens[-1])
             await self._send_on(is_link, send, self._new_cookie())
             return True
         if is_link:
@@ -272,10 +272,10 @@ class Guard:
         self._compare(token.strip() if kind.lower() == "bearer" else None)
         return False
 
-    def _compare(self, given: str | None) -> None:
+    def _compare(self, token: str | None) -> None:
         assert self._token is not None
-        if given is None or not hmac.compare_digest(given.encode(), self._token):
-            how = "the token is missing" if given is None else "the token is wrong"
+        if token is None or not hmac.compare_digest(token.encode(), self._token):
+            how = "the token is missing" if token is None else "the token is wrong"
             sentence = f"{how}. Open the link that the server printed, or send Authorization: Bearer TOKEN."
             raise _UnansweredError(401, sentence, (b"www-authenticate", b"Bearer"))
 
@@ -301,7 +301,7 @@ class Guard:
         """Lead to the page without the token in its address."""
         status, body = (200, _HOP_PAGE) if is_link else (303, b"")
         policy = f"{_HOP_POLICY}; frame-ancestors 'none'".encode()
-        said = [
+        all_headers = [
             (b"content-type", b"text/html; charset=utf-8"),
             (b"content-length", str(len(body)).encode()),
             (b"content-security-policy", policy),
@@ -309,8 +309,8 @@ class Guard:
             *headers,
         ]
         if not is_link:
-            said.append((b"location", b"/"))
-        await send({"type": "http.response.start", "status": status, "headers": said})
+            all_headers.append((b"location", b"/"))
+        await send({"type": "http.response.start", "status": status, "headers": all_headers})
         await send({"type": "http.response.body", "body": body})
 
     # -- the body --------------------------------------------------------------------------------------------
@@ -356,10 +356,10 @@ class Guard:
 
 def _one(scope: Message, name: str) -> str | None:
     """A header that may stand once; several are refused."""
-    found = [value.decode("latin-1").strip() for key, value in scope["headers"] if key == name.encode()]
-    if len(found) > 1:
-        raise _UnansweredError(400, f"the header {name} stands {len(found)} times, but may stand once.")
-    return found[0] if found else None
+    values = [value.decode("latin-1").strip() for key, value in scope["headers"] if key == name.encode()]
+    if len(values) > 1:
+        raise _UnansweredError(400, f"the header {name} stands {len(values)} times, but may stand once.")
+    return values[0] if values else None
 
 
 def _most(scope: Message) -> int:
@@ -388,8 +388,8 @@ class _Body:
 
 
 async def _refuse(send: Send, body: _Body, scope: Message, refused: _UnansweredError) -> None:
-    said = error_body(refused.sentence)
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(said)).encode())]
+    content = error_body(refused.sentence)
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
     is_sending = not body.is_whole and any(
         name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"]
     )
@@ -397,7 +397,7 @@ async def _refuse(send: Send, body: _Body, scope: Message, refused: _UnansweredE
         headers.append((b"connection", b"close"))
     start = {"type": "http.response.start", "status": refused.status, "headers": [*headers, *refused.headers]}
     await send(start)
-    await send({"type": "http.response.body", "body": said, "more_body": True})
+    await send({"type": "http.response.body", "body": content, "more_body": True})
     # a client that is still sending would not see an answer on a connection that is closed at once
     if is_sending and refused.status != 408:
         with suppress(TimeoutError):

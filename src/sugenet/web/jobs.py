@@ -277,9 +277,9 @@ class Desk:
         """The client whose question is worked on next: no one has all workers, lest another one who comes
         waits until a long question ends.
         """
-        most = max(1, len(self._slots) - 1)
+        limit = max(1, len(self._slots) - 1)
         working = Counter(job.client for job in self._jobs.values() if job.state == "working")
-        return next((client for client in self._waiting if working[client] < most), None)
+        return next((client for client in self._waiting if working[client] < limit), None)
 
     @property
     def _open(self) -> list[Job]:

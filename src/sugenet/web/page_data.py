@@ -170,7 +170,7 @@ def payload(
     _see_that_it_fits(network)
     encoder = network.encoder
     codings = list(dict.fromkeys(encoder.codings))
-    place = {coding: number for number, coding in enumerate(codings)}
+    coding_index = {coding: number for number, coding in enumerate(codings)}
     rows, start = _samples(network, samples, truth, index, numbers, most)
     count = max(0 if samples is None else len(samples), 0 if results is None else results["samples"])
     return {
@@ -185,7 +185,7 @@ def payload(
         "classes": list(network.classes),
         "codings": [_coding(coding) for coding in codings],
         "features": [
-            [name, place[coding]] for name, coding in zip(encoder.names, encoder.codings, strict=True)
+            [name, coding_index[coding]] for name, coding in zip(encoder.names, encoder.codings, strict=True)
         ],
         "grid": _grid(network),
         "levels": network.reads_levels,
@@ -218,8 +218,13 @@ def _see_that_it_fits(network: Network) -> None:
 
 def _is_below_floats(coding: Coding) -> bool:
     """Whether the first state of a feature has values, but none that a float holds."""
-    least = -sys.float_info.max
-    return isinstance(coding, Steps) and coding.whole and least in coding.cuts and coding.low < least
+    lowest_float = -sys.float_info.max
+    return (
+        isinstance(coding, Steps)
+        and coding.whole
+        and lowest_float in coding.cuts
+        and coding.low < lowest_float
+    )
 
 
 def _domain(network: Network) -> dict[str, Any]:
@@ -345,7 +350,7 @@ def raw_value(value: Any) -> Any:
 
 
 def _samples(
-    network: Network, samples: Any, truth: Any, index: int, numbers: Sequence[int] | None, most: int
+    network: Network, samples: Any, truth: Any, index: int, numbers: Sequence[int] | None, max_samples: int
 ) -> tuple[list[dict[str, Any]], int]:
     if samples is None:
         lowest = [
@@ -359,7 +364,7 @@ def _samples(
         known = f"there are {len(rows)}, numbered from 0" if numbers is None else "it has no answer"
         raise EncodingError(f"index={index} is no sample: {known}.")
     chosen = number_of.index(index)
-    kept = list(range(min(len(rows), most)))
+    kept = list(range(min(len(rows), max_samples)))
     if chosen not in kept:
         kept[-1] = chosen
     shown = [

@@ -26,7 +26,7 @@ _EXACT = 2**53
 def predict_schema(network: Network) -> dict[str, Any]:
     """JSON schema of a request: one sample, or a list of them."""
     one = sample_schema(network)
-    many = {"type": "array", "items": one, "minItems": 1}
+    batch = {"type": "array", "items": one, "minItems": 1}
     return {
         "oneOf": [
             {
@@ -35,7 +35,7 @@ def predict_schema(network: Network) -> dict[str, Any]:
                 "required": [name],
                 "additionalProperties": False,
             }
-            for name, schema in (("sample", one), ("samples", many))
+            for name, schema in (("sample", one), ("samples", batch))
         ]
     }
 
@@ -96,14 +96,14 @@ class Predictor:
                 batch, size = [self._waiting.popleft()], 0
                 while self._waiting and (size := size + len(batch[-1][0])) < _TOGETHER:
                     batch.append(self._waiting.popleft())
-                found = await asyncio.to_thread(self._evaluate, [rows for rows, _ in batch])
-                for (_, future), said in zip(batch, found, strict=True):
+                replies = await asyncio.to_thread(self._evaluate, [rows for rows, _ in batch])
+                for (_, future), reply in zip(batch, replies, strict=True):
                     if future.done():  # the client went away
                         continue
-                    if isinstance(said, bytes):
-                        future.set_result(said)
+                    if isinstance(reply, bytes):
+                        future.set_result(reply)
                     else:
-                        future.set_exception(said)
+                        future.set_exception(reply)
         finally:
             self._running = None
 
@@ -115,14 +115,14 @@ class Predictor:
             return [error] if len(batch) == 1 else [self._evaluate([rows])[0] for rows in batch]
         head, classes = self._network.head, self._network.classes
         columns = head.classes(counts).tolist(), head.logits(counts).tolist(), head.tied(counts).tolist()
-        found = [
+        predictions = [
             {"class": label, "label": classes[label], "scores": scores, "tie": tie}
             for label, scores, tie in zip(*columns, strict=True)
         ]
         ends = np.cumsum([len(rows) for rows in batch]).tolist()
         starts = [0, *ends[:-1]]
         return [
-            json.dumps({"predictions": found[start:end]}, allow_nan=False).encode()
+            json.dumps({"predictions": predictions[start:end]}, allow_nan=False).encode()
             for start, end in zip(starts, ends, strict=True)
         ]
 

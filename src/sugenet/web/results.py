@@ -67,18 +67,18 @@ def _name(results: Results) -> str:
 
 def _summary(tally: SweepTally) -> list[str]:
     """The figure that counts most, then the others."""
-    found = [
+    figures = [
         f"{tally.answered:,} of {tally.samples:,} samples answered",
         *(f"{count:,} {word}" for word, count in tally.outcomes.items() if word != "missing"),
     ]
     if tally.on_trust:
-        found.append(f"{len(tally.on_trust):,} of them on the word of a solver")
+        figures.append(f"{len(tally.on_trust):,} of them on the word of a solver")
     if tally.accuracy is not None:
-        found.append(f"accuracy {tally.accuracy}")
+        figures.append(f"accuracy {tally.accuracy}")
     if tally.certified is not None:
         name = "certified accuracy" if tally.has_truth else "proved, with right classes unknown"
-        found.insert(0, f"{name}: {tally.certified}")
-    return found
+        figures.insert(0, f"{name}: {tally.certified}")
+    return figures
 
 
 # -- one sample ----------------------------------------------------------------------------------------------
@@ -120,8 +120,8 @@ def _answer(results: Results, row: Row) -> dict[str, Any]:
     if row.outcome == REFUSED:
         return about | {"sentence": f"not asked about: {results.refusal(row.sample)}"}
     answer = results.answer(row.sample)
-    found: dict[str, Any] = cleaned(answer.data() | about | {"sentence": str(answer)})
-    return found
+    entry: dict[str, Any] = cleaned(answer.data() | about | {"sentence": str(answer)})
+    return entry
 
 
 # -- the page ------------------------------------------------------------------------------------------------
@@ -144,14 +144,14 @@ def with_results(
     what the page itself asks, that of the file unless given.
     """
     network, numbers = network or results.network, None
-    most = MOST_SAMPLES if server else max(MOST_SAMPLES, MOST_VALUES // network.encoder.features)
+    max_samples = MOST_SAMPLES if server else max(MOST_SAMPLES, MOST_VALUES // network.encoder.features)
     if samples is not None:
         _refuse_others(results, samples)
     elif index is not None:
         results.row(index)  # says where there is none
     if samples is None and (rows := results.rows()):
         known = {row.sample: row.truth for row in rows}
-        numbers = list(known)[:most]
+        numbers = list(known)[:max_samples]
         if index is not None and index not in numbers:
             numbers[-1] = index
         samples = [results.X(number) for number in numbers]
@@ -166,7 +166,7 @@ def with_results(
         index=first,
         answers=answers,
         numbers=numbers,
-        most=most,
+        most=max_samples,
         results=about,
     )
 
@@ -178,7 +178,7 @@ def embedded(results: Results, most: int = MOST_BYTES) -> dict[str, Any]:
     """A results file inside a page that has no server: answers come along while they are not too large
     together; of the others there is the sentence.
     """
-    found, rows = overview(results), results.rows()[:MOST_ROWS]
+    data, rows = overview(results), results.rows()[:MOST_ROWS]
     answers: dict[int, Any] = {}
     room, bare = most, 0
     for row in rows:
@@ -191,11 +191,11 @@ def embedded(results: Results, most: int = MOST_BYTES) -> dict[str, Any]:
             bare += 1
         answers[row.sample] = answer
     if bare:
-        found["notes"].append(
+        data["notes"].append(
             f"To keep this file small, {bare:,} answers are here without their certificates: "
             f"sugenet serve MODEL --results {quote(_name(results))} shows all."
         )
-    return found | {"answers": answers}
+    return data | {"answers": answers}
 
 
 def _refuse_others(results: Results, samples: Any) -> None:
@@ -205,9 +205,9 @@ def _refuse_others(results: Results, samples: Any) -> None:
         raise FileError(
             f"'{results.path}' is about {results.samples:,} samples, but {len(samples):,} are given. {right}"
         )
-    given = DataSet.of(results.network, samples[: results.samples])
+    data_set = DataSet.of(results.network, samples[: results.samples])
     for row in results.rows():
-        if given.hashes[row.sample] != results.hash(row.sample):
+        if data_set.hashes[row.sample] != results.hash(row.sample):
             raise FileError(f"sample {row.sample} is another one in '{results.path}'. {right}")
 
 
@@ -233,7 +233,7 @@ class Shelf:
 
     def asked(self) -> Network:
         """The network that a page beside the file asks: for inputs that can occur by both."""
-        return self.ask(lambda found: found.network.within(self._network.domain))
+        return self.ask(lambda results: results.network.within(self._network.domain))
 
     def ask(self, read: Callable[[Results], _T]) -> _T:
         """What is read from the file now, one at a time; another file of its name is opened anew."""
@@ -255,9 +255,9 @@ class Shelf:
                 raise
             except (KeyError, IndexError, TypeError, ValueError, AttributeError, AssertionError) as error:
                 self._drop()  # written by somebody else, as its digests fit
-                said = f"{type(error).__name__}: {str(error)[:200]}"
+                cause = f"{type(error).__name__}: {str(error)[:200]}"
                 raise FileError(
-                    f"'{self.path}' is damaged: {said}. Make it again with sugenet sweep."
+                    f"'{self.path}' is damaged: {cause}. Make it again with sugenet sweep."
                 ) from error
 
     def _drop(self) -> None:

@@ -318,11 +318,11 @@ def _listen(host: str, port: int, notify: Callable[[str], object]) -> socket.soc
                 f"{host}:{port} cannot be used: {error.strerror}. Choose another port, or 0 for any free one."
             ) from None
     try:
-        found = _bound(host, 0)
+        listener = _bound(host, 0)
     except OSError as error:
         raise SugenetError(f"host={host!r} cannot be listened at: {error.strerror}.") from None
     notify(f"port {port} is taken, so a free one is used.")
-    return found
+    return listener
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -341,9 +341,9 @@ def _bound(host: str, port: int) -> socket.socket:
     return made
 
 
-def _first(found: Iterable[Any]) -> Any:
+def _first(entries: Iterable[Any]) -> Any:
     """IPv4 where there is a choice, as 127.0.0.1 is what people type."""
-    return min(found, key=lambda entry: entry[0] != socket.AF_INET)
+    return min(entries, key=lambda entry: entry[0] != socket.AF_INET)
 
 
 def _reachable(host: str) -> str:

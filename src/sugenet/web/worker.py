@@ -64,10 +64,10 @@ def _limit_memory() -> None:
     with suppress(ImportError, OSError, ValueError, AttributeError):  # not everywhere
         import resource
 
-        most = max(_LEAST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+        limit = max(_LEAST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
         soft, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(
-            resource.RLIMIT_AS, (most if soft == resource.RLIM_INFINITY else min(soft, most), hard)
+            resource.RLIMIT_AS, (limit if soft == resource.RLIM_INFINITY else min(soft, limit), hard)
         )
 
 
@@ -114,11 +114,11 @@ class _Bench:
             try:
                 if self._unwanted == self._now:  # told to stop before it began
                     raise KeyboardInterrupt
-                said = self._answer(network, request)
+                reply = self._answer(network, request)
             except KeyboardInterrupt:
-                said = {"said": "failed", "error": "the question was stopped before anything was known."}
+                reply = {"said": "failed", "error": "the question was stopped before anything was known."}
             self._now = None  # from here on no interrupt is raised
-            self._say({"id": request["id"]} | said)
+            self._say({"id": request["id"]} | reply)
 
     def _listen(self) -> None:
         try:
@@ -193,11 +193,11 @@ class _Bench:
         self._parts += len(small)
         self._say({"said": "part", "id": self._now, "body": small})
 
-    def _progress(self, words: str) -> None:
+    def _progress(self, message: str) -> None:
         now = time.monotonic()
         if now - self._told >= 0.1:
             self._told = now
-            self._say({"said": "progress", "id": self._now, "words": words[:200]})
+            self._say({"said": "progress", "id": self._now, "words": message[:200]})
 
     def _say(self, message: dict[str, Any]) -> None:
         body = message.pop("body", b"")
@@ -261,12 +261,12 @@ def _checked(network: Network, body: bytes) -> dict[str, Any]:
         }
 
 
-def _small(answer: dict[str, Any], most: int) -> bytes:
-    """An answer as JSON, without its certificates where it has more than `most` bytes with them:
+def _small(answer: dict[str, Any], max_bytes: int) -> bytes:
+    """An answer as JSON, without its certificates where it has more than `max_bytes` bytes with them:
     too large to keep and to show.
     """
     text = json.dumps(answer, allow_nan=False).encode()
-    if len(text) <= most:
+    if len(text) <= max_bytes:
         return text
     note = f"certificates beyond {_MOST_BYTES >> 20} MB are left out: the command line writes them to a file."
     short: dict[str, Any] = _without_certificates(answer)

@@ -108,7 +108,7 @@ class _Vectors:
         """The digits of x + y."""
         return self.b.xor(x, y), self.b.and_(x, y)
 
-    def loop(self, many, step, begin, turn):
+    def loop(self, count, step, begin, turn):
         """Values that `turn` makes of a number, from 0 on in steps, and the values before; first `begin`."""
         b = self.b
         entry, loop, done = b.block, b.append_basic_block("loop"), b.append_basic_block("done")
@@ -121,18 +121,18 @@ class _Vectors:
         for phi, first, value in zip([at, *values], [_number(0), *begin], [following, *new], strict=True):
             phi.add_incoming(first, entry)
             phi.add_incoming(value, loop)
-        b.cbranch(b.icmp_signed("<", following, many), loop, done)
+        b.cbranch(b.icmp_signed("<", following, count), loop, done)
         b.position_at_end(done)
         return new
 
 
-def _reached(v, many, step, least, digits, turn, to):
-    """Count up to `least` or more by `turn`, and say where that was reached."""
+def _reached(v, count, step, min_sum, digits, turn, to):
+    """Count up to `min_sum` or more by `turn`, and say where that was reached."""
     b, (at_valid, at_out, where) = v.b, to
     # counting begins at 2^digits - least, so that the digits overflow when the sum is reached
-    start = b.sub(_number(1 << digits), least)
+    start = b.sub(_number(1 << digits), min_sum)
     bits = [v.spread(b.neg(b.and_(b.lshr(start, _number(k)), _number(1)))) for k in range(digits)]
-    return _told(v, v.loop(many, step, [*bits, v.zero], turn)[digits], at_valid, at_out, where)
+    return _told(v, v.loop(count, step, [*bits, v.zero], turn)[digits], at_valid, at_out, where)
 
 
 def _told(v, reached, at_valid, at_out, where):
@@ -151,21 +151,21 @@ def _adder(digits):
     """An intrinsic that adds planes up in so many binary digits: enough for sums of up to 2^digits."""
 
     @intrinsic
-    def add_up(_typing, inputs, first, kinds, row, many, least, valid, planes, where):
-        """Whether a sum of planes is `least` or more, which is 1 or more: that plane and its complement, at
+    def add_up(_typing, inputs, first, kinds, row, n_planes, min_sum, valid, planes, where):
+        """Whether a sum of planes is `min_sum` or more, which is 1 or more: that plane and its complement, at
         ``planes[where:]``; and 0, 1 or 2: nowhere, everywhere or somewhere within `valid`.
 
         Summand t is of slot ``first + t`` the plane that ``kinds[row + inputs[first + t]]`` says; their
-        number `many` is a multiple of 4.
+        number `n_planes` is a multiple of 4.
         """
-        del first, row, many, least, where
-        whole = types.int64
-        signature = whole(inputs, whole, kinds, whole, whole, whole, valid, planes, whole)
+        del first, row, n_planes, min_sum, where
+        integer = types.int64
+        signature = integer(inputs, integer, kinds, integer, integer, integer, valid, planes, integer)
 
         def emit(context, b, signature, arguments):
             v = _Vectors(context, b, signature.args, arguments, BLOCK)
             at_inputs, at_kinds, at_valid, at_planes = map(v.data, (0, 2, 6, 7))
-            first, row, many, least, where = (arguments[k] for k in (1, 3, 4, 5, 8))
+            first, row, count, threshold, where = (arguments[k] for k in (1, 3, 4, 5, 8))
 
             def summand(t):
                 kind = b.load(b.gep(at_kinds, [b.add(row, b.load(b.gep(at_inputs, [t])))]))
@@ -183,7 +183,7 @@ def _adder(digits):
                 new[digits] = b.or_(digit[digits], carry)
                 return new
 
-            return _reached(v, many, 4, least, digits, four_more, (at_valid, at_planes, where))
+            return _reached(v, count, 4, threshold, digits, four_more, (at_valid, at_planes, where))
 
         return signature, emit
 
@@ -199,8 +199,8 @@ def signs(_typing, columns, base, inputs, first, stride, into, at):
     bytes go to ``into[at:]``.
     """
     del base, first, stride, at
-    whole = types.int64
-    signature = types.void(columns, whole, inputs, whole, whole, into, whole)
+    integer = types.int64
+    signature = types.void(columns, integer, inputs, integer, integer, into, integer)
 
     def emit(context, b, signature, arguments):
         v = _Vectors(context, b, signature.args, arguments, 8)
@@ -211,15 +211,17 @@ def signs(_typing, columns, base, inputs, first, stride, into, at):
             index = b.mul(stride, b.load(b.gep(at_inputs, [b.add(first, _number(k))])))
             word = b.load(b.gep(at_columns, [b.add(base, index)]))
             rows = b.insert_element(rows, word, ir.Constant(_INDEX, k))
-        many = ir.VectorType(ir.IntType(8), 64)
+        byte_vector = ir.VectorType(ir.IntType(8), 64)
         order = ir.Constant(ir.VectorType(_INDEX, 64), [8 * (k % 8) + k // 8 for k in range(64)])
-        rows = b.bitcast(rows, many)
+        rows = b.bitcast(rows, byte_vector)
         x = b.bitcast(b.shuffle_vector(rows, rows, order), v.kind)  # 8 squares of 8 x 8 bits, each turned
         for shift, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
             by, only = v.spread(_number(shift)), v.spread(_number(mask))
             swap = b.and_(b.xor(x, b.lshr(x, by)), only)
             x = b.xor(b.xor(x, swap), b.shl(swap, by))
-        b.store(b.bitcast(x, many), b.bitcast(b.gep(at_into, [at]), many.as_pointer())).align = 1
+        b.store(
+            b.bitcast(x, byte_vector), b.bitcast(b.gep(at_into, [at]), byte_vector.as_pointer())
+        ).align = 1
         return context.get_dummy_value()
 
     return signature, emit
@@ -229,8 +231,8 @@ def signs(_typing, columns, base, inputs, first, stride, into, at):
 def reached_by(_typing, adds, at, need, valid, planes, where):
     """Which of the sets of a block add `need` or more: a plane and its complement, and what `_adder` says."""
     del at, need, where
-    whole = types.int64
-    signature = whole(adds, whole, whole, valid, planes, whole)
+    integer = types.int64
+    signature = integer(adds, integer, integer, valid, planes, integer)
 
     def emit(context, b, signature, arguments):
         v = _Vectors(context, b, signature.args, arguments, BLOCK)
@@ -241,9 +243,9 @@ def reached_by(_typing, adds, at, need, valid, planes, where):
         one = b.insert_element(
             ir.Constant(kind, ir.Undefined), b.trunc(arguments[2], kind.element), ir.Constant(_INDEX, 0)
         )
-        many = ir.VectorType(_INDEX, kind.count)
-        least = b.shuffle_vector(one, one, ir.Constant(many, [0] * kind.count))
-        reached = b.bitcast(b.icmp_signed(">=", numbers, least), v.kind)
+        index_vector = ir.VectorType(_INDEX, kind.count)
+        needed = b.shuffle_vector(one, one, ir.Constant(index_vector, [0] * kind.count))
+        reached = b.bitcast(b.icmp_signed(">=", numbers, needed), v.kind)
         return _told(v, reached, at_valid, at_planes, arguments[5])
 
     return signature, emit
@@ -255,8 +257,8 @@ def fours(_typing, planes, first, table, at):
     binary digits each, to ``table[at:]``. The planes are those of slot `first` and the next ones.
     """
     del first, at
-    whole = types.int64
-    signature = types.void(planes, whole, table, whole)
+    integer = types.int64
+    signature = types.void(planes, integer, table, integer)
 
     def emit(context, b, signature, arguments):
         v = _Vectors(context, b, signature.args, arguments, BLOCK)
@@ -291,10 +293,10 @@ def _summed(v, columns, digits):
             total, carry = v.full(*three) if len(three) == 3 else v.half(*three)
             rows[k].append(total)
             rows[k + 1].append(carry)
-    found = rows[digits][0]
+    top_digit = rows[digits][0]
     for carry in rows[digits][1:]:
-        found = v.b.or_(found, carry)
-    return found
+        top_digit = v.b.or_(top_digit, carry)
+    return top_digit
 
 
 def _four_adder(groups):
@@ -302,27 +304,27 @@ def _four_adder(groups):
     digits = (4 * groups - 1).bit_length()
 
     @intrinsic
-    def add_few(_typing, table, bytes_, index, stride, least, valid, out, where):
-        """As `_adder` says, of groups of four inputs; `least` is no more than there are inputs. The signs of
-        two groups are a byte, at ``bytes_[place]`` and every `stride` behind it.
+    def add_few(_typing, table, bytes_, index, stride, min_sum, valid, out, where):
+        """As `_adder` says, of groups of four inputs; `min_sum` is no more than there are inputs. The signs
+        of two groups are a byte, at ``bytes_[index]`` and every `stride` behind it.
         """
-        del index, stride, least, where
-        whole = types.int64
-        signature = whole(table, bytes_, *[whole] * 3, valid, out, whole)
+        del index, stride, min_sum, where
+        integer = types.int64
+        signature = integer(table, bytes_, *[integer] * 3, valid, out, integer)
 
         def emit(context, b, signature, arguments):
             v = _Vectors(context, b, signature.args, arguments, BLOCK)
             at_table, at_bytes, at_valid, at_out = map(v.data, (0, 1, 5, 6))
-            place, stride, least, where = (arguments[k] for k in (2, 3, 4, 7))
+            position, stride, threshold, where = (arguments[k] for k in (2, 3, 4, 7))
             # counting begins at 2^digits - least, so that the digits overflow when the sum is reached
-            start = b.sub(_number(1 << digits), least)
+            start = b.sub(_number(1 << digits), threshold)
             columns = [
                 [v.spread(b.neg(b.and_(b.lshr(start, _number(k)), _number(1))))] for k in range(digits)
             ]
             columns += [[] for _ in range(3 - digits)]
             for t in range(groups):
                 if t % 2 == 0:
-                    signs_at = b.add(place, b.mul(stride, _number(t // 2)))
+                    signs_at = b.add(position, b.mul(stride, _number(t // 2)))
                     byte = b.zext(b.load(b.gep(at_bytes, [signs_at])), _WORD)
                 choice = b.and_(byte, _number(15)) if t % 2 == 0 else b.lshr(byte, _number(4))
                 row = b.mul(b.add(_number(16 * t), choice), _number(3 * BLOCK))
@@ -337,20 +339,20 @@ def _four_adder(groups):
 
 
 @intrinsic
-def add_fours(_typing, table, bytes_, index, stride, many, least, valid, out, where):
-    """The same for any number of groups, `many`."""
-    del index, stride, many, least, where
-    whole = types.int64
-    signature = whole(table, bytes_, *[whole] * 4, valid, out, whole)
+def add_fours(_typing, table, bytes_, index, stride, n_groups, min_sum, valid, out, where):
+    """The same for any number of groups, `n_groups`."""
+    del index, stride, n_groups, min_sum, where
+    integer = types.int64
+    signature = integer(table, bytes_, *[integer] * 4, valid, out, integer)
 
     def emit(context, b, signature, arguments):
         v = _Vectors(context, b, signature.args, arguments, BLOCK)
         at_table, at_bytes, at_valid, at_out = map(v.data, (0, 1, 6, 7))
-        place, stride, many, least, where = (arguments[k] for k in (2, 3, 4, 5, 8))
+        position, stride, count, threshold, where = (arguments[k] for k in (2, 3, 4, 5, 8))
 
         def one_more(t, digit):
             half = b.shl(b.and_(t, _number(1)), _number(2))
-            byte = b.load(b.gep(at_bytes, [b.add(place, b.mul(stride, b.lshr(t, _number(1))))]))
+            byte = b.load(b.gep(at_bytes, [b.add(position, b.mul(stride, b.lshr(t, _number(1))))]))
             choice = b.and_(b.lshr(b.zext(byte, _WORD), half), _number(15))
             row = b.mul(b.add(b.shl(t, _number(4)), choice), _number(3 * BLOCK))
             x = [v.load(at_table, b.add(row, _number(d * BLOCK))) for d in range(3)]
@@ -363,7 +365,7 @@ def add_fours(_typing, table, bytes_, index, stride, many, least, valid, out, wh
             new[_DIGITS] = b.or_(digit[_DIGITS], carry)
             return new
 
-        return _reached(v, many, 1, least, _DIGITS, one_more, (at_valid, at_out, where))
+        return _reached(v, count, 1, threshold, _DIGITS, one_more, (at_valid, at_out, where))
 
     return signature, emit
 
@@ -372,8 +374,8 @@ add_fours_1, add_fours_2, add_fours_3, add_fours_4 = (_four_adder(groups) for gr
 add_fours_5, add_fours_6, add_fours_7, add_fours_8 = (_four_adder(groups) for groups in range(5, 9))
 
 
-def _looker(whole_rows, near):
-    """An intrinsic that looks what open inputs can do to neurons: in `whole_rows` no weight is 0, and with
+def _looker(full_rows, near):
+    """An intrinsic that looks what open inputs can do to neurons: in `full_rows` no weight is 0, and with
     `near` it is known how far a set is from a pattern at most.
     """
 
@@ -387,9 +389,9 @@ def _looker(whole_rows, near):
         number of open inputs, how many of them differ from a pattern in a set at most, and that pattern.
         """
         del index, stride, words, here, where, at
-        whole = types.int64
+        integer = types.int64
         signature = types.UniTuple(types.uint64, 2)(
-            plus, minus, whole, whole, whole, on, whole, open_, whole, tau, whole, left, apart
+            plus, minus, integer, integer, integer, on, integer, open_, integer, tau, integer, left, apart
         )
 
         def emit(context, b, signature, arguments):
@@ -397,7 +399,7 @@ def _looker(whole_rows, near):
             at_plus, at_minus, at_on, at_open, at_tau, at_left, at_apart = map(
                 v.data, (0, 1, 5, 7, 9, 11, 12)
             )
-            place, stride, words, here, where, at = (arguments[k] for k in (2, 3, 4, 6, 8, 10))
+            position, stride, words, here, where, at = (arguments[k] for k in (2, 3, 4, 6, 8, 10))
             ones_of = cgutils.get_or_insert_function(
                 b.module, ir.FunctionType(v.kind, [v.kind]), f"llvm.ctpop.v{NEURONS}i64"
             )
@@ -405,21 +407,21 @@ def _looker(whole_rows, near):
             def one_more(w, counts):
                 held = b.load(b.gep(at_on, [b.add(here, w)]))
                 unknown = b.load(b.gep(at_open, [b.add(where, w)]))
-                there = b.add(place, b.mul(w, stride))
+                there = b.add(position, b.mul(w, stride))
                 plus, minus = v.load(at_plus, there), v.load(at_minus, there)
                 off = b.not_(b.or_(held, unknown))
-                found = [b.or_(b.and_(plus, v.spread(held)), b.and_(minus, v.spread(off)))]
-                if not whole_rows:
-                    found.append(b.and_(b.or_(plus, minus), v.spread(unknown)))
+                masks = [b.or_(b.and_(plus, v.spread(held)), b.and_(minus, v.spread(off)))]
+                if not full_rows:
+                    masks.append(b.and_(b.or_(plus, minus), v.spread(unknown)))
                 if near:
                     like = b.load(b.gep(at_apart, [b.add(w, _number(2))]))
                     like_on, like_off = b.or_(held, like), b.or_(off, b.and_(unknown, b.not_(like)))
-                    found.append(b.or_(b.and_(plus, v.spread(like_on)), b.and_(minus, v.spread(like_off))))
-                return [b.add(count, b.call(ones_of, [x])) for count, x in zip(counts, found, strict=True)]
+                    masks.append(b.or_(b.and_(plus, v.spread(like_on)), b.and_(minus, v.spread(like_off))))
+                return [b.add(count, b.call(ones_of, [x])) for count, x in zip(counts, masks, strict=True)]
 
-            counts = 1 + (not whole_rows) + near
+            counts = 1 + (not full_rows) + near
             held, *others = v.loop(words, 1, [v.zero] * counts, one_more)
-            more = v.spread(b.load(b.gep(at_apart, [_number(0)]))) if whole_rows else others[0]
+            more = v.spread(b.load(b.gep(at_apart, [_number(0)]))) if full_rows else others[0]
             tau = v.load(at_tau, at)
             missing = b.sub(tau, held)
             v.store(missing, at_left, at)
@@ -441,52 +443,52 @@ sure_of_any, sure_of_whole, sure_of_near = _looker(False, False), _looker(True, 
 
 
 @intrinsic
-def apart_of(_typing, planes, inputs, first, many, valid, apart):
-    """Of `many` planes, from that of slot `first` on: what most sets have of each goes to the bits of
+def apart_of(_typing, planes, inputs, first, n_planes, valid, apart):
+    """Of `n_planes` planes, from that of slot `first` on: what most sets have of each goes to the bits of
     ``apart[2:]`` that `inputs` say, which are 0 before; how many differ from that in a set, at most.
     """
-    del first, many
-    whole = types.int64
-    signature = whole(planes, inputs, whole, whole, valid, apart)
+    del first, n_planes
+    integer = types.int64
+    signature = integer(planes, inputs, integer, integer, valid, apart)
 
     def emit(context, b, signature, arguments):
         v = _Vectors(context, b, signature.args, arguments, BLOCK)
         at_planes, at_inputs, at_valid, at_apart = map(v.data, (0, 1, 4, 5))
-        first, many = arguments[2], arguments[3]
+        first, count = arguments[2], arguments[3]
         valid = v.load(at_valid, _number(0))
         size = v.added(valid)
 
         def one_more(t, digits):
             at = b.add(first, t)
             plane = b.and_(v.load(at_planes, b.mul(at, _number(SLOT))), valid)
-            most = b.icmp_signed(">", b.shl(v.added(plane), _number(1)), size)
+            majority = b.icmp_signed(">", b.shl(v.added(plane), _number(1)), size)
             which = b.load(b.gep(at_inputs, [at]))
             word = b.gep(at_apart, [b.add(_number(2), b.lshr(which, _number(6)))])
-            bit = b.shl(b.zext(most, _WORD), b.and_(which, _number(63)))
+            bit = b.shl(b.zext(majority, _WORD), b.and_(which, _number(63)))
             b.store(b.or_(b.load(word), bit), word)
-            carry = b.xor(plane, b.and_(valid, v.spread(b.neg(b.zext(most, _WORD)))))
+            carry = b.xor(plane, b.and_(valid, v.spread(b.neg(b.zext(majority, _WORD)))))
             new = []
             for digit in digits:
                 total, carry = v.half(digit, carry)
                 new.append(total)
             return new
 
-        sets, found = valid, _number(0)
-        digits = v.loop(many, 1, [v.zero] * APART.bit_length(), one_more)
+        sets, largest = valid, _number(0)
+        digits = v.loop(count, 1, [v.zero] * APART.bit_length(), one_more)
         for k in reversed(range(len(digits))):  # sets with the largest number so far
             has = b.and_(sets, digits[k])
             some = b.icmp_unsigned("!=", v.joined(has), _number(0))
             sets = b.select(some, has, sets)
-            found = b.or_(found, b.select(some, _number(1 << k), _number(0)))
-        return found
+            largest = b.or_(largest, b.select(some, _number(1 << k), _number(0)))
+        return largest
 
     return signature, emit
 
 
 @intrinsic
-def within(_typing, weights, index, most):
-    """Which of 64 numbers, from a place on, are `most` or less."""
-    del index, most
+def within(_typing, weights, index, limit):
+    """Which of 64 numbers, from a place on, are `limit` or less."""
+    del index, limit
     signature = types.uint64(weights, types.int64, types.int64)
 
     def emit(context, b, signature, arguments):

@@ -87,11 +87,11 @@ def search(
     moves: tuple[FeatureMove, ...] | None = None
     budget, failures = annealer.most if near.budget is None else min(near.budget, annealer.most), 0
     while failures < restarts and not clock.up():
-        found = annealer.attempt(rng, budget, best if best is not None and failures % 2 else [])
-        if found is None:
+        chosen = annealer.attempt(rng, budget, best if best is not None and failures % 2 else [])
+        if chosen is None:
             failures += 1
             continue
-        best = annealer.thinned(found)
+        best = annealer.thinned(chosen)
         moves = tuple(near.moves[k] for k in sorted(best))
         if keep is not None:
             keep(moves)
@@ -137,22 +137,22 @@ class Patience:
         while steps > 0 and not self.clock.up():
             annealer.steps = min(_LONG << self.attempts // _TURNS, _LONGEST)
             seeds = self.rng.integers(1, 1 << 63, _AT_ONCE)
-            found: dict[int, list[int]] = {}
+            results: dict[int, list[int]] = {}
 
-            def attempt(begin: int, end: int, seeds: Any = seeds, found: Any = found) -> None:
+            def attempt(begin: int, end: int, seeds: Any = seeds, into: Any = results) -> None:
                 for turn in range(begin, end):
                     if not self.clock.up():
                         moves = annealer.attempt(np.random.default_rng(seeds[turn]), budget, [], _WARM)
                         if moves is not None:
-                            found[turn] = annealer.thinned(moves)
+                            into[turn] = annealer.thinned(moves)
 
             share(attempt, _AT_ONCE, 1, self.clock.threads)
             self.attempts += _AT_ONCE
             steps -= _AT_ONCE * annealer.steps
-            if found:
+            if results:
                 weights = annealer.near.columns.weights
-                best = min(found, key=lambda turn: (int(weights[found[turn]].sum()), turn))
-                self.keep(tuple(annealer.near.moves[k] for k in sorted(found[best])))
+                best = min(results, key=lambda turn: (int(weights[results[turn]].sum()), turn))
+                self.keep(tuple(annealer.near.moves[k] for k in sorted(results[best])))
                 return True
         return False
 
@@ -251,10 +251,10 @@ class _Annealer:
     def _descend(self, rng: np.random.Generator, budget: int) -> list[int] | None:
         """Always take a move that misses least of the goal; for networks that the annealing cannot read."""
         moves = self.near.moves
-        found: list[int] = []
-        lanes, least = self.lanes.astype(np.int64), None
+        chosen: list[int] = []
+        lanes, lowest = self.lanes.astype(np.int64), None
         while True:
-            taken, room = {moves[k].feature for k in found}, budget - sum(moves[k].weight for k in found)
+            taken, room = {moves[k].feature for k in chosen}, budget - sum(moves[k].weight for k in chosen)
             free = [k for k, move in enumerate(moves) if move.feature not in taken and move.weight <= room]
             if not free:
                 return None
@@ -268,23 +268,23 @@ class _Annealer:
                     )
                 )
             short = np.concatenate(parts)
-            if least is not None and short.min() > least:
+            if lowest is not None and short.min() > lowest:
                 return None
-            least = short.min()
-            found.append(free[int(rng.choice(np.flatnonzero(short == least)))])
-            lanes += self.rows[found[-1]]
-            if least <= 0:
-                return found
+            lowest = short.min()
+            chosen.append(free[int(rng.choice(np.flatnonzero(short == lowest)))])
+            lanes += self.rows[chosen[-1]]
+            if lowest <= 0:
+                return chosen
 
-    def thinned(self, found: list[int]) -> list[int]:
+    def thinned(self, chosen: list[int]) -> list[int]:
         """Drop moves, heaviest first, as long as the rest still reaches the goal."""
         moves = self.near.moves
-        lanes = self.lanes + self.rows[found].astype(np.int64).sum(axis=0)
-        for number in sorted(found, key=lambda k: (-moves[k].weight, k)):
+        lanes = self.lanes + self.rows[chosen].astype(np.int64).sum(axis=0)
+        for number in sorted(chosen, key=lambda k: (-moves[k].weight, k)):
             without = lanes - self.rows[number]
             if self.judge.shortfall(self.judge.pack(without[None] >= 0))[0] <= 0:
-                found, lanes = [k for k in found if k != number], without
-        return found
+                chosen, lanes = [k for k in chosen if k != number], without
+        return chosen
 
 
 def _planes(weights: list[Any], taus: list[Any], shift: Any) -> tuple[Any, ...]:
@@ -295,14 +295,15 @@ def _planes(weights: list[Any], taus: list[Any], shift: Any) -> tuple[Any, ...]:
     widest = int(sizes.max()) + 63
     tau = np.full((len(taus), widest), _NEVER)
     rows, indices = [], []
-    for number, (signed, least) in enumerate(zip(weights, taus, strict=True)):
-        tau[number, : len(least)] = least
+    for number, (signed, thresholds) in enumerate(zip(weights, taus, strict=True)):
+        tau[number, : len(thresholds)] = thresholds
         for digit in range(max(1, int(np.abs(signed).max(initial=0)).bit_length())):
             has = (np.abs(signed) >> digit & 1).astype(bool)
             both = np.stack([pack(has & (signed > 0)), pack(has & (signed < 0))])
             indices += [(number, word, digit) for word in range(both.shape[2])]
             rows += [
-                np.pad(both[:, :, word], ((0, 0), (0, widest - len(least)))) for word in range(both.shape[2])
+                np.pad(both[:, :, word], ((0, 0), (0, widest - len(thresholds))))
+                for word in range(both.shape[2])
             ]
     positive, negative = np.array(rows, np.uint64).reshape(-1, 2, widest).transpose(1, 0, 2).copy()
     return (

@@ -40,7 +40,7 @@ def _missing(
     starts,
     classes,
     factors,
-    least,
+    min_sums,
     cases,
     members,
     count,
@@ -71,7 +71,7 @@ def _missing(
         worst = nb.int64(0)
         for m in range(cases[c], cases[c + 1]):
             q = members[m]
-            total = least[q]
+            total = min_sums[q]
             for i in range(starts[q], starts[q + 1]):
                 total -= factors[i] * (nb.int64(count[classes[i]]) + shift[classes[i]])
             worst = total if m == cases[c] else max(worst, total)
@@ -113,9 +113,9 @@ def anneal(chosen, start, rows, first, weight, budget, steps, hot, cold, seed, l
 
 
 @njit(nogil=True, cache=True)
-def _anneal(chosen, rows, first, weight, budget, steps, heat, fall, used, many, work, later, votes):
+def _anneal(chosen, rows, first, weight, budget, steps, heat, fall, used, n_moved, work, later, votes):
     indices, positive, negative, tau, sizes, shift = later
-    starts, classes, factors, least, cases, members = votes
+    starts, classes, factors, min_sums, cases, members = votes
     state, lanes, tried, pattern, fresh, words, count, moved, where = work
     features, parts = len(chosen), len(lanes)
     now = nb.int64(1 << 62)
@@ -132,9 +132,9 @@ def _anneal(chosen, rows, first, weight, budget, steps, heat, fall, used, many, 
             new = first[f] + (pick if pick < chosen[f] else pick + 1)
         spent = used - weight[old] + weight[new]
         if spent > budget:
-            if many == 0:
+            if n_moved == 0:
                 continue
-            back = moved[nb.int64(_random(state) % nb.uint64(many))]
+            back = moved[nb.int64(_random(state) % nb.uint64(n_moved))]
             if back == f:
                 continue
             spent -= weight[first[back] + chosen[back]]
@@ -167,7 +167,7 @@ def _anneal(chosen, rows, first, weight, budget, steps, heat, fall, used, many, 
                 starts,
                 classes,
                 factors,
-                least,
+                min_sums,
                 cases,
                 members,
                 count,
@@ -188,11 +188,11 @@ def _anneal(chosen, rows, first, weight, budget, steps, heat, fall, used, many, 
                 break
             chosen[g] = option
             if option > 0 and where[g] < 0:
-                moved[many], where[g] = g, many
-                many += 1
+                moved[n_moved], where[g] = g, n_moved
+                n_moved += 1
             elif option == 0 and where[g] >= 0:
-                many -= 1
-                other = moved[many]
+                n_moved -= 1
+                other = moved[n_moved]
                 moved[where[g]], where[other] = other, where[g]
                 where[g] = -1
         best = min(best, now)

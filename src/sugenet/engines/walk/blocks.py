@@ -246,9 +246,9 @@ class BlockWalk:
         guards = len(layers[-1][1]) if len(layers) - 1 > self.last else 0
         return _BlockBall(pack(bits[None])[0], radius, label, middle, guards)
 
-    def _is_label(self, label: int, bits: Any, behind: list[tuple[Ints, Ints]], many: int) -> bool:
+    def _is_label(self, label: int, bits: Any, behind: list[tuple[Ints, Ints]], size: int) -> bool:
         """Whether the label stays whenever exactly so many bits turn, with these layers behind them."""
-        chosen = combinations(range(len(bits)), many)
+        chosen = combinations(range(len(bits)), size)
         while rows := list(islice(chosen, _AT_ONCE)):
             around = np.repeat(bits[None], len(rows), axis=0)
             indices = np.array(rows)
@@ -270,7 +270,7 @@ class BlockWalk:
 
         What is found does not depend on the number of threads.
         """
-        found: dict[int, Met] = {}
+        met_by_last: dict[int, Met] = {}
         waiting = iter(lasts)
         end, over = Event(), Event()
 
@@ -288,7 +288,7 @@ class BlockWalk:
                     end.set()
                     return
                 with self.lock:
-                    found[last] = met
+                    met_by_last[last] = met
                     step(met.sets)
                     if met.stopped is not None:
                         end.set()
@@ -302,7 +302,7 @@ class BlockWalk:
                 raise
 
         share(until_the_end, min(len(lasts), threads or cores()), 1, threads)
-        return found
+        return met_by_last
 
     def _walk(
         self, last: int, memory: tuple[_BlockMemory, _BlockWork], stops: Any, up: Callable[[], bool]
@@ -313,11 +313,11 @@ class BlockWalk:
         known.tally[:] = 0
         state = np.zeros(HEAD + self.longest, np.int64)
         state[NEXT] = last
-        first, whole = None, False
-        while not whole and first is None:
+        first, complete = None, False
+        while not complete and first is None:
             if up():
                 return None
-            whole = walk_blocks(
+            complete = walk_blocks(
                 state, _QUOTA, last, self.moves, self.budget, self.tail, self.ball, known, work
             )
             first = self._judge(known, stops)
@@ -395,12 +395,12 @@ def in_planes(layers: Sequence[tuple[Ints, Ints]]) -> int:
     return [*small, False].index(False)
 
 
-def thresholds(weights: Any, least: Any) -> tuple[Ints, Ints] | None:
-    """Sums of whole weights over active neurons that are `least` or more, as weights of -1, 0 and 1 and tau;
-    None where some row has weights of different sizes.
+def thresholds(weights: Any, min_sums: Any) -> tuple[Ints, Ints] | None:
+    """Sums of integer weights over active neurons that are `min_sums` or more, as weights of -1, 0 and 1 and
+    tau; None where some row has weights of different sizes.
     """
     rows, taus = [], []
-    for row, bound in zip(weights.tolist(), least.tolist(), strict=True):
+    for row, bound in zip(weights.tolist(), min_sums.tolist(), strict=True):
         sizes = {abs(value) for value in row} - {0}
         if len(sizes) > 1:
             return None
@@ -420,11 +420,11 @@ def _matches(weights: Ints, bits: Any, tau: Ints) -> Any:
 
 def _through(layers: Sequence[tuple[Ints, Ints]], bits: Any) -> list[Any]:
     """What each layer makes of rows of truth values."""
-    found = []
+    outputs = []
     for weights, tau in layers:
         bits = _matches(weights, bits, tau)
-        found.append(bits)
-    return found
+        outputs.append(bits)
+    return outputs
 
 
 def _kind(start: Any, low: Any, high: Any, together: int) -> Any:
@@ -454,13 +454,13 @@ def _tail(layers: list[tuple[Ints, Ints]], movable: Any) -> _BlockLayers:
     )
     positive, negative = np.zeros((2, len(layers), words, size), np.uint64)
     kinds = np.full((len(layers) * size + 1, width), 2, np.uint8)
-    least = np.full((len(layers), size), 1 << 60)
+    taus = np.full((len(layers), size), 1 << 60)
     for number, (weights, tau) in enumerate(layers):
         for out, sign, kind in ((positive, 1, 0), (negative, -1, 1)):
             bits = pack(weights == sign)
             out[number, : bits.shape[1], : len(tau)] = bits.T
             kinds[number * size :][: len(tau), : weights.shape[1]][weights == sign] = kind
-        least[number, : len(tau)] = tau
+        taus[number, : len(tau)] = tau
     columns = np.full((len(layers), width, size // 64), ~np.uint64(0))
     both = np.zeros(len(layers), bool)
     for number, (weights, _) in enumerate(layers):
@@ -468,5 +468,5 @@ def _tail(layers: list[tuple[Ints, Ints]], movable: Any) -> _BlockLayers:
         columns[number, : len(bits), : bits.shape[1]] = bits
         both[number] = bool(weights[:, movable].all() if number == 0 else weights.all())
     return _BlockLayers(
-        positive, negative, kinds.reshape(-1), least, sizes, widths, width, columns.reshape(-1), both
+        positive, negative, kinds.reshape(-1), taus, sizes, widths, width, columns.reshape(-1), both
     )

@@ -74,8 +74,8 @@ def _lose(_typing, slack, at, loss, of, words, alive, begin, kills, to):  # noqa
     """How many lanes of so many words are lost, ``slack[at:] < loss[of:]`` among `alive`; the bits of these
     in `kills`.
     """
-    whole = types.int64
-    signature = whole(slack, whole, loss, whole, whole, alive, whole, kills, whole)
+    integer = types.int64
+    signature = integer(slack, integer, loss, integer, integer, alive, integer, kills, integer)
 
     def emit(context, b, signature, arguments):
         slack, at, loss, of, words, alive, begin, kills, to = arguments
@@ -120,8 +120,8 @@ def _counted(b, words, bits_of):
 @intrinsic
 def _lose_by_one(_typing, planes, at, near, begin, words, kills, to):  # noqa: ARG001 numba reads the names
     """The same where each option takes 0 or 1: lanes that it takes 1 from, and those that have 0."""
-    whole = types.int64
-    signature = whole(planes, whole, near, whole, whole, kills, whole)
+    integer = types.int64
+    signature = integer(planes, integer, near, integer, integer, kills, integer)
 
     def emit(context, b, signature, arguments):
         planes, at, near, begin, words, kills, to = arguments
@@ -141,8 +141,8 @@ def _lose_by_one(_typing, planes, at, near, begin, words, kills, to):  # noqa: A
 @intrinsic
 def _unused(_typing, kills, at, used, begin, words):  # noqa: ARG001 numba reads the names
     """How many bits of so many words, a multiple of `VECTOR`, are not set in `used`."""
-    whole = types.int64
-    signature = whole(kills, whole, used, whole, whole)
+    integer = types.int64
+    signature = integer(kills, integer, used, integer, integer)
 
     def emit(context, b, signature, arguments):
         kills, at, used, begin, words = arguments
@@ -185,48 +185,50 @@ def _ones(_typing, word):  # noqa: ARG001 numba reads the names
 
 
 @njit(nogil=True, cache=True)
-def _bounded(slack, at, goal, alive, near, most):
+def _bounded(slack, at, goal, alive, near, max_sums):
     """Which lanes are left, and the most that each inequality can reach; whether all can be met."""
-    rows, begin, worth, least = goal
-    for q in range(least.shape[0]):
+    rows, begin, worth, min_sums = goal
+    for q in range(min_sums.shape[0]):
         total = nb.int64(0)
         for g in range(rows[q], rows[q + 1]):
-            many = nb.int64(0)
+            n_alive = nb.int64(0)
             for w in range(begin[g], begin[g + 1]):
                 alive[w], near[w] = _left(slack, at + w * LANES)
-                many += _ones(alive[w])
-            total += worth[g] * many
-        most[q] = total
-        if total < least[q]:
+                n_alive += _ones(alive[w])
+            total += worth[g] * n_alive
+        max_sums[q] = total
+        if total < min_sums[q]:
             return False
     return True
 
 
 @njit(nogil=True, cache=True)
-def _looked(slack, at, options, free, goal, alive, near, most, kills, drops, kept):
+def _looked(slack, at, options, free, goal, alive, near, max_sums, kills, drops, kept):
     """See what each option of each free feature loses. Options after which an inequality cannot be met are
     not kept: of some feature none, so that all is excluded; of some only one; or of each more.
     """
     loss, first, lanes, planes = options
-    rows, begin, worth, least = goal
+    rows, begin, worth, min_sums = goal
     words, ones = lanes // LANES, len(planes) > 0
     answer = _OPEN
     for f in free:
         left = 0
         for o in range(first[f], first[f + 1]):
             good = True
-            for q in range(least.shape[0]):
+            for q in range(min_sums.shape[0]):
                 total = nb.int64(0)
                 for g in range(rows[q], rows[q + 1]):
                     w = begin[g]
                     index, size = o * words + w, begin[g + 1] - w
                     if ones:
-                        many = _lose_by_one(planes, index, near, w, size, kills, index)
+                        n_killed = _lose_by_one(planes, index, near, w, size, kills, index)
                     else:
-                        many = _lose(slack, at + w * LANES, loss, index * LANES, size, alive, w, kills, index)
-                    total += worth[g] * many
+                        n_killed = _lose(
+                            slack, at + w * LANES, loss, index * LANES, size, alive, w, kills, index
+                        )
+                    total += worth[g] * n_killed
                 drops[o, q] = total
-                good &= most[q] - total >= least[q]
+                good &= max_sums[q] - total >= min_sums[q]
             kept[o] = good
             left += good
         if left == 0:
@@ -247,15 +249,15 @@ def _worth(kills, at, used, group, end, begin, worth):
 
 
 @njit(nogil=True, cache=True)
-def _apart(options, free, goal, most, kills, drops, kept, used, before, taken, lows, order):
+def _apart(options, free, goal, max_sums, kills, drops, kept, used, before, taken, lows, order):
     """Losses that cannot be avoided: each lane is counted for one feature, which loses at least the least
     that one of its options does. What `_looked` says, of these.
     """
     _, first, lanes, _ = options
-    rows, begin, worth, least = goal
+    rows, begin, worth, min_sums = goal
     words = lanes // LANES
     answer = _OPEN
-    for q in range(least.shape[0]):
+    for q in range(min_sums.shape[0]):
         start, end = begin[rows[q]], begin[rows[q + 1]]
         used[start:end] = 0
         n = 0
@@ -273,7 +275,7 @@ def _apart(options, free, goal, most, kills, drops, kept, used, before, taken, l
                     k -= 1
                 order[k, 0], order[k, 1] = low, f
                 n += 1
-        gap = most[q] - least[q]
+        gap = max_sums[q] - min_sums[q]
         for k in range(n):
             f = order[k, 1]
             low = nb.int64(_ENDLESS)
@@ -299,8 +301,10 @@ def _apart(options, free, goal, most, kills, drops, kept, used, before, taken, l
             left = 0
             for o in range(first[f], first[f + 1]):
                 if kept[o] and drops[o, q] - lows[f] > gap:
-                    own = taken[o] + _worth(kills, o * words, used, rows[q], rows[q + 1], begin, worth)
-                    kept[o] = own - lows[f] <= gap
+                    option_loss = taken[o] + _worth(
+                        kills, o * words, used, rows[q], rows[q + 1], begin, worth
+                    )
+                    kept[o] = option_loss - lows[f] <= gap
                 left += kept[o]
             if left == 0:
                 return _EXCLUDED
@@ -310,13 +314,13 @@ def _apart(options, free, goal, most, kills, drops, kept, used, before, taken, l
 
 
 @njit(nogil=True, cache=True)
-def _chosen(options, free, goal, most, drops, kept, shift):
+def _chosen(options, free, goal, max_sums, drops, kept, shift):
     """The place of the feature to branch at: both the least and the most that its options lose are large."""
     _, first, _, _ = options
-    least = goal[3]
+    min_sums = goal[3]
     tight = 0
-    for q in range(1, least.shape[0]):
-        if most[q] - least[q] < most[tight] - least[tight]:
+    for q in range(1, min_sums.shape[0]):
+        if max_sums[q] - min_sums[q] < max_sums[tight] - min_sums[tight]:
             tight = q
     best, index = nb.int64(-1), 0
     for i in range(len(free)):
@@ -338,20 +342,22 @@ def _node(depth, options, goal, stack, work, shift):
     `coming`. With no feature left it is a violation.
     """
     loss, first, lanes, _ = options
-    slack, free, many, pick, coming, left = stack
-    alive, near, most, kills, drops, kept, used, before, taken, lows, order = work
-    words, at, n = lanes // LANES, depth * lanes, many[depth]
-    said = _FEWER
-    while said == _FEWER:
-        if not _bounded(slack, at, goal, alive, near, most):
+    slack, free, n_free, pick, coming, left = stack
+    alive, near, max_sums, kills, drops, kept, used, before, taken, lows, order = work
+    words, at, n = lanes // LANES, depth * lanes, n_free[depth]
+    status = _FEWER
+    while status == _FEWER:
+        if not _bounded(slack, at, goal, alive, near, max_sums):
             return _EXCLUDED
         if n == 0:
             return _FEWER
         here = free[depth, :n]
-        said = _looked(slack, at, options, here, goal, alive, near, most, kills, drops, kept)
-        if said == _OPEN:
-            said = _apart(options, here, goal, most, kills, drops, kept, used, before, taken, lows, order)
-        if said == _FEWER:
+        status = _looked(slack, at, options, here, goal, alive, near, max_sums, kills, drops, kept)
+        if status == _OPEN:
+            status = _apart(
+                options, here, goal, max_sums, kills, drops, kept, used, before, taken, lows, order
+            )
+        if status == _FEWER:
             n = 0
             for f in here:
                 one, some = 0, 0
@@ -365,11 +371,11 @@ def _node(depth, options, goal, stack, work, shift):
                 else:
                     free[depth, n] = f
                     n += 1
-    if said == _EXCLUDED:
+    if status == _EXCLUDED:
         return _EXCLUDED
-    index = _chosen(options, free[depth, :n], goal, most, drops, kept, shift)
+    index = _chosen(options, free[depth, :n], goal, max_sums, drops, kept, shift)
     f = free[depth, index]
-    many[depth] = n - 1
+    n_free[depth] = n - 1
     free[depth, index], free[depth, n - 1] = free[depth, n - 1], f
     k = 0
     for o in range(first[f], first[f + 1]):  # what loses least is taken first, from the end
@@ -393,7 +399,7 @@ def branch(state, quota, deepest, aside, options, goal, stack, work, shift):
     is how many binary digits of losses do not matter to the choice of features.
     """
     loss, _, lanes, _ = options
-    slack, free, many, pick, coming, left = stack
+    slack, free, n_free, pick, coming, left = stack
     words = lanes // LANES
     end = state[NODES] + quota
     depth = state[DEPTH]
@@ -403,15 +409,15 @@ def branch(state, quota, deepest, aside, options, goal, stack, work, shift):
                 state[DEPTH] = depth
                 return GOES_ON
             state[NODES] += 1
-            said = _node(depth, options, goal, stack, work, shift)
-            if said == _FEWER:
+            status = _node(depth, options, goal, stack, work, shift)
+            if status == _FEWER:
                 state[DEPTH] = depth
                 return VIOLATION
-            if said == _OPEN and depth == deepest and state[ASIDE] < len(aside):
+            if status == _OPEN and depth == deepest and state[ASIDE] < len(aside):
                 aside[state[ASIDE]] = pick[depth]
                 state[ASIDE] += 1
-                said = _EXCLUDED
-            if said == _EXCLUDED:
+                status = _EXCLUDED
+            if status == _EXCLUDED:
                 left[depth] = 0
         if left[depth] == 0:
             depth -= 1
@@ -419,13 +425,13 @@ def branch(state, quota, deepest, aside, options, goal, stack, work, shift):
                 return WHOLE
             continue
         left[depth] -= 1
-        o, n = coming[depth, left[depth]], many[depth]
+        o, n = coming[depth, left[depth]], n_free[depth]
         slack[depth + 1] = slack[depth]
         for w in range(words):
             _lower(slack, (depth + 1) * lanes + w * LANES, loss, (o * words + w) * LANES)
         free[depth + 1, :n] = free[depth, :n]
         pick[depth + 1] = pick[depth]
         pick[depth + 1, free[depth, n]] = o
-        many[depth + 1] = n
+        n_free[depth + 1] = n
         left[depth + 1] = -1
         depth += 1

@@ -45,33 +45,33 @@ _DIGITS = 20
 """Binary digits of losses that are looked at when a feature is chosen."""
 
 
-def _branch(problem: Problem, clock: Clock, most: int | None = None) -> Outcome:
+def _branch(problem: Problem, clock: Clock, max_nodes: int | None = None) -> Outcome:
     near = problem.near
     if sets_within(near) != combinations_of(near):
         return Open("branch", "branching is for regions without a budget, and this one has one", {})
     see_time(near, clock)
     if len(near.network.cut.layers) > 1:
         return Open("branch", "branching is for networks with one hidden layer, and this one has more", {})
-    if most is not None and len(near.moves) * len(problem.front.fragile) > _LIGHT:
+    if max_nodes is not None and len(near.moves) * len(problem.front.fragile) > _LIGHT:
         return Open("branch", "there is too much to look at briefly", {})
     lanes = _Lanes(problem)
     searches = [search for case in problem.goal.members if (search := lanes.search(case)) is not None]
     searches.sort(key=lambda search: -search.gap)  # violations are most likely there
     try:
-        left = most
+        left = max_nodes
         for search in searches:
             if search.run(_FIRST if left is None else left, clock.up):
                 return replayed(problem, "branch", lanes.moves(search.violation))
             if left is not None:
                 left -= search.nodes
                 if not search.is_whole:
-                    return Open("branch", f"{most:,} nodes were not enough", {})
+                    return Open("branch", f"{max_nodes:,} nodes were not enough", {})
         long = [search for search in searches if not search.is_whole]
         for number, search in enumerate(long):
             clock.tell(f"branch: case {number + 1} of {len(long)}")
-            found = search.at_length(clock)
-            if found is not None:
-                return replayed(problem, "branch", lanes.moves(found))
+            chosen = search.at_length(clock)
+            if chosen is not None:
+                return replayed(problem, "branch", lanes.moves(chosen))
     except _TimeUpError:
         nodes = sum(search.nodes for search in searches)
         return Open("branch", f"the time was up after {nodes:,} nodes", {})
@@ -93,35 +93,37 @@ class _Lanes:
 
     def __init__(self, problem: Problem) -> None:
         self.near, self.front = problem.near, problem.front
-        front, near = self.front, self.near
-        many = len(front.fragile)
+        first_layer, near = self.front, self.near
+        n_fragile = len(first_layer.fragile)
         sizes = [1 + moves.stop - moves.start for moves in near.places.values()]
         self.first = np.cumsum([0, *sizes]).astype(np.int64)
         rows = int(self.first[-1])
-        make_sure(40 * rows * many, "what all changes do to the neurons", "Ask about fewer features.")
+        make_sure(40 * rows * n_fragile, "what all changes do to the neurons", "Ask about fewer features.")
         self.options: list[int | None] = [
             k for moves in near.places.values() for k in (None, *range(moves.start, moves.stop))
         ]
-        gains = np.zeros((rows, many), np.int64)
-        gains[[k is not None for k in self.options]] = front.deltas
-        most, least = (
+        gains = np.zeros((rows, n_fragile), np.int64)
+        gains[[k is not None for k in self.options]] = first_layer.deltas
+        max_gains, min_gains = (
             np.ufunc.reduceat(pick, gains, self.first[:-1], axis=0) if rows else gains
             for pick in (np.maximum, np.minimum)
         )
-        self.slacks = np.stack([front.margins + most.sum(axis=0), -1 - front.margins - least.sum(axis=0)])
-        self.losses = np.stack(
-            [np.repeat(most, sizes, axis=0) - gains, gains - np.repeat(least, sizes, axis=0)]
+        self.slacks = np.stack(
+            [first_layer.margins + max_gains.sum(axis=0), -1 - first_layer.margins - min_gains.sum(axis=0)]
         )
-        self.all_of_them = (most - least).sum(axis=0)
+        self.losses = np.stack(
+            [np.repeat(max_gains, sizes, axis=0) - gains, gains - np.repeat(min_gains, sizes, axis=0)]
+        )
+        self.all_of_them = (max_gains - min_gains).sum(axis=0)
         self.weights, self.least = problem.goal.neurons(near.network.cut.head)
-        settled = front.active.copy()
-        settled[front.fragile] = False
+        settled = first_layer.active.copy()
+        settled[first_layer.fragile] = False
         self.least = self.least - self.weights @ settled
-        self.weights = self.weights[:, front.fragile]
+        self.weights = self.weights[:, first_layer.fragile]
 
     def search(self, case: tuple[int, ...]) -> _CaseSearch | None:
         """The search of one case; None where one of its inequalities cannot hold at all."""
-        rows, begin, worth, least = [0], [0], [], []
+        rows, begin, worth, min_sums = [0], [0], [], []
         slacks: list[Ints] = []
         losses: list[Ints] = []
         gap = None
@@ -148,8 +150,8 @@ class _Lanes:
                 if begin[-1] > _WIDEST:
                     raise TooLargeError("neurons count too differently for branching.")
             rows.append(len(worth))
-            least.append(bound)
-        goal = tuple(np.array(row, np.int64) for row in (rows, begin, worth, least))
+            min_sums.append(bound)
+        goal = tuple(np.array(row, np.int64) for row in (rows, begin, worth, min_sums))
         return _CaseSearch(self.first, goal, _laid_out(slacks, losses, begin, len(self.options)), gap or 0)
 
     def moves(self, picked: Ints) -> tuple[FeatureMove, ...]:
@@ -174,9 +176,9 @@ def _laid_out(slacks: list[Ints], losses: list[Ints], begin: list[int], options:
         raise TooLargeError("the first layer's sums are too large for branching: they must stay below 2^31.")
     slack = np.full(64 * begin[-1], -1, kinds[0])
     loss = np.zeros((options, 64 * begin[-1]), kinds[0])
-    for start, own, taken in zip(begin, slacks, losses, strict=False):
-        slack[64 * start : 64 * start + len(own)] = own
-        loss[:, 64 * start : 64 * start + len(own)] = np.minimum(taken, own + 1)
+    for start, lane_slacks, taken in zip(begin, slacks, losses, strict=False):
+        slack[64 * start : 64 * start + len(lane_slacks)] = lane_slacks
+        loss[:, 64 * start : 64 * start + len(lane_slacks)] = np.minimum(taken, lane_slacks + 1)
     return slack, loss
 
 
@@ -207,14 +209,14 @@ class _CaseSearch:
         """Search through so many nodes; whether there is a violation."""
         from sugenet.engines.walk.branch_kernels import GOES_ON, NODES, WHOLE
 
-        stack, said = self._stack(), GOES_ON
+        stack, status = self._stack(), GOES_ON
         none = np.zeros((0, len(self.first) - 1), np.int64)
-        while said == GOES_ON and stack.state[NODES] < quota:
+        while status == GOES_ON and stack.state[NODES] < quota:
             if up():
                 raise _TimeUpError
-            said = self._go(stack, -1, none, min(_SLICE, quota - int(stack.state[NODES])))
-        self.is_whole = said == WHOLE
-        return self._is_violated(stack, said)
+            status = self._go(stack, -1, none, min(_SLICE, quota - int(stack.state[NODES])))
+        self.is_whole = status == WHOLE
+        return self._is_violated(stack, status)
 
     def at_length(self, clock: Clock) -> Ints | None:
         """Search all, cut into subtrees that threads share; a violation, which does not depend on how many
@@ -224,12 +226,12 @@ class _CaseSearch:
 
         stack = self._stack()
         aside = np.zeros((_ROOM, len(self.first) - 1), np.int64)
-        said = GOES_ON
-        while said == GOES_ON:
+        status = GOES_ON
+        while status == GOES_ON:
             if clock.up():
                 raise _TimeUpError
-            said = self._go(stack, _DEEPEST, aside)
-        if self._is_violated(stack, said):
+            status = self._go(stack, _DEEPEST, aside)
+        if self._is_violated(stack, status):
             return self.violation
         return _Shared(self, aside[: stack.state[ASIDE]], clock).run()
 
@@ -237,26 +239,26 @@ class _CaseSearch:
         """Search a subtree where some options are picked (others are -1); a violation."""
         from sugenet.engines.walk.branch_kernels import DEPTH, GOES_ON, VIOLATION
 
-        stack, said = self._stack(picked), GOES_ON
+        stack, status = self._stack(picked), GOES_ON
         none = np.zeros((0, len(self.first) - 1), np.int64)
-        while said == GOES_ON:
+        while status == GOES_ON:
             if stopped():
                 return None
-            said = self._go(stack, -1, none)
-        found: Ints = stack.arrays[3][stack.state[DEPTH]]
-        return found if said == VIOLATION else None
+            status = self._go(stack, -1, none)
+        violation: Ints = stack.arrays[3][stack.state[DEPTH]]
+        return violation if status == VIOLATION else None
 
-    def _is_violated(self, stack: _Stack, said: int) -> bool:
+    def _is_violated(self, stack: _Stack, status: int) -> bool:
         from sugenet.engines.walk.branch_kernels import DEPTH, VIOLATION
 
         self.violation = stack.arrays[3][stack.state[DEPTH]]
-        return said == VIOLATION
+        return status == VIOLATION
 
     def _go(self, stack: _Stack, deepest: int, aside: Ints, quota: int = _SLICE) -> int:
         from sugenet.engines.walk.branch_kernels import NODES, branch
 
         before = int(stack.state[NODES])
-        said = branch(
+        status = branch(
             stack.state,
             quota,
             deepest,
@@ -268,7 +270,7 @@ class _CaseSearch:
             self.shift,
         )
         self.nodes += int(stack.state[NODES]) - before
-        return int(said)
+        return int(status)
 
     def _stack(self, picked: Iterable[int] = ()) -> _Stack:
         from sugenet.engines.walk.branch_kernels import LANES, STATE
@@ -292,9 +294,9 @@ class _CaseSearch:
             wide -= loss[o]
         slack[0] = np.maximum(wide, -1)
         free[0, : len(rest)] = rest
-        many, left = np.zeros(depths, np.int64), np.full(depths, -1)
-        many[0] = len(rest)
-        arrays = (slack, free, many, pick, np.zeros((depths, widest), np.int64), left)
+        n_free, left = np.zeros(depths, np.int64), np.full(depths, -1)
+        n_free[0] = len(rest)
+        arrays = (slack, free, n_free, pick, np.zeros((depths, widest), np.int64), left)
         work = (
             np.zeros(words, np.uint64),
             np.zeros(words, np.uint64),

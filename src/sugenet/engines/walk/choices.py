@@ -53,12 +53,12 @@ def is_for_blocks(problem: Problem) -> bool:
     return _has_many(problem) and Combined.of(problem, PatternJudge(problem.front, problem.goal)) is not None
 
 
-def _outcome(problem: Problem, found: Enumerated | None) -> Outcome:
-    if found is None:
+def _outcome(problem: Problem, enumerated: Enumerated | None) -> Outcome:
+    if enumerated is None:
         return Open("exhaust", "the time was up", {})
-    if found.violation is not None:
-        return replayed(problem, "exhaust", found.violation)
-    return Holds("exhaust", ENUMERATED, found.sets)
+    if enumerated.violation is not None:
+        return replayed(problem, "exhaust", enumerated.violation)
+    return Holds("exhaust", ENUMERATED, enumerated.sets)
 
 
 EXHAUST = Engine("exhaust", _exhaust)

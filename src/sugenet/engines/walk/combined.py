@@ -63,22 +63,22 @@ class Groups:
 
     @classmethod
     def _made(cls, near: Neighbourhood, start: Any, rows: Any, features: list[list[Options]]) -> Groups:
-        gains = [[_gains_of(options, rows) for options in own] for own in features]
-        return cls(near, features, np.concatenate([sums_of(own, start)[1:] for own in gains]))
+        gains = [[_gains_of(options, rows) for options in group] for group in features]
+        return cls(near, features, np.concatenate([sums_of(group_gains, start)[1:] for group_gains in gains]))
 
     @property
     def sizes(self) -> list[int]:
         """How many moves each group has."""
-        return [prod(map(len, own)) - 1 for own in self.features]
+        return [prod(map(len, group)) - 1 for group in self.features]
 
     def moves(self, chosen: Sequence[int]) -> tuple[FeatureMove, ...]:
         """The moves of the features, from one move of each of some groups."""
         moves: list[int] = []
         first = 0
-        for own, size in zip(self.features, self.sizes, strict=True):
+        for group, size in zip(self.features, self.sizes, strict=True):
             for number in chosen:
                 if first <= number < first + size:  # without the one in which all stay
-                    (combination,) = islice(product(*own), number - first + 1, number - first + 2)
+                    (combination,) = islice(product(*group), number - first + 1, number - first + 2)
                     moves += [k for k in combination if k is not None]
             first += size
         return tuple(self.near.moves[k] for k in sorted(moves))
@@ -115,17 +115,17 @@ class Combined:
         if len(sizes) == 1:
             return Enumerated(total, None, None)
         before = np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)
-        weight, many = np.ones(len(before), np.int64), len(sizes)
+        weight, n_groups = np.ones(len(before), np.int64), len(sizes)
         layers, labels, guards = self.late.layers, self.late.labels, self.late.guards
-        blocks = BlockWalk(self.start, rows, weight, before, many, many, layers, labels, 2, guards)
+        blocks = BlockWalk(self.start, rows, weight, before, n_groups, n_groups, layers, labels, 2, guards)
         lasts = np.flatnonzero(before > 0).tolist()
         told = Told(clock, total, "exhaust")
-        found = blocks.run(lasts, np.array([False, True]), clock.up, clock.threads, told)
-        sets = 1 + len(bad) + sum(met.sets for met in found.values())
-        for _, met in sorted(found.items()):
+        met_by_last = blocks.run(lasts, np.array([False, True]), clock.up, clock.threads, told)
+        sets = 1 + len(bad) + sum(met.sets for met in met_by_last.values())
+        for _, met in sorted(met_by_last.items()):
             if met.stopped is not None:
                 return Enumerated(sets, None, self.groups.moves(met.stopped))
-        if len(found) < len(lasts):
+        if len(met_by_last) < len(lasts):
             return None
         assert sets == total, "a combination was left out"
         return Enumerated(total, None, None)
@@ -135,9 +135,9 @@ def _options_of(near: Neighbourhood, rows: Any) -> list[Options]:
     """The options of every feature that may move, to stay first;
     features that change the lanes most come first.
     """
-    found: list[Options] = [[None, *range(moves.start, moves.stop)] for moves in near.places.values()]
+    all_options: list[Options] = [[None, *range(moves.start, moves.stop)] for moves in near.places.values()]
     return sorted(
-        found, key=lambda options: -int(np.abs(rows[options[1:]].astype(np.int64)).max(axis=0).sum())
+        all_options, key=lambda options: -int(np.abs(rows[options[1:]].astype(np.int64)).max(axis=0).sum())
     )
 
 

@@ -92,8 +92,8 @@ class Descent:
         rng = np.random.default_rng(self.clock.seed)
         size = (_DRAWN, len(self.features))
         ends = np.where(rng.random(size) < 0.5, self.starts, self.stops - 1)
-        drawn = rng.integers(self.starts, self.stops, size)
-        rows = np.concatenate([[self.starts, self.stops - 1], ends, drawn])
+        sampled = rng.integers(self.starts, self.stops, size)
+        rows = np.concatenate([[self.starts, self.stops - 1], ends, sampled])
         every = np.arange(len(self.features))
         best: Ints | None = None
         self.chosen = np.full(len(self.features), _OUT)
@@ -109,7 +109,7 @@ class Descent:
 
     def nearer(self, moves: tuple[FeatureMove, ...]) -> None:
         """Go down from moves that reach the goal."""
-        indices = {feature: place for place, feature in enumerate(self.features.tolist())}
+        indices = {feature: index for index, feature in enumerate(self.features.tolist())}
         self.chosen = np.full(len(self.features), _OUT)
         for move in moves:
             index = indices[move.feature]
@@ -199,13 +199,13 @@ class Descent:
             low, high = 1, len(changes) + 1  # so many go together, so many are not known to
             while high - low > 1:
                 tried = sorted({low + (high - low) * k // _TRIES for k in range(1, _TRIES + 1)} - {low, high})
-                good = self._reach([_together(changes[:many]) for many in tried])
-                most = int(np.flatnonzero(good)[-1]) if good.any() else -1
-                high = tried[most + 1] if most + 1 < len(tried) else high
-                if most < 0:
+                good = self._reach([_together(changes[:count]) for count in tried])
+                last_good = int(np.flatnonzero(good)[-1]) if good.any() else -1
+                high = tried[last_good + 1] if last_good + 1 < len(tried) else high
+                if last_good < 0:
                     high = tried[0]
                 else:
-                    low = tried[most]
+                    low = tried[last_good]
                 if self.clock.up():
                     break
             self._go(*changes[:low])
@@ -260,8 +260,8 @@ class Descent:
             inside = np.arange(self.starts[index], self.stops[index])
             cheaper = inside[self.prices[inside] < self.prices[self.chosen[index]]]
             cheaper = cheaper[np.argsort(self.prices[cheaper], kind="stable")]
-            many = len(cheaper)
-            picked = dict.fromkeys((many // 2, 3 * many // 4, many - 1)) if many else {}
+            n_cheaper = len(cheaper)
+            picked = dict.fromkeys((n_cheaper // 2, 3 * n_cheaper // 4, n_cheaper - 1)) if n_cheaper else {}
             changes += [(np.array([index]), cheaper[[k]]) for k in picked]
         good = self._reach(changes)
         first: dict[int, Change] = {}

@@ -40,9 +40,9 @@ class PatternJudge:
         What to reach.
     """
 
-    def __init__(self, front: Front, goal: Goal) -> None:
-        self.front, self.goal = front, goal
-        self.words = max(1, words_for(len(front.fragile)))
+    def __init__(self, first_layer: Front, goal: Goal) -> None:
+        self.front, self.goal = first_layer, goal
+        self.words = max(1, words_for(len(first_layer.fragile)))
         self.batch = 1 << 13 if self._rows is not None else 1 << 9
 
     def shortfall(self, patterns: Patterns) -> npt.NDArray[Any]:
@@ -126,8 +126,10 @@ class PatternJudge:
         """Weights of the later layers, once those larger than 1 are split."""
         assert self.later is not None
         copies = [np.maximum(np.abs(rows).max(axis=0, initial=0), 1) for rows in self.later[0]]
-        outputs = [int(many.sum()) for many in copies[1:]] + [len(self.later[0][-1])]
-        return sum(int(many.sum()) * count for many, count in zip(copies, outputs, strict=True))
+        outputs = [int(layer_copies.sum()) for layer_copies in copies[1:]] + [len(self.later[0][-1])]
+        return sum(
+            int(layer_copies.sum()) * count for layer_copies, count in zip(copies, outputs, strict=True)
+        )
 
     @cached_property
     def votes(self) -> tuple[Any, ...] | None:

@@ -112,15 +112,15 @@ def _line(acc, depth, rows, first, end, weight, high, recent, line):
 
 
 @njit(nogil=True, cache=True)
-def _spread(line, n, found, counts):
+def _spread(line, n, buckets, counts):
     """Put patterns into their parts; the size of the fullest."""
-    parts = nb.uint64(found.shape[0] - 1)
+    parts = nb.uint64(buckets.shape[0] - 1)
     fullest = 0
     for i in range(n):
         part = ((_folded(line, nb.uint64(i)) * GOLDEN) >> nb.uint64(56)) & parts
         index = counts[part]
         for w in range(line.shape[1]):
-            found[part, nb.uint64(index), nb.uint64(w)] = line[nb.uint64(i), nb.uint64(w)]
+            buckets[part, nb.uint64(index), nb.uint64(w)] = line[nb.uint64(i), nb.uint64(w)]
         counts[part] = index + 1
         fullest = max(fullest, index + 1)
     return fullest
@@ -135,12 +135,12 @@ def _is_wanted(acc, depth, rows, k, want):
 
 
 @njit(nogil=True, cache=True)
-def _are_alike(acc, depth, least, most, k):
+def _are_alike(acc, depth, lowest, highest, k):
     """Whether all sets have one pattern, whatever moves from k on they add."""
     lanes, same = acc.shape[1], True
     for w in range(lanes // LANES):
         at, of = depth * lanes + w * LANES, k * lanes + w * LANES
-        same &= turned(acc, at, least, of) == turned(acc, at, most, of)
+        same &= turned(acc, at, lowest, of) == turned(acc, at, highest, of)
     return same
 
 
@@ -162,7 +162,7 @@ def _next_prefix(state, depth, acc, sums, moves):
     """Go on to the next prefix of this walk, or one that begins such a prefix: how many moves it has, -1 at
     the end.
     """
-    rows, weight, after, lightest, budget, walkers, shared, least, most, below = moves
+    rows, weight, after, lightest, budget, walkers, shared, lowest, highest, below = moves
     count, k = rows.shape[0], rows.shape[0]
     if depth < state.shape[0] - HEAD:
         k = after[state[HEAD + depth - 1]] if depth > 0 else 0
@@ -181,7 +181,7 @@ def _next_prefix(state, depth, acc, sums, moves):
                 k += 1
                 continue
         _add(acc, depth, rows, k)
-        if below.shape[0] > 0 and _are_alike(acc, depth + 1, least, most, after[k]):
+        if below.shape[0] > 0 and _are_alike(acc, depth + 1, lowest, highest, after[k]):
             if depth + 1 >= shared or state[WALKER] == 0:
                 state[SETS] += below[after[k]]
             k += 1
@@ -192,7 +192,7 @@ def _next_prefix(state, depth, acc, sums, moves):
 
 
 @njit(nogil=True, cache=True)
-def walk_sets(state, quota, want, start, moves, recent, found, counts):
+def walk_sets(state, quota, want, start, moves, recent, buckets, counts):
     """Walk sets of moves of different features whose weights sum to at most a budget, from `state` on.
 
     A set is a prefix and a last move behind it. Prefixes come in the order of their numbers, each before
@@ -206,10 +206,10 @@ def walk_sets(state, quota, want, start, moves, recent, found, counts):
     and `DEPTH` is -2.
     """
     rows, weight, lightest, budget, shared = moves[0], moves[1], moves[3], moves[4], moves[6]
-    most, room = state.shape[0] - HEAD, found.shape[1]
-    line = np.empty((CHUNK + 1, found.shape[2]), np.uint64)
-    acc = np.empty((most + 1, rows.shape[1]), rows.dtype)
-    sums = np.zeros(most + 1, np.int64)
+    max_size, room = state.shape[0] - HEAD, buckets.shape[1]
+    line = np.empty((CHUNK + 1, buckets.shape[2]), np.uint64)
+    acc = np.empty((max_size + 1, rows.shape[1]), rows.dtype)
+    sums = np.zeros(max_size + 1, np.int64)
     _put(acc, 0, start)
     depth = state[DEPTH]
     for d in range(depth):
@@ -234,7 +234,7 @@ def walk_sets(state, quota, want, start, moves, recent, found, counts):
                 return False
             stop = min(first + CHUNK, end)
             n, sets = _line(acc, depth, rows, first, stop, weight, high, recent, line)
-            fullest = max(fullest, _spread(line, n, found, counts))
+            fullest = max(fullest, _spread(line, n, buckets, counts))
             walked += sets
             first = stop
         depth = _next_prefix(state, depth, acc, sums, moves)
@@ -259,26 +259,26 @@ def _place(table, keys, row):
 
 
 @njit(nogil=True, cache=True)
-def _settle_words(own, keys, count, fresh):
+def _settle_words(part_table, keys, count, fresh):
     """As `settle`, for one walk and part and patterns of one word: much faster, with a branch less."""
-    mask = nb.uint64(own.shape[0] - 1)
+    mask = nb.uint64(part_table.shape[0] - 1)
     n = nb.uint64(0)
     for i in range(count):
         if i + AHEAD < count:
-            fetch(own, nb.intp(_mixed(keys[nb.uint64(i + AHEAD), nb.uint64(0)]) & mask))
+            fetch(part_table, nb.intp(_mixed(keys[nb.uint64(i + AHEAD), nb.uint64(0)]) & mask))
         key = keys[nb.uint64(i), nb.uint64(0)]
         index = _mixed(key) & mask
-        there = own[index, nb.uint64(0)]
+        there = part_table[index, nb.uint64(0)]
         while there != key and there != nb.uint64(0):
             index = (index + nb.uint64(1)) & mask
-            there = own[index, nb.uint64(0)]
-        own[index, nb.uint64(0)] = fresh[n, nb.uint64(0)] = key
+            there = part_table[index, nb.uint64(0)]
+        part_table[index, nb.uint64(0)] = fresh[n, nb.uint64(0)] = key
         n += nb.uint64(there != key)
     return nb.intp(n)
 
 
 @njit(nogil=True, cache=True)
-def settle(part, stop, table, sizes, found, counts, fresh):
+def settle(part, stop, table, sizes, buckets, counts, fresh):
     """Take what the walks found for the parts from `part` on into their tables,
     as long as `fresh` has room for what is new.
 
@@ -294,20 +294,20 @@ def settle(part, stop, table, sizes, found, counts, fresh):
         if n + coming >= fresh.shape[0]:  # one row more, where something may be written that does not count
             break
         for walker in range(counts.shape[0]):
-            keys, own = found[walker, part], table[part]
+            keys, part_table = buckets[walker, part], table[part]
             if words == 1:
-                new = _settle_words(own, keys, counts[walker, part], fresh[n:])
+                new = _settle_words(part_table, keys, counts[walker, part], fresh[n:])
                 sizes[part] += new
                 n += new
                 continue
             for i in range(counts[walker, part]):
                 if i + AHEAD < counts[walker, part]:
-                    fetch(own, nb.intp(_mixed(_folded(keys, nb.uint64(i + AHEAD))) & mask) * words)
-                index, known = _place(own, keys, nb.uint64(i))
+                    fetch(part_table, nb.intp(_mixed(_folded(keys, nb.uint64(i + AHEAD))) & mask) * words)
+                index, known = _place(part_table, keys, nb.uint64(i))
                 if not known:
                     some = nb.uint64(0)
                     for w in range(words):
-                        own[index, nb.uint64(w)] = fresh[n, w] = keys[nb.uint64(i), nb.uint64(w)]
+                        part_table[index, nb.uint64(w)] = fresh[n, w] = keys[nb.uint64(i), nb.uint64(w)]
                         some |= keys[nb.uint64(i), nb.uint64(w)]
                     if some != nb.uint64(0):
                         sizes[part] += 1
@@ -320,25 +320,25 @@ def settle(part, stop, table, sizes, found, counts, fresh):
 def rehash(part, stop, old, table):
     """Move the parts part..stop-1 to larger tables."""
     for p in range(part, stop):
-        keys, own = old[p], table[p]
+        keys, part_table = old[p], table[p]
         if table.shape[2] == 1:
             mask = nb.uint64(table.shape[1] - 1)
             for i in range(old.shape[1]):
                 key = keys[nb.uint64(i), nb.uint64(0)]
                 if key != nb.uint64(0):
                     index = _mixed(key) & mask
-                    while own[index, nb.uint64(0)] != nb.uint64(0):
+                    while part_table[index, nb.uint64(0)] != nb.uint64(0):
                         index = (index + nb.uint64(1)) & mask
-                    own[index, nb.uint64(0)] = key
+                    part_table[index, nb.uint64(0)] = key
             continue
         for i in range(old.shape[1]):
             some = nb.uint64(0)
             for w in range(table.shape[2]):
                 some |= keys[nb.uint64(i), nb.uint64(w)]
             if some != nb.uint64(0):
-                index, _ = _place(own, keys, nb.uint64(i))
+                index, _ = _place(part_table, keys, nb.uint64(i))
                 for w in range(table.shape[2]):
-                    own[index, nb.uint64(w)] = keys[nb.uint64(i), nb.uint64(w)]
+                    part_table[index, nb.uint64(w)] = keys[nb.uint64(i), nb.uint64(w)]
 
 
 @njit(nogil=True, cache=True)
@@ -348,18 +348,18 @@ def shortfalls(counts, shift, votes, out):
     Inequality q sums ``factors[i]`` times the match count of ``classes[i]`` for i in
     starts[q]..starts[q+1]-1; case c needs those numbered ``members[cases[c]:cases[c+1]]``.
     """
-    starts, classes, factors, least, cases, members = votes
+    starts, classes, factors, min_sums, cases, members = votes
     block = 512
     columns = np.empty((counts.shape[1], block), np.int64)
-    missing, worst = np.empty((least.shape[0], block), np.int64), np.empty(block, np.int64)
+    missing, worst = np.empty((min_sums.shape[0], block), np.int64), np.empty(block, np.int64)
     for first in range(0, counts.shape[0], block):
         size = min(block, counts.shape[0] - first)
         for k in range(counts.shape[1]):
             for row in range(size):
                 columns[k, row] = counts[first + row, k] + shift[k]
-        for q in range(least.shape[0]):
+        for q in range(min_sums.shape[0]):
             for row in range(size):
-                missing[q, row] = least[q]
+                missing[q, row] = min_sums[q]
             for i in range(starts[q], starts[q + 1]):
                 factor, column = factors[i], columns[classes[i]]
                 for row in range(size):

@@ -35,17 +35,17 @@ class LateJudge:
         if judge.later is None:
             return None
         weights, taus, _ = judge.later
-        many = in_planes(list(zip(weights, taus, strict=True))[:-1])
-        if not many:
+        n_layers = in_planes(list(zip(weights, taus, strict=True))[:-1])
+        if not n_layers:
             return None
         try:
-            rows = Rows.of(weights[many:], taus[many:], None, "auto")
+            rows = Rows.of(weights[n_layers:], taus[n_layers:], None, "auto")
         except TooLargeError:
             return None
         lanes = 64 * judge.words
         first = np.zeros((len(taus[0]), lanes), np.int64)
         first[:, : weights[0].shape[1]] = weights[0]
-        return cls(judge, list(zip([first, *weights[1:many]], taus[:many], strict=True)), rows)
+        return cls(judge, list(zip([first, *weights[1:n_layers]], taus[:n_layers], strict=True)), rows)
 
     def reads(self, rows: Any) -> bool:
         """Whether the planes of moves that add `rows` to the lanes are small enough."""
@@ -57,12 +57,12 @@ class LateJudge:
         if len(self.layers) < len(self.judge.later[0]) - 1 or not all(self.judge.goal.cases):
             return None
         try:
-            weights, least = self.judge.goal.neurons(self.judge.front.neighbourhood.network.cut.head)
+            weights, min_sums = self.judge.goal.neurons(self.judge.front.neighbourhood.network.cut.head)
         except TooLargeError:
             return None
-        missing = least - weights @ bits
+        missing = min_sums - weights @ bits
         failing = [max(case, key=missing.__getitem__) for case in self.judge.goal.members]
-        return thresholds(-weights[failing], 1 - least[failing]) if failing else None
+        return thresholds(-weights[failing], 1 - min_sums[failing]) if failing else None
 
     def labels(self, patterns: Any) -> Ints:
         """Whether patterns are violations."""

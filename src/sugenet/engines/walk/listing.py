@@ -50,7 +50,7 @@ def needed_changes(problem: Problem, budget: int, clock: Clock) -> list[tuple[Fe
         return None
     chunk = max(1 << 8, _CHUNK // (1 + len(problem.front.fragile) // 1024))
     after = np.searchsorted(feature, feature, side="right")  # the first move of a later feature
-    found: list[frozenset[int]] = []
+    minimal: list[frozenset[int]] = []
     listed: list[tuple[FeatureMove, ...]] = []
     sets, sums = np.zeros((1, 0), np.int32), np.zeros(1, np.int64)
     while len(sets) and sets.shape[1] < len(np.unique(feature)):
@@ -68,9 +68,9 @@ def needed_changes(problem: Problem, budget: int, clock: Clock) -> list[tuple[Fe
                 spent.append(spends[~wrong])
         for chosen in bad:
             picked = tuple(moves[number] for number in sorted(chosen))
-            if not any(smaller <= chosen for smaller in found) and problem.near.admits(picked):
+            if not any(smaller <= chosen for smaller in minimal) and problem.near.admits(picked):
                 listed.append(picked)
-        found += bad
+        minimal += bad
         sets = np.concatenate(grown) if grown else sets[:0]
         sums = np.concatenate(spent) if spent else sums[:0]
     return sorted(listed, key=lambda row: (sum(move.price for move in row), [move.feature for move in row]))
@@ -102,10 +102,10 @@ def _extended(
 def _violating(problem: Problem, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
     if not len(rows):
         return np.zeros(0, bool)
-    front = problem.front
-    margins = np.repeat(front.margins[None, :], len(rows), axis=0)
+    first_layer = problem.front
+    margins = np.repeat(first_layer.margins[None, :], len(rows), axis=0)
     for column in range(rows.shape[1]):
-        margins += front.deltas[rows[:, column]]
+        margins += first_layer.deltas[rows[:, column]]
     octets = np.packbits(margins >= 0, axis=1)
     words = np.zeros((len(octets), -(-max(octets.shape[1], 1) // 8) * 8), np.uint8)
     words[:, : octets.shape[1]] = octets
@@ -114,6 +114,6 @@ def _violating(problem: Problem, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.
     bits = np.unpackbits(
         np.ascontiguousarray(patterns).reshape(len(patterns), -1).view(np.uint8),
         axis=1,
-        count=len(front.fragile),
+        count=len(first_layer.fragile),
     )
-    return np.asarray(problem.goal.violates(front.scores(bits.astype(bool)))[back.reshape(-1)])
+    return np.asarray(problem.goal.violates(first_layer.scores(bits.astype(bool)))[back.reshape(-1)])

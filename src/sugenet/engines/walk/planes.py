@@ -96,63 +96,63 @@ def _bound(number, tail, work):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _mark_open(inputs, row, many, number, tail, work):
-    """Say of a layer which of its inputs are open: `many` of a row of their numbers."""
+def _mark_open(inputs, row, n_open, number, tail, work):
+    """Say of a layer which of its inputs are open: `n_open` of a row of their numbers."""
     for w in range((tail.widths[number] + 63) >> 6):
         work.open[number, w] = nb.uint64(0)
-    for v in range(many):
+    for v in range(n_open):
         q = inputs[row, v]
         work.open[number, q >> 6] |= nb.uint64(1) << nb.uint64(q & 63)
-    work.apart[0] = work.apart[1] = many
+    work.apart[0] = work.apart[1] = n_open
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _add_shared(groups, q, stride, least, where, work):
+def _add_shared(groups, q, stride, min_sum, where, work):
     """As the functions of `adders`, for so many groups of four inputs."""
     table, bytes_, valid, planes = work.table, work.bytes, work.valid, work.planes
     if groups == 1:
-        return add_fours_1(table, bytes_, q, stride, least, valid, planes, where)
+        return add_fours_1(table, bytes_, q, stride, min_sum, valid, planes, where)
     if groups == 2:
-        return add_fours_2(table, bytes_, q, stride, least, valid, planes, where)
+        return add_fours_2(table, bytes_, q, stride, min_sum, valid, planes, where)
     if groups == 3:
-        return add_fours_3(table, bytes_, q, stride, least, valid, planes, where)
+        return add_fours_3(table, bytes_, q, stride, min_sum, valid, planes, where)
     if groups == 4:
-        return add_fours_4(table, bytes_, q, stride, least, valid, planes, where)
+        return add_fours_4(table, bytes_, q, stride, min_sum, valid, planes, where)
     if groups == 5:
-        return add_fours_5(table, bytes_, q, stride, least, valid, planes, where)
+        return add_fours_5(table, bytes_, q, stride, min_sum, valid, planes, where)
     if groups == 6:
-        return add_fours_6(table, bytes_, q, stride, least, valid, planes, where)
+        return add_fours_6(table, bytes_, q, stride, min_sum, valid, planes, where)
     if groups == 7:
-        return add_fours_7(table, bytes_, q, stride, least, valid, planes, where)
+        return add_fours_7(table, bytes_, q, stride, min_sum, valid, planes, where)
     if groups == 8:
-        return add_fours_8(table, bytes_, q, stride, least, valid, planes, where)
-    return add_fours(table, bytes_, q, stride, groups, least, valid, planes, where)
+        return add_fours_8(table, bytes_, q, stride, min_sum, valid, planes, where)
+    return add_fours(table, bytes_, q, stride, groups, min_sum, valid, planes, where)
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _add_up(first, kinds, row, many, least, where, work):
+def _add_up(first, kinds, row, n_planes, min_sum, where, work):
     """As the functions of `adders`, in as many digits as the sum needs."""
     inputs, planes, valid = work.inputs, work.planes, work.valid
-    if least <= 16:
-        return add_up_4(inputs, first, kinds, row, many, least, valid, planes, where)
-    if least <= 64:
-        return add_up_6(inputs, first, kinds, row, many, least, valid, planes, where)
-    return add_up_12(inputs, first, kinds, row, many, least, valid, planes, where)
+    if min_sum <= 16:
+        return add_up_4(inputs, first, kinds, row, n_planes, min_sum, valid, planes, where)
+    if min_sum <= 64:
+        return add_up_6(inputs, first, kinds, row, n_planes, min_sum, valid, planes, where)
+    return add_up_12(inputs, first, kinds, row, n_planes, min_sum, valid, planes, where)
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _share_sums(number, many, tail, work):
+def _share_sums(number, n_open, tail, work):
     """Where all weights of a layer are 1 or -1: make the sums of four inputs each, with every choice of
     signs, once for all neurons. How many groups there are.
     """
     first = work.inputs.shape[1] * number
     words = tail.columns.shape[0] // (tail.neurons.shape[0] * tail.width)
-    groups = (many + 3) >> 2
-    for t in range(many, many + 8):  # a plane of zeros, and a weight of 1
+    groups = (n_open + 3) >> 2
+    for t in range(n_open, n_open + 8):  # a plane of zeros, and a weight of 1
         work.inputs[number, t] = tail.width - 1
-    for k in range(SLOT * (first + many), SLOT * (first + 4 * groups)):
+    for k in range(SLOT * (first + n_open), SLOT * (first + 4 * groups)):
         work.planes[k] = nb.uint64(0)
-    for t in range(0, many, 8):
+    for t in range(0, n_open, 8):
         for w in range(words):
             signs(
                 tail.columns,
@@ -169,16 +169,16 @@ def _share_sums(number, many, tail, work):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _padded(number, many, tail, work):
+def _padded(number, n_inputs, tail, work):
     """So many open inputs of a layer, and behind them some without a weight, up to a multiple of 4."""
-    while many & 3 or many == 0:
-        work.inputs[number, many] = tail.width - 1
-        many += 1
-    return many
+    while n_inputs & 3 or n_inputs == 0:
+        work.inputs[number, n_inputs] = tail.width - 1
+        n_inputs += 1
+    return n_inputs
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _raise(number, many, some, tail, work):
+def _raise(number, n_open, some, tail, work):
     """The planes of the neurons of a layer that differ within the block, of some that may: how many. Those
     that are active throughout go to a row of `on`.
     """
@@ -186,20 +186,20 @@ def _raise(number, many, some, tail, work):
     first, room = work.inputs.shape[1] * number, SLOT * work.inputs.shape[1] * (number + 1)
     words = tail.columns.shape[0] // (tail.neurons.shape[0] * tail.width)
     shared = tail.both[number] and some >= _SHARED
-    groups = _share_sums(number, many, tail, work) if shared else 0
-    padded = 0 if shared else _padded(number, many, tail, work)
+    groups = _share_sums(number, n_open, tail, work) if shared else 0
+    padded = 0 if shared else _padded(number, n_open, tail, work)
     n = 0
     for i in range(some):
         q = work.chosen[number, i]
-        least, where = work.left[stride + q], room + n * SLOT
+        min_sum, where = work.left[stride + q], room + n * SLOT
         if shared:
-            found = _add_shared(groups, q, 64 * words, least, where, work)
+            outcome = _add_shared(groups, q, 64 * words, min_sum, where, work)
         else:
-            found = _add_up(first, tail.kinds, (stride + q) * tail.width, padded, least, where, work)
+            outcome = _add_up(first, tail.kinds, (stride + q) * tail.width, padded, min_sum, where, work)
         # no branch: there is no telling which it will be
-        work.on[number + 2, q >> 6] |= nb.uint64(found == 1) << nb.uint64(q & 63)
+        work.on[number + 2, q >> 6] |= nb.uint64(outcome == 1) << nb.uint64(q & 63)
         work.inputs[number + 1, n] = q
-        n += found == 2
+        n += outcome == 2
     return n
 
 
@@ -214,7 +214,7 @@ def _home(keys, row):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _remember(row, many, memory, keys):
+def _remember(row, n_sets, memory, keys):
     """Add so many sets to a pattern: to the tally of its label where that is known, else to those that wait;
     True when it is new among these.
 
@@ -238,22 +238,22 @@ def _remember(row, many, memory, keys):
             differ |= known[index, w] ^ keys[row, w]
         if differ == nb.uint64(0):
             if label >= _WAITS:
-                memory.waiting_sets[nb.intp(label - _WAITS)] += many
+                memory.waiting_sets[nb.intp(label - _WAITS)] += n_sets
             else:
-                memory.tally[nb.intp(label) - 1] += many
+                memory.tally[nb.intp(label) - 1] += n_sets
             return False
         index = (index + nb.uint64(1)) & mask
     n = sizes[0]
     known[index, words] = _WAITS + nb.uint64(n)
     for w in range(words):
         known[index, w] = memory.waiting[n, w] = keys[row, w]
-    memory.waiting_sets[n] = many
+    memory.waiting_sets[n] = n_sets
     sizes[0] = n + 1
     return True
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _part(number, many, work):
+def _part(number, n_open, work):
     """Part the sets of a block by their patterns of a layer: how many patterns there are."""
     keys, masks, planes = work.keys, work.masks, work.planes
     words = keys.shape[1]
@@ -262,7 +262,7 @@ def _part(number, many, work):
     for w in range(words):
         keys[0, w] = work.on[number + 2, w]
     parts = 1
-    for v in range(many):
+    for v in range(n_open):
         q, at = work.inputs[number + 1, v], SLOT * (work.inputs.shape[1] * (number + 1) + v)
         bit = nb.uint64(1) << nb.uint64(q & 63)
         for p in range(parts):
@@ -286,9 +286,9 @@ def _part(number, many, work):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _deal(number, many, memory, work, state, depth, begin):
+def _deal(number, n_open, memory, work, state, depth, begin):
     """Part the sets of a block by their patterns of a layer, and remember each."""
-    for p in range(_part(number, many, work)):
+    for p in range(_part(number, n_open, work)):
         size = 0
         for w in range(BLOCK):
             size += ones(work.masks[p, w])
@@ -303,7 +303,7 @@ def _deal(number, many, memory, work, state, depth, begin):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _far(many, tail, ball, work, size):
+def _far(n_open, tail, ball, work, size):
     """How many sets of a block turn more neurons of a layer than the radius of the ball says, against its
     pattern, which is on as a row of `kinds` behind all others; `valid` keeps those alone.
     """
@@ -311,16 +311,16 @@ def _far(many, tail, ball, work, size):
     turned_ = 0
     for w in range(home.shape[0]):
         turned_ += ones(work.on[number + 1, w] ^ home[w])
-    for v in range(many):  # of these it depends on the set
+    for v in range(n_open):  # of these it depends on the set
         q = work.inputs[number, v]
         turned_ -= nb.int64(home[q >> 6] >> nb.uint64(q & 63) & nb.uint64(1))
-    if turned_ + many <= ball.radius:
+    if turned_ + n_open <= ball.radius:
         return 0
     if turned_ > ball.radius:
         return size
-    padded, first = _padded(number, many, tail, work), number * work.inputs.shape[1]
-    where, least = SLOT * (first + padded), ball.radius + 1 - turned_
-    _add_up(first, tail.kinds, tail.kinds.shape[0] - tail.width, padded, least, where, work)
+    padded, first = _padded(number, n_open, tail, work), number * work.inputs.shape[1]
+    where, min_sum = SLOT * (first + padded), ball.radius + 1 - turned_
+    _add_up(first, tail.kinds, tail.kinds.shape[0] - tail.width, padded, min_sum, where, work)
     left = 0
     for w in range(BLOCK):
         work.valid[w] &= work.planes[where + w]
@@ -329,11 +329,11 @@ def _far(many, tail, ball, work, size):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _unguarded(number, many, guards, work, size):
+def _unguarded(number, n_open, guards, work, size):
     """How many sets of a block lack one of the `guards`, which are the neurons of a layer; `valid` keeps
     those alone.
     """
-    held = many
+    held = n_open
     for w in range((guards + 63) >> 6):
         held += ones(work.on[number + 2, w])
     if held < guards:
@@ -341,7 +341,7 @@ def _unguarded(number, many, guards, work, size):
     room, left = SLOT * work.inputs.shape[1] * (number + 1), 0
     for w in range(BLOCK):
         lacks = nb.uint64(0)
-        for v in range(many):
+        for v in range(n_open):
             lacks |= ~work.planes[room + v * SLOT + w]
         work.valid[w] &= lacks
         left += ones(work.valid[w])
@@ -381,34 +381,34 @@ def _fit(moves, begin, pieces, left, pairs, valid):
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _near_lanes(depth, moves, work):
     """Lanes that a piece more can change: how many. Those that are on in any case go to row 0 of `on`."""
-    many, lanes = 0, moves.rows.shape[1]
+    n_near, lanes = 0, moves.rows.shape[1]
     for w in range(lanes // LANES):
         here = depth * lanes + w * LANES
         held = turned(work.sums, here, moves.ends, w * LANES)
         rest = turned(work.sums, here, moves.ends, lanes + w * LANES) & ~held
         work.on[0, w] = held
         while rest != nb.uint64(0):
-            work.near[many] = w * LANES + lowest(rest)
-            many += 1
+            work.near[n_near] = w * LANES + lowest(rest)
+            n_near += 1
             rest &= rest - nb.uint64(1)
-    return many
+    return n_near
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _open_lanes(begin, many, depth, moves, work):
+def _open_lanes(begin, n_near, depth, moves, work):
     """Which of some lanes differ within a block: how many. Those that are on throughout join row 1 of `on`,
     which begins as row 0.
     """
     for w in range(work.on.shape[1]):
         work.on[1, w] = work.on[0, w]
     n, stride = 0, moves.adds.shape[1]
-    for t in range(many):
+    for t in range(n_near):
         lane = work.near[t]
         need = -nb.int64(work.sums[depth, lane])
-        found = reached_by(moves.adds, lane * stride + begin, need, work.valid, work.planes, n * SLOT)
-        work.on[1, lane >> 6] |= nb.uint64(found == 1) << nb.uint64(lane & 63)
+        outcome = reached_by(moves.adds, lane * stride + begin, need, work.valid, work.planes, n * SLOT)
+        work.on[1, lane >> 6] |= nb.uint64(outcome == 1) << nb.uint64(lane & 63)
         work.inputs[0, n] = lane
-        n += found == 2
+        n += outcome == 2
     return n
 
 
@@ -500,7 +500,7 @@ def walk_blocks(state, quota, last, moves, budget, tail, ball, memory, work):
             if depth == 0:
                 state[DEPTH] = state[PIECE] = 0
                 return True
-        many = _near_lanes(depth, moves, work)
+        n_near = _near_lanes(depth, moves, work)
         pieces, left = moves.upto[moves.before[state[HEAD + depth - 1]]], budget - work.spent[depth]
         for begin in range(piece, pieces, 64 * BLOCK):
             if done >= quota or memory.sizes[0] + 64 * BLOCK > memory.waiting.shape[0]:
@@ -511,7 +511,7 @@ def walk_blocks(state, quota, last, moves, budget, tail, ball, memory, work):
                 continue
             done += 1
             state[SETS] += size
-            n = _open_lanes(begin, many, depth, moves, work)
+            n = _open_lanes(begin, n_near, depth, moves, work)
             far, varies = _through(n, size, tail, ball, work)
             memory.tally[ball.label] += size - far
             if far > 0:

@@ -52,15 +52,15 @@ def _flips(problem: Problem, clock: Clock) -> Outcome:
     sets = 0
     for level in _levels(near):
         try:
-            found = flip_level(problem, level, clock)
+            enumerated = flip_level(problem, level, clock)
         except KeyboardInterrupt:
             raise Interrupted(proved) from None
-        if found is None:
+        if enumerated is None:
             return Open("flips", f"the time was up on the way to {level * near.unit}", proved)
-        if found.violation is not None:
-            return replayed(problem, "flips", found.violation)
-        clock.tell(f"flips: none of the {found.sets:,} changes up to {level * near.unit} is a violation")
-        proved, sets = {"proved_up_to": str(level * near.unit), "proof": ENUMERATED}, found.sets
+        if enumerated.violation is not None:
+            return replayed(problem, "flips", enumerated.violation)
+        clock.tell(f"flips: none of the {enumerated.sets:,} changes up to {level * near.unit} is a violation")
+        proved, sets = {"proved_up_to": str(level * near.unit), "proof": ENUMERATED}, enumerated.sets
     return Holds("flips", ENUMERATED, sets)
 
 
@@ -151,12 +151,12 @@ def _by_blocks(
     )
     told = Told(clock, sets_within(near, budget))
     lasts = np.flatnonzero(before > 0).tolist()
-    found = blocks.run(lasts, np.array([False, True]), clock.up, clock.threads, told)
-    stopped = [(last, met.stopped) for last, met in sorted(found.items()) if met.stopped is not None]
-    sets = 1 + len(light) + sum(met.sets for met in found.values())
+    met_by_last = blocks.run(lasts, np.array([False, True]), clock.up, clock.threads, told)
+    stopped = [(last, met.stopped) for last, met in sorted(met_by_last.items()) if met.stopped is not None]
+    sets = 1 + len(light) + sum(met.sets for met in met_by_last.values())
     if stopped:
         return Enumerated(sets, None, tuple(near.moves[order[k]] for k in stopped[0][1]))
-    return Enumerated(sets, None, None) if len(found) == len(lasts) else None
+    return Enumerated(sets, None, None) if len(met_by_last) == len(lasts) else None
 
 
 def _alike(near: Neighbourhood, start: Any, rows: Any) -> list[int]:

@@ -50,14 +50,18 @@ class Swept:
     """State of a walk at a violation."""
 
 
-def lanes_for(front: Front) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def lanes_for(first_layer: Front) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """The lanes: how far each fragile neuron is past its turn at the sample (0 or more: it has turned), and
     what every move adds to that; in as few bytes as hold all sums. Behind the last, neurons that never turn.
     """
-    near, active = front.neighbourhood, front.margins >= 0
-    start = np.where(active, -1 - front.margins, front.margins)
-    moves = np.where(active, -front.deltas, front.deltas)
-    far = np.maximum(reach(near, front.deltas), reach(near, -front.deltas)) + np.abs(front.margins) + 1
+    near, active = first_layer.neighbourhood, first_layer.margins >= 0
+    start = np.where(active, -1 - first_layer.margins, first_layer.margins)
+    moves = np.where(active, -first_layer.deltas, first_layer.deltas)
+    far = (
+        np.maximum(reach(near, first_layer.deltas), reach(near, -first_layer.deltas))
+        + np.abs(first_layer.margins)
+        + 1
+    )
     largest = max(int(far.max(initial=0)), int(np.abs(moves).max(initial=0)))
     kinds = [kind for kind in (np.int8, np.int16, np.int32, np.int64) if largest <= np.iinfo(kind).max]
     if not kinds:
@@ -106,9 +110,9 @@ def sweep_sets(
     states = np.zeros((WALKERS, HEAD + together - 1), np.int64)
     states[:, WALKER] = range(WALKERS)
 
-    def walk(state: Any, quota: int, want: Any, recent: Any, found: Any, counts: Any) -> bool:
+    def walk(state: Any, quota: int, want: Any, recent: Any, buckets: Any, counts: Any) -> bool:
         steps = min(quota, about // WALKERS)
-        return bool(walk_sets(steps, state, quota, want, start, fixed, recent, found, counts))
+        return bool(walk_sets(steps, state, quota, want, start, fixed, recent, buckets, counts))
 
     swept = _Sweep(judge, walk, states, about, clock).run()
     if swept is None or swept.state is None:
@@ -123,16 +127,16 @@ def _ends(rows: npt.NDArray[Any], after: Ints, *, whole: bool) -> tuple[Any, Any
     """
     if not whole:
         return rows[:0], rows[:0], np.zeros(0, np.int64)
-    least, most = np.zeros((2, len(rows) + 1, rows.shape[1]), rows.dtype)
+    lowest, highest = np.zeros((2, len(rows) + 1, rows.shape[1]), rows.dtype)
     below = np.zeros(len(rows) + 1, np.int64)
     stop = len(rows)
     while stop:
         first = int(np.searchsorted(after, stop))
-        least[first] = least[stop] + np.minimum(rows[first:stop].min(axis=0), 0)
-        most[first] = most[stop] + np.maximum(rows[first:stop].max(axis=0), 0)
+        lowest[first] = lowest[stop] + np.minimum(rows[first:stop].min(axis=0), 0)
+        highest[first] = highest[stop] + np.maximum(rows[first:stop].max(axis=0), 0)
         below[first] = (below[stop] + 1) * (stop - first + 1) - 1
         stop = first
-    return least, most, below
+    return lowest, highest, below
 
 
 class _Sweep:

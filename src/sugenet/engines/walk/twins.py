@@ -39,7 +39,7 @@ def turned(lanes: Any, index: int, rows: Any, where: int) -> Any:
     return words_of(sums >= 0)[0]
 
 
-def fetched(_words: Any, _place: int) -> None:
+def fetched(_words: Any, _index: int) -> None:
     """A hint to the cache is not needed."""
 
 
@@ -64,34 +64,34 @@ def _line(acc, depth, rows, first, end, weight, high, recent, line):
     keys = words_of(acc[depth] + rows[first:end][light] >= 0)
     indices = (_hashes(keys) >> np.uint64(40)) & np.uint64(len(recent) - 1)
     order = np.argsort(indices, kind="stable")
-    keys_, places_ = keys[order], indices[order]
-    begins = np.diff(places_, prepend=np.uint64(1 << 63)) != 0
-    before = np.where(begins[:, None], recent[places_], np.roll(keys_, 1, axis=0))
+    keys_, indices_ = keys[order], indices[order]
+    begins = np.diff(indices_, prepend=np.uint64(1 << 63)) != 0
+    before = np.where(begins[:, None], recent[indices_], np.roll(keys_, 1, axis=0))
     ends = np.roll(begins, -1)
-    recent[places_[ends]] = keys_[ends]
+    recent[indices_[ends]] = keys_[ends]
     new = np.empty(len(keys), bool)
     new[order] = (keys_ != before).any(axis=1)
-    many = int(new.sum())
-    line[:many] = keys[new]
-    return many, len(keys)
+    n_new = int(new.sum())
+    line[:n_new] = keys[new]
+    return n_new, len(keys)
 
 
-def _spread(line, n, found, counts):
-    parts = (_hashes(line[:n]) >> np.uint64(56)) & np.uint64(len(found) - 1)
+def _spread(line, n, buckets, counts):
+    parts = (_hashes(line[:n]) >> np.uint64(56)) & np.uint64(len(buckets) - 1)
     fullest = 0
     for part in np.unique(parts).tolist():
         keys, index = line[:n][parts == part], int(counts[part])
-        found[part, index : index + len(keys)] = keys
+        buckets[part, index : index + len(keys)] = keys
         counts[part] = index + len(keys)
         fullest = max(fullest, index + len(keys))
     return fullest
 
 
 def _shortfalls(counts, shift, votes, out):
-    starts, classes, factors, least, cases, members = votes
+    starts, classes, factors, min_sums, cases, members = votes
     columns = counts.astype(np.int64) + shift
     missing = [
-        least[q] - columns[:, classes[a:b]] @ factors[a:b] for q, (a, b) in enumerate(pairwise(starts))
+        min_sums[q] - columns[:, classes[a:b]] @ factors[a:b] for q, (a, b) in enumerate(pairwise(starts))
     ]
     out[:] = 1
     for c, (a, b) in enumerate(pairwise(cases)):

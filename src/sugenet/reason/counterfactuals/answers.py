@@ -141,8 +141,8 @@ class Counterfactual(_OfWhatIf, Settled):
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
         names, proved = self.network.class_words, mark("proved")
-        shown, least = show_cost(self.cost, self.value), show_cost(self.cost, self.lower, -1)
-        proof = f"{proved} to be the least" if self.is_minimum else f"the least is at least {least}"
+        shown, lower = show_cost(self.cost, self.value), show_cost(self.cost, self.lower, -1)
+        proof = f"{proved} to be the least" if self.is_minimum else f"the least is at least {lower}"
         if not self.is_certified:
             proof = f"{'the least' if self.is_minimum else proof}, {self._uncertified}"
         elif not self.is_minimum and shown == show_cost(

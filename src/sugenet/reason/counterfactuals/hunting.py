@@ -115,13 +115,13 @@ class Hunt:
         clock.tell("search ...")
         descent = Descent(self.everything, self.question.cost is Linf, clock, self.take)
         far = (self.most is None or not soon) and descent.far()
-        found = None
+        moves = None
         if soon:
-            found = search(asked, clock, light=self.question.cost is not Linf, keep=self.take)
-            if found is None and not clock.up():
-                found = self._alike()
-        if found is not None:
-            descent.nearer(found)
+            moves = search(asked, clock, light=self.question.cost is not Linf, keep=self.take)
+            if moves is None and not clock.up():
+                moves = self._alike()
+        if moves is not None:
+            descent.nearer(moves)
         elif far or descent.far():
             descent.down()
 
@@ -135,8 +135,8 @@ class Hunt:
         moves = near.moves
         alike = {key: tuple(way._replace(weight=1) for way in rows) for key, rows in moves.distinct.items()}
         moves = Moves({feature: alike[id(rows)] for feature, rows in moves.ways.items()})
-        found = search(Problem(replace(near, moves=moves), self.prop.goal), self.clock, light=False)
-        return None if found is None else near.moves_to(near.moved(found))
+        violation = search(Problem(replace(near, moves=moves), self.prop.goal), self.clock, light=False)
+        return None if violation is None else near.moves_to(near.moved(violation))
 
     def improve(self, witness: tuple[Any, ...]) -> None:
         """Keep what an engine found, and what is cheaper on the way back to the sample."""
@@ -184,12 +184,12 @@ _SOME, _MANY = 4_000_000, 60_000_000
 class ByLevels:
     """The strategy for every cost but the largest change; a level is a sum of weights."""
 
-    def __init__(self, hunt: Hunt) -> None:
-        self.hunt, self.near, self.unit = hunt, hunt.whole, hunt.whole.unit
+    def __init__(self, searcher: Hunt) -> None:
+        self.hunt, self.near, self.unit = searcher, searcher.whole, searcher.whole.unit
         total = heaviest(self.near)
-        self.top = total if hunt.most is None else min(total, int(hunt.most / self.unit // 1))
+        self.top = total if searcher.most is None else min(total, int(searcher.most / self.unit // 1))
         """The largest weight that is asked about."""
-        self.patience = Patience(self._within, hunt.clock, hunt.take)
+        self.patience = Patience(self._within, searcher.clock, searcher.take)
 
     @property
     def is_complete(self) -> bool:
@@ -198,11 +198,11 @@ class ByLevels:
 
     def search(self) -> None:
         """Search for something, then prove or find something cheaper."""
-        hunt, clock, lightest = self.hunt, self.hunt.clock, self.near.lightest
+        searcher, clock, lightest = self.hunt, self.hunt.clock, self.near.lightest
         if lightest:  # below the lightest move there is nothing
             self._proved(min(lightest, self.top + 1) - 1, Holds("bounds", {"kind": "bound"}))
-        hunt.first(self._within(self.top))
-        if hunt.engine == "auto":
+        searcher.first(self._within(self.top))
+        if searcher.engine == "auto":
             self._walk_up(_WALK)
             if sets_within(self.near, self._below(self.top)) > _WALK_LATE:  # else all that is left is walked
                 self._go_on(_SOME)
@@ -211,55 +211,55 @@ class ByLevels:
                 self._go_on(_MANY)
         while not clock.up() and not self._is_ended:
             budget = self._below(self.top)
-            found = decide(self._asked(budget), clock, hunt.engine)
-            if isinstance(found, Holds):
-                self._proved(budget, found)
+            outcome = decide(self._asked(budget), clock, searcher.engine)
+            if isinstance(outcome, Holds):
+                self._proved(budget, outcome)
                 continue
-            before = hunt.best
-            if isinstance(found, Fails):
-                hunt.improve(found.witness)
-            if hunt.best is before:  # open, or no better: a difference that rounding hides
+            before = searcher.best
+            if isinstance(outcome, Fails):
+                searcher.improve(outcome.witness)
+            if searcher.best is before:  # open, or no better: a difference that rounding hides
                 break
-        while hunt.engine == "auto" and clock.time_limit is not None and self._go_on(_MANY):
+        while searcher.engine == "auto" and clock.time_limit is not None and self._go_on(_MANY):
             pass
 
-    def _walk_up(self, most: float) -> None:
+    def _walk_up(self, max_sets: float) -> None:
         """Walk through levels, rising, as long as there are not too many sets."""
         clock, proved = self.hunt.clock, 0
         for level in self._steps():
             if clock.up() or self._is_ended:
                 break
-            walked = self._last(proved, self._below(level), most)
+            walked = self._last(proved, self._below(level), max_sets)
             if self.hunt.lower <= walked * self.unit and not self._walk(walked):
                 break
             if walked < self._below(level):
                 break
             proved = walked
 
-    def _last(self, low: int, high: int, most: float) -> int:
+    def _last(self, low: int, high: int, max_sets: float) -> int:
         """The largest weight up to `high` with so many sets at most, if those up to `low` are few enough."""
-        if sets_within(self.near, high) <= most:
+        if sets_within(self.near, high) <= max_sets:
             return high
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if sets_within(self.near, middle) <= most else (low, middle)
+            low, high = (middle, high) if sets_within(self.near, middle) <= max_sets else (low, middle)
         return low
 
     def _go_on(self, steps: int) -> bool:
         """Search on for something lighter than the best, from the start once more whenever something is
         found; False where nothing is left to search, or the time is up.
         """
-        hunt = self.hunt
-        if hunt.best is None or not is_soon_cut(self.near):
+        searcher = self.hunt
+        if searcher.best is None or not is_soon_cut(self.near):
             return False
         patience = self.patience
-        hunt.clock.tell("search on ...")
-        while not hunt.clock.up() and not self._is_ended and hunt.best is not None:
-            best = _weight(hunt.best)
+        searcher.clock.tell("search on ...")
+        while not searcher.clock.up() and not self._is_ended and searcher.best is not None:
+            best = _weight(searcher.best)
             if not patience.go_on(min(best - 1, self.top), steps):
-                return not hunt.clock.up() and patience.annealer is not None and not self._is_ended
-            hunt.improve(hunt.whole.moved(hunt.best))
-            if hunt.best is None or _weight(hunt.best) >= best:  # no cheaper, by less than rounding
+                return not searcher.clock.up() and patience.annealer is not None and not self._is_ended
+            searcher.improve(searcher.whole.moved(searcher.best))
+            if searcher.best is None or _weight(searcher.best) >= best:  # no cheaper, by less than rounding
                 return False
         return False
 
@@ -289,22 +289,22 @@ class ByLevels:
 
     def _walk(self, level: int) -> bool:
         """Walk all sets up to a weight; False when that was not possible."""
-        hunt, clock = self.hunt, self.hunt.clock
+        searcher, clock = self.hunt, self.hunt.clock
         try:
-            found = flip_level(self._within(level), level, clock)
+            walked = flip_level(self._within(level), level, clock)
         except TooLargeError as error:
             clock.tell(f"flips: {error}")
             return False
-        if found is None:
+        if walked is None:
             return False
-        if found.violation is not None:
-            before = hunt.best
-            hunt.improve(hunt.whole.moved(found.violation))
-            return hunt.best is not before  # else beyond the limit, or no cheaper, by less than rounding
+        if walked.violation is not None:
+            before = searcher.best
+            searcher.improve(searcher.whole.moved(walked.violation))
+            return searcher.best is not before  # else beyond the limit, or no cheaper, by less than rounding
         clock.tell(
-            f"none of the {found.sets:,} changes up to {roughly(level * self.unit)} changes the answer"
+            f"none of the {walked.sets:,} changes up to {roughly(level * self.unit)} changes the answer"
         )
-        self._proved(level, Holds("flips", ENUMERATED, found.sets))
+        self._proved(level, Holds("flips", ENUMERATED, walked.sets))
         return True
 
     def _proved(self, level: int, outcome: Holds) -> None:
@@ -336,20 +336,20 @@ class ByLevels:
         """Problems that hold ever more sets of moves, from those that cost no more than the best on; `only`
         these.
         """
-        least = _weight(best)
-        for budget in [least] if only else [step for step in self._steps() if step >= least]:
+        best_weight = _weight(best)
+        for budget in [best_weight] if only else [step for step in self._steps() if step >= best_weight]:
             problem = self._within(budget)
             yield Problem(replace(problem.near, limit=self.hunt.most), problem.goal)
 
 
-def is_least_but_for_rounding(found: Counterfactual) -> bool:
+def is_least_but_for_rounding(answer: Counterfactual) -> bool:
     """Whether nothing cheaper is left but what the rounding of costs to whole weights hides, as it may where
     they are sums of floats: then more time could not prove more.
     """
-    if found.is_minimum or found.question.cost is Linf:
-        return found.is_minimum
-    near = Hunt(found.network, found.question, "auto", Clock()).whole
-    return found.lower >= _weight(near.moves_to(found.changed)) * near.unit
+    if answer.is_minimum or answer.question.cost is Linf:
+        return answer.is_minimum
+    near = Hunt(answer.network, answer.question, "auto", Clock()).whole
+    return answer.lower >= _weight(near.moves_to(answer.changed)) * near.unit
 
 
 def _weight(moves: tuple[FeatureMove, ...]) -> int:
@@ -363,12 +363,12 @@ _QUICK = 1.0
 class ByRadius:
     """The strategy for the largest change."""
 
-    def __init__(self, hunt: Hunt) -> None:
-        self.hunt = hunt
-        ways = hunt.whole.moves.distinct.values()
+    def __init__(self, searcher: Hunt) -> None:
+        self.hunt = searcher
+        ways = searcher.whole.moves.distinct.values()
         shared = {id(way.price): way.price for rows in ways for way in rows}
         prices = set(shared.values())
-        self.radii = sorted(price for price in prices if hunt.most is None or price <= hunt.most)
+        self.radii = sorted(price for price in prices if searcher.most is None or price <= searcher.most)
         self.low = -1
         """Number of the largest radius within which there is nothing, proved."""
         self.is_complete = False
@@ -396,18 +396,18 @@ class ByRadius:
         """Ask about radii, in steps that grow, at most half of the way to what is known to do. What is open
         ends it, unless it goes `onwards`, or nothing is known to do.
         """
-        hunt, radii = self.hunt, self.radii
+        searcher, radii = self.hunt, self.radii
         low, step = self.low, 1
-        while low + 1 < self._high and not hunt.clock.up():
+        while low + 1 < self._high and not searcher.clock.up():
             high = self._high
             index = min(low + step, len(radii) - 1 if high == len(radii) else (low + high) // 2)
-            hunt.clock.tell(f"radius {roughly(radii[index])} ...")
-            found = ask(self._ball(radii[index]))
-            if isinstance(found, Fails):
-                hunt.improve(found.witness)
+            searcher.clock.tell(f"radius {roughly(radii[index])} ...")
+            outcome = ask(self._ball(radii[index]))
+            if isinstance(outcome, Fails):
+                searcher.improve(outcome.witness)
                 continue
-            if isinstance(found, Holds):
-                self._reached(index, found)
+            if isinstance(outcome, Holds):
+                self._reached(index, outcome)
             elif not onwards and high < len(radii):
                 return
             low, step = index, 2 * step
@@ -437,8 +437,8 @@ class ByRadius:
 
     def rising(self, best: tuple[FeatureMove, ...], *, only: bool) -> Iterator[Problem]:
         """Problems that hold ever more sets of moves, from those no larger than the best on; `only` these."""
-        least = self.hunt.value(best)
-        for radius in [least] if only else [radius for radius in self.radii if radius >= least]:
+        best_value = self.hunt.value(best)
+        for radius in [best_value] if only else [radius for radius in self.radii if radius >= best_value]:
             problem = self._ball(radius)
             total = int(problem.near.columns.weights.sum())
             yield Problem(replace(problem.near, budget=total, limit=None), problem.goal)
@@ -515,66 +515,66 @@ def whatif(
     return hunted(Hunt(network, question, engine, Clock(time_limit, threads, seed, notify)), n)
 
 
-def hunted(hunt: Hunt, n: int | Literal["all"] = 1) -> Answer:
+def hunted(searcher: Hunt, n: int | Literal["all"] = 1) -> Answer:
     """What a hunt comes to. Its work does not depend on how much time there is, which only ends it, and what
     was found or proved until then is kept: more time never gives a worse answer.
     """
-    network, question = hunt.network, hunt.question
-    way = ByRadius(hunt) if question.cost is Linf else ByLevels(hunt)
-    reason = _searched(hunt, way)
-    if hunt.best is not None:
-        return replace(_several(hunt, way, hunt.best, n), interrupted=reason == "interrupted")
+    network, question = searcher.network, searcher.question
+    way = ByRadius(searcher) if question.cost is Linf else ByLevels(searcher)
+    reason = _searched(searcher, way)
+    if searcher.best is not None:
+        return replace(_several(searcher, way, searcher.best, n), interrupted=reason == "interrupted")
     if way.is_complete:
-        certificate = hunt.certificate("none") if hunt.is_shown else None
-        return NoCounterfactual(network, question, hunt.how, certificate, hunt.sets)
-    certificate = hunt.certificate("open", lower=str(hunt.shown))
-    return OpenCounterfactual(network, question, hunt.shown, reason, certificate)
+        certificate = searcher.certificate("none") if searcher.is_shown else None
+        return NoCounterfactual(network, question, searcher.how, certificate, searcher.sets)
+    certificate = searcher.certificate("open", lower=str(searcher.shown))
+    return OpenCounterfactual(network, question, searcher.shown, reason, certificate)
 
 
-def _searched(hunt: Hunt, way: ByLevels | ByRadius) -> str:
+def _searched(searcher: Hunt, way: ByLevels | ByRadius) -> str:
     """Search for something, then prove or find something cheaper; why it ended."""
     try:
-        if hunt.is_there:
-            hunt.best = ()
+        if searcher.is_there:
+            searcher.best = ()
         else:
             way.search()
     except KeyboardInterrupt:
         return "interrupted"
-    return "the time was up" if hunt.clock.up() else "no engine got further"
+    return "the time was up" if searcher.clock.up() else "no engine got further"
 
 
 def _several(
-    hunt: Hunt, way: ByLevels | ByRadius, best: tuple[FeatureMove, ...], n: int | Literal["all"]
+    searcher: Hunt, way: ByLevels | ByRadius, best: tuple[FeatureMove, ...], n: int | Literal["all"]
 ) -> Counterfactual:
     """The best with others behind it, by going through all sets at rising budgets until there are enough."""
-    first = hunt.found(best, hunt.value(best))
+    first = searcher.found(best, searcher.value(best))
     if n == 1 or not best:
         return first
-    found, complete = _listed(hunt, way, best, n)
+    listed, complete = _listed(searcher, way, best, n)
     if n == "all":
-        found = [moves for moves in found if hunt.value(moves) == first.value]
-    found = sorted(found, key=hunt.rank)
-    if found and hunt.value(found[0]) <= first.value:
-        kept = found if n == "all" else found[:n]
-        first, *others = [hunt.found(moves, hunt.value(moves)) for moves in kept]
+        listed = [moves for moves in listed if searcher.value(moves) == first.value]
+    listed = sorted(listed, key=searcher.rank)
+    if listed and searcher.value(listed[0]) <= first.value:
+        kept = listed if n == "all" else listed[:n]
+        first, *others = [searcher.found(moves, searcher.value(moves)) for moves in kept]
         first = replace(first, others=tuple(others))
     return replace(first, all_listed=complete)
 
 
 def _listed(
-    hunt: Hunt, way: ByLevels | ByRadius, best: tuple[FeatureMove, ...], n: int | Literal["all"]
+    searcher: Hunt, way: ByLevels | ByRadius, best: tuple[FeatureMove, ...], n: int | Literal["all"]
 ) -> tuple[list[tuple[FeatureMove, ...]], bool]:
     """The sets of changes that were listed, and whether they are enough."""
-    found: list[tuple[FeatureMove, ...]] = []
+    changes: list[tuple[FeatureMove, ...]] = []
     try:
         for problem in way.rising(best, only=n == "all"):
             assert problem.near.budget is not None
-            listed = needed_changes(problem, problem.near.budget, hunt.clock)
+            listed = needed_changes(problem, problem.near.budget, searcher.clock)
             if listed is None:
-                return found, False
-            found = listed
-            if n == "all" or len(found) >= n:
+                return changes, False
+            changes = listed
+            if n == "all" or len(changes) >= n:
                 break
     except KeyboardInterrupt:
-        return found, False
-    return found, True
+        return changes, False
+    return changes, True

@@ -115,22 +115,22 @@ class Counted(_Count):
         return {**super().known(network, question, data), "counts": counts, "method": kept["method"]}
 
     def __str__(self) -> str:
-        some = sorted((-many, k) for k, many in enumerate(self.counts) if many)
-        shown = [f"{-many:,}" for many, _ in some]
+        some = sorted((-count, k) for k, count in enumerate(self.counts) if count)
+        shown = [f"{-negative:,}" for negative, _ in some]
         rows = [
-            (k, f"{text:>{len(shown[0])}}  {self._percent(-many)}")
-            for (many, k), text in zip(some, shown, strict=True)
+            (k, f"{text:>{len(shown[0])}}  {self._percent(-negative)}")
+            for (negative, k), text in zip(some, shown, strict=True)
         ]
-        own, names = self.label, self.network.class_words
-        stays = "" if own is None else f"; {self._percent(self.counts[own])} keep class {names[own]}"
+        label, names = self.label, self.network.class_words
+        stays = "" if label is None else f"; {self._percent(self.counts[label])} keep class {names[label]}"
         first = (
             f"{self.total:,} inputs ({self.region}), each legal state of a feature once{stays}; exact, "
             f"by {METHODS[self.method]}"
         )
         return f"{first}\n{_table(self.network, rows)}"
 
-    def _percent(self, many: int) -> str:
-        return percent_words(Fraction(many, max(self.total, 1)))
+    def _percent(self, count: int) -> str:
+        return percent_words(Fraction(count, max(self.total, 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +156,7 @@ class CountOpen(_Count):
     @property
     def upper(self) -> tuple[int, ...]:
         """No more than this of each class."""
-        return tuple(many + self.total - sum(self.lower) for many in self.lower)
+        return tuple(count + self.total - sum(self.lower) for count in self.lower)
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,8 +221,8 @@ class CountSampled(_Count):
         """What was drawn of each class, and where."""
         hits = tuple(data["hits"][name] for name in network.classes)
         ends = tuple((low, high) for low, high in (data["intervals"][name] for name in network.classes))
-        drawn = data["drawn"] if network.domain.laws else sum(hits)
-        return {**super().known(network, question, data), "hits": hits, "intervals": ends, "drawn": drawn}
+        sampled = data["drawn"] if network.domain.laws else sum(hits)
+        return {**super().known(network, question, data), "hits": hits, "intervals": ends, "drawn": sampled}
 
     def __str__(self) -> str:
         order = sorted(range(len(self.hits)), key=lambda k: (-self.hits[k], k))

@@ -93,13 +93,13 @@ class Alarm:
             if current_thread() is not main_thread():
                 return work()
             with ThreadPoolExecutor(1) as pool:
-                found = pool.submit(work)
+                future = pool.submit(work)
                 try:
-                    return found.result()
+                    return future.result()
                 except KeyboardInterrupt:
                     self.is_interrupted = True
                     self._ring()
-                    return found.result()
+                    return future.result()
 
 
 Where: TypeAlias = Mapping[Any, Any] | Box
@@ -177,18 +177,18 @@ def count(
         return CountOpen(*about, none, combinations_within(near), reason, clock.seconds)
     total = combinations_within(near) if space is None else space.total
     if space is not None and method == "sample":
-        drawn = _SAMPLES if samples is None else samples
-        hits = sample_classes(space, drawn, seed)[: network.head.outputs]
+        n_samples = _SAMPLES if samples is None else samples
+        hits = sample_classes(space, n_samples, seed)[: network.head.outputs]
         obeying = sum(hits)  # of those that obey the laws, all have the same chance
         if not obeying:
             raise QuestionError("none of the inputs drawn obeys the laws. Draw more of them: samples=.")
-        ends = tuple(interval(many, obeying, confidence) for many in hits)
+        ends = tuple(interval(n_hits, obeying, confidence) for n_hits in hits)
         known = None if network.domain.laws else total
-        return CountSampled(*about, hits, ends, confidence, known, seed, clock.seconds, drawn)
+        return CountSampled(*about, hits, ends, confidence, known, seed, clock.seconds, n_samples)
     alarm = Alarm(clock, total)
     with telling(notify):
-        used, found = alarm.run(lambda: _counted(near, space, method, alarm))
-    return _answer(about, near, alarm, used, found)
+        used, partition = alarm.run(lambda: _counted(near, space, method, alarm))
+    return _answer(about, near, alarm, used, partition)
 
 
 def _see_settings(method: str, samples: int | None, confidence: float) -> None:
@@ -214,13 +214,13 @@ def _see_settings(method: str, samples: int | None, confidence: float) -> None:
 
 
 def _answer(
-    about: tuple[Network, HowMany, str], near: Neighbourhood, alarm: Alarm, used: str, found: Partition
+    about: tuple[Network, HowMany, str], near: Neighbourhood, alarm: Alarm, used: str, partition: Partition
 ) -> Counted | CountOpen:
     """What was counted, as an answer: exact, if nothing is left."""
     network, question, _ = about
-    counts = [sum(row[k] for _, row in found.parts) for k in range(near.network.head.outputs)]
+    counts = [sum(row[k] for _, row in partition.parts) for k in range(near.network.head.outputs)]
     obeying, total, seconds = tuple(counts[: network.head.outputs]), alarm.total, alarm.clock.seconds
-    if not found.is_whole:
+    if not partition.is_whole:
         reason = "too many to go through, and too many different sums"
         if alarm.is_up():
             reason = f"{'interrupted' if alarm.is_interrupted else 'stopped'} after {seconds:.1f} s"
@@ -228,7 +228,7 @@ def _answer(
     assert sum(counts) == total, f"{sum(counts)} counted of {total}: a bug in sugenet, please report it"
     if not any(obeying):
         raise QuestionError("no input counted obeys the laws, so there is nothing to ask about.")
-    parts = [[what, list(row)] for what, row in found.parts]
+    parts = [[what, list(row)] for what, row in partition.parts]
     certificate = envelope(
         network,
         question,
@@ -236,7 +236,7 @@ def _answer(
         counts=counts,
         total=total,
         method=used,
-        proof={"kind": "partition", "order": list(found.order), "parts": parts},
+        proof={"kind": "partition", "order": list(partition.order), "parts": parts},
     )
     return Counted(*about, obeying, used, seconds, certificate)
 
@@ -264,9 +264,9 @@ def _space(near: Neighbourhood, method: str, clock: Clock) -> Space | None:
         return None
     try:
         see_time(near, clock)
-        found = Space.of(near)
-        scores_of(found.tail)
-        return found
+        space = Space.of(near)
+        scores_of(space.tail)
+        return space
     except TooLargeError:
         if one_by_one:
             return None
@@ -280,21 +280,21 @@ def _counted(near: Neighbourhood, space: Space | None, method: str, alarm: Alarm
     """Choose a method, and count."""
     threads = alarm.clock.threads
     if space is None:
-        return "walk", count_points(near, threads, alarm.is_up, lambda many: alarm.step(many / alarm.total))
+        return "walk", count_points(near, threads, alarm.is_up, lambda done: alarm.step(done / alarm.total))
     live = [f for f, rows in zip(space.features, space.gains, strict=True) if rows.any()]
     idle = [f for f in space.features if f not in set(live)]
     if not live:
-        own = int(space.tail.labels(space.start[None] >= 0)[0])
-        counts = tuple(space.total * (k == own) for k in range(space.near.network.head.outputs))
+        label = int(space.tail.labels(space.start[None] >= 0)[0])
+        counts = tuple(space.total * (k == label) for k in range(space.near.network.head.outputs))
         return "constant", Partition((), (([], counts),), True)
     few = space.budget is None or space.budget <= _LEVELS
     part = space.only(live, space.budget) if few else space
     if method == "sums" or (method == "auto" and part.total > _FEW):
-        found = count_sums(space, _MOST if method == "sums" else _FIRST, alarm.is_up)
-        if found is None and method == "auto" and part.total > _MANY:
-            found = count_sums(space, _MOST, alarm.is_up)
-        if found is not None or method == "sums":
-            return "sums", found or Partition((), (), False)
+        partition = count_sums(space, _MOST if method == "sums" else _FIRST, alarm.is_up)
+        if partition is None and method == "auto" and part.total > _MANY:
+            partition = count_sums(space, _MOST, alarm.is_up)
+        if partition is not None or method == "sums":
+            return "sums", partition or Partition((), (), False)
     if part.total >= 1 << 60:
         return "walk", Partition((), (), False)
     if not idle or not few:
@@ -312,28 +312,31 @@ def _with_idle(space: Space, live: list[int], idle: list[int], alarm: Alarm) -> 
         times = space.count(idle)
         return Partition(
             walked.order,
-            tuple((what, tuple(times * many for many in row)) for what, row in walked.parts),
+            tuple((what, tuple(times * n_sets for n_sets in row)) for what, row in walked.parts),
             walked.is_whole,
         )
     rows = [space.weights[space.features.index(f)].tolist() for f in idle]
     used = ways(rows, space.budget)
-    upto = [sum(many for weight, many in used.items() if weight <= left) for left in range(space.budget + 1)]
-    found: dict[Any, list[int]] = {}
+    upto = [
+        sum(n_sets for weight, n_sets in used.items() if weight <= left) for left in range(space.budget + 1)
+    ]
+    totals: dict[Any, list[int]] = {}
     before: dict[Any, tuple[int, ...]] = {}
-    whole, order = True, tuple[int, ...]()
+    is_complete, order = True, tuple[int, ...]()
     for level in range(space.budget + 1):
         walked = count_walk(space.only(live, level), threads, alarm.stop, alarm.step, groups=0)
-        whole, order = whole and walked.is_whole, walked.order
+        is_complete, order = is_complete and walked.is_whole, walked.order
         for what, row in ((None if what is None else tuple(what), row) for what, row in walked.parts):
             exactly = [
-                max(0, many - old) for many, old in zip(row, before.get(what, (0,) * len(row)), strict=True)
+                max(0, n_sets - old)
+                for n_sets, old in zip(row, before.get(what, (0,) * len(row)), strict=True)
             ]
-            total = found.setdefault(what, [0] * len(row))
-            found[what] = [a + upto[space.budget - level] * b for a, b in zip(total, exactly, strict=True)]
+            total = totals.setdefault(what, [0] * len(row))
+            totals[what] = [a + upto[space.budget - level] * b for a, b in zip(total, exactly, strict=True)]
             before[what] = row
-        if not whole:
+        if not is_complete:
             break
     parts: tuple[Part, ...] = tuple(
-        (None if what is None else list(what), tuple(row)) for what, row in found.items()
+        (None if what is None else list(what), tuple(row)) for what, row in totals.items()
     )
-    return Partition(order, parts, whole)
+    return Partition(order, parts, is_complete)

@@ -66,16 +66,16 @@ def _matches(src, size, entries, first, end, count):
 @njit(nogil=True, cache=True)
 def _layer(src, size, tail, layer, dst, count):
     """Activity of one layer behind the first."""
-    layers, ends, entries, least, _, _ = tail
-    many = layers[layer + 1] - layers[layer]
-    for w in range((many + 63) >> 6):
+    layers, ends, entries, bounds, _, _ = tail
+    n_neurons = layers[layer + 1] - layers[layer]
+    for w in range((n_neurons + 63) >> 6):
         out = dst[w]
         for i in range(size):
             out[i] = 0
-        for q in range(64 * w, min(64 * w + 64, many)):
+        for q in range(64 * w, min(64 * w + 64, n_neurons)):
             neuron = layers[layer] + q
             _matches(src, size, entries, ends[neuron], ends[neuron + 1], count)
-            bound, bit = least[neuron], nb.uint64(1) << nb.uint64(q & 63)
+            bound, bit = bounds[neuron], nb.uint64(1) << nb.uint64(q & 63)
             for i in range(size):
                 out[i] |= bit if count[i] >= bound else nb.uint64(0)
 
@@ -88,7 +88,7 @@ def classify(patterns, size, tail, first, work, count, best, labels):
 
     The patterns are inputs of layer `first` behind the first layer of the network.
     """
-    layers, ends, entries, least, slope, ranks = tail
+    layers, ends, entries, bounds, slope, ranks = tail
     src = patterns
     last = layers.shape[0] - 3
     for layer in range(first, last):
@@ -97,7 +97,7 @@ def classify(patterns, size, tail, first, work, count, best, labels):
     for k in range(layers[last + 1] - layers[last]):
         q = layers[last] + k
         _matches(src, size, entries, ends[q], ends[q + 1], count)
-        a, b = slope[q], least[q]
+        a, b = slope[q], bounds[q]
         if ranks.shape[0] > 0:
             row = ranks[k]
             for i in range(size):
@@ -132,20 +132,20 @@ def _settled(tail, sure, open_):
     """The class of every pattern with the bits ``sure[0]`` and any of ``open_[0]``, or -1 where bounds
     through the layers do not tell.
     """
-    layers, ends, entries, least, slope, _ = tail
+    layers, ends, entries, bounds, slope, _ = tail
     last = layers.shape[0] - 3
     here = 0
     for layer in range(last):
-        many, there = layers[layer + 1] - layers[layer], 1 - here
-        for w in range((many + 63) >> 6):
+        n_neurons, there = layers[layer + 1] - layers[layer], 1 - here
+        for w in range((n_neurons + 63) >> 6):
             sure[there, w] = open_[there, w] = 0
-        for q in range(many):
+        for q in range(n_neurons):
             neuron = layers[layer] + q
             fixed, free = _bounds(sure, open_, here, entries, ends[neuron], ends[neuron + 1])
             bit = nb.uint64(1) << nb.uint64(q & 63)
-            if fixed >= least[neuron]:
+            if fixed >= bounds[neuron]:
                 sure[there, q >> 6] |= bit
-            elif fixed + free >= least[neuron]:
+            elif fixed + free >= bounds[neuron]:
                 open_[there, q >> 6] |= bit
         here = there
     classes = layers[last + 1] - layers[last]
@@ -153,12 +153,12 @@ def _settled(tail, sure, open_):
     for k in range(classes):  # a class that may win: the one with the best middle
         q = layers[last] + k
         fixed, free = _bounds(sure, open_, here, entries, ends[q], ends[q + 1])
-        score = slope[q] * (2 * fixed + free) + 2 * least[q]
+        score = slope[q] * (2 * fixed + free) + 2 * bounds[q]
         if k == 0 or score > top:
             winner, top = k, score
     for k in range(classes):
         q = layers[last + 1] + winner * classes + k
-        if k != winner and _bounds(sure, open_, here, entries, ends[q], ends[q + 1])[0] < least[q]:
+        if k != winner and _bounds(sure, open_, here, entries, ends[q], ends[q + 1])[0] < bounds[q]:
             return -1
     return winner
 
@@ -175,27 +175,27 @@ def _folded(keys, i):
 @njit(nogil=True, cache=True)
 def _judge(first, store, tail, work, tally):
     """Judge the patterns that wait, add them up by class, and remember them."""
-    known, waiting, waiting_many, indices, sizes = store
+    known, waiting, waiting_counts, indices, sizes = store
     words = known.shape[1] - 1
     _, _, count, best, labels, blocks = work
     size = sizes[1]
     classify(waiting, size, tail, first, blocks, count, best, labels)
     for i in range(size):
-        tally[labels[i]] += waiting_many[i]
+        tally[labels[i]] += waiting_counts[i]
         if indices[i] >= 0:
             known[indices[i], words] = nb.uint64(labels[i] + 1)
     sizes[1] = 0
 
 
 @njit(nogil=True, cache=True)
-def _resolve(met, many, size, first, store, tail, work, tally):
+def _resolve(met, counts, size, first, store, tail, work, tally):
     """Add up patterns by their class, each with how many it stands for: from memory, or later, when enough of
     them wait to be judged.
 
     A row of `known` is a pattern and, behind it, its class plus 1, or `_WAITS` and its place among those that
     wait; 0: an empty place.
     """
-    known, waiting, waiting_many, indices, sizes = store
+    known, waiting, waiting_counts, indices, sizes = store
     words, mask = known.shape[1] - 1, nb.uint64(known.shape[0] - 1)
     best = work[3]
     for i in range(size):
@@ -222,7 +222,7 @@ def _resolve(met, many, size, first, store, tail, work, tally):
                     waiting[w, n] = met[w, i]
                     if indices[n] >= 0:
                         known[index, w] = met[w, i]
-                waiting_many[n] = many[i]
+                waiting_counts[n] = counts[i]
                 sizes[1] = n + 1
                 break
             differ = nb.uint64(0)
@@ -230,9 +230,9 @@ def _resolve(met, many, size, first, store, tail, work, tally):
                 differ |= known[index, w] ^ met[w, i]
             if differ == nb.uint64(0):
                 if label >= _WAITS:
-                    waiting_many[label - _WAITS] += many[i]
+                    waiting_counts[label - _WAITS] += counts[i]
                 else:
-                    tally[nb.intp(label) - 1] += many[i]
+                    tally[nb.intp(label) - 1] += counts[i]
                 break
             index = (index + nb.uint64(1)) & mask
 
@@ -242,22 +242,22 @@ def _remember(size, memory, tail, work, tally):
     """Add up patterns that were met, by what the second layer makes of them where there are several: far
     fewer patterns are left there.
     """
-    _, _, met, met_many, second, store = memory
+    _, _, met, met_counts, second, store = memory
     zero = tail[0][0]
     if second.shape[0] == 0:
-        _resolve(met, met_many, size, zero, store, tail, work, tally)
+        _resolve(met, met_counts, size, zero, store, tail, work, tally)
     else:
         _layer(met, size, tail, zero, second, work[2])
-        _resolve(second, met_many, size, zero + 1, store, tail, work, tally)
+        _resolve(second, met_counts, size, zero + 1, store, tail, work, tally)
 
 
 @njit(nogil=True, cache=True)
-def _flush(found, size, memory, tail, work, tally):
+def _flush(patterns, size, memory, tail, work, tally):
     """Add up found patterns by their class."""
-    recent, recent_many, met, met_many, _, store = memory
+    recent, recent_counts, met, met_counts, _, store = memory
     if store[0].shape[0] == 0:
         _, _, count, best, labels, blocks = work
-        classify(found, size, tail, tail[0][0], blocks, count, best, labels)
+        classify(patterns, size, tail, tail[0][0], blocks, count, best, labels)
         for k in range(tally.shape[0]):
             total = 0
             for i in range(size):
@@ -267,28 +267,28 @@ def _flush(found, size, memory, tail, work, tally):
     words, mask = recent.shape[0], nb.uint64(recent.shape[1] - 1)
     n = nb.uint64(0)
     if words == 1:
-        row, old, out = found[0], recent[0], met[0]
+        row, old, out = patterns[0], recent[0], met[0]
         for i in range(size):
             key = row[i]
             index = ((key * GOLDEN) >> nb.uint64(40)) & mask
-            before, many = old[index], recent_many[index]
+            before, repeats = old[index], recent_counts[index]
             other = before != key
-            out[n], met_many[n] = before, many
+            out[n], met_counts[n] = before, repeats
             old[index] = key
-            recent_many[index] = 1 if other else many + 1
+            recent_counts[index] = 1 if other else repeats + 1
             n += nb.uint64(other)
     else:
         for i in range(size):
-            index = (_folded(found, i) >> nb.uint64(8)) & mask
+            index = (_folded(patterns, i) >> nb.uint64(8)) & mask
             differ = nb.uint64(0)
             for w in range(words):
                 before = recent[w, index]
-                differ |= before ^ found[w, i]
+                differ |= before ^ patterns[w, i]
                 met[w, n] = before
-                recent[w, index] = found[w, i]
-            many = recent_many[index]
-            met_many[n] = many
-            recent_many[index] = 1 if differ != nb.uint64(0) else many + 1
+                recent[w, index] = patterns[w, i]
+            repeats = recent_counts[index]
+            met_counts[n] = repeats
+            recent_counts[index] = 1 if differ != nb.uint64(0) else repeats + 1
             n += nb.uint64(differ != nb.uint64(0))
     _remember(nb.intp(n), memory, tail, work, tally)
 
@@ -296,16 +296,16 @@ def _flush(found, size, memory, tail, work, tally):
 @njit(nogil=True, cache=True)
 def _forget(memory, tail, work, tally):
     """Add up what is in the memory of recent patterns, and empty it."""
-    recent, recent_many, met, met_many, second, store = memory
+    recent, recent_counts, met, met_counts, second, store = memory
     if store[0].shape[0] == 0:
         return
     n = tail[0][0]
     for index in range(recent.shape[1]):
-        if recent_many[index] > 0:
+        if recent_counts[index] > 0:
             for w in range(recent.shape[0]):
                 met[w, n] = recent[w, index]
-            met_many[n] = recent_many[index]
-            recent_many[index] = 0
+            met_counts[n] = recent_counts[index]
+            recent_counts[index] = 0
             n += 1
         if n == SIZE or index == recent.shape[1] - 1:
             _remember(n, memory, tail, work, tally)
@@ -319,7 +319,7 @@ def _by_bounds(acc, depth, where, size, limits, tail, scratch, tally):
     are added up, or wait with their pattern.
     """
     low, high, _, _ = limits
-    sure, open_, tries, gained, heavy, heavy_many, sizes = scratch
+    sure, open_, tries, gained, heavy, heavy_counts, sizes = scratch
     lanes, layers = acc.shape[1], tail[0]
     differ = nb.uint64(0)
     for w in range(lanes // LANES):
@@ -330,7 +330,7 @@ def _by_bounds(acc, depth, where, size, limits, tail, scratch, tally):
     if differ == nb.uint64(0):
         for w in range(lanes // LANES):
             heavy[w, sizes[0]] = sure[0, w]
-        heavy_many[sizes[0]] = size
+        heavy_counts[sizes[0]] = size
         sizes[0] += 1
         return True
     cost = 8 + tail[2][0].shape[0] // 16  # about what a bound costs, against a combination
@@ -349,28 +349,28 @@ def _by_bounds(acc, depth, where, size, limits, tail, scratch, tally):
 @njit(nogil=True, cache=True)
 def _add_heavy(tail, work, scratch, tally):
     """Add up the patterns that stand for many sets."""
-    _, _, _, _, heavy, heavy_many, sizes = scratch
+    _, _, _, _, heavy, heavy_counts, sizes = scratch
     classify(heavy, sizes[0], tail, tail[0][0], work[5], work[2], work[3], work[4])
     for i in range(sizes[0]):
-        tally[work[4][i]] += heavy_many[i]
+        tally[work[4][i]] += heavy_counts[i]
     sizes[0] = 0
 
 
 @njit(nogil=True, cache=True)
-def _line(acc, depth, rows, start, end, weight, left, alike, found, n):
+def _line(acc, depth, rows, start, end, weight, left, alike, patterns, n):
     """Write down the patterns of the sets that add one of the options start..end-1, where what is left of the
     budget allows it: how many there are then.
     """
     lanes = rows.shape[1]
     if alike:
         for w in range(lanes // LANES):
-            row, at = found[w], depth * lanes + w * LANES
+            row, at = patterns[w], depth * lanes + w * LANES
             for k in range(start, end):
                 row[n + k - start] = turned(acc, at, rows, k * lanes + w * LANES)
         return n + end - start
     for k in range(start, end):
         for w in range(lanes // LANES):
-            found[w, n] = turned(acc, depth * lanes + w * LANES, rows, k * lanes + w * LANES)
+            patterns[w, n] = turned(acc, depth * lanes + w * LANES, rows, k * lanes + w * LANES)
         n += weight[k] <= left
     return n
 
@@ -408,16 +408,16 @@ def walk(begin, end, root, moves, limits, tail, memory, tally, stop):
     low, _, sizes, by_feature = limits
     count, lanes = rows.shape
     words = lanes // LANES
-    most = index[count] - index[begin] + 1 if count > begin else 1
-    acc = np.empty((most + 1, lanes), rows.dtype)
-    spent, following = np.zeros(most + 1, np.int64), np.zeros(most + 1, np.int64)
+    max_depth = index[count] - index[begin] + 1 if count > begin else 1
+    acc = np.empty((max_depth + 1, lanes), rows.dtype)
+    spent, following = np.zeros(max_depth + 1, np.int64), np.zeros(max_depth + 1, np.int64)
     for lane in range(lanes):
         acc[0, lane] = root[lane]
     following[0] = begin
     widest, layers = words, tail[0]
     for layer in range(layers.shape[0] - 1):
         widest = max(widest, (layers[layer + 1] - layers[layer] + 63) >> 6)
-    found = np.empty((words, SIZE), np.uint64)
+    patterns = np.empty((words, SIZE), np.uint64)
     work = (
         np.empty((widest, SIZE), np.uint64),
         np.empty(SIZE, np.int64),
@@ -448,15 +448,15 @@ def walk(begin, end, root, moves, limits, tail, memory, tally, stop):
         start, over = first, last if lightest[first] <= left else first
         while start < over:
             if n + CHUNK > SIZE:
-                _flush(found, n, memory, tail, work, tally)
+                _flush(patterns, n, memory, tail, work, tally)
                 n = layers[0]
             part = min(start + CHUNK, over)
-            n = _line(acc, depth, rows, start, part, weight, left, alike, found, n)
+            n = _line(acc, depth, rows, start, part, weight, left, alike, patterns, n)
             start = part
         if first >= last or 2 * lightest[first] > left:
             following[depth] = last
         depth = _next_prefix(depth, end, acc, spent, following, moves)
-    _flush(found, n, memory, tail, work, tally)
+    _flush(patterns, n, memory, tail, work, tally)
     _forget(memory, tail, work, tally)
     _add_heavy(tail, work, scratch, tally)
 

@@ -54,13 +54,13 @@ def count_points(
 
 def _blocks(near: Neighbourhood) -> Iterator[Any]:
     """What the first layer reads, for every allowed combination of moves, some rows at a time."""
-    size, waiting, many = rows_at_once(near), [near.inputs], 1
+    size, waiting, n_rows = rows_at_once(near), [near.inputs], 1
     for rows in _visited(near, near.inputs, 0, near.budget):
         waiting.append(rows)
-        many += len(rows)
-        if many >= size:
+        n_rows += len(rows)
+        if n_rows >= size:
             yield np.concatenate(waiting)
-            waiting, many = [], 0
+            waiting, n_rows = [], 0
     if waiting:
         yield np.concatenate(waiting)
 
@@ -151,15 +151,15 @@ class _Limited:
 
         assert space.budget is not None
         weights = {weight for row in space.weights for weight in row.tolist()}
-        found = more = {space.budget}
+        reached = more = {space.budget}
         while more:
-            more = {left - weight for left in more for weight in weights if weight <= left} - found
-            found = found | more
-            if len(found) * len(space.features) > _TABLE:
+            more = {left - weight for left in more for weight in weights if weight <= left} - reached
+            reached = reached | more
+            if len(reached) * len(space.features) > _TABLE:
                 raise TooLargeError(
                     "the costs are too finely divided to draw combinations with equal chance."
                 )
-        return found
+        return reached
 
     def draw(self, space: Space, samples: int, rng: np.random.Generator) -> Ints:
         """The lanes of combinations drawn."""
@@ -174,9 +174,9 @@ class _Limited:
                 target = np.searchsorted(
                     self.levels, np.where(fits, self.levels[left] - weight, self.levels[left])
                 )
-                many = after[target]
-                here = fits & np.asarray(rank < many, dtype=bool)
-                rank = np.where(fits & ~here, rank - many, rank)
+                n_ways = after[target]
+                here = fits & np.asarray(rank < n_ways, dtype=bool)
+                rank = np.where(fits & ~here, rank - n_ways, rank)
                 chosen[here], open_[here] = option, False
             spent = np.array([0, *weights.tolist()])[chosen]
             left = np.searchsorted(self.levels, self.levels[left] - spent)
@@ -188,10 +188,10 @@ class _Limited:
         """Numbers below `total`, each with the same chance."""
         if total < 1 << 62:
             return rng.integers(0, total, samples)
-        found: list[int] = []
+        ranks: list[int] = []
         size = -(-total.bit_length() // 8)
-        while len(found) < samples:
+        while len(ranks) < samples:
             number = int.from_bytes(rng.bytes(size), "little") >> (8 * size - total.bit_length())
             if number < total:
-                found.append(number)
-        return np.array(found, dtype=object)
+                ranks.append(number)
+        return np.array(ranks, dtype=object)

@@ -52,8 +52,8 @@ class Tail:
     def labels(self, turned: Bits) -> Ints:
         """Classes of patterns, one row of truth values each, in plain NumPy."""
         values = np.asarray(turned).astype(np.int64)
-        for weights, least in self.layers:
-            values = (values @ weights.T >= least).astype(np.int64)
+        for weights, bounds in self.layers:
+            values = (values @ weights.T >= bounds).astype(np.int64)
         kind = object if self.is_large else np.int64
         scores = (values @ self.weights.T).astype(kind) * np.array(self.slopes, kind) + np.array(
             self.offsets, kind
@@ -148,14 +148,14 @@ def combinations_within(near: Neighbourhood) -> int:
 
 def ways(weights: Iterable[Iterable[int]], limit: int) -> dict[int, int]:
     """For every sum up to a limit, how many choices of at most one option a feature use exactly that."""
-    found = {0: 1}
+    counts = {0: 1}
     for row in weights:
-        found = one_more(found, Counter(row), limit)
-        if len(found) > 1 << 20:
+        counts = one_more(counts, Counter(row), limit)
+        if len(counts) > 1 << 20:
             raise TooLargeError(
                 "the costs are too finely divided: combinations cannot be counted by what they use."
             )
-    return found
+    return counts
 
 
 # -- the layers ----------------------------------------------------------------------------------------------
@@ -203,18 +203,18 @@ def _comparisons(
     pairs = list(combinations(range(head.outputs), 2))
     active = (margins_of(near, bits) >= 0).astype(np.int64)
     weights = np.array([rows[k] - rows[j] for j, k in pairs], dtype=object).reshape(len(pairs), head.inputs)
-    least = np.array([ends[j] - ends[k] + 1 for j, k in pairs], dtype=object)
-    if int(np.abs(weights).sum(axis=1).max(initial=0)) + int(np.abs(least).max(initial=0)) >= _LARGE:
+    bounds = np.array([ends[j] - ends[k] + 1 for j, k in pairs], dtype=object)
+    if int(np.abs(weights).sum(axis=1).max(initial=0)) + int(np.abs(bounds).max(initial=0)) >= _LARGE:
         raise TooLargeError(
             "the scores of the classes are too finely divided: as whole numbers they leave 61 bits."
         )
-    whole = weights.astype(np.int64)
-    margins = whole @ active - least.astype(np.int64)
+    integer_weights = weights.astype(np.int64)
+    margins = integer_weights @ active - bounds.astype(np.int64)
     wins = np.zeros((head.outputs, len(pairs)), np.int64)
     for number, (j, k) in enumerate(pairs):
         wins[k, number], wins[j, number] = 1, -1
     offsets = [int((row < 0).sum()) for row in wins]
-    return margins, deltas @ whole.T, margins >= 0, _Behind([], wins, [1] * head.outputs, offsets)
+    return margins, deltas @ integer_weights.T, margins >= 0, _Behind([], wins, [1] * head.outputs, offsets)
 
 
 def _tail(behind: _Behind, active: Bits, fragile: Any) -> Tail:
@@ -225,14 +225,14 @@ def _tail(behind: _Behind, active: Bits, fragile: Any) -> Tail:
         rows,
         bound,
     ) in behind.layers:  # a neuron's input is held + turned * t for those kept, held for the others
-        least = bound - rows @ held
+        min_sums = bound - rows @ held
         weights = (rows * turned)[:, kept]
         always, never = (
-            np.minimum(weights, 0).sum(axis=1) >= least,
-            np.maximum(weights, 0).sum(axis=1) < least,
+            np.minimum(weights, 0).sum(axis=1) >= min_sums,
+            np.maximum(weights, 0).sum(axis=1) < min_sums,
         )
         kept = np.flatnonzero(~always & ~never)
-        layers.append((weights[kept], least[kept]))
+        layers.append((weights[kept], min_sums[kept]))
         turned, held = np.ones(len(rows), np.int64), always.astype(np.int64)
     offsets = [
         b + a * int(s) for a, b, s in zip(behind.slopes, behind.offsets, behind.head @ held, strict=True)
@@ -248,7 +248,7 @@ def _winners(weights: Ints, slopes: list[int], offsets: list[int]) -> list[int]:
     rows = weights.astype(object) * np.array(slopes, dtype=object)[:, None]
 
     def beats(j: int, k: int) -> bool:  # class j is better than k for every pattern
-        least = sum(min(int(v), 0) for v in rows[j] - rows[k]) + offsets[j] - offsets[k]
-        return least > 0 or (least == 0 and j < k)
+        min_lead = sum(min(int(v), 0) for v in rows[j] - rows[k]) + offsets[j] - offsets[k]
+        return min_lead > 0 or (min_lead == 0 and j < k)
 
     return [k for k in range(len(rows)) if not any(beats(j, k) for j in range(len(rows)) if j != k)]

@@ -23,8 +23,8 @@ __all__ = ["count_sums"]
 _BYTES = 1 << 29
 
 
-def count_sums(space: Space, most: int, stop: Callable[[], bool] = lambda: False) -> Partition | None:
-    """Count by sums; None when stopped, or where there are more than `most` different
+def count_sums(space: Space, max_sums: int, stop: Callable[[], bool] = lambda: False) -> Partition | None:
+    """Count by sums; None when stopped, or where there are more than `max_sums` different
     sums at some feature.
     """
     indices = _order(space)
@@ -55,9 +55,10 @@ def count_sums(space: Space, most: int, stop: Callable[[], bool] = lambda: False
             for option in range(-1, len(space.weights[index]))
         ]
         states, counts = _merged(
-            np.concatenate([rows for rows, _ in pieces]), np.concatenate([many for _, many in pieces])
+            np.concatenate([rows for rows, _ in pieces]),
+            np.concatenate([part_counts for _, part_counts in pieces]),
         )
-        if len(states) > most:
+        if len(states) > max_sums:
             return None
     parts: list[Part] = []
     nothing = np.zeros(len(space.start), np.int64)
@@ -65,11 +66,11 @@ def count_sums(space: Space, most: int, stop: Callable[[], bool] = lambda: False
         [move.state for move in space.near.moves if move.feature == feature] for feature in space.features
     ]
     for option in range(-1, len(space.weights[indices[-1]])):
-        rows, many = _merged(*_stepped(space, indices[-1], option, states, counts, nothing, nothing, 0))
+        rows, row_counts = _merged(*_stepped(space, indices[-1], option, states, counts, nothing, nothing, 0))
         feature = space.features[indices[-1]]
         state = int(space.near.states[feature]) if option < 0 else moves[indices[-1]][option]
-        parts.append(([[feature, state]], _by_class(space, rows, many)))
-    return Partition(tuple(space.features[place] for place in indices), tuple(parts), True)
+        parts.append(([[feature, state]], _by_class(space, rows, row_counts)))
+    return Partition(tuple(space.features[position] for position in indices), tuple(parts), True)
 
 
 def _order(space: Space) -> list[int]:
@@ -112,9 +113,9 @@ def _merged(states: Any, counts: Any) -> tuple[Any, Any]:
 
 
 def _by_class(space: Space, states: Any, counts: Any) -> tuple[int, ...]:
-    found = [0] * space.near.network.head.outputs
+    totals = [0] * space.near.network.head.outputs
     for first in range(0, len(states), 4096):
         labels = space.tail.labels(states[first : first + 4096, : len(space.start)] >= 0)
-        for label, many in zip(labels.tolist(), counts[first : first + 4096].tolist(), strict=True):
-            found[label] += many
-    return tuple(found)
+        for label, count in zip(labels.tolist(), counts[first : first + 4096].tolist(), strict=True):
+            totals[label] += count
+    return tuple(totals)

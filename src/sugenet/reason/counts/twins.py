@@ -53,7 +53,7 @@ def _patterns(root, begin, end, moves) -> Iterator[Any]:
 
 def _labels(patterns: Any, tail: Any) -> Any:
     """Places of the classes of patterns among those that can win."""
-    layers, ends, entries, least, slope, ranks = tail
+    layers, ends, entries, bounds, slope, ranks = tail
     word, shift, flip, mask = entries
 
     def matches(q: int) -> Any:
@@ -66,10 +66,10 @@ def _labels(patterns: Any, tail: Any) -> Any:
     for layer in range(last):
         active = np.zeros((len(patterns), -(-int(layers[layer + 1] - layers[layer]) // 64) * 64), bool)
         for k, q in enumerate(range(layers[layer], layers[layer + 1])):
-            active[:, k] = matches(q) >= least[q]
+            active[:, k] = matches(q) >= bounds[q]
         patterns = words_of(active)
     scores = [
-        ranks[k][matches(q)] if len(ranks) else slope[q] * matches(q) + least[q]
+        ranks[k][matches(q)] if len(ranks) else slope[q] * matches(q) + bounds[q]
         for k, q in enumerate(range(layers[last], layers[last + 1]))
     ]
     return np.argmax(scores, axis=0)

@@ -92,8 +92,8 @@ def count_blocks(
         done[0] += sets
         step(min(1.0, done[0] / space.total))
 
-    found = walk.run(lasts, np.zeros(out.shape[1], bool), lambda: bool(stop[0]), threads, tell)
-    for last, met in found.items():
+    results = walk.run(lasts, np.zeros(out.shape[1], bool), lambda: bool(stop[0]), threads, tell)
+    for last, met in results.items():
         out[turned[last]] += met.tally
     return out
 
@@ -111,7 +111,7 @@ class _Labels:
     def __init__(self, space: Space, tail: tuple[Any, ...]) -> None:
         self.space, self.tail, self.depth = space, tail, in_planes(space.tail.layers)
         self.layers = [
-            (w, least - np.minimum(w, 0).sum(axis=1)) for w, least in space.tail.layers[: self.depth]
+            (w, bounds - np.minimum(w, 0).sum(axis=1)) for w, bounds in space.tail.layers[: self.depth]
         ]
 
     def first(self, bits: Any) -> Ints:
@@ -206,18 +206,18 @@ def tail_arrays(tail: Tail) -> tuple[Any, ...]:
     slopes: list[int] = []
     layers = [0]
 
-    def add(weights: Iterable[Ints], least: list[int], slope: list[int]) -> None:
+    def add(weights: Iterable[Ints], new_bounds: list[int], slope: list[int]) -> None:
         rows.extend(weights)
-        bounds.extend(least)
+        bounds.extend(new_bounds)
         slopes.extend(slope)
         layers.append(len(rows))
 
     def add_neurons(pairs: Sequence[tuple[Ints, int]]) -> None:
-        least = [int(bound) - int(np.minimum(row, 0).sum()) for row, bound in pairs]
-        add((row for row, _ in pairs), least, [1] * len(pairs))
+        shifted_bounds = [int(bound) - int(np.minimum(row, 0).sum()) for row, bound in pairs]
+        add((row for row, _ in pairs), shifted_bounds, [1] * len(pairs))
 
-    for weights, least in tail.layers:
-        add_neurons(list(zip(weights, least, strict=True)))
+    for weights, min_sums in tail.layers:
+        add_neurons(list(zip(weights, min_sums, strict=True)))
     slope, offset, ranks = scores_of(tail)
     add(tail.weights, offset, slope)
     add_neurons(_pairs(tail))
@@ -279,18 +279,18 @@ def _pairs(tail: Tail) -> list[tuple[Ints, int]]:
     """For every two classes, k after j: weights and least sum with which class j is better than k. None where
     weights are large.
     """
-    found = []
+    pairs = []
     for j, k in product(range(len(tail.classes)), repeat=2):
         row = [
             tail.slopes[j] * int(a) - tail.slopes[k] * int(b)
             for a, b in zip(tail.weights[j], tail.weights[k], strict=True)
         ]
-        least = tail.offsets[k] - tail.offsets[j] + (j > k)
+        min_sum = tail.offsets[k] - tail.offsets[j] + (j > k)
         common = gcd(*row) or 1
-        if max(map(abs, row), default=0) // common >= 1 << _DIGITS or abs(least) // common >= _HEAVY:
+        if max(map(abs, row), default=0) // common >= 1 << _DIGITS or abs(min_sum) // common >= _HEAVY:
             return []
-        found.append((np.array([value // common for value in row], np.int64), -(-least // common)))
-    return found
+        pairs.append((np.array([value // common for value in row], np.int64), -(-min_sum // common)))
+    return pairs
 
 
 class _CountingWalk:
@@ -354,7 +354,7 @@ class _CountingWalk:
         moves, first = self._moves(self.weights, self.gains, budget)
         rows, root = moves[0], self._lanes(space.start[None], -1)[0]
         low, high, below = self._below(budget)
-        own = int(space.tail.labels(space.start[None] >= 0)[0])
+        start_label = int(space.tail.labels(space.start[None] >= 0)[0])
         groups = self._groups(below)
         tasks = [
             (int(first[group.start]), int(first[group.stop]), root, moves, (low, high, below, False))
@@ -368,16 +368,16 @@ class _CountingWalk:
             )
         else:
             counts = self._share(tasks)
-        nothing = tuple(int(k == own) for k in range(self.classes))
+        nothing = tuple(int(k == start_label) for k in range(self.classes))
         named = [[space.features[self.places[k]] for k in group] for group in groups]
         return [(None, nothing), *zip(named, counts, strict=True)]
 
     def _groups(self, below: Ints) -> list[range]:
         """Features that begin a part, so that no part of several is more than a small share of all."""
-        most = int(below[0, -1]) // self.groups if self.groups else 0
+        max_size = int(below[0, -1]) // self.groups if self.groups else 0
         groups: list[range] = []
         for k in range(len(self.weights)):
-            if groups and int(below[groups[-1].start, -1] - below[k + 1, -1]) < most:
+            if groups and int(below[groups[-1].start, -1] - below[k + 1, -1]) < max_size:
                 groups[-1] = range(groups[-1].start, k + 1)
             else:
                 groups.append(range(k, k + 1))
@@ -408,30 +408,32 @@ class _CountingWalk:
     # -- regions without one ---------------------------------------------------------------------------------
 
     def _free(self) -> list[Part]:
-        space, many = self.space, [len(row) + 1 for row in self.weights]
-        tail = len(many)
-        while tail and prod(many[tail - 1 :]) <= _LEAVES:
+        space, n_options = self.space, [len(row) + 1 for row in self.weights]
+        tail = len(n_options)
+        while tail and prod(n_options[tail - 1 :]) <= _LEAVES:
             tail -= 1
         head = 0
-        while head < tail and prod(many[:head]) < _PARTS:
+        while head < tail and prod(n_options[:head]) < _PARTS:
             head += 1
         stays = [np.concatenate([np.zeros((1, rows.shape[1]), np.int64), rows]) for rows in self.gains]
         # the last features are one, whose options are their combinations
-        joined = [*stays[head:tail], sums_of(stays[tail:], space.start)] if tail < len(many) else stays[head:]
+        joined = (
+            [*stays[head:tail], sums_of(stays[tail:], space.start)] if tail < len(n_options) else stays[head:]
+        )
         weights = [np.zeros(len(rows) - 1, np.int64) for rows in joined]
         moves, _ = self._moves(weights, [rows[1:] for rows in joined], 0)
         below = np.array([[prod(map(len, joined[k:])) - 1] for k in range(len(joined) + 1)], np.int64)
         low, high = (self._lanes(_ends_of(joined, pick, space.start)) for pick in (np.min, np.max))
         roots, named = [], []
-        for chosen in product(*(range(size) for size in many[:head])):
+        for chosen in product(*(range(size) for size in n_options[:head])):
             roots.append(sum((stays[d][k] for d, k in enumerate(chosen)), space.start.astype(np.int64)))
             named.append([self._state(d, k) for d, k in enumerate(chosen)])
         lanes = self._lanes(np.array(roots), -1)
         counts = self._share([(0, len(moves[1]), root, moves, (low, high, below, True)) for root in lanes])
-        own = space.tail.labels(np.array(roots) >= 0).tolist()  # of the sets without any option
+        root_labels = space.tail.labels(np.array(roots) >= 0).tolist()  # of the sets without any option
         each = [
-            tuple(many + (k == label) for k, many in enumerate(row))
-            for row, label in zip(counts, own, strict=True)
+            tuple(count + (k == label) for k, count in enumerate(row))
+            for row, label in zip(counts, root_labels, strict=True)
         ]
         return list(zip(named, each, strict=True))
 

@@ -130,7 +130,7 @@ def _see_that_it_obeys(network: Network, values: Sequence[Any]) -> None:
 def see_that_some_obey(network: Network, near: Neighbourhood, box: Box) -> None:
     """Refuse a question about inputs within limits none of which obeys the laws, as far as that is seen."""
     clauses, ways = [clause for law in network.domain.laws for clause in law.clauses], near.moves.ways
-    states = {f: (own, *(way.state for way in ways.get(f, ()))) for f, own in enumerate(near.states)}
+    states = {f: (state, *(way.state for way in ways.get(f, ()))) for f, state in enumerate(near.states)}
     if not some_obey(clauses, near.network.encoder, states):
         limits = f" with {box}" if box.limits else ""
         raise QuestionError(f"there are no {network.domain}{limits}, so there is nothing to ask about.")
@@ -498,8 +498,8 @@ class WhatIf(_ClassOf):
         """The question in words."""
         target, names = _class_or_none(network, self.target), network.class_words
         label = self.label(network)
-        own = "what it is" if label is None else names[label]
-        goal = f"not {own}" if target is None else names[target]
+        current = "what it is" if label is None else names[label]
+        goal = f"not {current}" if target is None else names[target]
         return f"the least change by {self.cost_name} with which the class is {goal}"
 
 
@@ -718,8 +718,8 @@ class HowMany(OfSample, Limited):
         """Where inputs are counted, in words."""
         if self.region is None:
             return self.box.words(network)
-        words = self.described_region(network)
-        return f"{words} and {self.box.words(network)}" if self.box.limits else words
+        text = self.described_region(network)
+        return f"{text} and {self.box.words(network)}" if self.box.limits else text
 
 
 @dataclass(frozen=True, eq=False)

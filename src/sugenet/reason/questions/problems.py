@@ -167,13 +167,13 @@ def query_about(network: Network, question: Question) -> Query:
         case Query():
             return question
         case Robust():
-            keeps, values = question.keeps(network), question.values(network)
+            prop, values = question.keeps(network), question.values(network)
             ends = _around(network, values, question.region)
-            strict = keeps.ties == "lowest"
+            strict = prop.ties == "lowest"
             ways = (
-                _loses(network, keeps.label, strict=strict)
-                if keeps.target is None
-                else _wins(network, keeps.target, strict=strict)
+                _loses(network, prop.label, strict=strict)
+                if prop.target is None
+                else _wins(network, prop.target, strict=strict)
             )
         case Always() | Never():
             ends = _between(network, question.box, None)
@@ -216,7 +216,7 @@ def _between(network: Network, box: Box, values: list[Any] | None) -> list[tuple
     """Limits of all features: those of a box, and for the others the value of a sample or all that they can
     be.
     """
-    limits, found = box.placed(network), []
+    limits, intervals = box.placed(network), []
     for feature in range(network.encoder.features):
         limit = limits.get(feature, (None, None) if values is None else Fraction(values[feature]))
         if isinstance(limit, frozenset):
@@ -226,13 +226,13 @@ def _between(network: Network, box: Box, values: list[Any] | None) -> list[tuple
             )
         low, high = limit if isinstance(limit, tuple) else (limit, limit)
         ends = [None if end is None else Fraction(exact_number(end, "bound")) for end in (low, high)]
-        found.append(_within(network, feature, *ends))
-        if values is not None and not found[-1][0] <= Fraction(values[feature]) <= found[-1][1]:
+        intervals.append(_within(network, feature, *ends))
+        if values is not None and not intervals[-1][0] <= Fraction(values[feature]) <= intervals[-1][1]:
             raise QuestionError(
                 f"the sample has {network.encoder.names[feature]} = {values[feature]!r}, which is outside "
                 "the box."
             )
-    return found
+    return intervals
 
 
 def _within(
@@ -242,8 +242,8 @@ def _within(
     coding, name = network.encoder.codings[feature], network.encoder.names[feature]
     assert isinstance(coding, Steps)
     ends = []
-    for end, most, narrower in ((low, coding.low, max), (high, coding.high, min)):
-        known = [*([] if end is None else [end]), *([] if isinf(most) else [Fraction(most)])]
+    for end, extreme, narrower in ((low, coding.low, max), (high, coding.high, min)):
+        known = [*([] if end is None else [end]), *([] if isinf(extreme) else [Fraction(extreme)])]
         if not known:
             raise QuestionError(
                 f"{name} has no bound {'below' if narrower is max else 'above'}: give one in the question, "
@@ -257,8 +257,8 @@ def _within(
 
 def _beats(network: Network, k: int, other: int, *, strict: bool) -> Inequality:
     """Class k scores at least as much as another one; more, where a tie goes to the other one."""
-    least = Fraction(1, network.head.integers[2]) if strict and k > other else 0
-    return Inequality({k: 1, other: -1}, least)
+    min_lead = Fraction(1, network.head.integers[2]) if strict and k > other else 0
+    return Inequality({k: 1, other: -1}, min_lead)
 
 
 def _loses(network: Network, label: int, *, strict: bool) -> list[list[Inequality]]:

@@ -40,19 +40,19 @@ def described(network: Network, question: Asked) -> str:
     """A question, or what it claims, in words."""
     if isinstance(question, Query):
         return described_within(network, f"no violation of the {question}")
-    words = described_within(network, question.describe(network))
-    return f"how many inputs of each class there are: {words}" if isinstance(question, HowMany) else words
+    text = described_within(network, question.describe(network))
+    return f"how many inputs of each class there are: {text}" if isinstance(question, HowMany) else text
 
 
-def described_within(network: Network, words: str) -> str:
+def described_within(network: Network, text: str) -> str:
     """Words about inputs, with those that can occur where that is known."""
     domain, seen = network.domain, network.encoder.seen
     if not domain:
-        return words
+        return text
     if seen is None or domain.limits != Domain().both(Domain(dict(enumerate(seen))), network.encoder).limits:
-        return f"{words}, for {domain}"
+        return f"{text}, for {domain}"
     laws = f" {domain.only_laws}".removeprefix(" inputs") if domain.laws else ""
-    return f"{words}, for inputs within what was seen in training{laws}"
+    return f"{text}, for inputs within what was seen in training{laws}"
 
 
 def data_of(network: Network, question: Asked) -> dict[str, Any]:
@@ -108,8 +108,8 @@ def reading_data(what: str, error: type[SugenetError] = CertificateError) -> Ite
         known = isinstance(problem, SugenetError)
         if known and isinstance(problem, CertificateError) == (error is CertificateError):
             raise
-        said = str(problem) if known else f"{type(problem).__name__}: {str(problem)[:200]}"
-        raise error(f"{what} is damaged: {said}") from problem
+        message = str(problem) if known else f"{type(problem).__name__}: {str(problem)[:200]}"
+        raise error(f"{what} is damaged: {message}") from problem
 
 
 def question_of(data: Mapping[str, Any], network: Network, other: Network | None = None) -> Asked:
@@ -131,13 +131,13 @@ def question_of(data: Mapping[str, Any], network: Network, other: Network | None
     with reading_data("the question", QuestionError):
         kind = data["kind"]
         if kind == "query":
-            found: Asked = _query_of(network, data)
+            question: Asked = _query_of(network, data)
         elif kind in _KINDS:
             more = {"other": _other_of(data, other)} if kind == "agree" else {}
-            found = _KINDS[kind].of(network, data, **more)
+            question = _KINDS[kind].of(network, data, **more)
         else:
             raise QuestionError(f"there is no kind of question {str(kind)[:40]!r}.")
-        again = data_of(network, found)
+        again = data_of(network, question)
     for name in data:
         if name not in again:
             raise QuestionError(f"the question has a field {str(name)[:40]!r} that it must not have.")
@@ -145,9 +145,9 @@ def question_of(data: Mapping[str, Any], network: Network, other: Network | None
         if name not in data:
             raise QuestionError(f"the question has no field {name!r}.")
         if data[name] != value:
-            said = f"{str(data[name])[:80]}, but {str(value)[:80]} for this network"
-            raise QuestionError(f"the field {name!r} of the question says {said}.")
-    return found
+            difference = f"{str(data[name])[:80]}, but {str(value)[:80]} for this network"
+            raise QuestionError(f"the field {name!r} of the question says {difference}.")
+    return question
 
 
 def _other_of(data: Mapping[str, Any], other: Network | None) -> Network:

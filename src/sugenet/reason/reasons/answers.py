@@ -210,9 +210,9 @@ class Reasons(Recorded, Drawn):
                     f"({mark('proved')})"
                 )
                 continue
-            words = (
+            summary = (
                 f"{size} of {total} features: "
                 f"{mark('proved') + ' ' if reason.status != 'unknown' else ''}{reason.status}"
             )
-            lines.append(f"{label}, {where}, because {reason} ({words})")
+            lines.append(f"{label}, {where}, because {reason} ({summary})")
         return "\n".join(lines)

@@ -127,9 +127,9 @@ class Chain(Drawn):
     ) -> None:
         listed, pad = list(literals), "  " * depth
         if layer == 0:
-            words = self._input_words(listed)
-            lines += [pad + word for word in words[:limit]]
-            lines += [f"{pad}... and {len(words) - limit} more"] if len(words) > limit else []
+            phrases = self._input_words(listed)
+            lines += [pad + word for word in phrases[:limit]]
+            lines += [f"{pad}... and {len(phrases) - limit} more"] if len(phrases) > limit else []
             return
         for literal in listed[:limit]:
             key = layer, key_of(literal)
@@ -184,16 +184,16 @@ def chain_of(network: Network, x: Any) -> Chain:
     values = network.encoder.values(x)
     row = row_of(values)
     label = int(network.predict(row, engine="definition")[0])
-    given = [network.inputs(row)[0], *(activity[0] for activity in network.hidden(row))]
-    decisive = _decisive(network, label, given[-1])
+    layer_inputs = [network.inputs(row)[0], *(activity[0] for activity in network.hidden(row))]
+    decisive = _decisive(network, label, layer_inputs[-1])
     written: Callable[[Condition], int | Condition] = (lambda one: one) if network.has_levels else _literal
     links, asked = {}, decisive
     for number in range(len(network.layers), 0, -1):
         layer, below = network.layers[number - 1], _Asked()
         for wanted in asked:
-            matches, tau, because = _step(network, layer, wanted, given[number - 1], below)
+            matches, tau, because = _step(network, layer, wanted, layer_inputs[number - 1], below)
             below.add(because)
-            level = None if layer.is_binary else int(given[number][wanted.place - 1])
+            level = None if layer.is_binary else int(layer_inputs[number][wanted.place - 1])
             about = (wanted, level) if network.has_levels else ()
             active, literals = wanted.at_least is not None, tuple(map(written, because))
             link = Link(number, wanted.place, active, matches, tau, literals, *about)
@@ -344,21 +344,24 @@ def _decisive(network: Network, label: int, levels: Ints) -> list[Condition]:
     tops, here = head.input_tops.tolist(), [int(level) for level in levels]
     room, rows = _rivals(head, label, levels)
 
-    def costs(place: int, rises: bool) -> list[int]:
+    def costs(position: int, rises: bool) -> list[int]:
         """What one level up, or down, costs against each rival."""
-        return [max(0, -row[place] if rises else row[place]) for row in rows]
+        return [max(0, -row[position] if rises else row[position]) for row in rows]
 
-    sides = [(place, rises) for place in range(head.inputs) for rises in (False, True)]
-    way = {(place, rises): tops[place] - here[place] if rises else here[place] for place, rises in sides}
+    sides = [(position, rises) for position in range(head.inputs) for rises in (False, True)]
+    way = {
+        (position, rises): tops[position] - here[position] if rises else here[position]
+        for position, rises in sides
+    }
     for side in sorted(sides, key=lambda s: (sum(costs(*s)) * way[s], s)):  # all the way, where that fits
         cost = costs(*side)
         if all(one * way[side] <= left for one, left in zip(cost, room, strict=True)):
             room = [left - one * way[side] for one, left in zip(cost, room, strict=True)]
             way.pop(side)
     asked = []
-    for (index, rises), most in way.items():
+    for (index, rises), distance in way.items():
         cost = costs(index, rises)
-        by = min([most, *(left // one for one, left in zip(cost, room, strict=True) if one)])
+        by = min([distance, *(left // one for one, left in zip(cost, room, strict=True) if one)])
         room = [left - one * by for one, left in zip(cost, room, strict=True)]
         low, high = (None, here[index] + by) if rises else (here[index] - by, None)
         asked.append(Condition(index + 1, low, high))
@@ -377,5 +380,5 @@ def _rivals(head: Head, label: int, levels: Ints) -> tuple[list[int], list[list[
         lead = slopes[label] * counts[label] + offsets[label] - slopes[k] * counts[k] - offsets[k]
         room.append(lead - (1 if k < label else 0))  # a tie goes to the lowest
         weights = zip(head.weights[label].tolist(), head.weights[k].tolist(), strict=True)
-        rows.append([slopes[label] * own - slopes[k] * other for own, other in weights])
+        rows.append([slopes[label] * weight - slopes[k] * other for weight, other in weights])
     return room, rows

@@ -192,8 +192,8 @@ class _Search:
     def _find(self) -> None:
         self._prepare()
         if self.n == 1 and self.minimal != "size" and not self.all_contrasts:
-            found = self._one()
-            self._found(self._reason(found, self._needs(found)))
+            features = self._one()
+            self._found(self._reason(features, self._needs(features)))
             return
         for _ in self.each(prepared=True):
             if self.n != "all" and len(self.reasons) >= self.n:
@@ -219,8 +219,8 @@ class _Search:
         """Reasons, shortest first."""
         if not prepared:
             self._prepare()
-        for found, minimum in self._shortest_first():
-            self._found(self._reason(found, self._needs(found), minimum=minimum))
+        for features, minimum in self._shortest_first():
+            self._found(self._reason(features, self._needs(features), minimum=minimum))
             yield self.reasons[-1]
 
     # -- contrastive sets ------------------------------------------------------------------------------------
@@ -240,14 +240,14 @@ class _Search:
         listed = needed_changes(self.oracle.problem, budget, self.oracle.clock)
         if listed is None:
             return
-        found: dict[Features, tuple[FeatureMove, ...]] = {}
+        contrasts: dict[Features, tuple[FeatureMove, ...]] = {}
         for moves in sorted(listed, key=len):
             features = frozenset(move.feature for move in moves)
-            if features not in found and not any(
-                smaller <= features for smaller in found if len(smaller) < len(features)
+            if features not in contrasts and not any(
+                smaller <= features for smaller in contrasts if len(smaller) < len(features)
             ):
-                found[features] = moves
-        self.oracle.contrasts = [Contrast(features, moves) for features, moves in found.items()]
+                contrasts[features] = moves
+        self.oracle.contrasts = [Contrast(features, moves) for features, moves in contrasts.items()]
         self.all_contrasts = True
 
     # -- reasons ---------------------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ class _Search:
         """For each feature of a reason a counterexample that changes it and nothing else of the reason; None
         when one is not known.
         """
-        found = {}
+        needs = {}
         for feature in sorted(reason):
             contrast = next((c for c in self.oracle.contrasts if c.features & reason == {feature}), None)
             if contrast is None and self.minimal is not None and self.oracle.ask(reason - {feature}) is False:
@@ -314,8 +314,8 @@ class _Search:
                 )
             if contrast is None:
                 return None
-            found[feature] = contrast.moves
-        return found
+            needs[feature] = contrast.moves
+        return needs
 
     def _shortest_first(self) -> Iterator[tuple[Features, bool]]:
         """Reasons by rising size: smallest sets that meet all contrastive sets, each tried and refuted by a
@@ -344,8 +344,8 @@ class _Search:
             self._more_contrasts(candidate, sets)
             oracle.clock.tell(f"every reason has at least {self.lower} features")
         if not self.reasons:  # nothing proved to be the smallest: one that is minimal, or at least enough
-            found = self._one() if spare is None else oracle.enough(spare)
-            yield found, False
+            features = self._one() if spare is None else oracle.enough(spare)
+            yield features, False
 
     def _in_reserve(self) -> Features | None:
         """Under a time limit: a reason that is given when none is proved to be the smallest in time; half of
@@ -377,8 +377,8 @@ class _Search:
         oracle = self.oracle
         near = oracle.problem.near
         proof = oracle.proof(features)
-        found = "minimum" if minimum else "sufficient" if needs is None else "minimal"
-        status = "unknown" if proof is None else found
+        claim = "minimum" if minimum else "sufficient" if needs is None else "minimal"
+        status = "unknown" if proof is None else claim
         witness = None
         if needs is not None:
             witness = [[f, [plain(value) for value in near.moved(moves)]] for f, moves in needs.items()]

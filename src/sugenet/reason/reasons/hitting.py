@@ -60,8 +60,8 @@ class HittingSets:
         if self._empty:
             return None
         with hearing_ctrl_c():
-            found = self._hitman.get()
-        return None if found is None else frozenset(found)
+            members = self._hitman.get()
+        return None if members is None else frozenset(members)
 
 
 Sets = list[frozenset[int]]
@@ -117,9 +117,9 @@ def unlisted_change(reasons: Sets, contrasts: Sets, look: Callable[[], None]) ->
         row = min(rows, key=lambda row: (len(row - banned), sorted(row)))
         out = frozenset(banned)
         for feature in sorted(row - banned):
-            found = search(chosen | {feature}, out, rows)
-            if found is not None:
-                return found
+            change = search(chosen | {feature}, out, rows)
+            if change is not None:
+                return change
             out |= {feature}
         return None
 

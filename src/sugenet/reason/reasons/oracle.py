@@ -89,9 +89,9 @@ class Oracle:
 
     def ask(self, fixed: Features) -> bool | None:
         """Whether a set of features is sufficient; None when that could not be decided."""
-        found = self.known(fixed)
-        if found is not None or self.clock.up():
-            return found
+        answer = self.known(fixed)
+        if answer is not None or self.clock.up():
+            return answer
         problem = self.freed(fixed)
         if self.is_bounded(problem):
             self.sufficient.append(fixed)
@@ -122,13 +122,13 @@ class Oracle:
     @cached_property
     def _staying(self) -> dict[int, list[int]]:
         """For each feature the literals that say it stays as it is."""
-        found = {}
+        literals = {}
         for chain in self.problem.cascade.chains:
-            own = chain.options.index(None)
-            found[chain.feature] = [
-                step + 1 if number < own else -(step + 1) for number, step in enumerate(chain.steps)
+            start = chain.options.index(None)
+            literals[chain.feature] = [
+                step + 1 if number < start else -(step + 1) for number, step in enumerate(chain.steps)
             ]
-        return found
+        return literals
 
     def _solved(self, fixed: Features) -> bool | None:
         assert self._solver is not None
@@ -155,15 +155,15 @@ class Oracle:
     def _thinned(self, moves: list[FeatureMove]) -> list[FeatureMove]:
         """Drop changes one after another as long as the rest still changes the class."""
         near, goal, kept = self.problem.near, self.problem.goal, list(moves)
-        front: Front | None
+        first_layer: Front | None
         try:
-            front = self.problem.front if is_soon_cut(near) else None
-            rows = front.rows(moves) if front is not None else np.zeros(0)
+            first_layer = self.problem.front if is_soon_cut(near) else None
+            rows = first_layer.rows(moves) if first_layer is not None else np.zeros(0)
         except TooLargeError:  # then by the network as it is
-            front = None
+            first_layer = None
         while len(kept) > 1:
-            if front is not None:
-                counts = front.scores(front.margins + rows.sum(axis=0) - rows >= 0)
+            if first_layer is not None:
+                counts = first_layer.scores(first_layer.margins + rows.sum(axis=0) - rows >= 0)
             else:
                 fewer = (near.moved(kept[:k] + kept[k + 1 :]) for k in range(len(kept)))
                 counts = near.network.match_counts(np.concatenate([row_of(values) for values in fewer]))
@@ -172,7 +172,7 @@ class Oracle:
                 break
             index = int(np.argmax(bad))
             kept.pop(index)
-            if front is not None:
+            if first_layer is not None:
                 rows = np.delete(rows, index, axis=0)
         return kept
 

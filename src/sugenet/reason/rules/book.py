@@ -123,10 +123,10 @@ class Rulebook(Drawn):
     def predict(self, X: Any) -> list[int | None]:
         """Class of each raw sample by the rules alone; None where no rule speaks."""
         indices = self._grid.places(X)
-        found = np.full(len(indices), -1)
+        labels = np.full(len(indices), -1)
         for rule in self.rules:
-            found[self._grid.inside(rule.masks, indices)] = rule.label
-        return [None if label < 0 else label for label in found.tolist()]
+            labels[self._grid.inside(rule.masks, indices)] = rule.label
+        return [None if label < 0 else label for label in labels.tolist()]
 
     def covered(self, label: Any) -> Share:
         """Share of all codewords on which a rule of a class speaks; where it is not exact,
@@ -166,18 +166,18 @@ class Rulebook(Drawn):
             "some": "those that were found",
         }
         what = "rule" if len(self.rules) == 1 else "rules"
-        words = f"{len(self.rules)} {what} for {names}: {kinds[self.kind]}"
+        text = f"{len(self.rules)} {what} for {names}: {kinds[self.kind]}"
         if self.complete:
-            words += "; together they say everything"
+            text += "; together they say everything"
         else:
             parts = [
                 f"{known} for {visible(name)}"
                 for name, at in self._shares().items()
                 for known in [_percent(at.value) if at.exact else f"at least {_percent(at.value, -1)}"]
             ]
-            words += f"; of all codewords they cover {', '.join(parts)}"
+            text += f"; of all codewords they cover {', '.join(parts)}"
         left = ", ".join(f"{count} {why}" for why, count in self.left_out.items() if count)
-        return words + (f"; left out: {left}" if left else "") + ("; interrupted" if self.interrupted else "")
+        return text + (f"; left out: {left}" if left else "") + ("; interrupted" if self.interrupted else "")
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data; `from_data` reads it back."""
@@ -363,7 +363,7 @@ class _Work:
     def small(self, every: bool) -> Rulebook:
         """Rules of a network whose codewords can all be looked at."""
         search = self.clock.share(_SMALL)
-        found: list[tuple[int, Masks]] = []
+        labelled_boxes: list[tuple[int, Masks]] = []
         with suppress(TimeoutError):
             table = self.grid.table(stop=search.up)
             for label in self.classes:
@@ -374,10 +374,10 @@ class _Work:
                 else:
                     how: dict[str, Any] = {"stop": search.up, "notify": self.clock.tell}
                     boxes = cover(self.grid, has_class, seed=self.clock.seed, **how)
-                found += [(label, masks) for masks in boxes]
+                labelled_boxes += [(label, masks) for masks in boxes]
         stopped = search.up()
-        found.sort(key=lambda pair: _rank(self.grid, *pair))
-        for label, masks in found:
+        labelled_boxes.sort(key=lambda pair: _rank(self.grid, *pair))
+        for label, masks in labelled_boxes:
             if self._fits(masks):
                 if self.most is not None and len(self.rules) >= self.most:
                     self.left_out["beyond most"] += 1
@@ -472,5 +472,5 @@ def _rule(grid: Grid, masks: Masks, label: int, prime: bool, certificate: dict[s
 
 def _percent(share: Fraction, towards: int = 0) -> str:
     """A share in percent, to three digits; one in how many where that is little, or all but so many."""
-    words = part_words(share, 3, towards)
-    return words if " " in words else f"{100 * float(words):.3g} %"
+    text = part_words(share, 3, towards)
+    return text if " " in text else f"{100 * float(text):.3g} %"

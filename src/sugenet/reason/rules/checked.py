@@ -97,8 +97,8 @@ class RuleFigures(Brief):
     @classmethod
     def of(cls, rule: NetworkRule, data: Mapping[str, Any]) -> Self:
         """The figures from their JSON data."""
-        least, most = data["right"]
-        return cls(rule, data["total"], data["covered"], least, most, data["certificate"])
+        lower, upper = data["right"]
+        return cls(rule, data["total"], data["covered"], lower, upper, data["certificate"])
 
     def __str__(self) -> str:
         if not self.total:
@@ -265,11 +265,11 @@ def check_rule(
             "notify": notify,
         }
         return [
-            found
+            checked
             for one in rules_of_tree(network, rule)
             if some_inside(network, one.box)  # the others say nothing of inputs that can occur
-            for found in [check_rule(network, one, **options)]
-            if not isinstance(found, list)
+            for checked in [check_rule(network, one, **options)]
+            if not isinstance(checked, list)
         ]
     elif not isinstance(rule, NetworkRule):
         raise QuestionError(

@@ -23,40 +23,40 @@ def literals_of(grid: Grid, masks: Masks) -> list[int]:
     """The bits that a box asks for, as signed numbers from 1;
     for legal codewords they say the same as the box.
     """
-    found = []
+    literals = []
     for feature in grid.conditions(masks):
         coding, first = grid.network.encoder.codings[feature], grid.network.encoder.group(feature).start + 1
         if isinstance(coding, OneHot):
             chosen = places_of(masks[feature])
-            found += (
+            literals += (
                 [first + chosen[0]]
                 if len(chosen) == 1
                 else [-(first + c) for c in range(coding.width) if c not in chosen]
             )
             continue
         low, high = grid.span(feature, masks[feature])
-        found += [] if low is None else [first + low - 1]
-        found += [] if high is None else [-(first + high)]
-    return found
+        literals += [] if low is None else [first + low - 1]
+        literals += [] if high is None else [-(first + high)]
+    return literals
 
 
 def legal_clauses(grid: Grid) -> list[list[int]]:
     """Clauses that exactly the codewords that can occur satisfy."""
-    found: list[list[int]] = []
+    clauses: list[list[int]] = []
     for feature, coding in enumerate(grid.network.encoder.codings):
         group = grid.network.encoder.group(feature)
         bits = [index + 1 for index in group]
         if isinstance(coding, OneHot):
-            found.append(bits)
-            found += [[-a, -b] for a, b in combinations(bits, 2)]
+            clauses.append(bits)
+            clauses += [[-a, -b] for a, b in combinations(bits, 2)]
             continue
-        found += [[a, -b] for a, b in pairwise(bits)]
+        clauses += [[a, -b] for a, b in pairwise(bits)]
         # not: the last cut reached is number `state`
-        found += [
+        clauses += [
             [-bit for bit in bits[state - 1 : state] if state] + bits[state : state + 1]
             for state in set(range(coding.states)) - set(grid.states[feature])
         ]
-    return found
+    return clauses
 
 
 def _map(grid: Grid) -> list[str]:
@@ -66,8 +66,8 @@ def _map(grid: Grid) -> list[str]:
     ]
 
 
-def _line(words: str) -> str:
-    return " ".join(words.split())
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def to_dnf(grid: Grid, rules: Sequence[Any], label: int) -> str:

@@ -100,7 +100,7 @@ class Grid:
 
     def classes(self, indices: Ints, engine: EngineChoice = "auto") -> Ints:
         """Class of codewords, one row of places each."""
-        found = np.empty(len(indices), np.int64)
+        labels = np.empty(len(indices), np.int64)
         for low in range(0, len(indices), _BATCH):
             inputs = self._inputs(indices[low : low + _BATCH])
             if engine == "definition":
@@ -109,8 +109,8 @@ class Grid:
                 counts = self.network.head.match_counts(inputs)
             else:
                 counts = self.network.packed(engine).match_counts(inputs)
-            found[low : low + _BATCH] = self.network.head.classes(counts)
-        return found
+            labels[low : low + _BATCH] = self.network.head.classes(counts)
+        return labels
 
     def _inputs(self, indices: Ints) -> Any:
         columns = self._levels if self.network.reads_levels else self._codes
@@ -132,7 +132,7 @@ class Grid:
     def table(self, engine: EngineChoice = "auto", stop: Callable[[], bool] = lambda: False) -> Ints:
         """Class of every codeword, one axis a feature of `live`; raises `TimeoutError` if it is stopped."""
         shape = [self.sizes[feature] for feature in self.live]
-        found = np.empty(self.total, np.int64)
+        labels = np.empty(self.total, np.int64)
         for low in range(0, self.total, _BATCH):
             if stop():
                 raise TimeoutError
@@ -140,8 +140,8 @@ class Grid:
             indices = np.zeros((len(numbers), len(self.sizes)), np.int64)
             if self.live:
                 indices[:, self.live] = np.stack(np.unravel_index(numbers, shape), axis=1)
-            found[numbers] = self.classes(indices, engine)
-        return found.reshape(shape)
+            labels[numbers] = self.classes(indices, engine)
+        return labels.reshape(shape)
 
     def values(self, indices: Iterable[int]) -> tuple[Any, ...]:
         """A raw sample with these places."""
@@ -162,11 +162,11 @@ class Grid:
 
     def inside(self, masks: Masks, indices: Ints) -> Bits:
         """Which codewords, one row of places each, lie in a box."""
-        found = np.ones(len(indices), bool)
+        is_inside = np.ones(len(indices), bool)
         for feature in self.conditions(masks):
             allowed = np.array([masks[feature] >> p & 1 for p in range(self.sizes[feature])], bool)
-            found &= allowed[indices[:, feature]]
-        return found
+            is_inside &= allowed[indices[:, feature]]
+        return is_inside
 
     def span(self, feature: int, mask: int) -> tuple[int | None, int | None]:
         """Lowest and highest state that an interval of places allows; None at the end of what can occur."""
@@ -176,38 +176,38 @@ class Grid:
 
     def limits(self, masks: Masks) -> tuple[tuple[int, Any], ...]:
         """A box as `sugenet.Box` has it, in raw values."""
-        found: list[tuple[int, Any]] = []
+        limits: list[tuple[int, Any]] = []
         for feature in self.conditions(masks):
             coding = self.network.encoder.codings[feature]
             if isinstance(coding, OneHot):
-                found.append(
+                limits.append(
                     (feature, frozenset(coding.categories[index] for index in places_of(masks[feature])))
                 )
                 continue
             low, high = self.span(feature, masks[feature])
             ends = [None if s is None else coding.interval(s) for s in (low, high)]
             row = [None if pair is None else pair[k] for k, pair in enumerate(ends)]
-            found.append((feature, tuple(int(v) if v is not None and coding.whole else v for v in row)))
-        return tuple(found)
+            limits.append((feature, tuple(int(v) if v is not None and coding.whole else v for v in row)))
+        return tuple(limits)
 
     def words(self, masks: Masks) -> list[str]:
         """One condition a feature, as `parse_rule` reads it, safe to show."""
-        found = []
+        conditions = []
         for feature in self.conditions(masks):
             coding, name = self.network.encoder.codings[feature], self.network.encoder.feature_words[feature]
             if isinstance(coding, OneHot):
                 chosen = [visible(str(coding.categories[index])) for index in places_of(masks[feature])]
-                found.append(
+                conditions.append(
                     f"{name} = {chosen[0]}" if len(chosen) == 1 else f"{name} in {{{', '.join(chosen)}}}"
                 )
             else:
                 low, high = self.span(feature, masks[feature])
-                found.append(
+                conditions.append(
                     coding.describe_several(
                         name, range(low or 0, (coding.width if high is None else high) + 1)
                     )
                 )
-        return found
+        return conditions
 
     def check_box(self, masks: Masks) -> Masks:
         """Say what is wrong with a box from elsewhere."""
@@ -255,7 +255,7 @@ class Grid:
             for index in range(self.sizes[feature])
         )
         total = Fraction(0)
-        for members, many in groups.items():
+        for members, count in groups.items():
             rest = [
                 {f: m for f, m in row.items() if f != feature}
                 for row, member in zip(rows, members, strict=True)
@@ -264,7 +264,7 @@ class Grid:
             part = self._union(rest, budget)
             if part is None:
                 return None
-            total += part * Fraction(many, self.sizes[feature])
+            total += part * Fraction(count, self.sizes[feature])
         return total
 
 

@@ -207,10 +207,10 @@ class Grower:
 
 def _runs_of(mask: int) -> list[int]:
     """A mask as masks of neighbouring places."""
-    found = []
+    runs = []
     while mask:
         low = mask & -mask
         run = mask & ~(mask + low)  # adding carries through the lowest run
-        found.append(run)
+        runs.append(run)
         mask ^= run
-    return found
+    return runs

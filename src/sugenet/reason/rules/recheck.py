@@ -88,7 +88,7 @@ def check_data(data: Any, network: Network) -> None:
     refuse(
         CertificateError,
         (
-            not all(type(many) is int and many >= 0 for many in left.values()),
+            not all(type(count) is int and count >= 0 for count in left.values()),
             "the rulebook is damaged: what was left out is counted in whole numbers.",
         ),
         (
@@ -139,7 +139,7 @@ def check_book(book: Rulebook, judge: Network, limit: Limit) -> str:
         limit.look()
         _check_envelope(rule, number, judge)
         check(rule.certificate, judge, time_limit=limit.left(), memory_limit=limit.memory)
-    said = f"{len(book.rules)} rules hold for any input"
+    summary = f"{len(book.rules)} rules hold for any input"
     grid = Grid(judge)
     table = grid.table("definition") if grid.total <= CODEWORDS else None
     prime = [(number, rule) for number, rule in enumerate(book.rules, start=1) if rule.prime]
@@ -151,7 +151,7 @@ def check_book(book: Rulebook, judge: Network, limit: Limit) -> str:
                     f"rule {number} is not prime: {' and '.join(grid.words(wider)) or 'any input'} is enough."
                 )
     if prime:
-        said += f", {'all' if len(prime) == len(book.rules) else len(prime)} of them prime"
+        summary += f", {'all' if len(prime) == len(book.rules) else len(prime)} of them prime"
     if book.kind != "some":
         _check_kind(book, grid, table)
     covering = [rule.coverage for rule in book.rules]
@@ -160,8 +160,10 @@ def check_book(book: Rulebook, judge: Network, limit: Limit) -> str:
     ) < len(book.rules):
         raise CertificateError("each rule stands once in a book, those that cover most first.")
     if book.complete:
-        said += f", and cover exactly the inputs of {', '.join(judge.class_words[k] for k in book.classes)}"
-    return f"{said}; {uncovered_words(_uncovered(book))}"
+        summary += (
+            f", and cover exactly the inputs of {', '.join(judge.class_words[k] for k in book.classes)}"
+        )
+    return f"{summary}; {uncovered_words(_uncovered(book))}"
 
 
 def _check_envelope(rule: ProvedRule, number: int, judge: Network) -> None:

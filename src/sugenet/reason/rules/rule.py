@@ -45,8 +45,8 @@ class NetworkRule(Said):
 
     def __str__(self) -> str:
         names = self.network.encoder.names
-        words = Box([(names[feature], limit) for feature, limit in self.limits])
-        return f"{words if self.limits else 'any input'} -> {self.network.class_words[self.label]}"
+        box = Box([(names[feature], limit) for feature, limit in self.limits])
+        return f"{box if self.limits else 'any input'} -> {self.network.class_words[self.label]}"
 
 
 def parse_rule(network: Network, text: str) -> NetworkRule:
@@ -110,9 +110,9 @@ def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
             f"the tree reads {inner.n_features} features, the network {network.encoder.features}."
         )
     named = getattr(tree, "feature_names_in_", None)
-    own = range(inner.n_features) if named is None else places_of(list(named), network.encoder.names)
-    indices = {column: feature for feature, column in enumerate(own)}
-    found: list[NetworkRule] = []
+    columns = range(inner.n_features) if named is None else places_of(list(named), network.encoder.names)
+    indices = {column: feature for feature, column in enumerate(columns)}
+    rules: list[NetworkRule] = []
 
     left: list[tuple[int, dict[int, Any]]] = [(0, {})]
     while left:  # a tree may be deeper than Python's stack
@@ -120,11 +120,11 @@ def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
         if inner.children_left[node] == inner.children_right[node]:
             label = tree.classes_[int(inner.value[node][0].argmax())]
             name = label if isinstance(label, str) else int(label)
-            found.append(NetworkRule(network, tuple(sorted(limits.items())), class_of(network, name)))
+            rules.append(NetworkRule(network, tuple(sorted(limits.items())), class_of(network, name)))
             continue
-        feature, cut = indices[int(inner.feature[node])], float(inner.threshold[node])
+        feature, threshold = indices[int(inner.feature[node])], float(inner.threshold[node])
         for child, sign in ((inner.children_right[node], ">"), (inner.children_left[node], "<=")):
-            limit, coding = _compared(network, feature, sign, cut), network.encoder.codings[feature]
+            limit, coding = _compared(network, feature, sign, threshold), network.encoder.codings[feature]
             try:
                 low, high = both = _both(network, feature, limits.get(feature), limit)
             except RuleSyntaxError:  # nothing goes this way
@@ -135,12 +135,12 @@ def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
                 and (high is None or high >= coding.low)
             ):
                 left.append((int(child), {**limits, feature: both}))
-    return found
+    return rules
 
 
 def _sides(network: Network, text: str) -> tuple[str, int]:
     """The conditions and the class of a rule; the class may have an arrow in its name."""
-    arrows = [found.start() for found in re.finditer("->", text)]
+    arrows = [arrow.start() for arrow in re.finditer("->", text)]
     if not arrows:
         raise RuleSyntaxError(f"the rule {quoted(text)} has no '->' in front of its class.")
     for index in arrows:
@@ -156,7 +156,7 @@ def _conditions(network: Network, body: str) -> list[tuple[int, Any]]:
     """
     if body.strip() in ("", "any input"):
         return []
-    words = [
+    names = [
         *network.encoder.names,
         *(
             str(c)
@@ -165,11 +165,11 @@ def _conditions(network: Network, body: str) -> list[tuple[int, Any]]:
             for c in coding.categories
         ),
     ]
-    joined = any(_AND.search(word) for word in words)
+    joined = any(_AND.search(word) for word in names)
     return [
-        found
+        condition
         for row in _grouped(body.strip(), _AND, lambda part: _condition(network, part), joined=joined)
-        for found in row
+        for condition in row
     ]
 
 
@@ -178,7 +178,7 @@ def _grouped(text: str, separator: re.Pattern[str], read: Callable[[str], Any], 
     a separator may also be inside a part.
     """
     cuts = list(separator.finditer(text))
-    starts, ends = [0, *(cut.end() for cut in cuts)], [*(cut.start() for cut in cuts), len(text)]
+    starts, ends = [0, *(hit.end() for hit in cuts)], [*(hit.start() for hit in cuts), len(text)]
     after: dict[int, tuple[Any, int] | RuleSyntaxError | None] = {len(starts): None}
     for first in range(len(starts) - 1, -1, -1):
         wrong: RuleSyntaxError | None = None
@@ -196,18 +196,18 @@ def _grouped(text: str, separator: re.Pattern[str], read: Callable[[str], Any], 
         else:
             assert wrong is not None
             after[first] = wrong
-    found, one = [], after[0]
+    values, one = [], after[0]
     while one is not None:
         if isinstance(one, RuleSyntaxError):
             raise one
-        found.append(one[0])
+        values.append(one[0])
         one = after[one[1]]
-    return found
+    return values
 
 
 def _condition(network: Network, part: str) -> list[tuple[int, Any]]:
     """The features and limits that one condition names."""
-    found: list[list[tuple[int, Any]]] = []
+    candidates: list[list[tuple[int, Any]]] = []
     wrong: RuleSyntaxError | None = None
     for feature, name in enumerate(network.encoder.names):
         index = part.find(name)
@@ -217,12 +217,12 @@ def _condition(network: Network, part: str) -> list[tuple[int, Any]]:
             if sides is None:
                 continue
             try:
-                found.append(_limits(network, feature, *sides, part))
+                candidates.append(_limits(network, feature, *sides, part))
             except RuleSyntaxError as error:
                 wrong = error
-    if len(found) == 1:
-        return found[0]
-    if wrong is not None and not found:
+    if len(candidates) == 1:
+        return candidates[0]
+    if wrong is not None and not candidates:
         raise wrong
     known = ", ".join(network.encoder.names[:5]) + (", ..." if len(network.encoder.names) > 5 else "")
     raise RuleSyntaxError(
@@ -252,23 +252,23 @@ def _limits(
     network: Network, feature: int, before: tuple[str, str] | None, behind: tuple[str, str] | None, part: str
 ) -> list[tuple[int, Any]]:
     """The limits of one feature from what stands in front of its name and behind it."""
-    found = []
+    limits = []
     if behind is not None and behind[0] == "in":
         comma = any("," in str(c) for c in getattr(network.encoder.codings[feature], "categories", ()))
-        words = _grouped(
+        categories = _grouped(
             behind[1], re.compile(r"\s*,\s*"), lambda word: _category(network, feature, word), joined=comma
         )
-        return [(feature, frozenset(words))]
+        return [(feature, frozenset(categories))]
     if behind is not None:
-        found.append((feature, _limit(network, feature, *behind, part)))
+        limits.append((feature, _limit(network, feature, *behind, part)))
     if before is not None:
         sign = SAME.get(before[0], before[0])
         if sign == "!=":
             raise RuleSyntaxError(
                 f"the condition {quoted(part)} cannot be read: {sign} must stand behind the feature."
             )
-        found.append((feature, _limit(network, feature, TURNED[sign], before[1], part)))
-    return found
+        limits.append((feature, _limit(network, feature, TURNED[sign], before[1], part)))
+    return limits
 
 
 def _category(network: Network, feature: int, word: str) -> Any:
@@ -336,10 +336,10 @@ def _beyond(value: Any, way: float) -> Any:
         return value
     if near != value:
         return value
-    found = nextafter(near, way)
-    if found == way:
+    neighbour = nextafter(near, way)
+    if neighbour == way:
         raise RuleSyntaxError(f"no value is {'above' if way > 0 else 'below'} {number_words(value)}.")
-    return found
+    return neighbour
 
 
 def _both(network: Network, feature: int, a: Any, b: Any) -> Any:

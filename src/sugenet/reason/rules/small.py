@@ -52,7 +52,7 @@ def cover(
     turns = [float((has_class.any(axis=k) & ~has_class.all(axis=k)).mean()) for k in range(len(live))]
     by_turns = sorted(range(len(live)), key=lambda k: turns[k])
     left = has_class.copy()
-    found: list[list[int]] = []
+    boxes: list[list[int]] = []
     for start in rng.permutation(np.flatnonzero(has_class)).tolist():
         if not left.flat[start]:
             continue
@@ -66,19 +66,19 @@ def cover(
         grown = (_grown(has_class, point, order, ordered) for order in orders)
         best = max(grown, key=lambda box: int(_part(left, box).sum()))
         _put(left, best, False)
-        found.append(best)
-        if len(found) % 256 == 0:
-            notify(f"{len(found)} rules, {int(left.sum()):,} codewords to go")
-    kept = _needed(has_class.shape, found, stop)
+        boxes.append(best)
+        if len(boxes) % 256 == 0:
+            notify(f"{len(boxes)} rules, {int(left.sum()):,} codewords to go")
+    kept = _needed(has_class.shape, boxes, stop)
     return [_whole(grid, live, box) for box in kept]
 
 
 def marked(grid: Grid, boxes: Iterable[Masks]) -> Bits:
     """Which codewords of the table lie in some box."""
-    found = np.zeros([grid.sizes[f] for f in grid.live], bool)
+    is_marked = np.zeros([grid.sizes[f] for f in grid.live], bool)
     for masks in boxes:
-        _put(found, [masks[f] for f in grid.live], True)
-    return found
+        _put(is_marked, [masks[f] for f in grid.live], True)
+    return is_marked
 
 
 def _part(table: npt.NDArray[Any], box: Sequence[int]) -> npt.NDArray[Any]:

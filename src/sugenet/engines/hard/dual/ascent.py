@@ -17,18 +17,18 @@ __all__ = ["ascend"]
 _FAST, _SLOW = 0.8, 0.9
 
 
-def ascend(node: Branch, given: Multipliers, clock: Clock, steps: int) -> tuple[Multipliers, Weighed]:
+def ascend(node: Branch, multipliers: Multipliers, clock: Clock, steps: int) -> tuple[Multipliers, Weighed]:
     """Multipliers as floats that give lower bounds, row by row; the best that were met,
     and what was seen there.
     """
     relaxed = node.relaxed
-    here = [np.asarray(own, np.float64) for own in given.layers]
-    nu = np.asarray(given.nu, np.float64)
-    seen = relaxed.see(node, Multipliers(given.cases, given.mu, nu, here))
+    here = [np.asarray(values, np.float64) for values in multipliers.layers]
+    nu = np.asarray(multipliers.nu, np.float64)
+    seen = relaxed.see(node, Multipliers(multipliers.cases, multipliers.mu, nu, here))
     sizes = [_unit(node, number, seen.worth[number + 1]) for number in range(len(here))]
-    best, kept, first = seen.value, Multipliers(given.cases, given.mu, nu, here), seen
-    means = [np.zeros_like(own) for own in here]
-    squares = [np.zeros_like(own) for own in here]
+    best, kept, first = seen.value, Multipliers(multipliers.cases, multipliers.mu, nu, here), seen
+    means = [np.zeros_like(values) for values in here]
+    squares = [np.zeros_like(values) for values in here]
     price, priced = np.maximum(nu, 1.0), [np.zeros_like(nu), np.zeros_like(nu)]
     for turn in range(1, steps + 1):
         if clock.up() or bool((best < 0).all()):
@@ -36,23 +36,23 @@ def ascend(node: Branch, given: Multipliers, clock: Clock, steps: int) -> tuple[
         pace = (1 - turn / (steps + 1)) ** 2
         levels = _levels(relaxed, seen)
         after = []
-        for number, (layer, own) in enumerate(zip(relaxed.layers, here, strict=True)):
+        for number, (layer, slopes) in enumerate(zip(relaxed.layers, here, strict=True)):
             taken = seen.best[number].at
             if isinstance(layer, StairSums):
                 fall = layer.base + layer.forward(levels[number]) - taken
             else:
                 fall = np.where(layer.inside, levels[number][:, layer.taps], 0).reshape(taken.shape) - taken
-            after.append(own - sizes[number] * pace * _adam(fall, means, squares, number, turn))
+            after.append(slopes - sizes[number] * pace * _adam(fall, means, squares, number, turn))
         spent = 0.0 if relaxed.inputs.budget is None else float(relaxed.inputs.budget)
         if spent and relaxed.inputs.count:
             fall = spent - relaxed.inputs.prices.astype(np.float64)[seen.taken.options].sum(axis=1)
             nu = np.maximum(0.0, nu - price * pace * _adam(fall, [priced[0]], [priced[1]], 0, turn))
         here = after
-        seen = relaxed.see(node, Multipliers(given.cases, given.mu, nu, here))
+        seen = relaxed.see(node, Multipliers(multipliers.cases, multipliers.mu, nu, here))
         better = seen.value < best
         if better.any():
             best = np.where(better, seen.value, best)
-            kept = kept.where(better, Multipliers(given.cases, given.mu, nu, here))
+            kept = kept.where(better, Multipliers(multipliers.cases, multipliers.mu, nu, here))
             first = seen
     return kept, first
 

@@ -98,8 +98,8 @@ class Attack:
             stuck = ~better & (self.random.random(len(options)) < 0.5)
             if turn and stuck.any():  # go on from the best of its case
                 for case in np.unique(cases[stuck]).tolist():
-                    own = np.flatnonzero(cases == case)
-                    options[stuck & (cases == case)] = kept[own[np.argmin(best[own])]]
+                    case_rows = np.flatnonzero(cases == case)
+                    options[stuck & (cases == case)] = kept[case_rows[np.argmin(best[case_rows])]]
                 seen = self.run(self.levels(options))
             options = self.vertex(self.slopes(seen, cases))
         return self.tries(options)
@@ -117,9 +117,9 @@ class Attack:
             if isinstance(layer, Pool):
                 low, high = layer.taps_of(self.root.levels[number])
                 chief = np.argmax(low + high, axis=1)
-                own = np.zeros((len(worth), *layer.taps.shape))
-                own[:, np.arange(layer.outputs), chief] = worth
-                worth = layer.back(own.reshape(len(worth), -1))
+                tap_worth = np.zeros((len(worth), *layer.taps.shape))
+                tap_worth[:, np.arange(layer.outputs), chief] = worth
+                worth = layer.back(tap_worth.reshape(len(worth), -1))
                 continue
             share = self.random.uniform(0.02, 0.7, (len(worth), 1))
             wide = np.ceil(share * (reach.high - reach.low) + 1).astype(np.int64)
@@ -133,15 +133,15 @@ class Attack:
         if inputs.budget is None:
             return inputs.best(worth, np.zeros(len(worth)), self.root.open_).options
         gains = inputs.gains(worth)
-        own = np.flatnonzero(inputs.move < 0)
-        out = np.repeat(own[None], len(worth), axis=0)
+        staying = np.flatnonzero(inputs.move < 0)
+        out = np.repeat(staying[None], len(worth), axis=0)
         prices = np.maximum(inputs.prices.astype(np.float64), 1e-9)
         for row, gain in zip(out, gains, strict=True):
             left = inputs.budget
-            for option in np.argsort(-gain / prices)[: 4 * len(own)].tolist():
+            for option in np.argsort(-gain / prices)[: 4 * len(staying)].tolist():
                 feature = int(inputs.feature[option])
                 price = int(inputs.prices[option])
-                if gain[option] > 0 and price <= left and row[feature] == own[feature]:
+                if gain[option] > 0 and price <= left and row[feature] == staying[feature]:
                     row[feature], left = option, left - price
         return out
 

@@ -79,10 +79,10 @@ class Branch:
     @cached_property
     def possible(self) -> npt.NDArray[np.bool_]:
         """Which inequalities the ranges alone leave possible."""
-        rows, least = self.relaxed.rows, self.relaxed.least
+        rows, min_sums = self.relaxed.rows, self.relaxed.least
         low, high = self.levels[-1]
         top = np.maximum(rows * low, rows * high).sum(axis=1)
-        return np.asarray(top >= least)
+        return np.asarray(top >= min_sums)
 
     def excludes(self, case: Sequence[int]) -> bool:
         """Whether ranges alone exclude a case."""
@@ -135,11 +135,11 @@ class Relaxed:
             if empty:
                 break
             there = self.inputs.reach(layer, open_) if number == 0 else layer.reach(levels[-1])
-            own = [(unit, window) for (at, unit), window in windows.items() if at == number + 1]
-            if own:
+            layer_windows = [(unit, window) for (at, unit), window in windows.items() if at == number + 1]
+            if layer_windows:
                 there = Range(there.low.copy(), there.high.copy())
-            for unit, (least, most) in own:
-                layer.within(there, unit, least, most)
+            for unit, (low, high) in layer_windows:
+                layer.within(there, unit, low, high)
             empty = there.empty
             reach.append(there)
             levels.append(layer.levels(there))
@@ -148,68 +148,68 @@ class Relaxed:
     def _open(self, windows: Windows) -> npt.NDArray[np.bool_]:
         """Options within the windows of their features."""
         open_ = self.inputs.everything()
-        for (layer, index), (least, most) in windows.items():
+        for (layer, index), (low, high) in windows.items():
             if layer == 0:
                 start, stop = int(self.inputs.starts[index]), int(self.inputs.stops[index])
-                open_[start : start + least] = False
-                open_[start + most + 1 : stop] = False
+                open_[start : start + low] = False
+                open_[start + high + 1 : stop] = False
         return open_
 
-    def see(self, node: Branch, given: Multipliers) -> Weighed:
+    def see(self, node: Branch, multipliers: Multipliers) -> Weighed:
         """The bound: exact for whole numbers, a guide for floats."""
-        worth: Any = given.mu @ self.rows
-        total: Any = -(given.mu @ self.least)
+        worth: Any = multipliers.mu @ self.rows
+        total: Any = -(multipliers.mu @ self.least)
         asked, best = [], []
         for number in reversed(range(len(self.layers))):
-            layer, own = self.layers[number], given.layers[number]
+            layer, slopes = self.layers[number], multipliers.layers[number]
             asked.append(worth)
             pieces = node.pieces[number]
             if pieces is not None:
                 assert isinstance(layer, StairSums)
-                found = pieces.best(worth, own)
+                layer_best = pieces.best(worth, slopes)
                 if number + 1 == len(self.layers):
-                    found = self._compared(pieces, given.cases, worth, own, found)
-                total = total + own @ layer.base
+                    layer_best = self._compared(pieces, multipliers.cases, worth, slopes, layer_best)
+                total = total + slopes @ layer.base
             else:
                 assert isinstance(layer, Pool)
-                found = layer.best(worth, own, node.levels[number], node.reach[number])
-            best.append(found)
-            total = total + found.value.sum(axis=1)
-            worth = layer.back(own)
-        taken = self.inputs.best(worth, given.nu, node.open_)
+                layer_best = layer.best(worth, slopes, node.levels[number], node.reach[number])
+            best.append(layer_best)
+            total = total + layer_best.value.sum(axis=1)
+            worth = layer.back(slopes)
+        taken = self.inputs.best(worth, multipliers.nu, node.open_)
         asked.append(worth)
         return Weighed(total + worth @ self.inputs.start + taken.value, asked[::-1], best[::-1], taken)
 
-    def _compared(self, pieces: Pieces, cases: Ints, worth: Reals, own: Reals, found: Best) -> Best:
+    def _compared(self, pieces: Pieces, cases: Ints, worth: Reals, slopes: Reals, layer_best: Best) -> Best:
         """The same, where a case that is a star leaves out the levels that do not meet it."""
         if all(self.stars[case] is None for case in cases.tolist()):
-            return found
-        value, level, at = found.value.copy(), found.level.copy(), found.at.copy()
+            return layer_best
+        value, level, at = layer_best.value.copy(), layer_best.level.copy(), layer_best.at.copy()
         for row, case in enumerate(cases.tolist()):
             star = self.stars[case]
             if star is not None:
-                best, reached = star.best(pieces, worth[row], own[row])
+                best, reached = star.best(pieces, worth[row], slopes[row])
                 value[row, star.neurons] = 0
                 value[row, star.center] = best
                 for neuron, there, s in reached:
                     level[row, neuron], at[row, neuron] = there, s
         return Best(value, level, at)
 
-    def whole(self, node: Branch, given: Multipliers) -> tuple[Multipliers, Reals]:
+    def whole(self, node: Branch, multipliers: Multipliers) -> tuple[Multipliers, Reals]:
         """Multipliers in whole numbers, made smaller where sums would leave 62 bits, and their bounds."""
         top = float(node.levels[-1].high.max(initial=1))
         sums = np.abs(self.rows).sum(axis=1, dtype=np.float64) * top + np.abs(self.least)
-        largest: Any = np.abs(given.mu).astype(np.float64) @ sums
-        for layer, own in zip(self.layers, given.layers, strict=True):
-            largest = largest + 2 * (np.abs(own) @ np.maximum(layer.sizes, 1).astype(np.float64))
+        largest: Any = np.abs(multipliers.mu).astype(np.float64) @ sums
+        for layer, slopes in zip(self.layers, multipliers.layers, strict=True):
+            largest = largest + 2 * (np.abs(slopes) @ np.maximum(layer.sizes, 1).astype(np.float64))
         if self.inputs.budget is not None and self.inputs.count:
             paid = float(self.inputs.prices.astype(np.float64).sum())
-            largest = largest + given.nu * (self.inputs.budget + paid)
+            largest = largest + multipliers.nu * (self.inputs.budget + paid)
         unit = np.minimum(1.0, _LARGEST / np.maximum(largest, 1.0))
         kept = Multipliers(
-            given.cases,
-            np.rint(given.mu * unit[:, None]).astype(np.int64),
-            np.rint(given.nu * unit).astype(np.int64),
-            [np.rint(own * unit[:, None]).astype(np.int64) for own in given.layers],
+            multipliers.cases,
+            np.rint(multipliers.mu * unit[:, None]).astype(np.int64),
+            np.rint(multipliers.nu * unit).astype(np.int64),
+            [np.rint(values * unit[:, None]).astype(np.int64) for values in multipliers.layers],
         )
         return kept, self.see(node, kept).value

@@ -67,17 +67,17 @@ class _Deciding:
         if left and self.clock.up():
             return self._open()
         if left:
-            given, values, seen = self._by_slopes(self.root, left)
-            given, seen, left = self._close_rows(left, trees, given, values, seen)
+            multipliers, values, seen = self._by_slopes(self.root, left)
+            multipliers, seen, left = self._close_rows(left, trees, multipliers, values, seen)
         if left and self.clock.up():
             return self._open()
         if left:
             self.attack = Attack(relaxed, self.root, self.clock)
             if self._attacks(left, seen, turns=4):
                 return self._found()
-            better, seen = ascend(self.root, given, self.clock, _STEPS)
-            given, values = relaxed.whole(self.root, better)
-            given, seen, left = self._close_rows(left, trees, given, values, seen)
+            better, seen = ascend(self.root, multipliers, self.clock, _STEPS)
+            multipliers, values = relaxed.whole(self.root, better)
+            multipliers, seen, left = self._close_rows(left, trees, multipliers, values, seen)
             if left and self._attacks(left, seen, turns=16):
                 return self._found()
         self.small = fits(relaxed)
@@ -103,14 +103,14 @@ class _Deciding:
         return mu
 
     def _close_rows(
-        self, left: list[int], trees: list[_Tree], given: Multipliers, values: Reals, seen: Weighed
+        self, left: list[int], trees: list[_Tree], multipliers: Multipliers, values: Reals, seen: Weighed
     ) -> tuple[Multipliers, Weighed, list[int]]:
         """Close the cases whose bound is below 0; the rest."""
         for row, number in enumerate(left):
             if values[row] < 0:
-                trees[number].leaf = given.rows([row])
+                trees[number].leaf = multipliers.rows([row])
         rows = np.flatnonzero(values >= 0)
-        return given.rows(rows), seen.rows(rows), [left[row] for row in rows.tolist()]
+        return multipliers.rows(rows), seen.rows(rows), [left[row] for row in rows.tolist()]
 
     def _found(self) -> Outcome:
         assert self.attack.found is not None
@@ -118,12 +118,12 @@ class _Deciding:
 
     def _by_slopes(self, node: Branch, cases: list[int]) -> tuple[Multipliers, Reals, Weighed]:
         relaxed, numbers, mu = self.relaxed, np.array(cases), self._mu(cases)
-        given, values = relaxed.whole(node, by_slopes(node, numbers, mu, flat=False))
+        multipliers, values = relaxed.whole(node, by_slopes(node, numbers, mu, flat=False))
         if self.clock.up():
-            return given, values, relaxed.see(node, given)
+            return multipliers, values, relaxed.see(node, multipliers)
         other, others = relaxed.whole(node, by_slopes(node, numbers, mu, flat=True))
-        given, values = given.where(others < values, other), np.minimum(values, others)
-        return given, values, relaxed.see(node, given)
+        multipliers, values = multipliers.where(others < values, other), np.minimum(values, others)
+        return multipliers, values, relaxed.see(node, multipliers)
 
     def _attacks(self, left: list[int], seen: Weighed, turns: int) -> bool:
         """Whether some violation is found from what the bounds favour."""
@@ -143,19 +143,19 @@ class _Deciding:
                 return False
             _, _, node, index = heappop(waiting)
             self.nodes += 1
-            found = self._close(node, number, index)
+            unclosed = self._close(node, number, index)
             if self.attack.found is not None:
                 return False
-            if found is None:
+            if unclosed is None:
                 continue
-            value, split = found
+            value, split = unclosed
             if split is None:
                 return False
             index.split = split
             index.parts = (_Tree(), _Tree())
             layer, unit, level = split
-            least, most = node.windows.get((layer, unit), (0, 1 << 60))
-            for part, window in zip(index.parts, ((least, level - 1), (level, most)), strict=True):
+            low, high = node.windows.get((layer, unit), (0, 1 << 60))
+            for part, window in zip(index.parts, ((low, level - 1), (level, high)), strict=True):
                 inside = self.relaxed.node({**node.windows, (layer, unit): window}, node)
                 if not inside.excludes(case):
                     heappush(waiting, (-value, next(order), inside, part))
@@ -174,9 +174,9 @@ class _Deciding:
                 return None
         before = float(SCALE)
         if node is not self.root:
-            given, values, seen = self._by_slopes(node, [number])
+            multipliers, values, seen = self._by_slopes(node, [number])
             if values[0] < 0:
-                index.leaf = given
+                index.leaf = multipliers
                 return None
             before = values[0]
         star = self.relaxed.stars[number]
@@ -188,18 +188,18 @@ class _Deciding:
         if self.small:
             solved = solve(node, number, self.clock.left())
             if solved is not None:
-                given, values = self.relaxed.whole(node, solved.given)
+                multipliers, values = self.relaxed.whole(node, solved.given)
                 if values[0] < 0:
-                    index.leaf = given
+                    index.leaf = multipliers
                     return None
                 if self.attack.walk(solved.options[None], np.array([number]), turns=3):
                     return None
-                return float(values[0]), self._where_solved(node, number, given, solved)
+                return float(values[0]), self._where_solved(node, number, multipliers, solved)
         start = by_slopes(node, np.array([number]), self._mu([number]), flat=True)
         better, seen = ascend(node, start, self.clock, _STEPS)
-        given, values = self.relaxed.whole(node, better)
+        multipliers, values = self.relaxed.whole(node, better)
         if values[0] < 0:
-            index.leaf = given
+            index.leaf = multipliers
             return None
         options = self.attack.vertex(seen.worth[0])
         if self.attack.walk(options, np.array([number]), turns=3):
@@ -215,10 +215,10 @@ class _Deciding:
     # -- where to split --------------------------------------------------------------------------------------
 
     def _where_solved(
-        self, node: Branch, number: int, given: Multipliers, solved: Solved
+        self, node: Branch, number: int, multipliers: Multipliers, solved: Solved
     ) -> tuple[int, int, int] | None:
         """Where level and sum of the linear program lie furthest apart, by what they are worth."""
-        worth = self.relaxed.see(node, given).worth
+        worth = self.relaxed.see(node, multipliers).worth
         best, split = 0.0, None
         star = self.relaxed.stars[number]
         for index, layer in enumerate(self.relaxed.layers):
@@ -230,7 +230,7 @@ class _Deciding:
                 gap[star.neurons] = 0
                 if low[star.center] < high[star.center]:
                     gap[star.center] = star.gap(
-                        layer.steps, solved.sums[index], stands, given.layers[index][0]
+                        layer.steps, solved.sums[index], stands, multipliers.layers[index][0]
                     )
             unit = int(np.argmax(gap))
             if gap[unit] > best:
@@ -262,7 +262,7 @@ class _Deciding:
         """Where few features are free, the one whose options differ most, split in the middle."""
         inputs = self.relaxed.inputs
         gains = np.abs(inputs.gains(seen.worth[0])[0])
-        best, found, free = -1.0, None, 0
+        best, split, free = -1.0, None, 0
         for index, (start, stop) in enumerate(
             zip(inputs.starts.tolist(), inputs.stops.tolist(), strict=True)
         ):
@@ -271,8 +271,8 @@ class _Deciding:
                 free += 1
                 far = float(np.ptp(gains[start + open_]))
                 if far > best:
-                    best, found = far, (0, index, int(open_[len(open_) // 2]))
-        return found if free <= _FEW else None
+                    best, split = far, (0, index, int(open_[len(open_) // 2]))
+        return split if free <= _FEW else None
 
     def _anywhere(self, node: Branch) -> tuple[int, int, int] | None:
         """Any neuron that is not settled, else any feature that has a choice."""
@@ -330,8 +330,8 @@ class _Deciding:
             leaf = tree.leaf
             pairs = zip(leaf.layers, self.relaxed.layers, strict=True)
             owns = (
-                own[0][layer.inside.reshape(-1)] if isinstance(layer, Pool) else own[0]
-                for own, layer in pairs
+                slopes[0][layer.inside.reshape(-1)] if isinstance(layer, Pool) else slopes[0]
+                for slopes, layer in pairs
             )
             parts = [leaf.mu[0, list(case)], leaf.nu, *owns]
             data.append(np.concatenate(parts).astype("<i8").tobytes())

@@ -41,27 +41,27 @@ class Inputs:
         self.start = np.asarray(near.inputs[0]).astype(np.int64)
         self.budget = near.budget if near.budget is not None and near.budget < heaviest(near) else None
         self.features = np.array(list(near.places), np.int64)
-        many = np.array([moves.stop - moves.start for moves in near.places.values()], np.int64)
-        own = np.array([near.states[feature] for feature in near.places], np.int64)
+        n_moves = np.array([moves.stop - moves.start for moves in near.places.values()], np.int64)
+        sample_states = np.array([near.states[feature] for feature in near.places], np.int64)
         # the own state goes behind the moves of its feature, then each feature's are put in order
-        feature = np.concatenate([np.repeat(np.arange(len(many)), many), np.arange(len(many))])
-        states = np.concatenate([columns.states, own])
+        feature = np.concatenate([np.repeat(np.arange(len(n_moves)), n_moves), np.arange(len(n_moves))])
+        states = np.concatenate([columns.states, sample_states])
         order = np.lexsort((states, feature))
         self.feature, self.states = feature[order], states[order]
-        self.move = np.concatenate([np.arange(len(columns.states)), np.full(len(many), -1)])[order]
+        self.move = np.concatenate([np.arange(len(columns.states)), np.full(len(n_moves), -1)])[order]
         large = columns.weights.dtype == object
-        zeros = np.zeros(len(many), object if large else np.int64)
+        zeros = np.zeros(len(n_moves), object if large else np.int64)
         self.prices = np.concatenate([columns.weights, zeros])[order]
-        self.starts = np.searchsorted(self.feature, np.arange(len(many)))
+        self.starts = np.searchsorted(self.feature, np.arange(len(n_moves)))
         self.stops = np.append(self.starts[1:], len(self.feature))
-        self._entries(encoder, own)
+        self._entries(encoder, sample_states)
 
-    def _entries(self, encoder: Any, own: Ints) -> None:
+    def _entries(self, encoder: Any, sample_states: Ints) -> None:
         """What each option changes in the inputs: places and by how much, at least one an option."""
         levels = len(self.start) == encoder.features and self.near.network.reads_levels
         if levels:
             self.place = self.features[self.feature]
-            self.change = self.states - own[self.feature]
+            self.change = self.states - sample_states[self.feature]
             self.entry = np.arange(len(self.feature))
         else:
             tables: dict[int, Ints] = {}
@@ -73,7 +73,7 @@ class Inputs:
                         [coding.bits(state) for state in range(coding.states)], np.int64
                     ).reshape(coding.states, coding.width)
                 mine = slice(self.starts[number], self.stops[number])
-                rows = tables[id(coding)][self.states[mine]] - tables[id(coding)][own[number]]
+                rows = tables[id(coding)][self.states[mine]] - tables[id(coding)][sample_states[number]]
                 index.append(np.tile(np.arange(group.start, group.stop), len(rows)))
                 change.append(rows.reshape(-1))
                 entry.append(np.full(len(rows), rows.shape[1]))
@@ -118,11 +118,11 @@ class Inputs:
         if self.budget is not None:
             worth = worth - nu[:, None] * self.prices.astype(asked.dtype)
         if not open_.all():
-            least = worth.min() - 1
-            worth = np.where(open_, worth, least)
+            lowest = worth.min() - 1
+            worth = np.where(open_, worth, lowest)
         best = np.maximum.reduceat(worth, self.starts, axis=1)
-        many = self.stops - self.starts
-        indices = np.where(worth == np.repeat(best, many, axis=1), np.arange(self.count), -1)
+        n_options = self.stops - self.starts
+        indices = np.where(worth == np.repeat(best, n_options, axis=1), np.arange(self.count), -1)
         if self.budget is not None:  # of equal ones the cheapest: to stay, if that is among them
             stay = np.where((self.move < 0) & (indices >= 0), self.count + indices, indices)
             indices = np.maximum.reduceat(stay, self.starts, axis=1) % self.count
@@ -168,11 +168,11 @@ class Inputs:
             return np.asarray(best.sum(axis=1))
         fits = features_that_fit(self.near)
         some = np.sort(best, axis=1)[:, max(0, best.shape[1] - fits) :]
-        most = np.maximum(some, 0).sum(axis=1) + np.minimum(best, 0).sum(axis=1)
+        max_gain = np.maximum(some, 0).sum(axis=1) + np.minimum(best, 0).sum(axis=1)
         paid = self.move >= 0
         if self.prices.dtype != object and self.prices[paid].min() > 0:
             dearest = int(np.abs(gains).max(initial=0)) * self.budget
             if dearest < 1 << 62:
                 bought = np.maximum(gains[:, paid] * self.budget // self.prices[paid], 0).max(axis=1)
-                most = np.minimum(most, bought)
-        return np.asarray(most)
+                max_gain = np.minimum(max_gain, bought)
+        return np.asarray(max_gain)

@@ -53,10 +53,10 @@ def _is_box(relaxed: Relaxed) -> bool:
 def solve(node: Branch, case: int, seconds: float | None = None) -> Solved | None:
     """The linear program of a node for one case; None where the solver gives up."""
     program = _Program(node, case)
-    found = program.run(seconds)
-    if found is not None and found.status == 2:
+    solution = program.run(seconds)
+    if solution is not None and solution.status == 2:
         return program.ray(seconds)
-    return None if found is None or found.status != 0 else program.read(found)
+    return None if solution is None or solution.status != 0 else program.read(solution)
 
 
 class _Program:
@@ -94,11 +94,11 @@ class _Program:
             moves = mine[levels.low[mine] < levels.high[mine]]
             if self.star is not None and number + 1 == len(self.relaxed.layers):
                 moves = moves[:0]  # sums are compared themselves
-            own = np.full(layer.outputs, -1)
-            own[moves] = self._more(levels.low[moves], levels.high[moves])
-            still = np.where(own >= 0, 0, levels.low)
-            before = own
-            self.moving.append(own)
+            level_columns = np.full(layer.outputs, -1)
+            level_columns[moves] = self._more(levels.low[moves], levels.high[moves])
+            still = np.where(level_columns >= 0, 0, levels.low)
+            before = level_columns
+            self.moving.append(level_columns)
         self.last, self.still = before, still
         self.below: list[float] = []
         self.lines: list[tuple[Any, Any, Any]] = []
@@ -109,7 +109,7 @@ class _Program:
         """Of every layer the neurons whose sums matter: they move, and something behind them reads them; or
         they have a window.
         """
-        found: list[Ints] = []
+        wanted: list[Ints] = []
         read = self.relaxed.rows[list(self.case)].any(axis=0)
         star = [] if self.star is None else self.star.neurons
         for number in reversed(range(len(self.relaxed.layers))):
@@ -118,11 +118,11 @@ class _Program:
             if number + 1 == len(self.relaxed.layers):
                 marks[star] = True
             marks[[unit for at, unit in self.node.windows if at == number + 1]] = True
-            found.append(np.flatnonzero(marks))
+            wanted.append(np.flatnonzero(marks))
             assert isinstance(layer, StairSums)
             assert layer.dense is not None
             read = layer.dense[marks].any(axis=0)
-        return found[::-1]
+        return wanted[::-1]
 
     def _more(self, low: Any, high: Any) -> Ints:
         indices = self.columns + np.arange(len(low))
@@ -163,10 +163,10 @@ class _Program:
         inputs = self.relaxed.inputs
         return weights[:, inputs.place[inputs.starts]] if _is_box(self.relaxed) else inputs.gains(weights)
 
-    def _line(self, columns: Any, values: Any, most: float) -> None:
-        """The sum of values times columns is at most `most`."""
+    def _line(self, columns: Any, values: Any, upper: float) -> None:
+        """The sum of values times columns is at most `upper`."""
         self.lines.append((np.full(len(columns), self.many), columns, values))
-        self.below.append(most)
+        self.below.append(upper)
         self.many += 1
 
     def _hulls(self) -> None:
@@ -177,15 +177,15 @@ class _Program:
                 self._line(self.own[start:stop], -np.ones(stop - start), -1.0)
             if inputs.budget is not None:
                 self._line(self.own, inputs.prices.astype(np.float64), float(inputs.budget))
-        for own, sums, pieces in zip(self.moving, self.sums, self.node.pieces, strict=True):
+        for level_columns, sums, pieces in zip(self.moving, self.sums, self.node.pieces, strict=True):
             assert pieces is not None
             stops = np.append(pieces.starts[1:], len(pieces.neuron))
-            for neuron in np.flatnonzero(own >= 0).tolist():
+            for neuron in np.flatnonzero(level_columns >= 0).tolist():
                 mine = slice(pieces.starts[neuron], stops[neuron])
                 for slope, offset, sign in _hull(
                     pieces, mine
                 ):  # sign * (level - slope * sum) <= sign * offset
-                    self._line([own[neuron], sums[neuron]], [sign, -sign * slope], sign * offset)
+                    self._line([level_columns[neuron], sums[neuron]], [sign, -sign * slope], sign * offset)
         self.first = self.many
         excess = self.columns
         self._more([-np.inf], [np.inf])
@@ -198,8 +198,8 @@ class _Program:
             weights = self.relaxed.rows[row]
             if not self.relaxed.layers:
                 weights = self._over_columns(weights[None])[0]
-            least = float(self.relaxed.least[row] - self.relaxed.rows[row] @ self.still)
-            self._line([*self.last[there], excess], [*(-weights[there].astype(np.float64)), 1.0], -least)
+            min_sum = float(self.relaxed.least[row] - self.relaxed.rows[row] @ self.still)
+            self._line([*self.last[there], excess], [*(-weights[there].astype(np.float64)), 1.0], -min_sum)
 
     def _compare(self, star: Star, excess: int) -> None:
         """The comparisons of a star, as lines over sums: of the other neuron, above (or below) what the level
@@ -286,26 +286,26 @@ class _Program:
         wide = hstack([equal, slack, -slack]).tocsr()
         narrow = hstack([lines, csr_array((self.many, 2 * self.rows))]).tocsr()
         cost = np.concatenate([np.zeros(self.columns), np.ones(2 * self.rows)])
-        found = self._solve(cost, wide, narrow, seconds, 2 * self.rows)
-        return self.read(found, infeasible=True) if found.status == 0 else None
+        solution = self._solve(cost, wide, narrow, seconds, 2 * self.rows)
+        return self.read(solution, infeasible=True) if solution.status == 0 else None
 
-    def read(self, found: Any, *, infeasible: bool = False) -> Solved:
+    def read(self, solution: Any, *, infeasible: bool = False) -> Solved:
         relaxed, inputs = self.relaxed, self.relaxed.inputs
         scale = float(SCALE)
         mu = np.zeros((1, len(relaxed.rows)))
         if not infeasible and self.star is None:
             for index, row in enumerate(self.case):
-                mu[0, row] += max(0.0, -found.ineqlin.marginals[self.first + index] * scale)
+                mu[0, row] += max(0.0, -solution.ineqlin.marginals[self.first + index] * scale)
         layers, start = [], 0
         for layer, mine in zip(relaxed.layers, self.wanted, strict=True):
-            own = np.zeros((1, layer.outputs))
-            own[0, mine] = -found.eqlin.marginals[start : start + len(mine)] * scale
-            layers.append(own)
+            slopes = np.zeros((1, layer.outputs))
+            slopes[0, mine] = -solution.eqlin.marginals[start : start + len(mine)] * scale
+            layers.append(slopes)
             start += len(mine)
         nu = np.zeros(1)
         if inputs.budget is not None and not _is_box(relaxed):
-            nu[0] = max(0.0, -found.ineqlin.marginals[2 * len(inputs.features)] * scale)
-        point = found.x
+            nu[0] = max(0.0, -solution.ineqlin.marginals[2 * len(inputs.features)] * scale)
+        point = solution.x
         sums = [
             np.where(here >= 0, point[here], (reach.low + reach.high) / 2)
             for here, reach in zip(self.sums, self.node.reach, strict=True)
@@ -337,8 +337,8 @@ def _hull(pieces: Pieces, mine: slice) -> list[tuple[float, float, float]]:
     level, low, high = (part[mine].tolist() for part in (pieces.level, pieces.low, pieces.high))
     above = [*zip(low, level, strict=True), (high[-1], level[-1])]
     below = [(low[0], level[0]), *zip(high, level, strict=True)]
-    found = [(slope, offset, 1.0) for slope, offset in _envelope(above, 1.0) if slope]
-    return found + [(slope, offset, -1.0) for slope, offset in _envelope(below, -1.0) if slope]
+    upper_lines = [(slope, offset, 1.0) for slope, offset in _envelope(above, 1.0) if slope]
+    return upper_lines + [(slope, offset, -1.0) for slope, offset in _envelope(below, -1.0) if slope]
 
 
 def _envelope(points: list[tuple[int, int]], sign: float) -> list[tuple[float, float]]:

@@ -31,29 +31,31 @@ def by_slopes(node: Branch, cases: Ints, mu: Reals, *, flat: bool) -> Multiplier
         layer, reach = relaxed.layers[number], node.reach[number]
         if isinstance(layer, StairSums):
             rise, fall = slope_of(layer.steps, reach, flat=flat)
-            own = np.rint(worth * np.where(worth > 0, rise, fall))
+            slopes = np.rint(worth * np.where(worth > 0, rise, fall))
         else:
-            own = _of_pool(layer, worth, node.levels[number], flat=flat)
-        layers.append(own)
-        worth = layer.back(own)
+            slopes = _of_pool(layer, worth, node.levels[number], flat=flat)
+        layers.append(slopes)
+        worth = layer.back(slopes)
     return Multipliers(cases, mu, _price(node, worth), layers[::-1])
 
 
 def slope_of(steps: Ints, reach: Range, *, flat: bool) -> tuple[Reals, Reals]:
     """Slopes of a line above and a line below each staircase."""
     first, last = ((steps <= ends[:, None]).sum(axis=1) for ends in reach)
-    neurons, many = np.arange(len(steps)), last - first
+    neurons, n_steps = np.arange(len(steps)), last - first
     begins = steps[neurons, np.minimum(first, steps.shape[1] - 1)]
     ends = steps[neurons, np.maximum(last - 1, 0)]
     left, right = np.maximum(ends - reach.low, 1), np.maximum(reach.high - begins + 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        most = np.where((many > 1) & (ends > begins), (many - 1) / np.maximum(ends - begins, 1), np.inf)
-        rise, fall = np.minimum(most, many / left), np.minimum(most, many / right)
+        max_slope = np.where(
+            (n_steps > 1) & (ends > begins), (n_steps - 1) / np.maximum(ends - begins, 1), np.inf
+        )
+        rise, fall = np.minimum(max_slope, n_steps / left), np.minimum(max_slope, n_steps / right)
     if flat:
         wide = reach.high - reach.low
-        rise = np.where((many == 1) & (wide >= 2 * left), 0.0, rise)
-        fall = np.where((many == 1) & (wide >= 2 * right), 0.0, fall)
-    moving = many > 0
+        rise = np.where((n_steps == 1) & (wide >= 2 * left), 0.0, rise)
+        fall = np.where((n_steps == 1) & (wide >= 2 * right), 0.0, fall)
+    moving = n_steps > 0
     return np.where(moving, rise, 0.0), np.where(moving, fall, 0.0)
 
 

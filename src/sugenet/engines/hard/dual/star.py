@@ -76,11 +76,11 @@ class Star(NamedTuple):
             if not row.theirs:
                 continue
             limit = int(row.bound(stands[self.center]))
-            own, there = steps[row.neuron], float(sums[row.neuron])
+            neuron_steps, there = steps[row.neuron], float(sums[row.neuron])
             if row.theirs < 0:
-                far = there - float(own[max(limit, 0)] - 1) if limit < top else 0.0
+                far = there - float(neuron_steps[max(limit, 0)] - 1) if limit < top else 0.0
             else:
-                far = float(own[min(limit, top) - 1]) - there if limit > 0 else 0.0
+                far = float(neuron_steps[min(limit, top) - 1]) - there if limit > 0 else 0.0
             total += abs(float(slopes[row.neuron])) * max(0.0, far)
         return total
 
@@ -104,18 +104,18 @@ def _running(values: Reals) -> tuple[Reals, npt.NDArray[np.intp]]:
     return best, np.maximum.accumulate(np.where(values == best, np.arange(len(values)), 0))
 
 
-def star_of(rows: Ints, least: Ints, case: tuple[int, ...]) -> Star | None:
+def star_of(rows: Ints, min_sums: Ints, case: tuple[int, ...]) -> Star | None:
     """A case as a star; None where it is none."""
     read = [np.flatnonzero(rows[row]).tolist() for row in case]
-    if not read or not all(1 <= len(own) <= 2 for own in read):
+    if not read or not all(1 <= len(neurons) <= 2 for neurons in read):
         return None
     for center in read[0]:
-        others = [next((n for n in own if n != center), -1) for own in read]
+        others = [next((n for n in neurons if n != center), -1) for neurons in read]
         named = [n for n in others if n >= 0]
-        if all(center in own for own in read) and len(set(named)) == len(named):
-            found = [
-                Compared(n, int(rows[row, center]), int(rows[row, n]) if n >= 0 else 0, int(least[row]))
+        if all(center in neurons for neurons in read) and len(set(named)) == len(named):
+            compared = [
+                Compared(n, int(rows[row, center]), int(rows[row, n]) if n >= 0 else 0, int(min_sums[row]))
                 for n, row in zip(others, case, strict=True)
             ]
-            return Star(center, tuple(found))
+            return Star(center, tuple(compared))
     return None

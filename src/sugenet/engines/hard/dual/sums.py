@@ -60,9 +60,9 @@ class Pieces(NamedTuple):
     def of(cls, steps: Ints, reach: Range) -> Pieces:
         """Those that hold a whole number of the range."""
         first, last = ((steps <= ends[:, None]).sum(axis=1) for ends in reach)
-        many = last - first + 1
-        neuron = np.repeat(np.arange(len(many)), many)
-        level = np.arange(len(neuron)) - np.repeat(np.cumsum(many) - many, many) + first[neuron]
+        n_pieces = last - first + 1
+        neuron = np.repeat(np.arange(len(n_pieces)), n_pieces)
+        level = np.arange(len(neuron)) - np.repeat(np.cumsum(n_pieces) - n_pieces, n_pieces) + first[neuron]
         padded = np.concatenate(
             [steps, steps[:, :1]], axis=1
         )  # what is behind the last step is not looked at
@@ -70,7 +70,9 @@ class Pieces(NamedTuple):
         high = np.where(level == last[neuron], reach.high[neuron], padded[neuron, level] - 1)
         some = low <= high
         neuron = neuron[some]
-        return cls(neuron, level[some], low[some], high[some], np.searchsorted(neuron, np.arange(len(many))))
+        return cls(
+            neuron, level[some], low[some], high[some], np.searchsorted(neuron, np.arange(len(n_pieces)))
+        )
 
     def of_neuron(self, neuron: int) -> slice:
         """Those of one neuron."""
@@ -84,8 +86,8 @@ class Pieces(NamedTuple):
         at = np.where(lean > 0, self.low, self.high)
         values = mine - lean * at
         best = np.maximum.reduceat(values, self.starts, axis=1) if len(self.starts) else values
-        many = np.diff(np.append(self.starts, len(self.neuron)))
-        indices = np.where(values == np.repeat(best, many, axis=1), np.arange(len(self.neuron)), -1)
+        n_pieces = np.diff(np.append(self.starts, len(self.neuron)))
+        indices = np.where(values == np.repeat(best, n_pieces, axis=1), np.arange(len(self.neuron)), -1)
         index = np.maximum.reduceat(indices, self.starts, axis=1) if len(self.starts) else indices
         return Best(best, self.level[index], np.take_along_axis(at, index, axis=1))
 
@@ -121,12 +123,12 @@ class StairSums(ABC):
         """Levels at the ends of a range of match counts."""
         return Range(*((self.steps <= end[:, None]).sum(axis=1) for end in reach))
 
-    def within(self, reach: Range, neuron: int, least: int, most: int) -> None:
+    def within(self, reach: Range, neuron: int, low: int, high: int) -> None:
         """Narrow a range to some levels of a neuron."""
-        if least > 0:
-            reach.low[neuron] = max(int(reach.low[neuron]), int(self.steps[neuron, least - 1]))
-        if most < self.top:
-            reach.high[neuron] = min(int(reach.high[neuron]), int(self.steps[neuron, most]) - 1)
+        if low > 0:
+            reach.low[neuron] = max(int(reach.low[neuron]), int(self.steps[neuron, low - 1]))
+        if high < self.top:
+            reach.high[neuron] = min(int(reach.high[neuron]), int(self.steps[neuron, high]) - 1)
 
 
 class _DenseSums(StairSums):
@@ -158,24 +160,24 @@ class _SlidingSums(StairSums):
         self.pixels = window.shape[1] * window.shape[2]
 
     def _sums(self, levels: Reals, kernel: Reals) -> Reals:
-        many, taps = len(levels), self.window.taps
-        maps = np.zeros((many, self.window.shape[0], self.pixels + 1), levels.dtype)
-        maps[:, :, :-1] = levels.reshape(many, -1, self.pixels)
-        patches = maps[:, :, taps.T].reshape(many, self.groups, -1, len(taps))
-        return np.asarray((kernel @ patches).reshape(many, -1))
+        n_rows, taps = len(levels), self.window.taps
+        maps = np.zeros((n_rows, self.window.shape[0], self.pixels + 1), levels.dtype)
+        maps[:, :, :-1] = levels.reshape(n_rows, -1, self.pixels)
+        patches = maps[:, :, taps.T].reshape(n_rows, self.groups, -1, len(taps))
+        return np.asarray((kernel @ patches).reshape(n_rows, -1))
 
     def forward(self, levels: Reals) -> Reals:
         return self._sums(levels, self.floats if levels.dtype == np.float64 else self.weights)
 
     def back(self, multipliers: Reals) -> Reals:
-        many, taps = len(multipliers), self.window.taps
+        n_rows, taps = len(multipliers), self.window.taps
         kernel = self.floats if multipliers.dtype == np.float64 else self.weights
-        asked = kernel.transpose(0, 2, 1) @ multipliers.reshape(many, self.groups, -1, len(taps))
-        asked = asked.reshape(many, self.window.shape[0], taps.shape[1], len(taps))
-        out = np.zeros((many, self.window.shape[0], self.pixels + 1), multipliers.dtype)
+        asked = kernel.transpose(0, 2, 1) @ multipliers.reshape(n_rows, self.groups, -1, len(taps))
+        asked = asked.reshape(n_rows, self.window.shape[0], taps.shape[1], len(taps))
+        out = np.zeros((n_rows, self.window.shape[0], self.pixels + 1), multipliers.dtype)
         for tap in range(taps.shape[1]):  # one tap reads every pixel once at most; padding is the last place
             out[:, :, taps[:, tap]] += asked[:, :, tap]
-        return out[:, :, :-1].reshape(many, -1)
+        return out[:, :, :-1].reshape(n_rows, -1)
 
     def spread(self, inputs: Range) -> Range:
         there = self._sums((inputs.low + inputs.high)[None], self.weights)[0]
@@ -203,10 +205,10 @@ class Pool:
         """What multipliers ask of the inputs, one row each."""
         out = np.zeros((len(multipliers), self.inputs), multipliers.dtype)
         for tap in range(self.taps.shape[1]):
-            own = self.inside[:, tap]
-            part = multipliers.reshape(len(multipliers), self.outputs, -1)[:, own, tap]
+            is_inside = self.inside[:, tap]
+            part = multipliers.reshape(len(multipliers), self.outputs, -1)[:, is_inside, tap]
             for row, values in zip(out, part, strict=True):
-                np.add.at(row, self.taps[own, tap], values)
+                np.add.at(row, self.taps[is_inside, tap], values)
         return out
 
     def taps_of(self, inputs: Range) -> tuple[Ints, Ints]:
@@ -225,10 +227,10 @@ class Pool:
         """The range itself: what it gives are levels."""
         return reach
 
-    def within(self, reach: Range, neuron: int, least: int, most: int) -> None:
+    def within(self, reach: Range, neuron: int, low: int, high: int) -> None:
         """Narrow a range to some levels of a neuron."""
-        reach.low[neuron] = max(int(reach.low[neuron]), least)
-        reach.high[neuron] = min(int(reach.high[neuron]), most)
+        reach.low[neuron] = max(int(reach.low[neuron]), low)
+        reach.high[neuron] = min(int(reach.high[neuron]), high)
 
     def best(self, worth: Reals, slopes: Reals, inputs: Range, reach: Range) -> Best:
         """The largest ``worth_j v - sum of slope_t x_t`` over levels x_t of the taps, none beyond v.

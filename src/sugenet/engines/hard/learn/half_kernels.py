@@ -16,15 +16,15 @@ __all__ = ["columns", "settle", "thresholds", "weighted"]
 
 
 @njit(nogil=True, cache=True)
-def settle(weights, least, below, own, largest):
-    """Mark in `own`, where it is -1, which thresholds are 1 or 0 whatever the open inputs do. How many
+def settle(weights, min_sums, below, outputs, largest):
+    """Mark in `outputs`, where it is -1, which thresholds are 1 or 0 whatever the open inputs do. How many
     weights of open inputs the others have; -1 where numbers leave `largest`.
     """
     room = 0
-    for j in range(len(own)):
-        if own[j] >= 0:
+    for j in range(len(outputs)):
+        if outputs[j] >= 0:
             continue
-        size, low, high, many = abs(least[j]), np.int64(0), np.int64(0), 0
+        size, low, high, n_open = abs(min_sums[j]), np.int64(0), np.int64(0), 0
         fits = size < largest
         for i in range(len(below)):
             w = weights[j, i]
@@ -33,7 +33,7 @@ def settle(weights, least, below, own, largest):
             fits = fits and abs(w) < largest - size  # no sum on the way leaves 64 bits
             size += abs(w)
             if below[i] != 0:
-                many += below[i] < 0
+                n_open += below[i] < 0
                 if below[i] > 0 or w < 0:
                     low += w
                 if below[i] > 0 or w > 0:
@@ -41,12 +41,12 @@ def settle(weights, least, below, own, largest):
         # before anything is folded away: whoever checks a proof has all of it
         if not fits:
             return -1
-        if low >= least[j]:
-            own[j] = 1
-        elif high < least[j]:
-            own[j] = 0
+        if low >= min_sums[j]:
+            outputs[j] = 1
+        elif high < min_sums[j]:
+            outputs[j] = 0
         else:
-            room += many
+            room += n_open
     return room
 
 
@@ -103,24 +103,24 @@ def _half(row, sign, bound, below, first, literals, loads, at):
 
 
 @njit(nogil=True, cache=True)
-def thresholds(weights, least, below, own, room, first, behind, both):
+def thresholds(weights, min_sums, below, outputs, room, first, behind, both):
     """The halves of thresholds that are not settled: that a true one's sum is large enough, and unless it
     is of the goal, that a false one's is not. Literals, caps, where rows begin, what loads them.
 
     An open input loads one of the two halves, whatever its value: the second follows from the first.
     """
     rows, sides = 0, 2 if both else 1
-    for j in range(len(own)):
-        rows += own[j] < 0
+    for j in range(len(outputs)):
+        rows += outputs[j] < 0
     out, caps = np.empty(sides * rows, np.int32), np.empty(sides * rows, np.int64)
     starts = np.zeros(sides * rows + 1, np.int64)
     literals, loads = np.empty(sides * room, np.int32), np.empty(sides * room, np.int64)
     h, less = 0, np.int64(-1)
-    for j in range(len(own)):
-        if own[j] >= 0:
+    for j in range(len(outputs)):
+        if outputs[j] >= 0:
             continue
         at, end = starts[h], np.int64(0)
-        end, caps[h] = _half(weights[j], less, -least[j], below, first, literals, loads, at)
+        end, caps[h] = _half(weights[j], less, -min_sums[j], below, first, literals, loads, at)
         out[h], starts[h + 1] = 2 * (behind + j), end
         h += 1
         if both:

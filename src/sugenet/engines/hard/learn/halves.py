@@ -43,10 +43,10 @@ class Halves:
     @property
     def tops(self) -> Ints:
         """The largest load of each."""
-        found = np.zeros(len(self.literals), np.int64)
+        largest = np.zeros(len(self.literals), np.int64)
         some = np.flatnonzero(self.starts[1:] > self.starts[:-1])
-        found[some] = self.loads[self.starts[some]]
-        return found
+        largest[some] = self.loads[self.starts[some]]
+        return largest
 
 
 def halves_of(cascade: Cascade, facts: Sequence[int], *, has_cuts: bool = True) -> Halves:
@@ -64,19 +64,19 @@ def halves_of(cascade: Cascade, facts: Sequence[int], *, has_cuts: bool = True) 
     cuts: list[tuple[int, int, int, int]] = []
     for number, layer in enumerate(cascade.layers):
         first, behind, end = cascade.starts[number : number + 3]
-        below, own = fixed[first:behind], fixed[behind:end]
-        weights, least = _read(layer.weights), _read(layer.least)
-        room = half_kernels.settle(weights, least, below, own, _FITS)
+        below, outputs = fixed[first:behind], fixed[behind:end]
+        weights, min_sums = _read(layer.weights), _read(layer.least)
+        room = half_kernels.settle(weights, min_sums, below, outputs, _FITS)
         if room < 0:
             raise TooLargeError(
                 "the scores of the classes are too finely divided: as whole numbers they leave 60 bits."
             )
         both = number < len(cascade.layers) - 1
         if number == 0 and cascade.budget is not None:
-            rows = np.flatnonzero(own < 0) if has_cuts else np.zeros(0, np.intp)
+            rows = np.flatnonzero(outputs < 0) if has_cuts else np.zeros(0, np.intp)
             budget, cuts = _with_budget(layer, rows, behind, both, cascade.budget)
             parts.append(half_kernels.weighted(*map(_read, budget)))
-        parts.append(half_kernels.thresholds(weights, least, below, own, room, first, behind, both))
+        parts.append(half_kernels.thresholds(weights, min_sums, below, outputs, room, first, behind, both))
     literals, caps, starts, loading, loads = zip(*parts, strict=True)
     ends = np.cumsum([0, *(len(part) for part in loads)])
     return Halves(
@@ -92,9 +92,9 @@ def halves_of(cascade: Cascade, facts: Sequence[int], *, has_cuts: bool = True) 
 
 def _read(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """An array as the kernels read all of them."""
-    found = np.ascontiguousarray(array, np.int64).view()
-    found.flags.writeable = False
-    return found
+    view = np.ascontiguousarray(array, np.int64).view()
+    view.flags.writeable = False
+    return view
 
 
 def _multiplier(weights: npt.NDArray[Any], prices: npt.NDArray[Any]) -> Fraction:
@@ -123,15 +123,15 @@ def _with_budget(
         raise TooLargeError("the costs are too finely divided: as whole numbers they leave 60 bits.")
     literals, weights, bounds, made = [-1], [prices], [limit], []
     for row in rows.tolist():
-        own, least = layer.weights[row], int(layer.least[row])
-        for negative, half, bound in ((0, -own, -least), (1, own, least - 1))[: 1 + both]:
+        row_weights, min_sum = layer.weights[row], int(layer.least[row])
+        for negative, half, bound in ((0, -row_weights, -min_sum), (1, row_weights, min_sum - 1))[: 1 + both]:
             share = _multiplier(half, prices)
             if share > 0:
                 q, p = share.denominator, share.numerator
-                cut, most = q * half.astype(object) + p * prices, q * bound + p * limit
-                if int(np.abs(cut).sum()) + abs(most) < _FITS:
+                cut, upper = q * half.astype(object) + p * prices, q * bound + p * limit
+                if int(np.abs(cut).sum()) + abs(upper) < _FITS:
                     made.append((behind + row, negative, q, p))
                     literals.append(2 * (behind + row) + negative)
                     weights.append(cut)
-                    bounds.append(most)
+                    bounds.append(upper)
     return (np.array(literals), np.array(weights).reshape(len(weights), len(prices)), np.array(bounds)), made

@@ -186,11 +186,11 @@ def _raw(_typing, arrays):
     )
 
     def emit(context, b, signature, arguments):
-        found = []
+        pointers = []
         for k, array in enumerate(arrays.types):
             view = context.make_array(array)(context, b, value=b.extract_value(arguments[0], k))
-            found.append(b.bitcast(view.data, context.get_value_type(types.CPointer(array.dtype))))
-        return context.make_tuple(b, signature.return_type, found)
+            pointers.append(b.bitcast(view.data, context.get_value_type(types.CPointer(array.dtype))))
+        return context.make_tuple(b, signature.return_type, pointers)
 
     return pointers(arrays), emit
 
@@ -480,11 +480,11 @@ def _explain(m, code, implied, known):
     literals, loads = m.row_literal, m.row_load
     mark, level, index, value = m.mark, m.level, m.place, m.value
     need, bound, literal = m.cap[h], m.numbers[TRAIL], m.out[h]
-    own = -1  # the load of what is implied, which is not there
+    opposite = -1  # the load of what is implied, which is not there
     if implied >= 0:
         bound = index[implied >> 1]
     if implied < 0 or implied != (literal ^ 1):
-        own = implied ^ 1 if implied >= 0 else -1
+        opposite = implied ^ 1 if implied >= 0 else -1
         if literal >= 0:
             why[0] = literal
             n = 1
@@ -492,7 +492,7 @@ def _explain(m, code, implied, known):
     for k in range(first, last):
         x = literals[k]
         v = x >> 1
-        if x == own:
+        if x == opposite:
             need -= loads[k]
         elif value[x] == 1 and index[v] < bound and (mark[v] == 1 or level[v] == 0):
             total += loads[k]
@@ -701,13 +701,13 @@ def _failed(m, literal):
 
 
 @njit(nogil=True, cache=True)
-def _reduce(m, given):
+def _reduce(m, n_original):
     """At level 0: drop satisfied clauses and the worse half of the learned ones, and watch the rest anew."""
     numbers, arena, value = m.numbers, m.arena, m.value
     counts = np.zeros(1 << 10, np.int64)
     ref, total = 0, 0
     while ref < numbers[ARENA_USED]:
-        if arena[ref + 1] >= given and arena[ref + 2] > 2:
+        if arena[ref + 1] >= n_original and arena[ref + 2] > 2:
             counts[min(arena[ref + 2], 1023)] += 1
             total += 1
         ref += HEADER + arena[ref]
@@ -724,7 +724,7 @@ def _reduce(m, given):
         size = arena[ref]
         following = ref + HEADER + size
         drop = False
-        if arena[ref + 1] >= given and arena[ref + 2] > worst:
+        if arena[ref + 1] >= n_original and arena[ref + 2] > worst:
             if arena[ref + 2] == worst + 1 and skip <= 0:
                 drop = False
             else:
@@ -845,7 +845,7 @@ def _rank_by(m, wild):
 
 
 @njit(nogil=True, cache=True)
-def run(arrays, assumptions, given, work):
+def run(arrays, assumptions, n_original, work):
     """Search for about so much work; returns a code from PAUSED to LOG_FULL."""
     m = _raw(arrays)
     numbers, reals, clause = m.numbers, m.reals, m.clause
@@ -902,7 +902,7 @@ def run(arrays, assumptions, given, work):
             _rank_by(m, np.int64(1))
         if numbers[SINCE_REDUCE] > numbers[REDUCE]:
             _back(m, np.int64(0))
-            _reduce(m, given)
+            _reduce(m, n_original)
             numbers[SINCE_REDUCE] = 0
             numbers[REDUCE] += 300
         choice = -1
@@ -998,17 +998,17 @@ def trim(arrays, log, starts, last):
 
 
 @njit(nogil=True, cache=True)
-def literals_of(log, starts, needed, given):
+def literals_of(log, starts, needed, n_original):
     """The needed clauses but for the given ones, as signed variable numbers from 1, in the order of the
     variables; a 0 after each.
     """
     size = 0
-    for number in range(given, starts.shape[0]):
+    for number in range(n_original, starts.shape[0]):
         if needed[number] == 1:
             size += log[starts[number]] + 1
     out = np.zeros(size, np.int64)
     at = 0
-    for number in range(given, starts.shape[0]):
+    for number in range(n_original, starts.shape[0]):
         if needed[number] == 1:
             first = starts[number] + 2 + log[starts[number] + 1]
             count = log[starts[number]]

@@ -81,13 +81,13 @@ class Stopped:
 Answer: TypeAlias = Found | Core | Stopped
 
 
-def facts_of(front: Front, cascade: Cascade) -> list[int]:
+def facts_of(first_layer: Front, cascade: Cascade) -> list[int]:
     """First-layer neurons that no allowed set of moves can turn, as signed variable numbers from 1."""
-    fixed = np.ones(len(front.active), bool)
-    fixed[front.fragile] = False
+    fixed = np.ones(len(first_layer.active), bool)
+    fixed[first_layer.fragile] = False
     first = cascade.starts[1] + 1
     indices = np.flatnonzero(fixed)
-    facts: list[int] = np.where(front.active[indices], first + indices, -first - indices).tolist()
+    facts: list[int] = np.where(first_layer.active[indices], first + indices, -first - indices).tolist()
     return facts
 
 
@@ -147,7 +147,7 @@ class Solver:
                 for a, b in pairwise(chain.steps):
                     after[a], before[b] = b, a
         base = np.where(out >= 0, 0, tops)
-        rank, (first, drawn) = self._rank(), _drawn(seed, n.bit_length())
+        rank, (first, noise) = self._rank(), _drawn(seed, n.bit_length())
 
         def ints(size: int, fill: int = 0) -> npt.NDArray[np.int32]:
             return np.full(size, fill, np.int32) if fill else np.zeros(size, np.int32)
@@ -185,7 +185,7 @@ class Solver:
             watch=ints(2 * n, -1),
             rank=rank,
             ranked=rank.copy(),
-            activity=(drawn[:n] + (rank == 0)) * 1e-6,
+            activity=(noise[:n] + (rank == 0)) * 1e-6,
             heap=ints(n),
             heap_at=ints(n, -1),
             phase=self._phase(),
@@ -235,8 +235,8 @@ class Solver:
         phase = np.zeros(self.variables, np.int8)
         held: list[int] = []
         for chain in cascade.chains:
-            own = chain.options.index(None)
-            held += [1] * own + [0] * (len(chain.options) - 1 - own)
+            stay = chain.options.index(None)
+            held += [1] * stay + [0] * (len(chain.options) - 1 - stay)
         values = np.array(held, np.int64)
         for start, layer in zip(cascade.starts, cascade.layers, strict=False):
             phase[start : start + len(values)] = values
@@ -326,12 +326,12 @@ class Solver:
         """
         flat = self._needed() if self.cascade.cases else [0]
         cuts = [[-row - 1 if negative else row + 1, q, p] for row, negative, q, p in self.cuts]
-        found = {"kind": "lemma", "variables": self.variables, "facts": list(self.facts), "cuts": cuts}
+        lemma = {"kind": "lemma", "variables": self.variables, "facts": list(self.facts), "cuts": cuts}
         if len(flat) <= _PLAIN:
-            return {**found, "clauses": _split(flat)}
+            return {**lemma, "clauses": _split(flat)}
         text = " ".join(map(str, flat)).replace(" 0 ", " 0\n")
         packed = b64encode(compress(text.encode(), _EFFORT)).decode()
-        return {**found, "encoding": "zlib+base64", "clauses": packed}
+        return {**lemma, "encoding": "zlib+base64", "clauses": packed}
 
     def _needed(self) -> list[int]:
         """The clauses that the last one rests on, itself empty at the end, a 0 after each."""

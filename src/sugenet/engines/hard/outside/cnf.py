@@ -65,9 +65,9 @@ class Cnf:
     @classmethod
     def of(cls, problem: Problem, *, limit: int = CLAUSES) -> Cnf:
         """Write a problem as clauses; more than `limit` of them raise `TooLargeError`."""
-        found, extra = cls.of_cascade(problem.cascade, limit=limit), goal_clauses(problem.cascade)[1]
+        cnf, extra = cls.of_cascade(problem.cascade, limit=limit), goal_clauses(problem.cascade)[1]
         names = (*variable_names(problem), *(f"case {number + 1} of the goal" for number in range(extra)))
-        return replace(found, names=names)
+        return replace(cnf, names=names)
 
     @classmethod
     def of_cascade(cls, cascade: Cascade, *, limit: int = CLAUSES) -> Cnf:
@@ -105,12 +105,12 @@ class _Writer:
                 self.clauses.append(clause)
 
     def diagram(
-        self, root: int, start: int, groups: Iterable[_Group], most: int | None = None
+        self, root: int, start: int, groups: Iterable[_Group], max_moves: int | None = None
     ) -> bool | None:
         """Make `root` true iff the sum ends at 0 or more; say so where it is constant."""
         used = [group for group in groups if any(group.gains)]
-        up = _reach([max(group.gains) for group in used], most)
-        down = _reach([-min(group.gains) for group in used], most)
+        up = _reach([max(group.gains) for group in used], max_moves)
+        down = _reach([-min(group.gains) for group in used], max_moves)
 
         def decided(level: int, total: int) -> bool | None:
             if total + up[level] < 0:
@@ -156,13 +156,13 @@ def _node(
         yield (-node, high)
 
 
-def _reach(best: list[int], most: int | None) -> list[int]:
-    """For each level the sum of the `most` largest numbers from it on."""
-    if most is None:
+def _reach(best: list[int], n_largest: int | None) -> list[int]:
+    """For each level the sum of the `n_largest` largest numbers from it on."""
+    if n_largest is None:
         return list(accumulate(reversed(best), initial=0))[::-1]
     sums, kept, total = [0], list[int](), 0
     for value in reversed(best):
-        if len(kept) < most:
+        if len(kept) < n_largest:
             heappush(kept, value)
             total += value
         elif kept and value > kept[0]:
@@ -217,15 +217,15 @@ def _write_layers(writer: _Writer, cascade: Cascade) -> None:
     for chain, row in zip(cascade.chains, costs, strict=True):
         steps = first.weights[:, chain.steps.start : chain.steps.stop]
         reached = np.concatenate([np.zeros((1, len(start)), np.int64), np.cumsum(steps, axis=1).T])
-        own = row.index(0)
-        start = start + reached[own]
-        sums.append((reached - reached[own]).T.tolist())
+        stay = row.index(0)
+        start = start + reached[stay]
+        sums.append((reached - reached[stay]).T.tolist())
     extra = sorted(sorted(row)[1] for row in costs if len(row) > 1)
-    most = None if room is None else sum(used <= room for used in accumulate(extra))
+    max_moves = None if room is None else sum(used <= room for used in accumulate(extra))
     values: list[bool | None] = []
     for j, margin in enumerate(start.tolist()):
         groups = (_Group(tuple(rows[j]), literals) for rows, literals in zip(sums, unless, strict=True))
-        values.append(writer.diagram(cascade.starts[1] + j + 1, margin, groups, most))
+        values.append(writer.diagram(cascade.starts[1] + j + 1, margin, groups, max_moves))
     for number, layer in enumerate(cascade.layers[1:], start=1):
         before, values = values, []
         free = [(i, cascade.starts[number] + i + 1) for i, value in enumerate(before) if value is None]

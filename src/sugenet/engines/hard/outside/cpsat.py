@@ -42,9 +42,9 @@ def _cpsat(problem: Problem, clock: Clock) -> Outcome:
         return variables[number - 1] if number > 0 else variables[-number - 1].negated()
 
     def add(row: Linear) -> Any:
-        weights, numbers, least = row.signed()
+        weights, numbers, min_sum = row.signed()
         return model.add(
-            cp_model.LinearExpr.weighted_sum([variables[v - 1] for v in numbers], list(weights)) >= least
+            cp_model.LinearExpr.weighted_sum([variables[v - 1] for v in numbers], list(weights)) >= min_sum
         )
 
     for clause in formula.clauses:

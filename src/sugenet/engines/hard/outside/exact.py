@@ -41,7 +41,7 @@ def _exact(problem: Problem, clock: Clock) -> Outcome:
     engine, cascade = f"Exact {version('exact')}", problem.cascade
     facts = facts_of(problem.front, cascade)
     rows = list(constraints_of(cascade, facts))
-    given = used_of(rows, cascade, facts)
+    used = used_of(rows, cascade, facts)
     variables = cascade.starts[-1] + len(cascade.cases)
     names = [f"x{number}" for number in range(1, variables + 1)]
     with TemporaryDirectory() as folder:
@@ -49,10 +49,10 @@ def _exact(problem: Problem, clock: Clock) -> Outcome:
         _take_signals_back()
         for name in names:
             solver.addVariable(name)
-        for k in given:
-            weights, numbers, least = rows[k - 1].signed()
+        for k in used:
+            weights, numbers, min_sum = rows[k - 1].signed()
             terms = [(w, names[v - 1]) for w, v in zip(weights, numbers, strict=True)]
-            solver.addConstraint(terms, True, least)
+            solver.addConstraint(terms, True, min_sum)
         state, late = "TIMEOUT", False
         while state == "TIMEOUT" and not late:
             state = solver.runFull(False, _SLICE)
@@ -63,7 +63,7 @@ def _exact(problem: Problem, clock: Clock) -> Outcome:
             return Open(engine, "it was stopped" if late else f"it gave up: {state}", {})
         del solver  # which ends the log
         with Path(folder, "log.proof").open() as log:
-            steps = lemma_of(log, given, len(rows))
+            steps = lemma_of(log, used, len(rows))
     about = {"kind": "lemma", "variables": variables, "facts": facts, "cuts": []}
     return Holds(engine, None if steps is None else about | steps)
 

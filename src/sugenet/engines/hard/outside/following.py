@@ -27,8 +27,8 @@ def constraints_of(cascade: Cascade, facts: Sequence[int]) -> Iterator[Linear]:
     for number, layer in enumerate(cascade.layers):
         inputs = range(starts[number] + 1, starts[number + 1] + 1)
         rows = zip(layer.weights.tolist(), layer.least.tolist(), strict=True)
-        for guard, (row, least) in enumerate(rows, start=starts[number + 1] + 1):
-            for sign, bound in ((1, least), (-1, 1 - least)):
+        for guard, (row, min_sum) in enumerate(rows, start=starts[number + 1] + 1):
+            for sign, bound in ((1, min_sum), (-1, 1 - min_sum)):
                 reached = Linear.of([sign * weight for weight in row], inputs, bound)
                 coefficients, literals = (
                     (reached.least, *reached.coefficients),
@@ -55,53 +55,51 @@ def used_of(rows: Sequence[Linear], cascade: Cascade, facts: Sequence[int]) -> l
     return [number for number, row in enumerate(rows, 1) if row.least > 0 and number not in idle]
 
 
-def lemma_of(log: Iterable[str], given: Sequence[int], there: int) -> dict[str, Any] | None:
+def lemma_of(log: Iterable[str], checker_numbers: Sequence[int], there: int) -> dict[str, Any] | None:
     """The steps of a log that its conclusion needs, as a proof has them; None if one cannot be translated.
 
     Parameters
     ----------
     log
         Its lines.
-    given
+    checker_numbers
         For each constraint that the solver was given, its number for the checker.
     there
         How many constraints the checker has before the first step.
     """
     numbers, steps, size = [0], dict[int, _Step | tuple[int, ...]](), 0
     for line in log:
-        kind, *words = line.split() or ["*"]
-        size += len(words)
+        kind, *tokens = line.split() or ["*"]
+        size += len(tokens)
         if kind == "c":
-            return _proof(steps, numbers, int(words[0]), there)
+            return _proof(steps, numbers, int(tokens[0]), there)
         if kind in ("pseudo-Boolean", "*"):
             continue
-        if kind != "l" and words != [">=", "0", ";"]:  # that 0 is at least 0 has no number in a proof
-            step = _clause(words) if kind == "rup" else _sum(words) if kind == "pol" else None
+        if kind != "l" and tokens != [">=", "0", ";"]:  # that 0 is at least 0 has no number in a proof
+            step = _clause(tokens) if kind == "rup" else _sum(tokens) if kind == "pol" else None
             if step is None or size > _WORDS:
                 return None
             steps[len(numbers)] = step
-        numbers.append(given[int(words[0]) - 1] if kind == "l" else 0)
+        numbers.append(checker_numbers[int(tokens[0]) - 1] if kind == "l" else 0)
     return None
 
 
-def _clause(words: list[str]) -> tuple[int, ...] | None:
-    *terms, sign, least, end = words
-    if [sign, least, end, *terms[::2]] != [">=", "1", ";", *["+1"] * (len(terms) // 2)]:
+def _clause(tokens: list[str]) -> tuple[int, ...] | None:
+    *terms, sign, bound, end = tokens
+    if [sign, bound, end, *terms[::2]] != [">=", "1", ";", *["+1"] * (len(terms) // 2)]:
         return None
     return tuple(int(word.replace("~", "-").replace("x", "")) for word in terms[1::2])
 
 
-def _sum(words: list[str]) -> _Step | None:
-    found: _Step = []
-    for word, after in zip(words, [*words[1:], ""], strict=True):
+def _sum(tokens: list[str]) -> _Step | None:
+    step: _Step = []
+    for word, after in zip(tokens, [*tokens[1:], ""], strict=True):
         if word.isdigit():
-            found.append({"*": f"*{word}", "d": f"/{word}"}.get(after, int(word)))
+            step.append({"*": f"*{word}", "d": f"/{word}"}.get(after, int(word)))
         elif word not in ("*", "d"):
-            found.append(word)
+            step.append(word)
     return (
-        found
-        if all(fullmatch(r"~?x[0-9]+|[+s]|[*/][0-9]+", w) for w in found if isinstance(w, str))
-        else None
+        step if all(fullmatch(r"~?x[0-9]+|[+s]|[*/][0-9]+", w) for w in step if isinstance(w, str)) else None
     )
 
 
@@ -115,18 +113,20 @@ def _proof(
             needed.update(
                 range(number) if isinstance(step, tuple) else (w for w in step if isinstance(w, int))
             )
-    found: list[list[int] | str] = []
+    proof_steps: list[list[int] | str] = []
     for number, step in steps.items():
         if number not in needed:
             continue
-        words = [numbers[w] if isinstance(w, int) else w for w in step if isinstance(step, list)]
-        if 0 in words:
+        tokens = [numbers[w] if isinstance(w, int) else w for w in step if isinstance(step, list)]
+        if 0 in tokens:
             return None
-        found.append(" ".join(map(str, words)) if isinstance(step, list) else list(step))
-        numbers[number] = there + len(found)
-    sums = sum(isinstance(step, str) for step in found)
-    text = "\n".join(f"p {s} 0" if isinstance(s, str) else " ".join(map(str, [*s, 0])) for s in [*found, []])
-    proof: dict[str, Any] = {"clauses": [*found, []], **({"sums": sums} if sums else {})}
+        proof_steps.append(" ".join(map(str, tokens)) if isinstance(step, list) else list(step))
+        numbers[number] = there + len(proof_steps)
+    sums = sum(isinstance(step, str) for step in proof_steps)
+    text = "\n".join(
+        f"p {s} 0" if isinstance(s, str) else " ".join(map(str, [*s, 0])) for s in [*proof_steps, []]
+    )
+    proof: dict[str, Any] = {"clauses": [*proof_steps, []], **({"sums": sums} if sums else {})}
     if text.count(" ") > _SMALL:
         proof |= {"clauses": b64encode(compress(text.encode(), 9)).decode(), "encoding": "zlib+base64"}
     return proof

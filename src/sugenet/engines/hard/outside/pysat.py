@@ -97,28 +97,28 @@ def _needed(cnf: Cnf, lines: Iterable[str]) -> list[tuple[int, ...] | int]:
     lemmas: list[tuple[int, ...]] = []
     known: dict[tuple[int, ...], list[int]] = {}
     steps: list[int] = []
-    given = len(cnf.clauses)
+    n_clauses = len(cnf.clauses)
     for number, clause in enumerate(cnf.clauses):
         known.setdefault(tuple(sorted(clause)), []).append(number)
     for line in lines:
         literals = tuple(int(word) for word in line.removeprefix("d").split()[:-1])
         key = tuple(sorted(literals))
         if not line.startswith("d"):
-            known.setdefault(key, []).append(given + len(lemmas))
+            known.setdefault(key, []).append(n_clauses + len(lemmas))
             steps.append(known[key][-1])
             lemmas.append(literals)
         elif known.get(key):
             steps.append(-1 - known[key].pop())
     _, used, uses = propagate_all(
-        *flat([*cnf.clauses, *lemmas]), given, np.array(steps, np.int64), cnf.variables
+        *flat([*cnf.clauses, *lemmas]), n_clauses, np.array(steps, np.int64), cnf.variables
     )
     numbers: dict[int, int] = {}
     last: dict[int, list[int]] = {}
-    found: list[tuple[int, ...] | int] = []
-    for index in np.flatnonzero(used[given:]).tolist():
-        last.setdefault(int(uses[given + index]), []).append(index)
+    needed: list[tuple[int, ...] | int] = []
+    for index in np.flatnonzero(used[n_clauses:]).tolist():
+        last.setdefault(int(uses[n_clauses + index]), []).append(index)
     for index, lemma in enumerate(lemmas):
-        if used[given + index]:
+        if used[n_clauses + index]:
             numbers[index] = len(numbers)
-            found += [lemma, *(numbers[gone] for gone in last.get(given + index, ()))]
-    return found
+            needed += [lemma, *(numbers[gone] for gone in last.get(n_clauses + index, ()))]
+    return needed

@@ -90,7 +90,7 @@ def _needed(conflict, met, trail, count, reason, seen, literals, starts, log, lo
 
 
 @njit(nogil=True, cache=True)
-def propagate_all(literals, starts, given, steps, variables):
+def propagate_all(literals, starts, n_clauses, steps, variables):
     """Take in the given clauses, then follow the steps: a clause that comes must follow by unit propagation,
     one that goes is forgotten.
 
@@ -108,14 +108,14 @@ def propagate_all(literals, starts, given, steps, variables):
     log = np.zeros(1024, np.int64)
     log_starts = np.zeros(total + 2, np.int64)
     logged, root, state, last, conflict = 0, 0, -2, -1, -1
-    for turn in range(given + len(steps)):
-        clause = turn if turn < given else steps[turn - given]
+    for turn in range(n_clauses + len(steps)):
+        clause = turn if turn < n_clauses else steps[turn - n_clauses]
         if clause < 0:
             dead[-1 - clause] = True
             continue
         begin, end = starts[clause], starts[clause + 1]
         log_starts[clause] = logged
-        if turn >= given:
+        if turn >= n_clauses:
             count, conflict, met = root, -1, -1
             for index in range(begin, end):
                 literal = literals[index]
@@ -167,7 +167,7 @@ def propagate_all(literals, starts, given, steps, variables):
         log, end = _needed(conflict, -1, trail, root, reason, seen, literals, starts, log, logged)
         for index in range(logged, end):
             used[log[index]], uses[log[index]] = True, last
-        for clause in range(last, given - 1, -1):
+        for clause in range(last, n_clauses - 1, -1):
             if used[clause]:
                 for index in range(log_starts[clause], log_starts[clause + 1]):
                     used[log[index]], uses[log[index]] = True, max(uses[log[index]], clause)

@@ -36,7 +36,7 @@ def _move(
     weight,
     depth,
     sums,
-    least,
+    min_sums,
     first_of_last,
     worth,
     slack,
@@ -51,9 +51,9 @@ def _move(
     shift = where[i] - ptr[i]
     for e in range(ptr[i], ptr[i + 1]):
         j = target[shift + e]
-        before = sums[j] >= least[j]
+        before = sums[j] >= min_sums[j]
         sums[j] += weight[e] * delta
-        if (sums[j] >= least[j]) != before:
+        if (sums[j] >= min_sums[j]) != before:
             queue[n] = j
             n += 1
     for _ in range(depth - 1):
@@ -61,7 +61,7 @@ def _move(
         m = 0
         for a in range(n):
             j = queue[a]
-            step = 2 if sums[j] >= least[j] else -2
+            step = 2 if sums[j] >= min_sums[j] else -2
             shift = where[j] - ptr[j]
             for e in range(ptr[j], ptr[j + 1]):
                 k = target[shift + e]
@@ -74,12 +74,12 @@ def _move(
         n = 0
         for a in range(m):
             k = spare[a]
-            if (old[k] >= least[k]) != (sums[k] >= least[k]):
+            if (old[k] >= min_sums[k]) != (sums[k] >= min_sums[k]):
                 queue[n] = k
                 n += 1
     for a in range(n):
         j = queue[a]
-        step = 2 if sums[j] >= least[j] else -2
+        step = 2 if sums[j] >= min_sums[j] else -2
         for r in range(worth.shape[0]):
             slack[r] += worth[r, j - first_of_last] * step
     return tick
@@ -98,7 +98,7 @@ def _anneal(
     weight,
     depth,
     sums,
-    least,
+    min_sums,
     first_of_last,
     worth,
     slack,
@@ -141,7 +141,7 @@ def _anneal(
             weight,
             depth,
             sums,
-            least,
+            min_sums,
             first_of_last,
             worth,
             slack,
@@ -166,7 +166,7 @@ def _anneal(
                 weight,
                 depth,
                 sums,
-                least,
+                min_sums,
                 first_of_last,
                 worth,
                 slack,
@@ -256,9 +256,9 @@ class Search:
     """The sum from which each neuron is active."""
 
     @classmethod
-    def of(cls, front: BoxFront, inside: tuple[Ints, Ints]) -> Search | None:
+    def of(cls, box_layers: BoxFront, inside: tuple[Ints, Ints]) -> Search | None:
         """Which neurons each input and each neuron is read by; None for a network that is too large."""
-        layers = front.network.layers
+        layers = box_layers.network.layers
         if sum(map(_fan_bytes, layers)) > _BYTES:
             return None
         starts = np.cumsum([layers[0].inputs, *(layer.outputs for layer in layers)])
@@ -266,17 +266,17 @@ class Search:
         used = np.cumsum([0, *(len(fan.target) for fan in fans)])
         last = np.zeros(layers[-1].outputs, np.int64)  # the last layer is read by nobody
         ptr = np.concatenate([[0], np.cumsum(np.concatenate([*(fan.counts for fan in fans), last]))])
-        least = [np.zeros(layers[0].inputs, np.int64), front.high]
+        min_sums = [np.zeros(layers[0].inputs, np.int64), box_layers.high]
         # no other tau decides otherwise
-        least += [2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes for layer in layers[1:]]
+        min_sums += [2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes for layer in layers[1:]]
         return cls(
-            front,
+            box_layers,
             inside,
             ptr,
             np.concatenate([*(fan.where + before for fan, before in zip(fans, used, strict=False)), last]),
             np.concatenate([fan.target + start for fan, start in zip(fans, starts, strict=False)]),
             np.concatenate([fan.weight for fan in fans]),
-            np.concatenate(least),
+            np.concatenate(min_sums),
         )
 
     @property
@@ -287,8 +287,8 @@ class Search:
     def start(self) -> tuple[Ints, Ints]:
         """The middle of the box, whole where it can be, and the sums of all neurons there."""
         x = (self.inside[0] + self.inside[1]) // 2
-        whole = x // self.front.grid * self.front.grid
-        x = np.where(whole >= self.inside[0], whole, x)
+        rounded = x // self.front.grid * self.front.grid
+        x = np.where(rounded >= self.inside[0], rounded, x)
         return x, self.sums(x)
 
     def sums(self, x: Ints) -> Ints:

@@ -52,15 +52,16 @@ class Slack:
             factors = [(k, value * head.scale[k]) for k, value in part.terms]
             rest = sum((value * head.bias[k] for k, value in part.terms), Fraction(-part.bound))
             unit = lcm(rest.denominator, *(factor.denominator for _, factor in factors))
-            whole = [(k, int(factor * unit)) for k, factor in factors]
+            integer_factors = [(k, int(factor * unit)) for k, factor in factors]
             small = (
-                max(abs(factor) for _, factor in whole) * max(1, int(np.abs(head.weights).max(initial=0)))
+                max(abs(factor) for _, factor in integer_factors)
+                * max(1, int(np.abs(head.weights).max(initial=0)))
                 < _ROOM
             )
             kind: Any = np.int64 if small and abs(rest * unit) < 1 << 60 else object
             rows.append(
                 sum(
-                    (factor * head.weights[k].astype(kind) for k, factor in whole),
+                    (factor * head.weights[k].astype(kind) for k, factor in integer_factors),
                     np.zeros(head.inputs, kind),
                 )
             )
@@ -99,12 +100,12 @@ class Reach:
     def by_bounds(self) -> list[int]:
         """The most that each inequality reaches, whatever the open neurons of the last layer are."""
         states = self.front.states[-1].astype(self.slack.rows.dtype)
-        most = (
+        max_sums = (
             self.slack.rows @ states
             + np.abs(self.slack.rows) @ (states == 0).astype(states.dtype)
             + self.slack.constants
         )
-        return [int(value) for value in most]
+        return [int(value) for value in max_sums]
 
     @cached_property
     def _fixed(self) -> npt.NDArray[Any]:
@@ -124,14 +125,14 @@ class Reach:
 
     def allowed(self, fixed: Mapping[int, bool]) -> list[npt.NDArray[np.intp]]:
         """The patterns of every patch that agree with some first-layer neurons."""
-        found = []
+        allowed = []
         for patch in self.patches.found:
             keep = np.ones(len(patch.patterns), bool)
             for index, neuron in enumerate(patch.cone):
                 if neuron in fixed:
                     keep &= patch.patterns[:, index] == fixed[neuron]
-            found.append(np.flatnonzero(keep))
-        return found
+            allowed.append(np.flatnonzero(keep))
+        return allowed
 
     def bound(
         self, mix: Sequence[int], shares: Sequence[tuple[int, int, int]], fixed: Mapping[int, bool]
@@ -180,11 +181,11 @@ class Reach:
             return None
         mix, shares, values, chosen = solved
         for unit in _UNITS:
-            whole = tuple(max(0, round(part * unit)) for part in mix)
+            integer_mix = tuple(max(0, round(part * unit)) for part in mix)
             kept = tuple(
                 (patch, neuron, round(share * unit)) for patch, neuron, share in shares if round(share * unit)
             )
-            proposal = Proposal(whole, kept, self.bound(whole, kept, fixed), values, chosen)
+            proposal = Proposal(integer_mix, kept, self.bound(integer_mix, kept, fixed), values, chosen)
             if proposal.bound < 0:
                 break
         return proposal
@@ -242,14 +243,14 @@ def _solved(
     options = {"time_limit": _PATIENCE if time_limit is None else max(min(time_limit, _PATIENCE), 0.1)}
     if len(slack) == 1:
         bounds[t_of] = 0.0
-        found = linprog(-lines[0], A_eq=equal, b_eq=right, bounds=bounds, method="highs", options=options)
+        solution = linprog(-lines[0], A_eq=equal, b_eq=right, bounds=bounds, method="highs", options=options)
         mix = [1.0]
     else:
         aim = np.zeros(t_of + 1)
         aim[t_of] = -1.0
         lines[:, t_of] = -1.0
         offsets = reach._fixed.astype(float)
-        found = linprog(
+        solution = linprog(
             aim,
             A_ub=-lines,
             b_ub=offsets,
@@ -259,13 +260,13 @@ def _solved(
             method="highs",
             options=options,
         )
-        mix = [] if found.x is None else (-found.ineqlin.marginals).tolist()
-    if found.x is None or found.status != 0:
+        mix = [] if solution.x is None else (-solution.ineqlin.marginals).tolist()
+    if solution.x is None or solution.status != 0:
         return None
-    pulls = found.eqlin.marginals[len(patches) :].tolist()
+    pulls = solution.eqlin.marginals[len(patches) :].tolist()
     shares = [(p, j, pull) for (p, j), pull in zip(names, pulls, strict=True)]
     chosen: dict[int, bool] = {}
     for number, (patch, rows) in enumerate(zip(patches, allowed, strict=True)):
-        heaviest = rows[int(np.argmax(found.x[starts[number] : starts[number + 1]]))]
+        heaviest = rows[int(np.argmax(solution.x[starts[number] : starts[number + 1]]))]
         chosen.update(zip(patch.cone, patch.patterns[heaviest].tolist(), strict=True))
-    return mix, shares, {j: float(found.x[k]) for j, k in z_of.items()}, chosen
+    return mix, shares, {j: float(solution.x[k]) for j, k in z_of.items()}, chosen

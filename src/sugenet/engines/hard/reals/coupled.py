@@ -38,12 +38,12 @@ def coupled_point(
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array, csr_array, hstack
 
-    front, patches, gains = reach.front, reach.patches.found, reach._gains
+    box_layers, patches, gains = reach.front, reach.patches.found, reach._gains
     neurons = sorted({j for patch in patches for j in patch.cone})
     starts = np.cumsum([0, *(len(patch.patterns) for patch in patches)])
     if not neurons or starts[-1] > _MOST:
         return None
-    rows, inputs = front.rows(neurons)
+    rows, inputs = box_layers.rows(neurons)
     z, free = int(starts[-1]), reach.patches.free
     y = z + len(neurons)
     x = y + len(free)
@@ -59,11 +59,14 @@ def coupled_point(
     lines[:, y:x] = reach.slack.rows[:, free].astype(float)
     scale = np.maximum(np.abs(lines).max(axis=1), 1.0)
 
-    lower, upper = front.lower[inputs] / front.grid, front.upper[inputs] / front.grid
-    least = np.maximum(rows, 0) @ lower + np.minimum(rows, 0) @ upper
-    most = np.maximum(rows, 0) @ upper + np.minimum(rows, 0) @ lower
+    lower, upper = box_layers.lower[inputs] / box_layers.grid, box_layers.upper[inputs] / box_layers.grid
+    min_sums = np.maximum(rows, 0) @ lower + np.minimum(rows, 0) @ upper
+    max_sums = np.maximum(rows, 0) @ upper + np.minimum(rows, 0) @ lower
     room = _ROOM * max(1, int(np.abs(rows).max(initial=0)))
-    on, off = front.high[neurons] / front.grid + room, front.low[neurons] / front.grid - room
+    on, off = (
+        box_layers.high[neurons] / box_layers.grid + room,
+        box_layers.low[neurons] / box_layers.grid - room,
+    )
     taps, side = csr_array(rows.astype(float)), np.arange(len(neurons))
     nothing = csr_array((len(neurons), x))
 
@@ -74,19 +77,19 @@ def coupled_point(
         LinearConstraint(chosen.tocsr(), 1, 1),
         LinearConstraint(agree, 0, 0),
         LinearConstraint(lines / scale[:, None], (0.5 - reach._fixed.astype(float)) / scale, np.inf),
-        LinearConstraint(hstack([nothing, taps]).tocsr() - tied(on - least), least, np.inf),
-        LinearConstraint(hstack([nothing, taps]).tocsr() - tied(most - off), -np.inf, off),
+        LinearConstraint(hstack([nothing, taps]).tocsr() - tied(on - min_sums), min_sums, np.inf),
+        LinearConstraint(hstack([nothing, taps]).tocsr() - tied(max_sums - off), -np.inf, off),
     ]
     bounds = Bounds(
         np.concatenate([np.zeros(y), np.full(len(free), -1.0), lower]),
         np.concatenate([np.ones(x), upper]),
     )
-    whole = np.zeros(size)
-    whole[z:y] = 1
+    integrality = np.zeros(size)
+    integrality[z:y] = 1
     options = {"time_limit": _PATIENCE if time_limit is None else max(time_limit, 0.1), "mip_rel_gap": 1e9}
     aim = -(lines / scale[:, None]).sum(axis=0)  # the first solution ends it
-    found = milp(aim, constraints=constraints, bounds=bounds, integrality=whole, options=options)
-    return None if found.x is None else (np.asarray(inputs), np.asarray(found.x[x:]))
+    solution = milp(aim, constraints=constraints, bounds=bounds, integrality=integrality, options=options)
+    return None if solution.x is None else (np.asarray(inputs), np.asarray(solution.x[x:]))
 
 
 def _agreement(reach: Reach, starts: Any, column: dict[int, int], size: int) -> Any:

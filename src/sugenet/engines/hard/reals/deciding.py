@@ -94,10 +94,10 @@ class _Boxed:
         boxed = in_box(network, case.box.lower, case.box.upper)
         if boxed is None:
             raise QuestionError("the box leaves the real numbers that the features can be.")
-        front = BoxFront.of(boxed)
+        box_layers = BoxFront.of(boxed)
         slacks = [Slack.of(boxed.network.cut.head, conjunction) for conjunction in case.condition]
         levels = boxed.lower, boxed.upper
-        return cls(case, front, BoxPatches(front, clock), levels, slacks, boxed.placed)
+        return cls(case, box_layers, BoxPatches(box_layers, clock), levels, slacks, boxed.placed)
 
     def raw(self, levels: Sequence[Fraction]) -> tuple[Any, ...]:
         """Raw values of real levels: whole numbers as int, others as float where a float holds them."""
@@ -287,11 +287,11 @@ class _Run:
             if left is not None and left <= 0:
                 return
             reach = Reach(boxed.front, boxed.patches, boxed.slacks[k])
-            found = coupled_point(reach, left)
-            if found is not None:
+            point = coupled_point(reach, left)
+            if point is not None:
                 splitter = Splitter(reach, boxed.levels, partial(self._violates, boxed), self.clock, 0)
                 with suppress(OutOfBudget):
-                    splitter.attempt(*found, engine="program")
+                    splitter.attempt(*point, engine="program")
 
     def _beyond(
         self, boxed: _Boxed, search: Search, k: int, levels: list[Fraction], clock: Clock
@@ -311,9 +311,9 @@ class _Run:
             walked, turn = walked - few, turn + 1
             _, x = search.walk(strict, few, (clock.seed + _STRICT + turn) % (1 << 32), whole=turn % 4 < 3)
             if x is not None:
-                found = boxed.brought_in(x.tolist())
-                if self._violates(boxed, found) and self._is_beyond(boxed, found):
-                    return found
+                point = boxed.brought_in(x.tolist())
+                if self._violates(boxed, point) and self._is_beyond(boxed, point):
+                    return point
         self.found = boxed.raw(levels)
         return levels
 

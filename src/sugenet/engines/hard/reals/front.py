@@ -64,15 +64,17 @@ def _window_blocks(layer: Layer, window: Window) -> Iterable[Block]:
     taps, tau, groups = window.taps, layer.tau, layer.groups
     kernel = layer.weights.reshape(*layer.weights.shape[:2], -1)
     per_in, per_out = channels // groups, len(kernel) // groups
-    cut: dict[bytes, list[Ints]] = {}  # kernels by the part of them that is inside, which positions share
+    inside_kernels: dict[
+        bytes, list[Ints]
+    ] = {}  # kernels by the part of them that is inside, which positions share
     for position, pixels in enumerate(taps):
         inside = pixels >= 0
         key = inside.tobytes()
-        if key not in cut:
-            cut[key] = [
+        if key not in inside_kernels:
+            inside_kernels[key] = [
                 kernel[g * per_out : (g + 1) * per_out, :, inside].reshape(per_out, -1) for g in range(groups)
             ]
-        for group, rows in enumerate(cut[key]):
+        for group, rows in enumerate(inside_kernels[key]):
             into = (
                 np.arange(group * per_in, (group + 1) * per_in)[:, None] * (height * width) + pixels[inside]
             )
@@ -92,15 +94,15 @@ def finest_grid(denominators: Iterable[int], size: int) -> int:
     >>> long % 3 == 0, long * 256 < 2**58 <= long * 512
     (True, True)
     """
-    most = (_LARGEST - 1) // (size + 1)
-    if not most:
+    max_grid = (_LARGEST - 1) // (size + 1)
+    if not max_grid:
         raise QuestionError("sums of the first layer are too large for exact bounds.")
     grid, exact = 1, True
     for denominator in sorted(denominators):
         both = lcm(grid, denominator)
-        grid, exact = (both, exact) if both <= most else (grid, False)
+        grid, exact = (both, exact) if both <= max_grid else (grid, False)
     # by a power of two: points of the grid stay short floats
-    return grid if exact else grid << (most // grid).bit_length() - 1
+    return grid if exact else grid << (max_grid // grid).bit_length() - 1
 
 
 def common_denominator(values: Iterable[Fraction]) -> int | None:
@@ -166,11 +168,11 @@ class BoxFront:
     @cached_property
     def block_numbers(self) -> tuple[npt.NDArray[np.intp], ...]:
         """For every layer the number of each neuron's block."""
-        found = tuple(np.empty(len(states), np.intp) for states in self.states)
-        for numbers, blocks in zip(found, self.blocks, strict=True):
+        all_numbers = tuple(np.empty(len(states), np.intp) for states in self.states)
+        for numbers, blocks in zip(all_numbers, self.blocks, strict=True):
             for number, block in enumerate(blocks):
                 numbers[block.outs] = number
-        return found
+        return all_numbers
 
     def rows(self, neurons: Sequence[int]) -> tuple[Ints, npt.NDArray[np.intp]]:
         """Weights of first-layer neurons over the inputs that any of them reads, and these inputs."""
@@ -187,21 +189,23 @@ class BoxFront:
 def _first_states(
     blocks: Iterable[Block], lower: Ints, upper: Ints, low: Ints, high: Ints
 ) -> npt.NDArray[np.int8]:
-    found = np.zeros(len(low), np.int8)
+    states = np.zeros(len(low), np.int8)
     for block in blocks:
         up, down = np.maximum(block.weights, 0), np.minimum(block.weights, 0)
-        least = up @ lower[block.ins] + down @ upper[block.ins]
-        most = up @ upper[block.ins] + down @ lower[block.ins]
-        found[block.outs] = np.where(least >= high[block.outs], 1, np.where(most < low[block.outs], -1, 0))
-    return found
+        min_sums = up @ lower[block.ins] + down @ upper[block.ins]
+        max_sums = up @ upper[block.ins] + down @ lower[block.ins]
+        states[block.outs] = np.where(
+            min_sums >= high[block.outs], 1, np.where(max_sums < low[block.outs], -1, 0)
+        )
+    return states
 
 
 def _next_states(blocks: Iterable[Block], before: npt.NDArray[np.int8], outputs: int) -> npt.NDArray[np.int8]:
-    found = np.zeros(outputs, np.int8)
+    states = np.zeros(outputs, np.int8)
     for block in blocks:
         bits = before[block.ins].astype(np.int64)
         middle, reach = block.weights @ bits, np.abs(block.weights) @ (bits == 0)
-        found[block.outs] = np.where(
+        states[block.outs] = np.where(
             middle - reach >= block.sums, 1, np.where(middle + reach < block.sums, -1, 0)
         )
-    return found
+    return states

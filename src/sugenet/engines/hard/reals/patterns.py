@@ -136,12 +136,12 @@ class BoxPatches:
         return rows
 
 
-def conflicts(front: BoxFront, cone: Sequence[int]) -> Iterator[Conflict]:
+def conflicts(box_layers: BoxFront, cone: Sequence[int]) -> Iterator[Conflict]:
     """Two or three signs of the cone that no point of the box gives together."""
-    rows, inputs = front.rows(cone)
-    lower, upper = front.lower[inputs], front.upper[inputs]
+    rows, inputs = box_layers.rows(cone)
+    lower, upper = box_layers.lower[inputs], box_layers.upper[inputs]
     chosen = np.array(cone, np.intp)
-    low, high = front.low[chosen], front.high[chosen]
+    low, high = box_layers.low[chosen], box_layers.high[chosen]
     for size in range(2, (_LONGEST if len(cone) <= _FEW else 2) + 1):
         sets = np.array(list(combinations(range(len(cone)), size)), np.intp).reshape(-1, size)
         step = max(1, _CHUNK // max(rows.shape[1] * size, 1))
@@ -150,32 +150,32 @@ def conflicts(front: BoxFront, cone: Sequence[int]) -> Iterator[Conflict]:
             for signs in product((False, True), repeat=size):
                 turned = np.where(signs, 1, -1)
                 total = (rows[part] * turned[:, None]).sum(axis=1)
-                most = np.maximum(total, 0) @ upper + np.minimum(total, 0) @ lower
+                max_sums = np.maximum(total, 0) @ upper + np.minimum(total, 0) @ lower
                 needed = (np.where(signs, low[part], -high[part])).sum(axis=1)
-                never = most < needed if all(signs) else most <= needed  # off is strict
+                never = max_sums < needed if all(signs) else max_sums <= needed  # off is strict
                 for indices in part[never].tolist():
                     yield tuple(indices), signs
 
 
-def _cones(front: BoxFront) -> list[tuple[int, ...] | None]:
+def _cones(box_layers: BoxFront) -> list[tuple[int, ...] | None]:
     """For every block of the last layer the open first-layer neurons behind its inputs;
     None where they are too many.
     """
     reach: list[frozenset[int] | None] = [
-        frozenset({j} if state == 0 else ()) for j, state in enumerate(front.states[0].tolist())
+        frozenset({j} if state == 0 else ()) for j, state in enumerate(box_layers.states[0].tolist())
     ]
-    found: list[tuple[int, ...] | None] = []
-    before = front.states[0]
-    for blocks, states in zip(front.blocks[1:], front.states[1:], strict=True):
-        found = []
+    cones: list[tuple[int, ...] | None] = []
+    before = box_layers.states[0]
+    for blocks, states in zip(box_layers.blocks[1:], box_layers.states[1:], strict=True):
+        cones = []
         after: list[frozenset[int] | None] = [frozenset()] * len(states)
         for block in blocks:
             behind = _joined(reach[i] for i in block.ins[before[block.ins] == 0].tolist())
-            found.append(None if behind is None else tuple(sorted(behind)))
+            cones.append(None if behind is None else tuple(sorted(behind)))
             for j in block.outs[states[block.outs] == 0].tolist():
                 after[j] = behind
         reach, before = after, states
-    return found
+    return cones
 
 
 def _joined(cones: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
@@ -190,23 +190,23 @@ def _joined(cones: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
 
 
 def _signs_of(
-    front: BoxFront, layer: int, indices: npt.NDArray[np.intp], pattern: dict[int, Bits], count: int
+    box_layers: BoxFront, layer: int, indices: npt.NDArray[np.intp], pattern: dict[int, Bits], count: int
 ) -> npt.NDArray[np.int8]:
     """-1 or +1 of some neurons of a layer in each of `count` patterns of the open first-layer neurons."""
-    states = front.states[layer][indices]
+    states = box_layers.states[layer][indices]
     out = np.repeat(states[None, :], count, axis=0)
     still = np.flatnonzero(states == 0)
     if layer == 0:
         for index in still.tolist():
             out[:, index] = np.where(pattern[int(indices[index])], 1, -1)
         return out
-    numbers = front.block_numbers[layer]
+    numbers = box_layers.block_numbers[layer]
     by_block: dict[int, list[int]] = {}
     for index in still.tolist():
         by_block.setdefault(int(numbers[indices[index]]), []).append(index)
     for number, members in by_block.items():
-        block = front.blocks[layer][number]
-        inputs = _signs_of(front, layer - 1, block.ins, pattern, count).astype(np.float32)
+        block = box_layers.blocks[layer][number]
+        inputs = _signs_of(box_layers, layer - 1, block.ins, pattern, count).astype(np.float32)
         rows = np.searchsorted(block.outs, indices[members])
         weights = block.weights[rows]
         # whole numbers, so exact

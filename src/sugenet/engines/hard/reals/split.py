@@ -77,9 +77,9 @@ class Splitter:
         self._left()
         self.nodes -= 1
         if fixed:
-            found = self._realize(fixed, _ROUNDINGS[:1])
-            if found is not None:
-                return found
+            closure = self._realize(fixed, _ROUNDINGS[:1])
+            if closure is not None:
+                return closure
         proposal = self.reach.propose(fixed, self._left())
         if proposal is None:
             raise OutOfBudget
@@ -106,8 +106,8 @@ class Splitter:
             neuron = min(undecided, key=lambda j: abs(undecided[j] - 0.5))
             return neuron, undecided[neuron] >= 0.5
         signs = {**proposal.chosen, **fixed}
-        found = self._realize(signs, _ROUNDINGS)
-        support = [neuron for neuron, _ in found["shares"]] if found is not None else list(signs)
+        closure = self._realize(signs, _ROUNDINGS)
+        support = [neuron for neuron, _ in closure["shares"]] if closure is not None else list(signs)
         for neuron in support:
             if neuron not in fixed:
                 return neuron, signs[neuron]
@@ -120,29 +120,32 @@ class Splitter:
         from scipy.optimize import linprog
         from scipy.sparse import csr_array
 
-        front = self.reach.front
+        box_layers = self.reach.front
         neurons = sorted(signs)
-        rows, inputs = front.rows(neurons)
+        rows, inputs = box_layers.rows(neurons)
         turned = np.array([1 if signs[j] else -1 for j in neurons])
-        edge = np.array([front.high[j] if signs[j] else -front.low[j] for j in neurons]) / front.grid
-        lower, upper = front.lower[inputs] / front.grid, front.upper[inputs] / front.grid
+        edge = (
+            np.array([box_layers.high[j] if signs[j] else -box_layers.low[j] for j in neurons])
+            / box_layers.grid
+        )
+        lower, upper = box_layers.lower[inputs] / box_layers.grid, box_layers.upper[inputs] / box_layers.grid
         bounds = np.concatenate([np.stack([lower, upper], axis=1), [[-np.inf, 1.0]]])
         aim = np.append(np.zeros(len(inputs)), -1.0)
         table = csr_array(np.concatenate([-rows * turned[:, None], np.ones((len(neurons), 1))], axis=1))
         left = self._left()
         options = {} if left is None else {"time_limit": max(left, 0.1)}
-        found = linprog(aim, A_ub=table, b_ub=-edge, bounds=bounds, method="highs", options=options)
-        if found.x is None or found.status != 0:
+        solution = linprog(aim, A_ub=table, b_ub=-edge, bounds=bounds, method="highs", options=options)
+        if solution.x is None or solution.status != 0:
             return None
-        if -found.fun >= -_NEAR:
-            self.attempt(inputs, found.x[:-1], roundings)
-        if -found.fun <= _NEAR:
-            most = (
+        if -solution.fun >= -_NEAR:
+            self.attempt(inputs, solution.x[:-1], roundings)
+        if -solution.fun <= _NEAR:
+            max_margins = (
                 np.maximum(rows * turned[:, None], 0) @ upper + np.minimum(rows * turned[:, None], 0) @ lower
             ) - edge
             # floats cannot tell which of these it is
-            alone = [[(neurons[k], 1)] for k in np.flatnonzero(most <= _NEAR).tolist()]
-            for kept in [_whole(neurons, (-found.ineqlin.marginals).tolist()), *alone]:
+            alone = [[(neurons[k], 1)] for k in np.flatnonzero(max_margins <= _NEAR).tolist()]
+            for kept in [_whole(neurons, (-solution.ineqlin.marginals).tolist()), *alone]:
                 if self._impossible(kept, signs):
                     return {"by": "impossible", "shares": [list(pair) for pair in kept]}
         return None
@@ -151,24 +154,25 @@ class Splitter:
         """Whether the weighted sum of margins cannot reach zero over the box: on the grid,
         or else with exact ends.
         """
-        front = self.reach.front
-        rows, inputs = front.rows([j for j, _ in shares])
+        box_layers = self.reach.front
+        rows, inputs = box_layers.rows([j for j, _ in shares])
         weights = np.array([share if signs[j] else -share for j, share in shares], dtype=object)
         total = (weights @ rows.astype(object)).tolist() if shares else []
 
         def never(lower: Sequence[int], upper: Sequence[int], needed: Fraction | int) -> bool:
-            most = sum(
+            max_sum = sum(
                 value * (high if value > 0 else low)
                 for value, low, high in zip(total, lower, upper, strict=True)
             )
-            return most < needed or (most == needed and any(not signs[j] for j, _ in shares))
+            return max_sum < needed or (max_sum == needed and any(not signs[j] for j, _ in shares))
 
         needed = sum(
-            share * int(front.low[j]) if signs[j] else -share * int(front.high[j]) for j, share in shares
+            share * int(box_layers.low[j]) if signs[j] else -share * int(box_layers.high[j])
+            for j, share in shares
         )
-        if never(front.lower[inputs].tolist(), front.upper[inputs].tolist(), needed):
+        if never(box_layers.lower[inputs].tolist(), box_layers.upper[inputs].tolist(), needed):
             return True
-        theta = front.theta
+        theta = box_layers.theta
         ends = [[side[i] for i in inputs.tolist()] for side in self.box]
         unit = common_denominator(chain(*ends))
         if unit is None:
