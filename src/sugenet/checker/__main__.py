@@ -27,16 +27,16 @@ def main(arguments: list[str] | None = None) -> int:
         certificate = read_json(read_file(options.certificate, _LARGEST).decode())
         networks = [load_network(read_file(path, _LARGEST)) for path in options.network]
         if isinstance(certificate, dict) and "networks" in certificate:
-            said = check(certificate, networks, time_limit=options.seconds, plain=True)
+            summary = check(certificate, networks, time_limit=options.seconds, plain=True)
         else:
-            said = check(certificate, *networks, time_limit=options.seconds, plain=True)
+            summary = check(certificate, *networks, time_limit=options.seconds, plain=True)
     except CertificateError as error:
         print(f"the certificate does not hold: {error}", file=sys.stderr)
         return 3 if isinstance(error, CheckLimitError) else 1
     except (OSError, TypeError, SugenetError, UnicodeDecodeError) as error:
         print(f"sugenet.checker: {error}", file=sys.stderr)
         return 2
-    print(f"the certificate holds: {said}")
+    print(f"the certificate holds: {summary}")
     return 0
 
 

@@ -221,6 +221,6 @@ def _check_undecided(certificate: Undecided, asked: Asked, limit: Limit, *, plai
         raise CertificateError("a part of a region is claimed that is not one.")
     from sugenet.checker.proof import check_proof
 
-    said = check_proof(asked, proof, limit, replace(inputs, budget=Fraction(reached)), plain=plain)
+    summary = check_proof(asked, proof, limit, replace(inputs, budget=Fraction(reached)), plain=plain)
     what = "a sum of squares of " if inputs.measure == "L2" else ""
-    return f"up to {what}{reached}: {said}; the rest is not decided"
+    return f"up to {what}{reached}: {summary}; the rest is not decided"

@@ -111,7 +111,7 @@ class _Claim:
 
     def parts(self, kind: type) -> list[tuple[int, Certificate]]:
         """The parts, each seen to hold and to be about its reading; the question of each is of one kind."""
-        found = []
+        pairs = []
         for part in self.certificate.parts:
             if part.reading not in self.movable:
                 raise CertificateError("a part is about a reading that does not exist, or that is given.")
@@ -133,8 +133,8 @@ class _Claim:
                     f"a part says that reading {part.reading} has another class than it has."
                 )
             self.judge(certificate, reading.network)
-            found.append((part.reading, certificate))
-        return found
+            pairs.append((part.reading, certificate))
+        return pairs
 
 
 def check_composed(
@@ -146,65 +146,67 @@ def check_composed(
         _given(one) if isinstance(one, GivenReading) else _read(one, certificate.networks, networks, limit)
         for one in certificate.readings
     ]
-    whole = composed_whole(certificate.whole, [reading.classes for reading in readings])
-    claim = _Claim(certificate, readings, whole, [reading.own for reading in readings], judge, limit, plain)
+    composite = composed_whole(certificate.whole, [reading.classes for reading in readings])
+    claim = _Claim(
+        certificate, readings, composite, [reading.own for reading in readings], judge, limit, plain
+    )
     match certificate.question:
         case WholePossible() | WholeWhatIf():
-            whole.see_value(certificate.question.value)
+            composite.see_value(certificate.question.value)
     match certificate:
         case Possible() | Impossible():
-            said = _possible(claim, certificate)
+            summary = _possible(claim, certificate)
         case WholeProved() | WholeRefuted() | WholeUndecided():
-            said = _robust(claim, certificate)
+            summary = _robust(claim, certificate)
         case NoChange() | OpenChange() | Change():
-            said = _whatif(claim, certificate)
+            summary = _whatif(claim, certificate)
         case _:
-            said = _reason(claim, certificate)
-    many = len(claim.readings) - len(claim.movable)
-    said += f"; {many} of the readings are as the certificate gives them" if many else ""
+            summary = _reason(claim, certificate)
+    n_fixed = len(claim.readings) - len(claim.movable)
+    summary += f"; {n_fixed} of the readings are as the certificate gives them" if n_fixed else ""
     some = sum(reading.is_narrowed for reading in claim.readings)
-    return said + (f"; {some} of the readings choose among some classes of their network" if some else "")
+    return summary + (f"; {some} of the readings choose among some classes of their network" if some else "")
 
 
 # -- readings ------------------------------------------------------------------------------------------------
 
 
-def _given(said: GivenReading) -> _Variable:
-    return _Variable(None, said.values, said.gaps, said.gaps.index(Fraction(0)))
+def _given(reading: GivenReading) -> _Variable:
+    return _Variable(None, reading.values, reading.gaps, reading.gaps.index(Fraction(0)))
 
 
 def _read(
-    said: NetworkReading, named: Sequence[str], networks: Sequence[NetworkForm], limit: Limit
+    reading: NetworkReading, named: Sequence[str], networks: Sequence[NetworkForm], limit: Limit
 ) -> _Variable:
     limit.look()
-    base = next((one for one in networks if one.fingerprint == named[said.network]), None)
+    base = next((one for one in networks if one.fingerprint == named[reading.network]), None)
     if base is None:
         raise CertificateError(
-            f"the certificate is about the network {named[said.network][:12]}, which is not given."
+            f"the certificate is about the network {named[reading.network][:12]}, which is not given."
         )
     network = base
-    if said.classes is not None:
-        if said.classes[-1] >= len(network.classes):
+    if reading.classes is not None:
+        if reading.classes[-1] >= len(network.classes):
             raise CertificateError("a reading names a class that its network does not have.")
-        network = network.among(said.classes)
+        network = network.among(reading.classes)
     domain: InputDomain | None = None
     clauses: tuple[Clause, ...] = ()
-    if said.domain is not None:
-        domain = read(InputDomain, said.domain, sizes_of(network), "the domain of a reading")
+    if reading.domain is not None:
+        domain = read(InputDomain, reading.domain, sizes_of(network), "the domain of a reading")
         lawful, limits = within_domain(domain, network, limit)
         clauses = lawful.clauses
         for feature, one in limits.items():
             within_limits(network.codings[feature], [one])
-    row = read(Row, [*said.sample], sizes_of(network), "the sample of a reading")
+    row = read(Row, [*reading.sample], sizes_of(network), "the sample of a reading")
     sample = sample_in(network, row, clauses)
-    found = scores(network, sample)
-    gaps = [max(found) - score for score in found]
+    class_scores = scores(network, sample)
+    gaps = [max(class_scores) - score for score in class_scores]
     narrowed = len(network.classes) < len(base.classes)
-    return _Variable(network, network.classes, gaps, top(found)[0], sample, domain, narrowed)
+    return _Variable(network, network.classes, gaps, top(class_scores)[0], sample, domain, narrowed)
 
 
-def _parts(many: int) -> str:
-    return "1 part" if many == 1 else f"{many} parts"
+def _parts(count: int) -> str:
+    return "1 part" if count == 1 else f"{count} parts"
 
 
 def _see_choice(claim: _Claim, choice: Sequence[int]) -> None:
@@ -225,16 +227,16 @@ def _possible(claim: _Claim, certificate: Possible | Impossible) -> str:
     value = certificate.question.value
     if isinstance(certificate, Impossible):
         _see_gap(claim, Wish(value, other=False), None, None, certificate.proof)
-        said = "no classes have this value"
+        summary = "no classes have this value"
     else:
         gap = certificate.gap
         _see_gap(claim, Wish(value, other=False), gap, certificate.choice, certificate.proof)
-        said = f"these classes have a gap of {gap}, and none with this value have a smaller one"
+        summary = f"these classes have a gap of {gap}, and none with this value have a smaller one"
     margin = certificate.margin
     _see_gap(claim, Wish(value, other=True), margin, certificate.other, certificate.other_proof)
     if margin is None:
-        return f"{said}; no classes have another value"
-    return f"{said}; another value has a gap of {margin}"
+        return f"{summary}; no classes have another value"
+    return f"{summary}; another value has a gap of {margin}"
 
 
 def _see_gap(
@@ -265,8 +267,8 @@ def _see_gap(
 
 def _see_none(claim: _Claim, costs: ClassCosts, wish: Wish, proof: WholeProof | None, failure: str) -> None:
     """See that no choice of classes is as wished, by the proof; without one if no choice is cheap enough."""
-    least = sum((min(row.values()) for row in costs), Fraction(0)) if all(costs) else None
-    if least is None or (wish.below is not None and least >= wish.below):
+    min_cost = sum((min(row.values()) for row in costs), Fraction(0)) if all(costs) else None
+    if min_cost is None or (wish.below is not None and min_cost >= wish.below):
         if proof is not None:
             raise CertificateError("there is a proof, but nothing that needs it.")
         return
@@ -304,22 +306,21 @@ def _robust(claim: _Claim, certificate: WholeProved | WholeRefuted | WholeUndeci
                 raise CertificateError("a reading is changed twice.")
             changed.add(index)
             moved[index] = _class_of(reading, part.witness[0])
-    own = claim.whole.value(claim.choice)
+    current_value = claim.whole.value(claim.choice)
     if isinstance(certificate, WholeUndecided):
         return f"{_parts(proved)} proved; the whole is not decided"
     if isinstance(certificate, WholeRefuted):
         if moved != list(certificate.choice):
             raise CertificateError("the witnesses do not have the classes that are claimed.")
-        if claim.whole.value(moved) == own:
+        if claim.whole.value(moved) == current_value:
             raise CertificateError("the witnesses do not change the value of the whole.")
         if question.joint and len(changed) > 1:
             raise CertificateError("several images are changed, each with a budget of its own.")
-        return (
-            f"with the witnesses of {_parts(len(changed))} the value is {claim.whole.value(moved)}, not {own}"
-        )
+        value = claim.whole.value(moved)
+        return f"with the witnesses of {_parts(len(changed))} the value is {value}, not {current_value}"
     failure = "classes that no part excludes change the value of the whole, for all that is shown"
-    _see_none(claim, allowed, Wish(own, other=True), certificate.proof, failure)
-    return f"{_parts(proved)} checked, and what is left open does not change the value {own}"
+    _see_none(claim, allowed, Wish(current_value, other=True), certificate.proof, failure)
+    return f"{_parts(proved)} checked, and what is left open does not change the value {current_value}"
 
 
 def _class_of(reading: _Variable, witness: Sequence[Any]) -> int:
@@ -356,9 +357,9 @@ def _reason(claim: _Claim, certificate: WholeUnknown | WholeSufficient | WholeMi
             allowed[index] = {claim.readings[index].own: Fraction(0)}
     if isinstance(certificate, WholeUnknown):
         return "nothing is claimed of the whole"
-    own = claim.whole.value(claim.choice)
+    current_value = claim.whole.value(claim.choice)
     failure = "the readings of the parts do not suffice for the value of the whole, for all that is shown"
-    _see_none(claim, allowed, Wish(own, other=True), certificate.proof, failure)
+    _see_none(claim, allowed, Wish(current_value, other=True), certificate.proof, failure)
     if rank > 1:
         if lowest < rank:
             raise CertificateError(f"a part is not {status}, so the whole is not.")
@@ -366,7 +367,7 @@ def _reason(claim: _Claim, certificate: WholeUnknown | WholeSufficient | WholeMi
             raise CertificateError(
                 f"one reading may change without the whole, so it is not seen to be {status}."
             )
-    return f"the reasons of {_parts(len(fixed))} suffice for the value {own}: {status}"
+    return f"the reasons of {_parts(len(fixed))} suffice for the value {current_value}: {status}"
 
 
 # -- what if -------------------------------------------------------------------------------------------------
@@ -375,8 +376,8 @@ def _reason(claim: _Claim, certificate: WholeUnknown | WholeSufficient | WholeMi
 def _whatif(claim: _Claim, certificate: NoChange | OpenChange | Change) -> str:
     question: WholeWhatIf = certificate.question
     value, other = question.value, question.other
-    own = claim.whole.value(claim.choice)
-    if (own == value) != other:
+    current_value = claim.whole.value(claim.choice)
+    if (current_value == value) != other:
         raise CertificateError("the whole has such a value already.")
     lower = [
         {k: Fraction(k != reading.own and _by_one(question, reading)) for k in row}
@@ -393,13 +394,13 @@ def _whatif(claim: _Claim, certificate: NoChange | OpenChange | Change) -> str:
         failure = "classes that no part excludes have such a value, for all that is shown"
         _see_none(claim, lower, Wish(value, other), certificate.proof, failure)
         return f"{_parts(len(certificate.parts))} checked: every such value is excluded"
-    least = certificate.lower
-    if least < 0:
-        raise CertificateError(f"the lower bound {least} is negative.")
-    failure = f"the parts do not show that less than {least} is not enough"
-    _see_none(claim, lower, Wish(value, other, least), certificate.proof, failure)
+    lower_bound = certificate.lower
+    if lower_bound < 0:
+        raise CertificateError(f"the lower bound {lower_bound} is negative.")
+    failure = f"the parts do not show that less than {lower_bound} is not enough"
+    _see_none(claim, lower, Wish(value, other, lower_bound), certificate.proof, failure)
     if isinstance(certificate, OpenChange):
-        return f"the parts show that less than {least} is not enough"
+        return f"the parts show that less than {lower_bound} is not enough"
     _see_choice(claim, certificate.choice)
     if (claim.whole.value(certificate.choice) == value) == other:
         raise CertificateError("the choice does not have the value that is claimed.")
@@ -411,10 +412,11 @@ def _whatif(claim: _Claim, certificate: NoChange | OpenChange | Change) -> str:
             total += changed[index, k]
     if total != certificate.cost:
         raise CertificateError(f"the changes cost {total}, not {certificate.cost}.")
-    if least > total:
+    if lower_bound > total:
         raise CertificateError("the lower bound is above the cost.")
     return (
-        f"the changes cost {total} and give such a value; the parts show that less than {least} is not enough"
+        f"the changes cost {total} and give such a value; "
+        f"the parts show that less than {lower_bound} is not enough"
     )
 
 

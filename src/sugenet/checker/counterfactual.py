@@ -32,15 +32,15 @@ def check_counterfactual(
     sample = sample_of(asked)
     # refuses a box without the sample
     cheaper(asked.lawful, network, sample, question, asked.limits, None, strict=False)
-    said = [f"the sample has class {network.class_words[question.label]}"]
+    statements = [f"the sample has class {network.class_words[question.label]}"]
     if isinstance(certificate, Counterfactual):
-        said.append(_check_changed(question, certificate, asked, sample))
+        statements.append(_check_changed(question, certificate, asked, sample))
     strict = not isinstance(certificate, NoCounterfactual)  # below the lower bound, or up to the limit
     bound = question.limit if isinstance(certificate, NoCounterfactual) else certificate.lower
     if strict and bound is not None and bound <= 0:
         if certificate.proof is not None or bound < 0:
             raise CertificateError("nothing costs less than 0, so there is nothing to prove.")
-        return "; ".join(said)
+        return "; ".join(statements)
     if certificate.proof is None:
         raise CertificateError(f"there is no proof that nothing below {bound} changes the answer.")
     exact = None if bound is None else Fraction(bound)
@@ -48,8 +48,8 @@ def check_counterfactual(
     from sugenet.checker.proof import check_proof
 
     proved = check_proof(asked, certificate.proof, limit, inputs, plain=plain)
-    said.append(f"{'below' if strict else 'up to'} {bound}: {proved}" if bound is not None else proved)
-    return "; ".join(said)
+    statements.append(f"{'below' if strict else 'up to'} {bound}: {proved}" if bound is not None else proved)
+    return "; ".join(statements)
 
 
 def _check_changed(

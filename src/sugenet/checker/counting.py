@@ -32,12 +32,12 @@ def plain_count(certificate: Counted, problem: IntegerProblem) -> str:
     classes = len(problem.scores)
     totals = [Counter[int]() for _ in names]
     features = problem.features
-    swings = [swings_of(features[place:], len(problem.base)) for place in range(len(features) + 1)]
+    swings = [swings_of(features[position:], len(problem.base)) for position in range(len(features) + 1)]
     start = _settled(problem.base, swings[0])
-    found: Counter[Any] = Counter([(start, 0, part_of.first)])
+    groups: Counter[Any] = Counter([(start, 0, part_of.first)])
     for index, row in enumerate(features):
         after: Counter[Any] = Counter()
-        for (margins, spent, part), many in found.items():
+        for (margins, spent, part), count in groups.items():
             problem.limit.look()
             for number, (price, gain) in enumerate([(0, None), *row]):
                 if problem.budget is not None and spent + price > problem.budget:
@@ -46,17 +46,18 @@ def plain_count(certificate: Counted, problem: IntegerProblem) -> str:
                     m if m in _SETTLED else m + g for m, g in zip(margins, gain, strict=True)
                 ]  # fmt: skip
                 key = _settled(moved, swings[index + 1]), spent + price, part_of.step(part, index, number)
-                after[key] += many
-        found = after
-    for (margins, _, part), many in found.items():
+                after[key] += count
+        groups = after
+    for (margins, _, part), count in groups.items():
         problem.limit.look()
         label = problem.label([m == _SETTLED[1] for m in margins])
-        totals[part_of.index(part)][label] += many
+        totals[part_of.index(part)][label] += count
     claimed = [list(row) for _, row in certificate.proof.parts]
-    for name, counted, said in zip(names, totals, claimed, strict=True):
-        if len(said) != classes or [counted[k] for k in range(classes)] != said:
+    for name, counted, claimed_counts in zip(names, totals, claimed, strict=True):
+        if len(claimed_counts) != classes or [counted[k] for k in range(classes)] != claimed_counts:
             raise CertificateError(
-                f"part {name} has {[counted[k] for k in range(classes)]} inputs of the classes, not {said}."
+                f"part {name} has {[counted[k] for k in range(classes)]} inputs of the classes, not "
+                f"{claimed_counts}."
             )
     added = tuple(sum(column) for column in zip(*claimed, strict=True))
     if added != certificate.counts or sum(added) != certificate.total:
@@ -102,8 +103,8 @@ class _ByState:
 
     def step(self, part: Any, index: int, number: int) -> Any:
         """The part after one more feature."""
-        own = self.states[index]
-        return part if own is None else (*part, own[number])
+        feature_states = self.states[index]
+        return part if feature_states is None else (*part, feature_states[number])
 
     def index(self, part: Any) -> int:
         """The number of a part."""

@@ -60,7 +60,7 @@ def obeying(
     if not network.clauses:
         return cases
     none = ([Fraction(0)] * (network.head.outputs - 1) + [Fraction(-1)], Fraction(0))
-    return [[*(([*factors, Fraction(0)], least) for factors, least in case), none] for case in cases]
+    return [[*(([*factors, Fraction(0)], bound) for factors, bound in case), none] for case in cases]
 
 
 def some_obey(clauses: Iterable[Clause], codings: Sequence[Coding], states: Sequence[set[int]]) -> bool:

@@ -24,12 +24,12 @@ _Due = tuple[list[tuple[int, Fraction]], list[tuple[int, Fraction]]]
 def check_flow(
     costs: Costs,
     error: Fraction,
-    least: Fraction,
+    lower_bound: Fraction,
     proof: FlowProof,
     samples: RatedSamples,
     limit: Limit,
 ) -> list[int]:
-    """See that the values cost `error`, and that no capacity costs less than `least`; the values.
+    """See that the values cost `error`, and that no capacity costs less than `lower_bound`; the values.
 
     Whether some capacity gives them is seen elsewhere.
     """
@@ -58,8 +58,8 @@ def check_flow(
         total += amount
     for k in range(count):
         total += _rest(k, due[k], levels, indices, price, samples, is_table, limit)
-    if total != least:
-        raise CertificateError(f"the parts prove that the total cost is at least {total}, not {least}.")
+    if total != lower_bound:
+        raise CertificateError(f"the parts prove that the total cost is at least {total}, not {lower_bound}.")
     return fitted
 
 
@@ -96,15 +96,15 @@ def _rest(
     if is_table:
         tried = set(range(first, last + 1))
     else:  # costs rise away from the rating: between the marks, the nearest place to it is the cheapest
-        own = indices[samples.ratings[k]]
-        marks = {place for side in due for place, _ in side}
+        rating_index = indices[samples.ratings[k]]
+        marks = {position for side in due for position, _ in side}
         tried = {
-            min(max(place, first), last)
-            for place in (own, first, last, *marks, *(mark - 1 for mark in marks))
+            min(max(position, first), last)
+            for position in (rating_index, first, last, *marks, *(mark - 1 for mark in marks))
         }
     below, reached = (sorted(side) for side in due)
     owed = sum((amount for _, amount in below), Fraction(0))
-    least: Fraction | None = None
+    min_rest: Fraction | None = None
     for index in sorted(tried):  # rising: fewer and fewer are above it, more and more are reached
         limit.look()
         while below and below[0][0] <= index:
@@ -112,9 +112,9 @@ def _rest(
         while reached and reached[0][0] <= index:
             owed += reached.pop(0)[1]
         rest = price(k, levels[index]) - owed
-        least = rest if least is None else min(least, rest)
-    assert least is not None
-    return least
+        min_rest = rest if min_rest is None else min(min_rest, rest)
+    assert min_rest is not None
+    return min_rest
 
 
 def _price(costs: Costs, samples: RatedSamples) -> tuple[_Price, bool]:

@@ -399,9 +399,9 @@ class Lemma:
     """How many sums there are."""
 
     def __post_init__(self) -> None:
-        many = sum(isinstance(step, str) for step in self.clauses)
-        if isinstance(self.clauses, tuple) and many != self.sums:
-            raise CertificateError(f"the proof has {many:,} sums, not {self.sums:,}.")
+        n_sums = sum(isinstance(step, str) for step in self.clauses)
+        if isinstance(self.clauses, tuple) and n_sums != self.sums:
+            raise CertificateError(f"the proof has {n_sums:,} sums, not {self.sums:,}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -650,11 +650,11 @@ def read_certificate(data: Any, network: NetworkForm) -> Certificate:
         raise CertificateError(
             f"the certificate is for the network {named[:12]}, not for {network.fingerprint[:12]}."
         )
-    found: Certificate = read(Certificate, data, sizes_of(network), "the certificate")
-    return found
+    certificate: Certificate = read(Certificate, data, sizes_of(network), "the certificate")
+    return certificate
 
 
 def _see_once(features: Iterable[int]) -> None:
-    found = list(features)
-    if len(set(found)) < len(found):
+    listed = list(features)
+    if len(set(listed)) < len(listed):
         raise CertificateError("a feature has limits or a price twice.")

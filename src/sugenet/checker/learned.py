@@ -54,11 +54,11 @@ def check_learned(data: Any, samples: RatedSamples, limit: Limit) -> str:
             return _check_conflict(certificate, samples, limit)
     error, question, proof = certificate.error, certificate.question, certificate.proof
     if isinstance(question, TotalCost) and isinstance(proof, FlowProof):
-        least = certificate.least if isinstance(certificate, CostBetween) else error
-        fitted = check_flow(question.costs, error, least, proof, samples, limit)
+        lower_bound = certificate.least if isinstance(certificate, CostBetween) else error
+        fitted = check_flow(question.costs, error, lower_bound, proof, samples, limit)
         _check_between(samples, range(len(fitted)), fitted, fitted, None, limit)
         cost = f"that costs {error}" if isinstance(certificate, CostBetween) else "of that cost"
-        return f"the total cost of no capacity is below {least}, and some capacity {cost} was checked"
+        return f"the total cost of no capacity is below {lower_bound}, and some capacity {cost} was checked"
     if isinstance(question, LargestError):
         units = error * samples.unit
         if units.denominator != 1 or units > samples.top:  # so sums fit 64 bits
@@ -160,8 +160,8 @@ def _clash(samples: RatedSamples, k: int, m: int) -> bool:
 
 def _check_fits(proof: EnvelopeProof, samples: RatedSamples, limit: Limit) -> str:
     _check_between(samples, range(len(samples.rows)), samples.ratings, samples.ratings, proof, limit)
-    many = len(samples.rows)
-    return f"exactly the capacities from the least to the greatest give all {many} samples their ratings"
+    n_samples = len(samples.rows)
+    return f"exactly the capacities from the least to the greatest give all {n_samples} samples their ratings"
 
 
 def _check_conflict(certificate: RatingConflict, samples: RatedSamples, limit: Limit) -> str:
@@ -251,17 +251,17 @@ def _check_limited(
 
 
 def _weights(proof: SetsProof, size: int, samples: RatedSamples) -> list[tuple[list[int], int]]:
-    n, found = len(samples.criteria), []
+    n, weighted_sets = len(samples.criteria), []
     for indices, share in proof.capacity:
         worth = share * samples.unit
         if not 1 <= len(indices) <= size or max(indices) >= n or len(set(indices)) < len(indices):
             raise CertificateError(f"a focal set must be of 1 to {size} different criteria.")
         if worth.denominator != 1 or not 0 < worth <= samples.top:
             raise CertificateError("a focal set must be worth more than bottom and at most top.")
-        found.append((list(indices), int(worth)))
-    if not any(worth == samples.top for _, worth in found):
+        weighted_sets.append((list(indices), int(worth)))
+    if not any(worth == samples.top for _, worth in weighted_sets):
         raise CertificateError("this is no capacity: no set is worth top.")
-    return found
+    return weighted_sets
 
 
 def _check_sets_force(
@@ -277,18 +277,18 @@ def _check_sets_force(
     if because is not None and because >= len(ratings):
         raise CertificateError("because must be the index of a sample, or null.")
     n = len(rows[0]) if rows else 0
-    if sum(comb(n, many) for many in range(1, size + 1)) > _MOST_SETS:
+    if sum(comb(n, n_criteria) for n_criteria in range(1, size + 1)) > _MOST_SETS:
         raise CheckLimitError("not checked within the limit: there are too many sets of criteria.")
-    for many in range(1, size + 1):
-        for indices in combinations(range(n), many):
+    for set_size in range(1, size + 1):
+        for indices in combinations(range(n), set_size):
             limit.look()
-            least = [min(row[index] for index in indices) for row in rows]
-            over = [value - rating for value, rating in zip(least, ratings, strict=True)]
+            min_values = [min(row[index] for index in indices) for row in rows]
+            over = [value - rating for value, rating in zip(min_values, ratings, strict=True)]
             if because is not None:
                 high = ratings[because]
                 over = [
                     min((high - rating + 1) // 2, more) for rating, more in zip(ratings, over, strict=True)
                 ]
-                over.append(high - least[because])
+                over.append(high - min_values[because])
             if max(over, default=0) < units:
                 raise CertificateError("the sample named forces no such error: a set of criteria serves it.")

@@ -46,10 +46,10 @@ def check_lemma(
         system.see_literal(literal)
         system.add({literal: 1}, 1)
     over = system.contradicts(system.true, range(len(system.constraints)))
-    many, sums = 0, 0
+    n_steps, sums = 0, 0
     last: Any = None
     for last in steps_of(proof.clauses, proof.encoding, system.count, problem.limit):
-        many += 1
+        n_steps += 1
         if isinstance(last, str):
             sums += 1
             system.add(*system.summed(last))
@@ -58,15 +58,15 @@ def check_lemma(
                 system.see_literal(literal)
             if not over and (not drawn or random() < _DRAWN) and not system.follows(last):
                 shown = str(list(last))[:80] if last else "the empty one"
-                raise CertificateError(f"clause {many}, {shown}, does not follow.")
+                raise CertificateError(f"clause {n_steps}, {shown}, does not follow.")
             system.add(dict.fromkeys(last, 1), 1)
         over = over or system.contradicts(system.true, [len(system.constraints) - 1])
     if last != ():
         raise CertificateError("the proof does not end with the empty clause.")
     if sums != proof.sums:
         raise CertificateError(f"the proof has {sums:,} sums, not {proof.sums:,}.")
-    words = f"{many - sums} clauses follow one after the other, the last one empty (plain form)"
-    return f"{sums} sums and {words}" if sums else words
+    phrase = f"{n_steps - sums} clauses follow one after the other, the last one empty (plain form)"
+    return f"{sums} sums and {phrase}" if sums else phrase
 
 
 class _System:
@@ -103,10 +103,10 @@ class _System:
         self.starts = [0, *accumulate([self.steps, *map(len, rows)])]
         self.rows = rows[0]
         for layer, names, inputs in zip(rows, self.starts[1:], self.starts, strict=False):
-            for number, (weights, least) in enumerate(layer, start=names + 1):
+            for number, (weights, threshold) in enumerate(layer, start=names + 1):
                 terms = {inputs + bit + 1: weight for bit, weight in weights.items()}
-                self.imply(number, terms, least)
-                self.imply(-number, {name: -weight for name, weight in terms.items()}, 1 - least)
+                self.imply(number, terms, threshold)
+                self.imply(-number, {name: -weight for name, weight in terms.items()}, 1 - threshold)
         self.count = self.starts[-1] + len(problem.cases)
         named = range(self.starts[-1] + 1, self.count + 1)
         self.add(dict.fromkeys(named, 1), 1)
@@ -132,10 +132,10 @@ class _System:
             self.uses.setdefault(-literal, []).append(len(self.constraints))
         self.constraints.append((factors, bound))
 
-    def imply(self, guard: int, terms: dict[int, int], least: int) -> None:
+    def imply(self, guard: int, terms: dict[int, int], threshold: int) -> None:
         """If the guard is true, the weights of true variables sum to at least so much; guard 0: always."""
         factors = {name if weight > 0 else -name: abs(weight) for name, weight in terms.items()}
-        bound = least - sum(min(weight, 0) for weight in terms.values())
+        bound = threshold - sum(min(weight, 0) for weight in terms.values())
         self.add(factors | ({-guard: bound} if guard and bound > 0 else {}), bound)
 
     def see_literal(self, literal: int) -> None:
@@ -189,10 +189,10 @@ class _System:
                 raise CertificateError(
                     f"the cut {[guard, q, p]} adds no first-layer row and budget with factors of 0 or more."
                 )
-            weights, least = self.rows[row]
+            weights, threshold = self.rows[row]
             sign = 1 if guard > 0 else -1
             terms = {k + 1: q * sign * weights.get(k, 0) - p * price for k, price in enumerate(self.prices)}
-            bound = least if guard > 0 else 1 - least
+            bound = threshold if guard > 0 else 1 - threshold
             self.imply(
                 guard, {name: weight for name, weight in terms.items() if weight}, q * bound - p * self.most
             )
@@ -207,11 +207,11 @@ class _System:
         hand: list[_Constraint] = []
         for word in text.split(" "):
             self.limit.look()
-            found = _WORD.fullmatch(word)
-            if found is None or len(hand) < _NEEDED.get(word[0], 0):
+            match = _WORD.fullmatch(word)
+            if match is None or len(hand) < _NEEDED.get(word[0], 0):
                 raise CertificateError(f"{word[:40]!r} is not a word that a sum has there.")
-            kind, number = found["kind"] or word, int(found["number"] or 1)
-            if word == found["number"]:
+            kind, number = match["kind"] or word, int(match["number"] or 1)
+            if word == match["number"]:
                 if number > len(self.constraints):
                     raise CertificateError(f"there is no constraint {number} before the sum that reads it.")
                 factors, bound = self.constraints[number - 1]

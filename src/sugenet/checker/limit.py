@@ -85,5 +85,5 @@ class Limit:
 
 def _compiling_seconds() -> float:
     """Seconds that were spent on compiling, if there is anything that compiles."""
-    telling = sys.modules.get("sugenet.telling")
-    return 0.0 if telling is None else float(telling.compiling_seconds())
+    module = sys.modules.get("sugenet.telling")
+    return 0.0 if module is None else float(module.compiling_seconds())

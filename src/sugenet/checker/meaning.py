@@ -75,7 +75,7 @@ def value_of(coding: Coding, raw: Any) -> Any:
 
 def row_of(network: NetworkForm, row: Sequence[Any]) -> tuple[Any, ...]:
     """The values that a raw sample of a certificate names."""
-    found, known = [], dict[Any, Any]()
+    values, known = [], dict[Any, Any]()
     for feature, (coding, raw) in enumerate(zip(network.codings, row, strict=True)):
         key = (id(coding), type(raw), raw)
         if key not in known:
@@ -83,16 +83,16 @@ def row_of(network: NetworkForm, row: Sequence[Any]) -> tuple[Any, ...]:
                 known[key] = value_of(coding, raw)
             except CertificateError as error:
                 raise CertificateError(f"feature {feature}: {error}") from None
-        found.append(known[key])
-    return tuple(found)
+        values.append(known[key])
+    return tuple(values)
 
 
 def sample_in(network: NetworkForm, row: Sequence[Any], clauses: Iterable[Clause]) -> tuple[Any, ...]:
     """The values of a sample of a certificate, which obeys all laws."""
-    found = row_of(network, row)
-    if is_broken(network, found, clauses):
+    sample = row_of(network, row)
+    if is_broken(network, sample, clauses):
         raise CertificateError("the sample breaks a law, so it cannot occur.")
-    return found
+    return sample
 
 
 def is_broken(network: NetworkForm, row: Sequence[Any], clauses: Iterable[Clause]) -> bool:
@@ -126,9 +126,9 @@ def _down(coding: Numbers, bound: Any, *, strict: bool = False) -> Any:
 def _between(coding: Numbers, low: Any, high: Any, *, above: bool = False, below: bool = False) -> Values:
     """The values of a feature from `low` to `high`; or above the one, below the other."""
     ends = _ends(coding)
-    least = max(-_down(coding, -low, strict=above), ends[0])
-    most = min(_down(coding, high, strict=below), ends[1])
-    return ((least, most),) if least <= most and least < inf and most > -inf else ()
+    lower = max(-_down(coding, -low, strict=above), ends[0])
+    upper = min(_down(coding, high, strict=below), ends[1])
+    return ((lower, upper),) if lower <= upper and lower < inf and upper > -inf else ()
 
 
 @lru_cache(maxsize=1 << 12)
@@ -242,10 +242,10 @@ def scores(network: NetworkForm, row: Sequence[Any]) -> list[Fraction]:
     return network.scores(list(map(state_of, network.codings, row)))
 
 
-def top(found: Sequence[Fraction]) -> list[int]:
+def top(class_scores: Sequence[Fraction]) -> list[int]:
     """The classes with the highest score, the lowest first."""
-    best = max(found)
-    return [k for k, score in enumerate(found) if score == best]
+    best = max(class_scores)
+    return [k for k, score in enumerate(class_scores) if score == best]
 
 
 def _nearest(coding: Coding, values: Values, value: Any) -> Any:
@@ -355,11 +355,17 @@ class InputSet:
         codings = self.lawful.codings
         for feature, coding in enumerate(codings):
             resources.look()
-            own = None if self.sample is None else self.sample[feature]
-            key = (id(coding), self.allowed[feature], type(own), own, self.prices.get(feature))
+            sample_value = None if self.sample is None else self.sample[feature]
+            key = (
+                id(coding),
+                self.allowed[feature],
+                type(sample_value),
+                sample_value,
+                self.prices.get(feature),
+            )
             if key not in known:
                 resources.take(OPTION_BYTES, _MANY)
-                known[key] = self._states(feature, coding, own, resources)
+                known[key] = self._states(feature, coding, sample_value, resources)
             first, rest = known[key]
             resources.take(OPTION_BYTES * len(rest), _MANY)
             base.append(first)
@@ -370,26 +376,26 @@ class InputSet:
         return base, others, budget
 
     def _states(
-        self, feature: int, coding: Coding, own: Any, resources: Resources
+        self, feature: int, coding: Coding, sample_value: Any, resources: Resources
     ) -> tuple[Priced, list[Priced]]:
-        found = []
+        priced = []
         for state, values in states_within([coding], self.allowed[feature]):
             resources.take(OPTION_BYTES, _MANY)
             if self.sample is None:
-                found.append(Priced(state, some(values), Fraction(0)))
+                priced.append(Priced(state, some(values), Fraction(0)))
                 continue
-            there, price = _nearest(coding, values, own), Fraction(0)
+            there, price = _nearest(coding, values, sample_value), Fraction(0)
             if self.budget is not None:  # without a budget, no price matters
                 assert self.measure is not None
-                price = _cost(self.measure, coding, own, there, self.prices.get(feature))
-            found.append(Priced(state, there, price))
-        if not found:
+                price = _cost(self.measure, coding, sample_value, there, self.prices.get(feature))
+            priced.append(Priced(state, there, price))
+        if not priced:
             raise CertificateError(
                 f"no value of feature {feature} is allowed, so the question is about no input."
             )
-        here = found[0].state if self.sample is None else state_of(coding, own)
-        first = min(found, key=lambda one: (one.price, one.state != here, one.state))
-        rest = [replace(one, price=one.price - first.price) for one in found if one is not first]
+        here = priced[0].state if self.sample is None else state_of(coding, sample_value)
+        first = min(priced, key=lambda one: (one.price, one.state != here, one.state))
+        rest = [replace(one, price=one.price - first.price) for one in priced if one is not first]
         return first, rest
 
 
@@ -427,18 +433,24 @@ def around(
     far = Fraction(region.radius) if isinstance(region, Ball) and region.kind == "Linf" else None
     known: dict[Any, Values] = {}
     allowed = []
-    for feature, (coding, own) in enumerate(zip(network.codings, sample, strict=True)):
+    for feature, (coding, sample_value) in enumerate(zip(network.codings, sample, strict=True)):
         stays = feature in staying or (free is not None and feature not in free)
         asked = (stays, limits.get(feature), named.get(feature), where.get(feature))
-        key = (id(coding), type(own), own, asked)
+        key = (id(coding), type(sample_value), sample_value, asked)
         if key not in known:
-            values = _single(coding, own) if stays else _occurring(coding, own, limits.get(feature))
+            values = (
+                _single(coding, sample_value)
+                if stays
+                else _occurring(coding, sample_value, limits.get(feature))
+            )
             if far is not None:
-                values = _both(coding, values, _near(coding, own, far, strict=False))
+                values = _both(coding, values, _near(coding, sample_value, far, strict=False))
             more = [limit for limit in (named.get(feature), where.get(feature)) if limit is not None]
             known[key] = _both(coding, values, within_limits(coding, more)) if more else values
         allowed.append(known[key])
-        if feature in named and not _both(coding, _limited(coding, named[feature]), _single(coding, own)):
+        if feature in named and not _both(
+            coding, _limited(coding, named[feature]), _single(coding, sample_value)
+        ):
             raise CertificateError(f"the sample is outside the box, by feature {feature}.")
     kind = region.kind if isinstance(region, Ball) and region.kind != "Linf" else None
     budget = (
@@ -447,22 +459,22 @@ def around(
     return InputSet(network, lawful, allowed, sample, kind, budget)
 
 
-def _occurring(coding: Coding, own: Any, limit: Limit | None) -> Values:
+def _occurring(coding: Coding, sample_value: Any, limit: Limit | None) -> Values:
     """All values of a feature that can occur, its own among them."""
     if limit is None:
         return _all(coding)
-    values, single = _limited(coding, limit), _single(coding, own)
+    values, single = _limited(coding, limit), _single(coding, sample_value)
     if _both(coding, values, single):
         return values
     return (*values, *single) if isinstance(coding, Categories) else tuple(sorted((*values, *single)))
 
 
-def _near(coding: Coding, own: Any, far: Fraction, *, strict: bool) -> Values:
+def _near(coding: Coding, sample_value: Any, far: Fraction, *, strict: bool) -> Values:
     """The values that are at most so far from its own, or less far."""
     if isinstance(coding, Categories):
         there = far > 1 or (far == 1 and not strict)
-        return coding.categories if there else (own,) if far > 0 or not strict else ()
-    return _between(coding, own - far, own + far, above=strict, below=strict)
+        return coding.categories if there else (sample_value,) if far > 0 or not strict else ()
+    return _between(coding, sample_value - far, sample_value + far, above=strict, below=strict)
 
 
 def cheaper(
@@ -487,10 +499,10 @@ def cheaper(
     assert isinstance(cost, Plain)
     if cost.kind == "Linf" and bound is not None:
         allowed, known = [], dict[Any, Values]()
-        for coding, own, values in zip(network.codings, sample, inputs.allowed, strict=True):
-            key = (id(coding), type(own), own, values)
+        for coding, sample_value, values in zip(network.codings, sample, inputs.allowed, strict=True):
+            key = (id(coding), type(sample_value), sample_value, values)
             if key not in known:
-                known[key] = _both(coding, values, _near(coding, own, bound, strict=strict))
+                known[key] = _both(coding, values, _near(coding, sample_value, bound, strict=strict))
             allowed.append(known[key])
         inputs = replace(inputs, allowed=allowed)
     return replace(inputs, measure=cost.kind, budget=None if cost.kind == "Linf" else bound, strict=strict)

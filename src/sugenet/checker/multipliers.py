@@ -43,8 +43,8 @@ _Case: TypeAlias = list[Row]
 
 def check_multipliers(proof: Dual, setting: Setting, limit: Limit) -> str:
     """See that every case of a question is excluded by its multipliers and splits."""
-    is_cut = len(setting.networks) > 1 or bool(setting.networks[0].clauses)
-    question = _over_bits(setting, limit) if is_cut else _over_levels(setting, limit)
+    is_expanded = len(setting.networks) > 1 or bool(setting.networks[0].clauses)
+    question = _over_bits(setting, limit) if is_expanded else _over_levels(setting, limit)
     if len(proof.cases) != len(question.cases):
         raise CertificateError(f"{len(question.cases)} cases to be excluded, but the proof has others.")
     told = _Stream(proof.multipliers, limit)
@@ -66,8 +66,8 @@ def check_multipliers(proof: Dual, setting: Setting, limit: Limit) -> str:
             else:
                 raise CertificateError("a leaf of a proof by dual bounds is 0 or 1.")
     told.see_end()
-    many = "leaf" if leaves == 1 else "leaves"
-    return f"dual bounds exclude every violation, case by case ({leaves:,} {many}, plain form)"
+    noun = "leaf" if leaves == 1 else "leaves"
+    return f"dual bounds exclude every violation, case by case ({leaves:,} {noun}, plain form)"
 
 
 class _Stream:
@@ -77,15 +77,15 @@ class _Stream:
         self.pieces = unpacked(text, limit) if text else iter(())
         self.left = b""
 
-    def next(self, many: int) -> tuple[int, ...]:
+    def next(self, count: int) -> tuple[int, ...]:
         """So many integers."""
-        while len(self.left) < 8 * many:
+        while len(self.left) < 8 * count:
             piece = next(self.pieces, None)
             if piece is None:
                 raise CertificateError("the multipliers of the proof end too soon.")
             self.left += piece
-        told, self.left = self.left[: 8 * many], self.left[8 * many :]
-        return unpack(f"<{many}q", told)
+        told, self.left = self.left[: 8 * count], self.left[8 * count :]
+        return unpack(f"<{count}q", told)
 
     def see_end(self) -> None:
         """See that nothing is left over."""
@@ -102,8 +102,8 @@ def _reach(neuron: Summed | Pooled, before: _Ends) -> tuple[int, int]:
         end = min if neuron.least else max
         return end(before[i][0] for i in neuron.inputs), end(before[i][1] for i in neuron.inputs)
     taps = [(before[i], w) for i, w in zip(neuron.inputs, neuron.weights, strict=True)]
-    least = sum(w * (low if w > 0 else high) for (low, high), w in taps)
-    return least, sum(w * (high if w > 0 else low) for (low, high), w in taps)
+    min_sum = sum(w * (low if w > 0 else high) for (low, high), w in taps)
+    return min_sum, sum(w * (high if w > 0 else low) for (low, high), w in taps)
 
 
 def _level(neuron: Summed | Pooled, total: int) -> int:
@@ -111,12 +111,14 @@ def _level(neuron: Summed | Pooled, total: int) -> int:
     return total if isinstance(neuron, Pooled) else bisect_right(neuron.thresholds, total)
 
 
-def _piece(neuron: Summed | Pooled, level: int, most: float) -> tuple[Any, Any]:
+def _piece(neuron: Summed | Pooled, level: int, max_level: float) -> tuple[Any, Any]:
     """The least and the largest sum of levels from one to another; of a pool, these levels."""
     if isinstance(neuron, Pooled):
-        return level, most
+        return level, max_level
     steps = neuron.thresholds
-    return -inf if level == 0 else steps[level - 1], inf if most >= len(steps) else steps[int(most)] - 1
+    return -inf if level == 0 else steps[level - 1], inf if max_level >= len(steps) else steps[
+        int(max_level)
+    ] - 1
 
 
 def _both(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -124,12 +126,12 @@ def _both(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
 
 
 def _worth(
-    neuron: Summed | Pooled, worth: int, own: Sequence[int], reach: tuple[int, int], before: _Ends
+    neuron: Summed | Pooled, worth: int, lambdas: Sequence[int], reach: tuple[int, int], before: _Ends
 ) -> dict[int, int]:
     """For each level that a neuron can have, the largest ``c level - lambda s``; of a pool, less what the
     multipliers of its inputs ask, none of which goes beyond the level.
     """
-    found = {}
+    by_level = {}
     for level in range(_level(neuron, reach[0]), _level(neuron, reach[1]) + 1):
         if isinstance(neuron, Pooled):
             beyond = (level, inf) if neuron.least else (-inf, level)
@@ -138,10 +140,10 @@ def _worth(
             ends = [_both(reach, _piece(neuron, level, level))]
         if all(low <= high for low, high in ends):  # linear in each: one of both ends is the best
             asked = (
-                share * (low if share > 0 else high) for share, (low, high) in zip(own, ends, strict=True)
+                share * (low if share > 0 else high) for share, (low, high) in zip(lambdas, ends, strict=True)
             )
-            found[level] = worth * level - sum(asked)
-    return found
+            by_level[level] = worth * level - sum(asked)
+    return by_level
 
 
 def _center(case: _Case) -> int | None:
@@ -161,8 +163,8 @@ def _compared(case: _Case, center: int, values: Sequence[dict[int, int]]) -> int
     totals = []
     for level, value in values[center].items():
         parts: list[int | None] = [value]
-        for row, least in case:
-            left = least - row[center] * level
+        for row, bound in case:
+            left = bound - row[center] * level
             others = [other for other in row if other != center]
             if not others:
                 parts.append(0 if left <= 0 else None)
@@ -196,7 +198,7 @@ class _Splits:
         self.layers, self.cases, self.limit = layers, cases, limit
         moved: list[set[int]] = [set() for _ in start]
         for feature, options in features.items():
-            for index in (place for _, changes in options for place in changes):
+            for index in (position for _, changes in options for position in changes):
                 moved[index].add(feature)
         self.gains: list[dict[int, list[int]]] = []
         """For each neuron of the first layer, what the options of features add to its sum."""
@@ -208,7 +210,7 @@ class _Splits:
             self.gains.append(
                 {
                     f: [sum(weights.get(p, 0) * c for p, c in changes.items()) for _, changes in features[f]]
-                    for f in sorted({f for place in weights for f in moved[place]})
+                    for f in sorted({f for position in weights for f in moved[position]})
                 }
             )
 
@@ -223,20 +225,20 @@ class _Splits:
             raise CertificateError(f"a split names neuron {unit} of layer {layer}, which is not there.")
         if layer == 0 and unit not in self.features:
             raise CertificateError(f"a split names feature {unit}, which does not move.")
-        least, most = windows.get((layer, unit), (0, inf))
+        min_level, max_level = windows.get((layer, unit), (0, inf))
         self.limit.take(200 + 100 * len(windows), "the splits of a proof")
         return [
-            (above, {**windows, (layer, unit): (max(least, level), most)}),
-            (below, {**windows, (layer, unit): (least, min(most, level - 1))}),
+            (above, {**windows, (layer, unit): (max(min_level, level), max_level)}),
+            (below, {**windows, (layer, unit): (min_level, min(max_level, level - 1))}),
         ]
 
     def _left(self, windows: _Windows) -> dict[int, list[int]]:
         """The options of each feature that splits leave."""
-        found = {}
+        options_left = {}
         for feature, options in self.features.items():
-            least, most = windows.get((0, feature), (0, inf))
-            found[feature] = [k for k in range(len(options)) if least <= k <= most]
-        return found
+            low, high = windows.get((0, feature), (0, inf))
+            options_left[feature] = [k for k in range(len(options)) if low <= k <= high]
+        return options_left
 
     def ranges(self, windows: _Windows) -> _Ranges:
         """How far levels and sums go within splits."""
@@ -246,7 +248,7 @@ class _Splits:
         box = [(value, value) for value in self.start]
         for feature, kept in left.items():
             options = [self.features[feature][k][1] for k in kept]
-            for index in {place for changes in options for place in changes}:
+            for index in {position for changes in options for position in changes}:
                 changes = [one.get(index, 0) for one in options]
                 box[index] = box[index][0] + min(changes), box[index][1] + max(changes)
         levels, sums = [box], list[_Ends]()
@@ -278,30 +280,30 @@ class _Splits:
         best = sorted((max(gain for gain, _ in row) for row in gains), reverse=True)
         if self.budget is None:
             return sum(best)
-        most = sum(max(gain, 0) for gain in best[: self.together]) + sum(min(gain, 0) for gain in best)
+        max_sum = sum(max(gain, 0) for gain in best[: self.together]) + sum(min(gain, 0) for gain in best)
         paid = [(gain, price) for row in gains for gain, price in row if gain > 0]
         if all(price > 0 for _, price in paid):
-            most = min(most, max((gain * self.budget // price for gain, price in paid), default=0))
-        return most
+            max_sum = min(max_sum, max((gain * self.budget // price for gain, price in paid), default=0))
+        return max_sum
 
     def see_ranges(self, case: _Case, ranges: _Ranges) -> None:
         """See that ranges alone exclude a case."""
         if ranges is not None:
             last = ranges[0][-1]
             tops = [sum(max(w * end for end in last[j]) for j, w in row.items()) for row, _ in case]
-            if all(top >= least for top, (_, least) in zip(tops, case, strict=True)):
+            if all(top >= bound for top, (_, bound) in zip(tops, case, strict=True)):
                 raise CertificateError("ranges do not exclude a case, against what the certificate claims.")
 
     def see_multipliers(self, case: _Case, ranges: _Ranges, windows: _Windows, told: _Stream) -> None:
         """See that the multipliers of a leaf exclude a case."""
         mu, (nu,) = told.next(len(case)), told.next(1)
-        given = [
+        multipliers = [
             [told.next(len(neuron.inputs) if isinstance(neuron, Pooled) else 1) for neuron in neurons]
             for neurons in self.layers
         ]
         if nu < 0 or min(mu, default=0) < 0:
             raise CertificateError("a multiplier of an inequality or a budget is negative.")
-        bound = None if ranges is None else self._bound(case, ranges, windows, mu, nu, given)
+        bound = None if ranges is None else self._bound(case, ranges, windows, mu, nu, multipliers)
         if bound is not None and bound >= 0:
             raise CertificateError("the multipliers of a leaf do not exclude its case.")
 
@@ -312,30 +314,30 @@ class _Splits:
         windows: _Windows,
         mu: Sequence[int],
         nu: int,
-        given: list[list[tuple[int, ...]]],
+        multipliers: list[list[tuple[int, ...]]],
     ) -> int | None:
         """The integer that no input of a leaf can exceed; None if no input is there."""
         levels, sums = ranges
         worth = [0] * len(levels[-1])
-        total = -sum(factor * least for factor, (_, least) in zip(mu, case, strict=True))
+        total = -sum(factor * bound for factor, (_, bound) in zip(mu, case, strict=True))
         for factor, (row, _) in zip(mu, case, strict=True):
             for j, weight in row.items():
                 worth[j] += factor * weight
         for number in reversed(range(len(self.layers))):
             self.limit.look()
-            parts = list(zip(self.layers[number], worth, given[number], sums[number], strict=True))
+            parts = list(zip(self.layers[number], worth, multipliers[number], sums[number], strict=True))
             values = [_worth(*part, levels[number]) for part in parts]
             if not all(values):
                 return None
             center = _center(case) if number + 1 == len(self.layers) else None
             named = set() if center is None else {center, *(j for row, _ in case for j in row)}
-            total += sum(max(own.values()) for j, own in enumerate(values) if j not in named)
+            total += sum(max(by_level.values()) for j, by_level in enumerate(values) if j not in named)
             if center is not None:
                 compared = _compared(case, center, values)
                 if compared is None:
                     return None
                 total += compared
-            worth = _passed_on(len(levels[number]), [(neuron, own) for neuron, _, own, _ in parts])
+            worth = _passed_on(len(levels[number]), [(neuron, lambdas) for neuron, _, lambdas, _ in parts])
         total += sum(c * a for c, a in zip(worth, self.start, strict=True))
         price_of = 0 if self.budget is None else nu
         for feature, kept in self._left(windows).items():
@@ -349,8 +351,10 @@ class _Splits:
 def _passed_on(width: int, parts: Iterable[tuple[Summed | Pooled, tuple[int, ...]]]) -> list[int]:
     """What inputs of a layer are worth: each multiplier times the weights of its neuron."""
     worth = [0] * width
-    for neuron, own in parts:
-        weights = own if isinstance(neuron, Pooled) else [own[0] * weight for weight in neuron.weights]
+    for neuron, lambdas in parts:
+        weights = (
+            lambdas if isinstance(neuron, Pooled) else [lambdas[0] * weight for weight in neuron.weights]
+        )
         for index, weight in zip(neuron.inputs, weights, strict=True):
             worth[index] += weight
     return worth
@@ -395,7 +399,7 @@ def _over_bits(setting: Setting, limit: Limit) -> _Splits:
     }
     layers: list[Sequence[Summed | Pooled]] = [[Summed((j,), (1,), (0,)) for j in range(len(problem.base))]]
     for rows in problem.layers:
-        layers.append([Summed(tuple(row), tuple(row.values()), (least,)) for row, least in rows])
+        layers.append([Summed(tuple(row), tuple(row.values()), (threshold,)) for row, threshold in rows])
     cases = [[problem.inequalities[number] for number in case] for case in problem.cases]
     lightest = (min(price for price, _ in row) for row in problem.features)
     together = most_together(lightest, problem.budget)

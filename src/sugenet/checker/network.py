@@ -235,13 +235,13 @@ class NetworkForm:
     def _from(self, values: Sequence[int], layers: Iterable[LayerForm]) -> list[Fraction]:
         for layer in layers:
             values = [neuron.level(values) for neuron in layer.neurons]
-        head, found = self.head, []
+        head, scores = self.head, []
         for row, scale, bias, size in zip(head.weights, head.scale, head.bias, head.sizes, strict=True):
             # 2 * (weighted sum) - (sum of weight * top), where the latter is size + twice the negative part
             total = sum(w * v for w, v in zip(row, values, strict=True))
             lowest = sum(min(w, 0) * t for w, t in zip(row, self.last_tops, strict=True))
-            found.append(scale * (2 * (total - lowest) - size) + bias)
-        return found
+            scores.append(scale * (2 * (total - lowest) - size) + bias)
+        return scores
 
     @cached_property
     def last_tops(self) -> list[int]:
@@ -273,15 +273,15 @@ def _finer(codings: Sequence[Coding], clauses: Iterable[Clause]) -> tuple[Coding
     wanted: dict[int, set[Any]] = {}
     for feature, at, _ in (literal for clause in clauses for literal in clause):
         wanted.setdefault(feature, set()).add(at)
-    found: list[Coding] = []
+    refined: list[Coding] = []
     for feature, coding in enumerate(codings):
         if isinstance(coding, Numbers) and wanted.get(feature, set()) - set(coding.cuts):
             cuts = tuple(sorted({*coding.cuts, *wanted[feature]}))
             silent = tuple(index for index, cut in enumerate(cuts) if cut not in coding.cuts)
-            found.append(replace(coding, cuts=cuts, silent=silent))
+            refined.append(replace(coding, cuts=cuts, silent=silent))
         else:
-            found.append(coding)
-    return tuple(found)
+            refined.append(coding)
+    return tuple(refined)
 
 
 # -- the file ------------------------------------------------------------------------------------------------
@@ -309,10 +309,10 @@ def read_json(text: str) -> Any:
     """JSON without NaN, infinity, and fields that occur twice."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        members = dict(pairs)
+        if len(members) < len(pairs):
             raise FileError("a field of the JSON occurs twice.")
-        return found
+        return members
 
     def constant(name: str) -> Any:
         raise FileError(f"{name} is not a JSON number.")
@@ -404,7 +404,7 @@ class NetworkSource:
         weights = HeadWeights(rows, scale, bias, sizes)
         names = tuple(name for name, _ in document["features"])
         classes = tuple(document["classes"])
-        found = NetworkForm(
+        form = NetworkForm(
             names,
             classes,
             codings,
@@ -414,11 +414,11 @@ class NetworkSource:
             lambda classes, head: self._fingerprint(codings, names, classes, head),
             self,
         )
-        if found.fingerprint != document["fingerprint"]:
+        if form.fingerprint != document["fingerprint"]:
             raise FileError(
-                f"the network has the fingerprint {found.fingerprint}, and its file states another."
+                f"the network has the fingerprint {form.fingerprint}, and its file states another."
             )
-        return found
+        return form
 
     def _coding(self, part: dict[str, Any], cuts: Iterator[float]) -> Coding:
         if part["kind"] == "onehot":
@@ -454,19 +454,19 @@ class NetworkSource:
         tops = [1] * sum(coding.width for coding in codings)
         if levels or any(isinstance(coding, RealNumbers) for coding in codings):
             tops = [coding.width for coding in codings]
-        found = []
+        layers = []
         for number, part in enumerate(self.document["layers"], start=1):
             layer = self._layer(f"layer{number}", part, tops)
-            found.append(layer)
+            layers.append(layer)
             tops = [layer.top] * len(layer.neurons)
-        return tuple(found)
+        return tuple(layers)
 
     def _layer(self, name: str, part: dict[str, Any], tops: list[int]) -> LayerForm:
         kind, neurons = part["kind"], list[Summed | Pooled]()
         if kind in ("dense", "level", "stairs", "real"):
             rows = self.rows(name, part["weights"], part["inputs"])
-            for row, (own,) in zip(rows, self._thresholds(name, part, 1), strict=True):
-                taus = _beyond(own) if kind == "stairs" else own
+            for row, (thresholds,) in zip(rows, self._thresholds(name, part, 1), strict=True):
+                taus = _beyond(thresholds) if kind == "stairs" else thresholds
                 neurons.append(_summed(list(enumerate(row)), taus, None if kind == "real" else tops))
             return LayerForm(tuple(neurons), part.get("steps", 1))
         windows, shape = list(_windows(part)), part["shape"]
@@ -489,11 +489,11 @@ class NetworkSource:
                 inside = [
                     (c * size + tap, w) for (c, tap), w in zip(wide, row, strict=True) if tap is not None
                 ]
-                own = steps[channel][position]
+                thresholds = steps[channel][position]
                 if kind == "stairs conv":  # thresholds on the sum over all taps, padding included
                     rim = part["pad"] * sum(w for (_, tap), w in zip(wide, row, strict=True) if tap is None)
-                    own = [step - rim for step in _beyond(own)]
-                neurons.append(_summed(inside, own, tops if kind == "conv" else None))
+                    thresholds = [step - rim for step in _beyond(thresholds)]
+                neurons.append(_summed(inside, thresholds, tops if kind == "conv" else None))
         maps = (len(rows), *indices) if kind == "stairs conv" else None
         return LayerForm(tuple(neurons), part.get("steps", 1), maps, reads)
 
@@ -502,7 +502,7 @@ class NetworkSource:
         if "theta" in part:
             pairs = [tuple(map(Fraction, ends)) for ends in part["theta"]]
             numbers, shape = self.tensors[f"{name}.theta"]
-            own = [[pairs[number]] for number in numbers]
+            thresholds = [[pairs[number]] for number in numbers]
         else:
             numbers, shape = self.tensors[f"{name}.steps" if part["kind"] == "stairs conv" else f"{name}.tau"]
             if "steps" in part:
@@ -510,10 +510,10 @@ class NetworkSource:
                     f"{name}.steps" if part["kind"] == "stairs conv" else f"{name}.tau", part["steps"]
                 )
                 return [[row] * positions for row in rows]
-            own = [[number] for number in numbers]
+            thresholds = [[number] for number in numbers]
         if len(shape) == 1:
-            return [[row] * positions for row in own]
-        return [own[k * positions : (k + 1) * positions] for k in range(shape[0])]
+            return [[row] * positions for row in thresholds]
+        return [thresholds[k * positions : (k + 1) * positions] for k in range(shape[0])]
 
     def _fingerprint(
         self, codings: Sequence[Coding], names: Sequence[str], classes: Sequence[str], head: HeadWeights
@@ -570,12 +570,12 @@ class NetworkSource:
             taus = self._thresholds(
                 name, part, prod(positions_of(part)) if wide and "steps" not in part else 1
             )
-            flat = [value for row in taus for own in row for value in own]
+            flat = [value for row in taus for thresholds in row for value in thresholds]
             steps = (part["outputs"], part["steps"]) if "steps" in part else (len(flat),)
             yield steps, _octets([flat])
         if kind == "stairs":
-            own = tops if part["reads"] == "levels" else [1] * part["inputs"]
-            yield (len(own),), _octets([own])
+            input_tops = tops if part["reads"] == "levels" else [1] * part["inputs"]
+            yield (len(input_tops),), _octets([input_tops])
 
 
 def _octets(rows: Iterable[Iterable[int]]) -> bytes:

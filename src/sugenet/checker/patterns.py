@@ -116,8 +116,8 @@ class _Box:
             is_strict |= factor < 0  # off is below the threshold
             for i, weight in weights.items():
                 total[i] = total.get(i, 0) + factor * weight
-        most = sum(value * self.ends[i][value > 0] for i, value in total.items())
-        return most < needed or (is_strict and most == needed)
+        max_sum = sum(value * self.ends[i][value > 0] for i, value in total.items())
+        return max_sum < needed or (is_strict and max_sum == needed)
 
     def _settled(self, j: int) -> bool | None:
         return True if self._never([(j, False, 1)]) else False if self._never([(j, True, 1)]) else None
@@ -169,10 +169,10 @@ class _Box:
             elif j not in covered:
                 total += abs(vote)
         shares, left = self._shares(part.shares if isinstance(part, ByMultipliers) else (), len(patches))
-        for patch, own in enumerate(shares):
+        for patch, patch_shares in enumerate(shares):
             values = [
                 sum(votes[j] if on else -votes[j] for j, on in outs.items())
-                + unit * sum(share for neuron, share in own.items() if first[neuron])
+                + unit * sum(share for neuron, share in patch_shares.items() if first[neuron])
                 for first, outs in self._patterns(patch)[1]
                 if all(first.get(neuron, on) == on for neuron, on in fixed.items())
             ]
@@ -183,11 +183,11 @@ class _Box:
         return Fraction(total, unit)
 
     def _shares(
-        self, given: Iterable[tuple[int, int, int]], patches: int
+        self, multipliers: Iterable[tuple[int, int, int]], patches: int
     ) -> tuple[list[Counter[int]], Counter[int]]:
         """What multipliers add to neurons in each patch, and what they take off them in return."""
         shares, left = [Counter[int]() for _ in range(patches)], Counter[int]()
-        for patch, neuron, share in given:
+        for patch, neuron, share in multipliers:
             if patch >= patches or neuron >= len(self.first):
                 raise CertificateError(f"neuron {neuron} or patch {patch} of a multiplier is not there.")
             if self.states[0][neuron] is not None:  # what is added for the patch is taken off again
@@ -223,10 +223,10 @@ class _Box:
         outs = [j for j in self.part.patches[patch] if self.states[-1][j] is None]
         memo: dict[tuple[int, int], set[int]] = {}
         cone = sorted(set[int]().union(*(self._behind(len(self.rows), j, memo) for j in outs)))
-        found = [0]  # literal 2 k says that neuron k of the cone is off, 2 k + 1 that it is on
+        patterns = [0]  # literal 2 k says that neuron k of the cone is off, 2 k + 1 that it is on
         for literal in range(2 * len(cone)):
             if literal % 2 == 0:
-                before, found = found, []
+                before, patterns = patterns, []
             pairs = self._clashing(cone, [literal], literal // 2, 0)
             triples: dict[int, int] = {}
             for pattern in before:
@@ -240,12 +240,12 @@ class _Box:
                         if pattern & triples[other]:
                             break
                 else:
-                    found.append(pattern | 1 << literal)
-            if len(found) > _MOST:
+                    patterns.append(pattern | 1 << literal)
+            if len(patterns) > _MOST:
                 raise CertificateError("a patch has more sign patterns than can be checked.")
-        self.limit.take(200 * len(found) * (1 + len(cone) + len(outs)), "the sign patterns of a patch")
+        self.limit.take(200 * len(patterns) * (1 + len(cone) + len(outs)), "the sign patterns of a patch")
         listed: list[_Pattern] = []
-        for pattern in found:
+        for pattern in patterns:
             self.limit.look()
             first = {neuron: bool(pattern >> 2 * k + 1 & 1) for k, neuron in enumerate(cone)}
             signs: dict[tuple[int, int], bool] = {(0, neuron): on for neuron, on in first.items()}
@@ -278,16 +278,16 @@ class _Box:
         if known is not None:
             return known
         if (layer, j) not in memo:
-            weights, least = self.rows[layer - 1][j]
+            weights, threshold = self.rows[layer - 1][j]
             total = sum(w for i, w in weights.items() if self._is_on(layer - 1, i, memo))
-            memo[layer, j] = total >= least
+            memo[layer, j] = total >= threshold
         return memo[layer, j]
 
 
-def _settled_row(weights: dict[int, int], least: int, before: Sequence[bool | None]) -> bool | None:
+def _settled_row(weights: dict[int, int], threshold: int, before: Sequence[bool | None]) -> bool | None:
     """Whether a neuron of a later layer is active, if the settled ones before it decide that."""
     here = sum(w for i, w in weights.items() if before[i])
     loose = [w for i, w in weights.items() if before[i] is None]
-    if here + sum(w for w in loose if w < 0) >= least:
+    if here + sum(w for w in loose if w < 0) >= threshold:
         return True
-    return False if here + sum(w for w in loose if w > 0) < least else None
+    return False if here + sum(w for w in loose if w > 0) < threshold else None

@@ -84,11 +84,11 @@ class IntegerProblem:
     def label(self, first: Sequence[bool]) -> int:
         """The class, from bits of the first layer; of equal scores the lowest."""
         last = self.last_bits(first)
-        found = [
+        class_scores = [
             factor * sum(weight for bit, weight in weights.items() if last[bit]) + constant
             for weights, factor, constant in self.scores
         ]
-        return found.index(max(found))
+        return class_scores.index(max(class_scores))
 
     @property
     def offered(self) -> list[list[tuple[int, list[int]]]]:
@@ -102,8 +102,8 @@ class IntegerProblem:
 
 def reaches(row: Row, bits: Sequence[bool]) -> bool:
     """Whether the weights of active bits sum to what is needed."""
-    weights, least = row
-    return sum(weight for bit, weight in weights.items() if bits[bit]) >= least
+    weights, threshold = row
+    return sum(weight for bit, weight in weights.items() if bits[bit]) >= threshold
 
 
 def most_together(lightest: Iterable[int], budget: int | None) -> int:
@@ -124,19 +124,19 @@ def _unit_of(options: dict[int, list[Option]], limit: Limit, *, is_exact: bool) 
     question.
     """
     rows = {id(row): row for row in options.values()}
-    many: Counter[tuple[int, int]] = Counter()
+    price_counts: Counter[tuple[int, int]] = Counter()
     for number, times in Counter(map(id, options.values())).items():  # features alike have the same list
         for option in rows[number]:
-            many[option.price.as_integer_ratio()] += times
+            price_counts[option.price.as_integer_ratio()] += times
     unit = 1  # prices are few, options can be very many
-    for divisor in {below for _, below in many}:
+    for divisor in {below for _, below in price_counts}:
         limit.look()
         unit = lcm(unit, divisor)
         if unit.bit_length() > _DIGITS:
             raise CertificateError(
                 "the costs are too finely divided: they have no common denominator of a sane size."
             )
-    total = sum((Fraction(*price) * count for price, count in many.items()), Fraction(0))
+    total = sum((Fraction(*price) * count for price, count in price_counts.items()), Fraction(0))
     return unit if is_exact or total * unit < 2**60 else 2 ** max(0, 59 - int(total).bit_length())
 
 
@@ -155,8 +155,8 @@ def priced(
             costs = [(option.price * unit).__floor__() for option in row]
             fit = [k for k, cost in enumerate(costs) if budget is None or cost <= budget]
             shared[id(row)] = [row[k] for k in fit], [costs[k] for k in fit]
-    found = {feature: shared[id(row)] for feature, row in sorted(setting.options.items())}
-    return {feature: kept for feature, kept in found.items() if kept[0]}, budget
+    priced_options = {feature: shared[id(row)] for feature, row in sorted(setting.options.items())}
+    return {feature: kept for feature, kept in priced_options.items() if kept[0]}, budget
 
 
 # -- bits ----------------------------------------------------------------------------------------------------
@@ -183,26 +183,26 @@ class _Bits:
         """Note who reads what; the thresholds of the first layer."""
         network = self.network
         width = sum(len(network.reading(f, 0)) for f in range(len(network.codings)))
-        self.inputs, least = [[] for _ in range(width)], list[Any]()
+        self.inputs, thresholds = [[] for _ in range(width)], list[Any]()
         for number, (j, m) in enumerate(order):
             neuron = layer.neurons[j]
             if isinstance(neuron, Pooled):
                 for index in neuron.inputs:
                     self.inputs[index].append((number, 1, m))
-                least.append(len(neuron.inputs) if neuron.least else 1)
+                thresholds.append(len(neuron.inputs) if neuron.least else 1)
                 continue
             for index, weight in zip(neuron.inputs, neuron.weights, strict=True):
                 self.inputs[index].append((number, weight, 0))
-            least.append(neuron.thresholds[m - 1])
+            thresholds.append(neuron.thresholds[m - 1])
         self.laws: dict[int, list[tuple[int, Any, bool]]] = {}
         for number, clause in enumerate(self.clauses, start=len(order)):
             for feature, at, on in clause:
                 self.laws.setdefault(feature, []).append((number, at, on))
-            least.append(len(clause))
+            thresholds.append(len(clause))
         self.starts = list(
             accumulate((len(network.reading(f, 0)) for f in range(len(network.codings))), initial=0)
         )
-        return [self._most(number) + 1 if bound == inf else bound for number, bound in enumerate(least)]
+        return [self._most(number) + 1 if bound == inf else bound for number, bound in enumerate(thresholds)]
 
     def _most(self, number: int) -> int:
         """More than any sum of a neuron of the first layer."""
@@ -216,12 +216,12 @@ class _Bits:
 
     def added(self, feature: int, state: int) -> dict[int, int]:
         """What a state of a feature adds to the neurons of the first layer."""
-        found: dict[int, int] = {}
+        gains: dict[int, int] = {}
         for index, value in enumerate(self.network.reading(feature, state), start=self.starts[feature]):
             if value:
                 for number, weight, level in self.inputs[index]:
                     more = int(value >= level) if level else weight * value
-                    found[number] = found.get(number, 0) + more
+                    gains[number] = gains.get(number, 0) + more
         coding = self.network.codings[feature]
         for number, at, on in self.laws.get(feature, ()):
             there = (
@@ -229,8 +229,8 @@ class _Bits:
                 if isinstance(coding, Categories)
                 else state > coding.cuts.index(at)
             )
-            found[number] = found.get(number, 0) + (there != on)
-        return found
+            gains[number] = gains.get(number, 0) + (there != on)
+        return gains
 
 
 def _passing(network: NetworkForm) -> LayerForm:
@@ -243,13 +243,13 @@ def later_rows(layers: Sequence[LayerForm], passed: int = 0) -> tuple[list[list[
     """The later layers over bits, each of which passes on so many more; and the bits of the last, each a
     neuron and a level.
     """
-    order, found = _order(*layers[:2]), []
+    order, layer_rows = _order(*layers[:2]), []
     for number, layer in enumerate(layers[1:], start=1):
         index = {bit: index for index, bit in enumerate(order)}
         order = _order(*layers[number : number + 2])
         rows = [_row(layer.neurons[j], m, index, layers[number - 1].top) for j, m in order]
-        found.append([*rows, *(({len(index) + k: 1}, 1) for k in range(passed))])
-    return found, order
+        layer_rows.append([*rows, *(({len(index) + k: 1}, 1) for k in range(passed))])
+    return layer_rows, order
 
 
 def _order(layer: LayerForm, following: LayerForm | None = None) -> list[tuple[int, int]]:
@@ -269,14 +269,16 @@ def _order(layer: LayerForm, following: LayerForm | None = None) -> list[tuple[i
 def _row(neuron: Summed | Pooled, m: int, index: dict[tuple[int, int], int], top: int) -> Row:
     """A neuron of a later layer reaching level m, over the bits of the layer before."""
     if isinstance(neuron, Pooled):
-        return {index[place, m]: 1 for place in neuron.inputs}, len(neuron.inputs) if neuron.least else 1
+        return {index[position, m]: 1 for position in neuron.inputs}, len(
+            neuron.inputs
+        ) if neuron.least else 1
     weights = {
-        index[place, level]: weight
-        for place, weight in zip(neuron.inputs, neuron.weights, strict=True)
+        index[position, level]: weight
+        for position, weight in zip(neuron.inputs, neuron.weights, strict=True)
         for level in range(1, top + 1)
     }
-    least = neuron.thresholds[m - 1]
-    return weights, sum(w for w in weights.values() if w > 0) + 1 if least == inf else least
+    threshold = neuron.thresholds[m - 1]
+    return weights, sum(w for w in weights.values() if w > 0) + 1 if threshold == inf else threshold
 
 
 # -- the whole -----------------------------------------------------------------------------------------------
@@ -300,7 +302,7 @@ def problem_of(setting: Setting, limit: Limit, *, is_exact: bool = False) -> Int
         parts = [(len(bits.least), bits.later, bits.head) for bits in sides]
         base, features, layers, rows = merged(base, features, parts)
     asked = [
-        [(tuple(factors), least) for factors, least in (in_integers(*part) for part in case)]
+        [(tuple(factors), bound) for factors, bound in (in_integers(*part) for part in case)]
         for case in setting.cases
     ]
     indices = {part: k for k, part in enumerate(dict.fromkeys(part for case in asked for part in case))}
@@ -319,7 +321,7 @@ def problem_of(setting: Setting, limit: Limit, *, is_exact: bool = False) -> Int
         own=setting.own,
         budget=budget,
         layers=layers,
-        inequalities=[combined(factors, least, rows, offsets) for factors, least in indices],
+        inequalities=[combined(factors, bound, rows, offsets) for factors, bound in indices],
         cases=[[indices[part] for part in case] for case in asked],
         scores=scores,
         limit=limit,
@@ -339,7 +341,7 @@ def _added_by(
     gains: _Gains = {}
     for number, bits in enumerate(sides):
         limit.look()
-        sums = [-least for least in bits.least]
+        sums = [-threshold for threshold in bits.least]
         here = [bits.added(feature, state) for feature, state in enumerate(setting.base[number])]
         for added in here:
             for neuron, more in added.items():
@@ -355,17 +357,17 @@ def _added_by(
     return base, gains
 
 
-def in_integers(factors: Sequence[Fraction], least: Fraction) -> tuple[list[int], int]:
+def in_integers(factors: Sequence[Fraction], bound: Fraction) -> tuple[list[int], int]:
     """An inequality over integers in integers, without a common factor."""
     if not any(factors):
-        return [0] * len(factors), int(least > 0)
+        return [0] * len(factors), int(bound > 0)
     unit = lcm(1, *(f.denominator for f in factors))
     row = [f.numerator * (unit // f.denominator) for f in factors]
     common = gcd(*row)
-    return [f // common for f in row], (least * unit / common).__ceil__()
+    return [f // common for f in row], (bound * unit / common).__ceil__()
 
 
-def combined(factors: Sequence[int], least: int, rows: Sequence[Row], offsets: Sequence[int]) -> Row:
+def combined(factors: Sequence[int], bound: int, rows: Sequence[Row], offsets: Sequence[int]) -> Row:
     """An inequality over match counts as one over bits: the match count of a class is the sum of its row less
     the least that its weights can sum to.
     """
@@ -374,5 +376,5 @@ def combined(factors: Sequence[int], least: int, rows: Sequence[Row], offsets: S
         if factor:
             for bit, weight in row.items():
                 weights[bit] = weights.get(bit, 0) + factor * weight
-            least += factor * (lowest + constant)
-    return {bit: weight for bit, weight in weights.items() if weight}, least
+            bound += factor * (lowest + constant)
+    return {bit: weight for bit, weight in weights.items() if weight}, bound

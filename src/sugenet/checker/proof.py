@@ -46,12 +46,12 @@ def check_proof(
     numbers = parts_of(asked)
     if len(parts) != len(numbers):
         raise CertificateError(f"{len(parts)} proofs for {len(numbers)} parts of the question.")
-    said: dict[str, None] = {}
+    summaries: dict[str, None] = {}
     for number, part in zip(numbers, parts, strict=True):
         mine = limit.part()
         setting = setting_of(asked, mine, number, inputs)
-        said[_check_part(part, setting, mine, plain=plain)] = None
-    return "; ".join(said) or "the query has no cases, so nothing violates it"
+        summaries[_check_part(part, setting, mine, plain=plain)] = None
+    return "; ".join(summaries) or "the query has no cases, so nothing violates it"
 
 
 def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -> str:
@@ -60,12 +60,12 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
     sums = isinstance(proof, Lemma) and proof.sums  # which have no compiled form
     if not plain and not sums:
         began = limit.spent()
-        said = _compiled(proof, setting, limit)
+        summary = _compiled(proof, setting, limit)
         if limit.spent() - began >= _LEAST:
             from sugenet.checker.accelerate.again import check_again
 
             check_again(proof, setting, limit.spent() - began)
-        return said
+        return summary
     if isinstance(proof, Dual):
         from sugenet.checker.multipliers import check_multipliers
 

@@ -151,10 +151,10 @@ def _scalar(value: Any) -> Any:
 
 
 def _features(value: Any, sizes: Sizes) -> tuple[int, ...]:
-    found = tuple(_index(one, sizes.features, "a feature") for one in _list(value))
-    if len(set(found)) < len(found):
+    indices = tuple(_index(one, sizes.features, "a feature") for one in _list(value))
+    if len(set(indices)) < len(indices):
         raise CertificateError("a feature occurs twice.")
-    return found
+    return indices
 
 
 def _row(value: Any, sizes: Sizes) -> tuple[Any, ...]:
@@ -265,9 +265,9 @@ def _union_reader(kinds: tuple[Any, ...]) -> _Read:
             return None
         if isinstance(value, dict) and objects:
             for name in names:
-                said = value.get(name)
-                if type(said) is str and (name, said) in tagged:
-                    return tagged[name, said](value, sizes)
+                tag = value.get(name)
+                if type(tag) is str and (name, tag) in tagged:
+                    return tagged[name, tag](value, sizes)
             if None not in tagged:
                 known = [name for name in names if name in value]
                 if not known:
@@ -312,19 +312,19 @@ def _object_reader(kind: Any) -> _Read:
         for name in value:
             if name not in known and (tag is None or name != tag[0]):
                 raise CertificateError(f"{what} has a field {_brief(name)} that it must not have.")
-        found = {}
+        arguments = {}
         for name, field in known.items():
             if name not in value:
                 if field.default is MISSING:
                     raise CertificateError(f"{what} has no field {name!r}.")
                 continue
             try:
-                found[field.name] = readers[name](value[name], sizes)
+                arguments[field.name] = readers[name](value[name], sizes)
             except CertificateError as error:
                 raise CertificateError(f"{name}: {error}") from None
-            if field.default is not MISSING and found[field.name] == field.default:
+            if field.default is not MISSING and arguments[field.name] == field.default:
                 raise CertificateError(f"{name} must be left out where it is {_brief(value[name])}.")
-        return kind(**found)
+        return kind(**arguments)
 
     readers: dict[str, _Read] = {}  # a type may contain itself
 

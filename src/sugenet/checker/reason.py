@@ -31,7 +31,7 @@ def check_reason(certificate: Sufficient | Minimal | Minimum, asked: Asked, prov
     question, network = certificate.question, asked.network
     fixed, sample = set(question.fixed), row_of(network, question.sample)
     free = replace(asked, question=replace(question, fixed=()))  # a counterexample changes fixed features
-    said = [f"these {len(fixed)} features suffice: {proved}"]
+    statements = [f"these {len(fixed)} features suffice: {proved}"]
 
     def changed(row: Sequence[Any]) -> set[int]:
         """Features that a counterexample changes, after it is replayed."""
@@ -51,7 +51,7 @@ def check_reason(certificate: Sufficient | Minimal | Minimum, asked: Asked, prov
             left.discard(feature)
         if left:
             raise CertificateError(f"nothing shows that feature {min(left)} cannot be left out.")
-        said.append("each has a counterexample that leaves the others of them alone")
+        statements.append("each has a counterexample that leaves the others of them alone")
     if isinstance(certificate, Minimum):
         sets = []
         for changes in certificate.contrasts:
@@ -61,12 +61,12 @@ def check_reason(certificate: Sufficient | Minimal | Minimum, asked: Asked, prov
             sets.append(changed(contrast))
         if fixed and hitting_set_within(sets, len(fixed) - 1, limit):
             raise CertificateError("the counterexamples leave room for a smaller reason.")
-        said.append(
+        statements.append(
             f"no {len(fixed) - 1} features meet all of {len(sets)} counterexamples"
             if fixed
             else "none is smaller than nothing"
         )
-    return "; ".join(said)
+    return "; ".join(statements)
 
 
 def hitting_set_within(sets: list[set[int]], size: int, limit: Limit | None = None) -> bool:
@@ -93,12 +93,12 @@ def hitting_set_within(sets: list[set[int]], size: int, limit: Limit | None = No
             return True
         open_sets = sorted((row - banned for row in left), key=len)
         apart: set[int] = set()
-        least = 0
+        lower = 0
         for row in open_sets:
             if not row & apart:
-                least += 1
+                lower += 1
                 apart |= row
-        if least > room or not open_sets[0]:
+        if lower > room or not open_sets[0]:
             return False
         tried = banned
         for element in sorted(open_sets[0]):

@@ -116,9 +116,9 @@ def _enumerate(problem: IntegerProblem) -> str:
     loose = [j for j, (m, (a, b)) in enumerate(zip(problem.base, swings, strict=True)) if m + a < 0 <= m + b]
     features = [[(price, [gain[j] for j in loose]) for price, gain in row] for row in problem.features]
     state, known = [margin >= 0 for margin in problem.base], dict[tuple[bool, ...], bool]()
-    many = 0
+    n_sets = 0
     for margins in _choices(features, [problem.base[j] for j in loose], problem.budget, problem.limit):
-        many += 1
+        n_sets += 1
         pattern = tuple([margin >= 0 for margin in margins])
         if pattern not in known:
             for j, bit in zip(loose, pattern, strict=True):
@@ -126,7 +126,7 @@ def _enumerate(problem: IntegerProblem) -> str:
             known[pattern] = problem.is_violated(state)
         if known[pattern]:
             raise CertificateError("a change that the certificate excludes is a violation.")
-    return f"none of the {many:,} sets of changes is a violation (plain form)"
+    return f"none of the {n_sets:,} sets of changes is a violation (plain form)"
 
 
 def see_inputs(problem: IntegerProblem) -> None:

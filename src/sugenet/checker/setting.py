@@ -199,22 +199,24 @@ def _scores_reach(
     this head starting at `at`.
     """
     head = network.head
-    factors, least = [Fraction(0)] * (head.outputs if of is None else of), bound
+    factors, threshold = [Fraction(0)] * (head.outputs if of is None else of), bound
     for k, value in terms:
         factors[at + k] = 2 * head.scale[k] * value
-        least -= value * (head.bias[k] - head.scale[k] * int(head.sizes[k]))
-    return factors, least
+        threshold -= value * (head.bias[k] - head.scale[k] * int(head.sizes[k]))
+    return factors, threshold
 
 
 def _over(
     network: NetworkForm, a: int, b: int, *, strictly: bool, at: int = 0, of: int | None = None
 ) -> tuple[list[Fraction], Fraction]:
     """Class a scores more than class b, or as much."""
-    factors, least = _scores_reach(network, [(a, Fraction(1)), (b, Fraction(-1))], Fraction(0), at, of)
+    factors, threshold = _scores_reach(network, [(a, Fraction(1)), (b, Fraction(-1))], Fraction(0), at, of)
     if strictly:  # one more than the next smaller possible value: all terms are multiples of a common unit
-        unit = Fraction(1, lcm(*(value.denominator for value in (factors[at + a], factors[at + b], least))))
-        least += unit
-    return factors, least
+        unit = Fraction(
+            1, lcm(*(value.denominator for value in (factors[at + a], factors[at + b], threshold)))
+        )
+        threshold += unit
+    return factors, threshold
 
 
 def _wins(
@@ -246,17 +248,17 @@ def parts_of(asked: Asked) -> list[int]:
     """Which settings a question has, none of which may have a violation. Cases of a query without an input
     are left out, unless all of them are.
     """
-    found, refused = list[int](), None
+    parts, refused = list[int](), None
     cases = asked.question.cases if isinstance(asked.question, QueryAsked) else None
     for part in range(len(cases or ())):
         try:
             inputs_asked(asked, part)
-            found.append(part)
+            parts.append(part)
         except _NoInputError as error:
             refused = error
-    if refused is not None and not found:
+    if refused is not None and not parts:
         raise refused
-    return [0] if cases is None else found
+    return [0] if cases is None else parts
 
 
 def setting_of(asked: Asked, resources: Resources, part: int = 0, inputs: InputSet | None = None) -> Setting:
@@ -293,9 +295,9 @@ def _options(inputs: InputSet, cases: _Demands, resources: Resources) -> Setting
     for row in others.values():
         if id(row) not in known:
             known[id(row)] = [Option(one.state, (one.state,), one.price) for one in row]
-    own = tuple(first.state for first in base)
+    base_states = tuple(first.state for first in base)
     options = {feature: known[id(row)] for feature, row in others.items()}
-    return Setting((inputs.lawful,), (own,), own, options, budget, inputs.strict, cases)
+    return Setting((inputs.lawful,), (base_states,), base_states, options, budget, inputs.strict, cases)
 
 
 def _meeting(network: NetworkForm, case: CaseAsked) -> _Demands:
@@ -317,14 +319,14 @@ def _listed(networks: tuple[NetworkForm, ...], rows: list[list[tuple[Any, ...]]]
     """Every combination of listed values, each of which has a value for each side: the first of each feature
     is the base.
     """
-    found = []
+    state_rows = []
     for feature, row in enumerate(rows):
         codings = [network.codings[feature] for network in networks]
-        found.append([tuple(map(state_of, codings, values)) for values in row])
-    base = tuple(tuple(row[0][side] for row in found) for side in range(len(networks)))
+        state_rows.append([tuple(map(state_of, codings, values)) for values in row])
+    base = tuple(tuple(row[0][side] for row in state_rows) for side in range(len(networks)))
     options = {
         feature: [Option(order, states, Fraction(0)) for order, states in enumerate(row)][1:]
-        for feature, row in enumerate(found)
+        for feature, row in enumerate(state_rows)
         if len(row) > 1
     }
     return Setting(networks, base, (0,) * len(rows), options, None, False, cases)

@@ -39,19 +39,19 @@ def merged(
         made = [folded.row(row) for row in _beside(rows, widths)]
         widths = [len(part) for part in rows]
         truths = [
-            _truth(sum(min(w, 0) for w in row.values()), sum(max(w, 0) for w in row.values()), least)
-            for row, least in made
+            _truth(sum(min(w, 0) for w in row.values()), sum(max(w, 0) for w in row.values()), threshold)
+            for row, threshold in made
         ]
-        looks = [(least, frozenset(row.items())) for row, least in made]
+        looks = [(threshold, frozenset(row.items())) for row, threshold in made]
         folded = _Folded(looks, truths, _opposite_row)
         layers.append([made[j] for j in folded.firsts])
     heads = [[(weights, 0) for weights in head] for _, _, head in sides]
     return base, features, layers, [folded.row(row) for row in _beside(heads, widths)]
 
 
-def _truth(low: int, high: int, least: int) -> bool | None:
+def _truth(low: int, high: int, threshold: int) -> bool | None:
     """Whether a sum between two ends reaches a threshold; None if that depends."""
-    return True if low >= least else False if high < least else None
+    return True if low >= threshold else False if high < threshold else None
 
 
 def _opposite(look: Any) -> Any:
@@ -72,8 +72,8 @@ def _beside(parts: Sequence[Sequence[Row]], widths: Sequence[int]) -> Iterator[R
     """Rows of both sides over the bits of both, one after another."""
     start = 0
     for rows, width in zip(parts, widths, strict=True):
-        for weights, least in rows:
-            yield {start + bit: weight for bit, weight in weights.items()}, least
+        for weights, threshold in rows:
+            yield {start + bit: weight for bit, weight in weights.items()}, threshold
         start += width
 
 
@@ -99,11 +99,11 @@ class _Folded:
 
     def row(self, row: Row) -> Row:
         """A row over the neurons that are kept; a constant or opposite neuron shares in the bound."""
-        weights, least = dict[int, int](), row[1]
+        weights, threshold = dict[int, int](), row[1]
         for bit, weight in row[0].items():
             target, sign = self.place[bit]
             if self.truths[bit] is None:
                 weights[target] = weights.get(target, 0) + sign * weight
             if self.truths[bit] or sign == -1:
-                least -= weight
-        return {bit: weight for bit, weight in weights.items() if weight}, least
+                threshold -= weight
+        return {bit: weight for bit, weight in weights.items() if weight}, threshold

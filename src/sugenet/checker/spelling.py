@@ -183,9 +183,9 @@ class _Spelled:
         see(name in self.tensors, f"the tensor {name} is missing")
         numbers, shape = self.tensors[name]
         self.used.add(name)
-        least, most = (min(numbers, default=0), max(numbers, default=0)) if code is None else (0, 0)
+        low, high = (min(numbers, default=0), max(numbers, default=0)) if code is None else (0, 0)
         sizes = {"b": 1 << 7, "h": 1 << 15, "i": 1 << 31, "q": 1 << 63}
-        code = code or next(key for key, end in sizes.items() if -end <= least and most < end)
+        code = code or next(key for key, end in sizes.items() if -end <= low and high < end)
         see(numbers.typecode == code and shape in shapes, f"the tensor {name} has another type or shape")
         return numbers.tolist()
 
@@ -204,42 +204,45 @@ class _Spelled:
             kind = entry.get("kind") if isinstance(entry, dict) else None
             see(type(kind) is str and kind in _CODINGS, "a coding is of an unknown kind")
             _see_fields(entry, {"kind": str, **_CODINGS[str(kind)]}, "a coding")
-            many = entry.get("cuts", 0)
-            see(0 <= many <= len(cuts), "a coding has more cuts than there are")
-            own, cuts = cuts[:many], cuts[many:]
-            spelled.add(str((entry, own)))
+            n_cuts = entry.get("cuts", 0)
+            see(0 <= n_cuts <= len(cuts), "a coding has more cuts than there are")
+            numbers, cuts = cuts[:n_cuts], cuts[n_cuts:]
+            spelled.add(str((entry, numbers)))
             if kind == "onehot":
                 _see_categories(entry["categories"])
             else:
-                _see_range(_end(entry["low"]), _end(entry["high"]), own, is_whole=entry.get("whole", False))
-            widths.append(len(entry["categories"]) if kind == "onehot" else many)
+                _see_range(
+                    _end(entry["low"]), _end(entry["high"]), numbers, is_whole=entry.get("whole", False)
+                )
+            widths.append(len(entry["categories"]) if kind == "onehot" else n_cuts)
         see(not cuts and len(spelled) == len(entries), "a coding occurs twice, or cuts are left over")
         for one in features:
             is_pair = type(one) is list and [type(part) for part in one] == [str, int]
             see(is_pair and 0 <= one[1] < len(entries), "a feature is not a name and the index of a coding")
         _see_names([name for name, _ in features], "feature name")
-        own = [number for _, number in features]
+        numbers = [number for _, number in features]
         see(
-            list(dict.fromkeys(own)) == list(range(len(entries))), "codings are not in the order of first use"
+            list(dict.fromkeys(numbers)) == list(range(len(entries))),
+            "codings are not in the order of first use",
         )
-        kinds = [entries[number]["kind"] for number in own]
+        kinds = [entries[number]["kind"] for number in numbers]
         self.is_real = bool(kinds) and set(kinds) == {"real"}
-        self.tops = None if "onehot" in kinds else [widths[number] for number in own]
+        self.tops = None if "onehot" in kinds else [widths[number] for number in numbers]
         """The largest level of each feature; None if one has categories."""
-        see(sum(widths[number] for number in own) <= _BITS, "the features have too many bits")
-        return sum(widths[number] for number in own)
+        see(sum(widths[number] for number in numbers) <= _BITS, "the features have too many bits")
+        return sum(widths[number] for number in numbers)
 
     def _head(self, head: Any, count: int, top: int | None) -> None:
         _see_fields(head, {**_HEAD, "top": int} if "top" in head else _HEAD, "the head")
         see(head["inputs"] == count, f"the head reads {head['inputs']} values of {count}")
-        given = (top or 1) if count else 1
-        fits = head["top"] == given if "top" in head else top is None
+        expected_top = (top or 1) if count else 1
+        fits = head["top"] == expected_top if "top" in head else top is None
         see(fits, "the top of the head is not what the layers give")
         self._grow(head["inputs"] * head["outputs"])
         self._weights("head", head, count, [head.get("top", 1)] * count, _ROOM["head"])
         bias, scale = (_fractions(head[key], f"{key} of the head") for key in ("bias", "scale"))
-        many = {len(bias), len(scale), head["outputs"], len(self.document["classes"])}
-        see(len(many) == 1 and many != {0}, "the classes do not fit the head")
+        sizes = {len(bias), len(scale), head["outputs"], len(self.document["classes"])}
+        see(len(sizes) == 1 and sizes != {0}, "the classes do not fit the head")
         see(min(scale) >= 0, "a scale is negative")
 
     # -- layers ----------------------------------------------------------------------------------------------
@@ -265,11 +268,15 @@ class _Spelled:
             part["shape"][0] // part["groups"] * prod(part["kernel"]) if "shape" in part else part["inputs"]
         )
         wide = "level conv" if kind == "conv" and part["top"] is not None else part["kind"]
-        own = [part["top"] or 0] * width if part.get("top") is not None else tops or [1] * width
+        input_tops = [part["top"] or 0] * width if part.get("top") is not None else tops or [1] * width
         rows = self._weights(
-            name, part, width, [1] * width if self.is_real and is_first else own, _ROOM.get(wide, 1 << 31)
+            name,
+            part,
+            width,
+            [1] * width if self.is_real and is_first else input_tops,
+            _ROOM.get(wide, 1 << 31),
         )
-        self._thresholds(name, part, rows, own, positions)
+        self._thresholds(name, part, rows, input_tops, positions)
         marks = part.get("marks", [])
         see(marks in ([], ["flipped"], ["ties"], ["flipped", "ties"]), f"{name} has unknown marks")
         for mark in marks:
@@ -278,8 +285,8 @@ class _Spelled:
 
     def _geometry(self, name: str, part: dict[str, Any]) -> int:
         """The number of positions of a window that fits."""
-        for key, (length, least) in _GEOMETRY.items():
-            fits = all(type(value) is int and least <= value < 1 << 16 for value in part[key])
+        for key, (length, lower) in _GEOMETRY.items():
+            fits = all(type(value) is int and lower <= value < 1 << 16 for value in part[key])
             see(len(part[key]) == length and fits, f"{name} has a {key} that is out of range")
         channels, *sizes = part["shape"]
         indices, taps = prod(size + sum(part["pads"]) for size in sizes), prod(part["kernel"])
@@ -361,16 +368,16 @@ class _Spelled:
                 f"{name} has positive weights of 0",
             )
         rows = self.rows(name, form, width)
-        largest, least = (
+        largest, smallest = (
             end((end(abs(w) for w in row) for row in rows if row), default=1) for end in (max, min)
         )
         see(
-            form == ("integer" if largest > 1 else "binary" if least else "ternary"),
+            form == ("integer" if largest > 1 else "binary" if smallest else "ternary"),
             f"{name} has weights of another form",
         )
-        most = max((sum(abs(w) * t for w, t in zip(row, tops, strict=True)) for row in rows), default=0)
-        most = max([most, *(sum(map(abs, row)) for row in rows)]) if "theta" not in part else largest
-        see(most < limit, f"weights of {name} are too large")
+        max_sum = max((sum(abs(w) * t for w, t in zip(row, tops, strict=True)) for row in rows), default=0)
+        max_sum = max([max_sum, *(sum(map(abs, row)) for row in rows)]) if "theta" not in part else largest
+        see(max_sum < limit, f"weights of {name} are too large")
         return rows
 
     def _thresholds(
@@ -383,14 +390,15 @@ class _Spelled:
             )
             see(part["steps"] > 0, f"{name} has no steps")
             for j, row in enumerate(rows):
-                own = steps[j * part["steps"] : (j + 1) * part["steps"]]
+                neuron_steps = steps[j * part["steps"] : (j + 1) * part["steps"]]
                 low, high = (sum(end(w, 0) * t for w, t in zip(row, tops, strict=True)) for end in (min, max))
                 low, high = (0, high - low) if part["kind"] == "stairs" else (low, high)
                 see(
-                    all(a <= b for a, b in pairwise(own)), f"the thresholds of a neuron of {name} do not rise"
+                    all(a <= b for a, b in pairwise(neuron_steps)),
+                    f"the thresholds of a neuron of {name} do not rise",
                 )
                 see(
-                    all(s == NEVER or low <= s <= high for s in own),
+                    all(s == NEVER or low <= s <= high for s in neuron_steps),
                     f"{name} has a threshold that is spelled otherwise",
                 )
             return

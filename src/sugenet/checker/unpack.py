@@ -54,7 +54,9 @@ def unpacked(text: Any, limit: Limit) -> Iterator[bytes]:
         raise CertificateError("the compressed proof is cut off.")
 
 
-def steps_of(steps: Any, encoding: str | None, most: int, limit: Limit) -> Iterator[tuple[int, ...] | str]:
+def steps_of(
+    steps: Any, encoding: str | None, max_literals: int, limit: Limit
+) -> Iterator[tuple[int, ...] | str]:
     """The steps of a proof: clauses of at most so many literals, and sums as text. They are a list, or packed
     text with a 0 after each, where a sum begins with p.
     """
@@ -70,7 +72,7 @@ def steps_of(steps: Any, encoding: str | None, most: int, limit: Limit) -> Itera
             step = []
             continue
         step.append(word)
-        if len(step) > (_MOST if step[0] == _SUM else most):
+        if len(step) > (_MOST if step[0] == _SUM else max_literals):
             raise CertificateError(
                 "a clause has more literals than there are variables, or a sum is too long."
             )
@@ -81,17 +83,17 @@ def steps_of(steps: Any, encoding: str | None, most: int, limit: Limit) -> Itera
 def _words(text: Any, limit: Limit) -> Iterator[bytes]:
     rest = b""
     for piece in unpacked(text, limit):
-        *words, rest = (rest + piece).replace(b"\n", b" ").split(b" ")
+        *tokens, rest = (rest + piece).replace(b"\n", b" ").split(b" ")
         if len(rest) > _LONGEST:
             raise CertificateError("the proof is damaged: a number of a clause is too long.")
-        yield from words
+        yield from tokens
     if rest:
         yield rest
 
 
-def _step(words: list[bytes]) -> tuple[int, ...] | str:
-    if words[:1] == [_SUM]:
-        return b" ".join(words[1:]).decode("latin-1")
-    if not all(map(_NUMBER.fullmatch, words)):
+def _step(tokens: list[bytes]) -> tuple[int, ...] | str:
+    if tokens[:1] == [_SUM]:
+        return b" ".join(tokens[1:]).decode("latin-1")
+    if not all(map(_NUMBER.fullmatch, tokens)):
         raise CertificateError("the proof is damaged: clauses are integers in their shortest form.")
-    return tuple(map(int, words))
+    return tuple(map(int, tokens))

@@ -74,10 +74,13 @@ class ComposedWhole(ABC):
 
     def is_sensitive(self, choice: Sequence[int], movable: Sequence[int]) -> bool:
         """Whether changing one of the readings that can change, alone, always changes the value."""
-        own = self.value(choice)
+        current_value = self.value(choice)
         for index in movable:
             for k in range(len(self.classes[index])):
-                if k != choice[index] and self.value([*choice[:index], k, *choice[index + 1 :]]) == own:
+                if (
+                    k != choice[index]
+                    and self.value([*choice[:index], k, *choice[index + 1 :]]) == current_value
+                ):
                     return False
         return True
 
@@ -121,28 +124,28 @@ class _DigitSum(ComposedWhole):
         else:
             wanted, fits = [value // 10**column % 10 for column in range(columns + 1)], True
         # column by column from the last: the carry, and whether the digits of the sum are those of the value
-        found: dict[tuple[int, bool], Fraction] = {(0, fits): Fraction(0)}
+        cheapest: dict[tuple[int, bool], Fraction] = {(0, fits): Fraction(0)}
         for column in range(columns):
             limit.look()
             sums = {0: Fraction(0)}
-            for row, own in zip(numbers, names, strict=True):
+            for row, digit_names in zip(numbers, names, strict=True):
                 if column < len(row):
                     index = len(row) - 1 - column
                     more: dict[int, Fraction] = {}
                     for so_far, cost in sums.items():
                         for k, price in row[index].items():
-                            digit = so_far + int(own[index][k])
+                            digit = so_far + int(digit_names[index][k])
                             if digit not in more or cost + price < more[digit]:
                                 more[digit] = cost + price
                     sums = more
             after: dict[tuple[int, bool], Fraction] = {}
-            for (carry, same), so_far_cost in found.items():
+            for (carry, same), so_far_cost in cheapest.items():
                 for both, price in sums.items():
                     key = (both + carry) // 10, same and (both + carry) % 10 == wanted[column]
                     if key not in after or so_far_cost + price < after[key]:
                         after[key] = so_far_cost + price
-            found = after
-        for (carry, same), cost in found.items():
+            cheapest = after
+        for (carry, same), cost in cheapest.items():
             is_wanted = (same and carry == wanted[columns]) != wish.other
             if is_wanted and (wish.below is None or cost < wish.below):
                 raise CertificateError(f"there are digits that do it at a cost of {cost}.")
@@ -169,9 +172,9 @@ class _PartCount(NamedTuple):
 _Node: TypeAlias = _PartCount | _ClassRows
 
 
-def _count(sign: int, least: int, parts: Iterable[_Node]) -> _PartCount:
-    own = tuple(parts)
-    return _PartCount(sign, least, own, 1 + max((part.height for part in own), default=0))
+def _count(sign: int, threshold: int, parts: Iterable[_Node]) -> _PartCount:
+    children = tuple(parts)
+    return _PartCount(sign, threshold, children, 1 + max((part.height for part in children), default=0))
 
 
 def _holds(node: _Node, choice: Sequence[int]) -> bool:
@@ -188,8 +191,10 @@ def _expanded(node: _Node) -> _Node:
         return node
     rows = []
     for row in sorted(node.rows):
-        own = [_ClassRows((index,), frozenset([(k,)])) for index, k in zip(node.places, row, strict=True)]
-        rows.append(_count(1, len(own), own))
+        conditions = [
+            _ClassRows((index,), frozenset([(k,)])) for index, k in zip(node.places, row, strict=True)
+        ]
+        rows.append(_count(1, len(conditions), conditions))
     return _count(1, 1, rows) if node.on else _count(-1, 0, rows)
 
 
@@ -281,14 +286,14 @@ class FormulaWhole(ComposedWhole):
         budget = None
         if wish.below is not None:
             budget = (wish.below * unit).__ceil__() - 1 - sum(row[0][0] for row in rows)
-        many = len(features)
+        n_features = len(features)
         goal: Row = ({0: 1}, 1) if wish.met(True) else ({0: -1}, 0)
         return IntegerProblem(
             [held - 1 for held in start],
             features,
-            list(range(many)),
-            [[]] * many,
-            [0] * many,
+            list(range(n_features)),
+            [[]] * n_features,
+            [0] * n_features,
             (),
             budget,
             layers,
@@ -319,12 +324,12 @@ class _Grid(FormulaWhole):
             )
         parts: list[_Node] = []
         for unit, digit in product(self.units, self.digits):
-            own = [
+            conditions = [
                 _ClassRows((cell,), frozenset([(self.classes[cell].index(digit),)]))
                 for cell in unit
                 if digit in self.classes[cell]
             ]
-            parts += [_count(1, 1, own), _count(-1, -1, own)]
+            parts += [_count(1, 1, conditions), _count(-1, -1, conditions)]
         self.root = _count(1, len(parts), parts)
 
     def value(self, choice: Sequence[int]) -> bool:
@@ -332,8 +337,10 @@ class _Grid(FormulaWhole):
         return all(sorted(written[cell] for cell in unit) == sorted(self.digits) for unit in self.units)
 
 
-def composed_whole(said: WholeSaid, classes: Sequence[Sequence[str]]) -> ComposedWhole:
+def composed_whole(description: WholeSaid, classes: Sequence[Sequence[str]]) -> ComposedWhole:
     """The whole that a certificate is about."""
-    if isinstance(said, WholeSum):
-        return _DigitSum(classes, said.left)
-    return FormulaWhole(classes, said.formula) if isinstance(said, WholeStated) else _Grid(classes)
+    if isinstance(description, WholeSum):
+        return _DigitSum(classes, description.left)
+    return (
+        FormulaWhole(classes, description.formula) if isinstance(description, WholeStated) else _Grid(classes)
+    )

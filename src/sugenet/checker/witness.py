@@ -88,9 +88,9 @@ def _check_query_witness(asked: Asked, question: QueryAsked, x: tuple[Any, ...])
     see_query(asked, question)
     if network.keeps_reals:
         _see_unit(x)
-        found = network.real_scores(x)
+        class_scores = network.real_scores(x)
     else:
-        found = scores(network, x)
+        class_scores = scores(network, x)
     refused = "the query has no cases."
     for part, case in enumerate(question.cases):
         try:
@@ -100,7 +100,7 @@ def _check_query_witness(asked: Asked, question: QueryAsked, x: tuple[Any, ...])
             continue
         refused = "the outputs of the witness do not meet the condition of the query."
         if any(
-            all(sum(factor * found[k] for k, factor in terms) >= bound for terms, bound in row)
+            all(sum(factor * class_scores[k] for k, factor in terms) >= bound for terms, bound in row)
             for row in case.condition
         ):
             return "the witness lies in a box of the query, and its outputs meet the condition there"
@@ -122,9 +122,9 @@ def _see_unit(values: Sequence[Fraction]) -> None:
 # -- changes of a sample -------------------------------------------------------------------------------------
 
 
-def changed_as_claimed(question: Robust | Reason | WhatIf, found: list[Fraction]) -> bool:
+def changed_as_claimed(question: Robust | Reason | WhatIf, class_scores: list[Fraction]) -> bool:
     """Whether scores violate "the class stays", with the tie rule."""
-    tops, label, target = top(found), question.label, question.target
+    tops, label, target = top(class_scores), question.label, question.target
     if target is None:
         return tops[0] != label if question.ties == "lowest" else tops != [label]
     return tops[0] == target if question.ties == "lowest" else target in tops

@@ -53,13 +53,13 @@ def check_again(proof: Single, setting: Setting, took: float) -> None:
 
 def _weights(network: NetworkForm) -> int:
     """How many weights a network has, each neuron written out."""
-    found = 0
+    n_weights = 0
     for layer in backed(network).stairs.layers:
         if isinstance(layer, Picking):
-            found += layer.window.taps.size * len(layer.every)
+            n_weights += layer.window.taps.size * len(layer.every)
         else:
-            found += layer.outputs * (layer.weights.size // max(1, len(layer.weights)))
-    return found
+            n_weights += layer.outputs * (layer.weights.size // max(1, len(layer.weights)))
+    return n_weights
 
 
 def _see_drawn(problem: IntegerProblem) -> None:

@@ -170,19 +170,19 @@ class Sliding(_Weighted):
     groups: int
 
     def sums(self, rows: npt.NDArray[Any], weights: Ints) -> Ints:
-        taps, (channels, *_), many = self.window.taps, self.window.shape, len(weights)
-        per, out = channels // self.groups, many // self.groups
-        found = np.empty((len(rows), many, len(taps)), np.int64)
+        taps, (channels, *_), n_kernels = self.window.taps, self.window.shape, len(weights)
+        per, out = channels // self.groups, n_kernels // self.groups
+        totals = np.empty((len(rows), n_kernels, len(taps)), np.int64)
         step = max(1, _CELLS // max(1, channels * taps.size))
         for start in range(0, len(rows), step):
             patches = self.window.gathered(rows[start : start + step])
             for group in range(self.groups):
-                own = patches[:, group * per : (group + 1) * per].transpose(0, 2, 1, 3)
+                group_patches = patches[:, group * per : (group + 1) * per].transpose(0, 2, 1, 3)
                 kernel = weights[group * out : (group + 1) * out].reshape(out, per * taps.shape[1])
-                flat = own.reshape(-1, kernel.shape[1])
-                sums = products(flat, kernel, self.tallest).reshape(len(own), len(taps), out)
-                found[start : start + step, group * out : (group + 1) * out] = sums.transpose(0, 2, 1)
-        return found.reshape(len(rows), self.outputs)
+                flat = group_patches.reshape(-1, kernel.shape[1])
+                sums = products(flat, kernel, self.tallest).reshape(len(group_patches), len(taps), out)
+                totals[start : start + step, group * out : (group + 1) * out] = sums.transpose(0, 2, 1)
+        return totals.reshape(len(rows), self.outputs)
 
     def rows(self) -> Ints:
         channels, height, width = self.window.shape
@@ -233,9 +233,9 @@ class Picking:
 
     def levels(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Levels, or bits."""
-        most = self.window.gathered(rows).max(axis=3)
-        least = self.window.gathered(rows, self.top).min(axis=3)
-        return np.asarray(np.where(self.every[:, None], least, most).reshape(len(rows), self.outputs))
+        maxima = self.window.gathered(rows).max(axis=3)
+        minima = self.window.gathered(rows, self.top).min(axis=3)
+        return np.asarray(np.where(self.every[:, None], minima, maxima).reshape(len(rows), self.outputs))
 
     def dense(self) -> Summing:
         """The same with one row of weights for each window, over bits."""
@@ -291,10 +291,10 @@ class Arrays:
     def reads_of(self, feature: int, states: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What the first layer reads of a feature in some states, one row each: a level, or bits."""
         coding, column = self.codings[feature], states[:, None]
-        own = np.array(self.bits(coding), np.int64)
+        read_indices = np.array(self.bits(coding), np.int64)
         if self.reads_levels:
-            return np.asarray((own < column).sum(axis=1, keepdims=True))
-        return np.asarray(own == column if isinstance(coding, Categories) else own < column)
+            return np.asarray((read_indices < column).sum(axis=1, keepdims=True))
+        return np.asarray(read_indices == column if isinstance(coding, Categories) else read_indices < column)
 
     def inputs_at(self, states: Any) -> npt.NDArray[Any]:
         """What the first layer reads where features have given states, one row per input."""
@@ -328,11 +328,11 @@ class Arrays:
     def classes(self, counts: Ints) -> Ints:
         """The class of each row of match counts; of equal scores the lowest."""
         slopes, offsets = self.integers
-        most = max(
+        max_score = max(
             abs(a) * int(size) + abs(b)
             for a, b, size in zip(slopes, offsets, np.abs(self.head) @ self.tops, strict=True)
         )
-        kind: Any = np.int64 if most < 1 << 62 else object
+        kind: Any = np.int64 if max_score < 1 << 62 else object
         scores = counts.astype(kind) * np.array(slopes, kind) + np.array(offsets, kind)
         return np.asarray(scores.argmax(axis=1))
 
@@ -393,15 +393,17 @@ def _plain_arrays(form: Backed) -> Arrays:
 # -- laws ----------------------------------------------------------------------------------------------------
 
 
-def _lawful(form: NetworkForm, cut: Arrays) -> Arrays:
+def _lawful(form: NetworkForm, expanded: Arrays) -> Arrays:
     """A network over bits that passes on which clauses are broken: each is a neuron that needs all literals
     to fail, and the last class counts them.
     """
-    reading = Arrays(form.codings, False, (), cut.head, cut.lines, reads_silent=True)
-    own = [index in set(cut.bits(coding)) for coding in form.codings for index in range(coding.width)]
-    first = _first_dense(cut)
+    reading = Arrays(form.codings, False, (), expanded.head, expanded.lines, reads_silent=True)
+    is_read = [
+        index in set(expanded.bits(coding)) for coding in form.codings for index in range(coding.width)
+    ]
+    first = _first_dense(expanded)
     weights = np.zeros((first.outputs + len(form.clauses), reading.width), np.int64)
-    weights[: first.outputs, own] = first.weights
+    weights[: first.outputs, is_read] = first.weights
     for number, clause in enumerate(form.clauses, start=first.outputs):
         for feature, at, on in clause:
             coding = form.codings[feature]
@@ -409,18 +411,18 @@ def _lawful(form: NetworkForm, cut: Arrays) -> Arrays:
             weights[number, reading.places[feature][known.index(at)]] = -1 if on else 1
     rest = [len(clause) for clause in form.clauses]
     layers, eye = [_bits_layer(weights, [*first.tau, *rest])], np.eye(len(rest), dtype=np.int64)
-    for layer in cut.layers[1:]:
+    for layer in expanded.layers[1:]:
         dense = layer.dense()
         layers.append(_bits_layer(_blocks(dense.weights, eye), [*dense.tau, *(1 for _ in rest)]))
-    head = _blocks(cut.head, np.ones((1, len(rest)), np.int64))
-    return Arrays(form.codings, False, tuple(layers), head, cut.lines, reads_silent=True)
+    head = _blocks(expanded.head, np.ones((1, len(rest)), np.int64))
+    return Arrays(form.codings, False, tuple(layers), head, expanded.lines, reads_silent=True)
 
 
-def _first_dense(cut: Arrays) -> Summing:
+def _first_dense(expanded: Arrays) -> Summing:
     """The first layer over bits; without layers, the bits themselves."""
-    if cut.layers:
-        return cut.layers[0].dense()
-    return _bits_layer(np.eye(cut.width, dtype=np.int64), [1] * cut.width)
+    if expanded.layers:
+        return expanded.layers[0].dense()
+    return _bits_layer(np.eye(expanded.width, dtype=np.int64), [1] * expanded.width)
 
 
 def _bits_layer(weights: Ints, tau: Sequence[int]) -> Summing:
@@ -447,8 +449,8 @@ def _cut(network: Arrays) -> Arrays:
         if not isinstance(layer, Picking)
     )
     if needed > MEMORY:
-        many = sum(layer.outputs * layer.top for layer in layers)
-        raise TooLargeError(f"a network of {many:,} neurons, one for each step, takes {needed:,} bytes.")
+        n_neurons = sum(layer.outputs * layer.top for layer in layers)
+        raise TooLargeError(f"a network of {n_neurons:,} neurons, one for each step, takes {needed:,} bytes.")
     made: list[Layer] = []
     source: npt.NDArray[np.intp] | None = None  # which value each bit belongs to; None: as before
     for number, layer in enumerate(layers):
@@ -527,19 +529,19 @@ def _layers_of(source: NetworkSource, codings: Sequence[Coding], levels: bool) -
     tops = np.ones(sum(coding.width for coding in codings), np.int64)
     if levels:
         tops = np.array([coding.width for coding in codings], np.int64)
-    found: list[Layer] = []
+    layers: list[Layer] = []
     for number, part in enumerate(source.document["layers"], start=1):
-        found.append(_layer_of(source, f"layer{number}", part, tops))
-        tops = np.full(found[-1].outputs, found[-1].top, np.int64)
-    return tuple(found)
+        layers.append(_layer_of(source, f"layer{number}", part, tops))
+        tops = np.full(layers[-1].outputs, layers[-1].top, np.int64)
+    return tuple(layers)
 
 
 def _layer_of(source: NetworkSource, name: str, part: dict[str, Any], tops: Ints) -> Layer:
     kind, tensors = part["kind"], source.tensors
-    many = part.get("steps", 1)
+    n_steps = part.get("steps", 1)
     if "shape" not in part:
         weights = _weights(source, name, part["weights"], part["inputs"])
-        steps = np.asarray(tensors[f"{name}.tau"][0], np.int64).reshape(len(weights), many)
+        steps = np.asarray(tensors[f"{name}.tau"][0], np.int64).reshape(len(weights), n_steps)
         return summing_stairs(weights, steps, tops) if kind == "stairs" else Summing(weights, steps, tops)
     window = _taps(part)
     if "pool" in kind:
@@ -549,10 +551,10 @@ def _layer_of(source: NetworkSource, name: str, part: dict[str, Any], tops: Ints
     per, size = part["shape"][0] // part["groups"], part["kernel"][0] * part["kernel"][1]
     weights = _weights(source, name, part["weights"], per * size).reshape(-1, per, size)
     if kind == "stairs conv":
-        steps = np.asarray(tensors[f"{name}.steps"][0], np.int64).reshape(len(weights), many)
+        steps = np.asarray(tensors[f"{name}.steps"][0], np.int64).reshape(len(weights), n_steps)
         return sliding_stairs(weights, steps, tops, window, part["groups"], part["pad"])
-    given = np.asarray(tensors[f"{name}.tau"][0], np.int64).reshape(len(weights), -1)
-    tau = np.broadcast_to(given, (len(weights), len(window.taps))).reshape(-1, 1)
+    thresholds = np.asarray(tensors[f"{name}.tau"][0], np.int64).reshape(len(weights), -1)
+    tau = np.broadcast_to(thresholds, (len(weights), len(window.taps))).reshape(-1, 1)
     return Sliding(weights, tau, tops, window, part["groups"])
 
 
@@ -569,8 +571,8 @@ def sliding_stairs(weights: Ints, steps: Ints, tops: Ints, window: Taps, groups:
     rim = pad * (weights.sum(axis=1) @ (window.taps < 0).T).reshape(-1, 1)
     wide = np.repeat(steps, positions, axis=0)
     beyond = bare.sizes[:, None] + 1
-    found = np.where(wide == NEVER, beyond, wide - rim - bare.lowest[:, None])
-    return Sliding(weights, found, tops, window, groups)
+    thresholds = np.where(wide == NEVER, beyond, wide - rim - bare.lowest[:, None])
+    return Sliding(weights, thresholds, tops, window, groups)
 
 
 def _weights(source: NetworkSource, name: str, form: str, width: int) -> Ints:

@@ -35,38 +35,38 @@ __all__ = ["visit"]
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _sum_up(number, row, many, starts, least, flips, q, to, kinds, opens, values, valid):
+def _sum_up(number, row, n_inputs, starts, needed, flips, q, to, kinds, opens, values, valid):
     """`reached` for so many inputs, a multiple of 4."""
     at, first = opens.shape[1] * SLOT * number, opens.shape[1] * number
-    if many == 4:
-        return reached_4(values, at, kinds, row, opens, first, many, starts, least, valid, flips, q, to)
-    if many == 8:
-        return reached_8(values, at, kinds, row, opens, first, many, starts, least, valid, flips, q, to)
-    if many == 12:
-        return reached_12(values, at, kinds, row, opens, first, many, starts, least, valid, flips, q, to)
-    if many == 16:
-        return reached_16(values, at, kinds, row, opens, first, many, starts, least, valid, flips, q, to)
-    if many <= 32:
-        return reached_32(values, at, kinds, row, opens, first, many, starts, least, valid, flips, q, to)
-    return reached_any(values, at, kinds, row, opens, first, many, starts, least, valid, flips, q, to)
+    if n_inputs == 4:
+        return reached_4(values, at, kinds, row, opens, first, n_inputs, starts, needed, valid, flips, q, to)
+    if n_inputs == 8:
+        return reached_8(values, at, kinds, row, opens, first, n_inputs, starts, needed, valid, flips, q, to)
+    if n_inputs == 12:
+        return reached_12(values, at, kinds, row, opens, first, n_inputs, starts, needed, valid, flips, q, to)
+    if n_inputs == 16:
+        return reached_16(values, at, kinds, row, opens, first, n_inputs, starts, needed, valid, flips, q, to)
+    if n_inputs <= 32:
+        return reached_32(values, at, kinds, row, opens, first, n_inputs, starts, needed, valid, flips, q, to)
+    return reached_any(values, at, kinds, row, opens, first, n_inputs, starts, needed, valid, flips, q, to)
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _padded(number, many, opens, none):
+def _padded(number, n_inputs, opens, none):
     """So many open inputs of a layer, and behind them some that never count, up to a multiple of 4."""
-    while many & 3:
-        opens[number, many] = none
-        many += 1
-    return many
+    while n_inputs & 3:
+        opens[number, n_inputs] = none
+        n_inputs += 1
+    return n_inputs
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _settle(number, most, network, lists):
+def _settle(number, max_unusual, network, lists):
     """Neurons of a layer that have turned for all sets go to its list, those that open inputs decide to
     another: how many of both.
     """
     _, rows, home, sizes, wide, _, _ = network
-    turned, opens, many, depends, low, base, usual = lists
+    turned, opens, counts, depends, low, base, usual = lists
     size = base.shape[1]
     n = k = 0
     for c in range(sizes[number]):
@@ -79,11 +79,11 @@ def _settle(number, most, network, lists):
             size,
             turned,
             number * turned.shape[1],
-            many[number, 0],
+            counts[number, 0],
             opens,
             number * opens.shape[1],
-            many[number, 1],
-            most,
+            counts[number, 1],
+            max_unusual,
             usual,
             low,
         )
@@ -104,22 +104,22 @@ def _settle(number, most, network, lists):
 def _decide(number, n, candidates, network, lists, kinds, values, valid):
     """Add up what decides those candidates: the lists of the layer with them."""
     base, _, _, _, wide, flips, starts = network
-    turned, opens, many, depends, low, _, _ = lists
+    turned, opens, counts, depends, low, _, _ = lists
     size = base.shape[1]
-    padded = _padded(number, many[number, 1], opens, wide - 1)
+    padded = _padded(number, counts[number, 1], opens, wide - 1)
     begin, kept = opens.shape[1] * SLOT * (number + 1), 0
     for i in range(candidates):
         q = depends[number, i]
         index, to = number * size + q, begin + SLOT * kept
-        least = -nb.int64(low[index])
-        found = _sum_up(
-            number, index * wide, padded, starts, least, flips, index, to, kinds, opens, values, valid
+        needed = -nb.int64(low[index])
+        outcome = _sum_up(
+            number, index * wide, padded, starts, needed, flips, index, to, kinds, opens, values, valid
         )
         turned[number + 1, n] = q
-        n += found == 1
+        n += outcome == 1
         opens[number + 1, kept] = q
-        kept += found == 2
-    many[number + 1, 0], many[number + 1, 1] = n, kept
+        kept += outcome == 2
+    counts[number + 1, 0], counts[number + 1, 1] = n, kept
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
@@ -127,8 +127,8 @@ def _possible(number, network, lists, cases):
     """Whether the sets of a block may meet all inequalities of some case, which are the neurons of this
     layer, as far as its lists tell; and how many of them are decided, and how many are not.
     """
-    turned, _, many, depends, _, _, _ = lists
-    n, candidates = _settle(number, many[number, 1], network, lists)
+    turned, _, counts, depends, _, _, _ = lists
+    n, candidates = _settle(number, counts[number, 1], network, lists)
     met = network[2][number, 0]
     for i in range(n):
         met ^= nb.uint64(1) << nb.uint64(turned[number + 1, i])
@@ -143,10 +143,10 @@ def _possible(number, network, lists, cases):
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _may_meet(number, n, candidates, network, lists, cases):
     """Whether they may when each candidate of the layer before may turn or not."""
-    _, opens, many, depends, _, _, _ = lists
+    _, opens, counts, depends, _, _, _ = lists
     for i in range(candidates):
         opens[number, i] = depends[number - 1, i]
-    many[number, 0], many[number, 1] = n, candidates
+    counts[number, 0], counts[number, 1] = n, candidates
     return _possible(number, network, lists, cases)[0]
 
 
@@ -154,20 +154,20 @@ def _may_meet(number, n, candidates, network, lists, cases):
 def _met(number, network, lists, kinds, values, valid, cases, meets):
     """Keep the sets that meet all inequalities of some case; whether there are any."""
     home = network[2]
-    turned, opens, many, _, _, _, _ = lists
+    turned, opens, counts, _, _, _, _ = lists
     some, n, candidates = _possible(number, network, lists, cases)
     if not some:
         return False
     _decide(number, n, candidates, network, lists, kinds, values, valid)
     sure = home[number, 0]
-    for i in range(many[number + 1, 0]):
+    for i in range(counts[number + 1, 0]):
         sure ^= nb.uint64(1) << nb.uint64(turned[number + 1, i])
     begin = opens.shape[1] * SLOT * (number + 1)
     for w in range(WORDS):
         meets[w] = 0
         for case in cases:
             rest, inside = case, valid[w]
-            for v in range(many[number + 1, 1]):
+            for v in range(counts[number + 1, 1]):
                 q = nb.uint64(opens[number + 1, v])
                 if (rest >> q) & nb.uint64(1):
                     rest &= ~(nb.uint64(1) << q)
@@ -183,7 +183,7 @@ def _met(number, network, lists, kinds, values, valid, cases, meets):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _tell(keys, sets, parts, known, many, state):
+def _tell(keys, sets, parts, known, set_counts, state):
     """Add the sets of each pattern to the table."""
     last = nb.uint64(len(known) - 1)
     for p in range(parts):
@@ -192,35 +192,35 @@ def _tell(keys, sets, parts, known, many, state):
             mixed = (mixed ^ keys[p, w]) * nb.uint64(0xD1342543DE82EF95)
             mixed ^= mixed >> nb.uint64(31)
         index = mixed & last
-        while many[index] > 0:
+        while set_counts[index] > 0:
             same = True
             for w in range(keys.shape[1]):
                 same &= known[index, w] == keys[p, w]
             if same:
                 break
             index = (index + nb.uint64(1)) & last
-        if many[index] == 0:
+        if set_counts[index] == 0:
             state[1] += 1
             for w in range(keys.shape[1]):
                 known[index, w] = keys[p, w]
         for w in range(WORDS):
-            many[index] += ones(sets[p, w])
+            set_counts[index] += ones(sets[p, w])
 
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _part(number, home, lists, values, valid, keys, sets):
     """Part the sets of a block by the pattern of a layer: how many patterns there are."""
-    turned, opens, many, _, _, _, _ = lists
+    turned, opens, counts, _, _, _, _ = lists
     parts = 1
     for w in range(WORDS):
         sets[0, w] = valid[w]
     for w in range(keys.shape[1]):
         keys[0, w] = home[number - 1, w]
-    for t in range(many[number, 0]):
+    for t in range(counts[number, 0]):
         q = turned[number, t]
         keys[0, q >> 6] ^= nb.uint64(1) << nb.uint64(q & 63)
     begin = opens.shape[1] * SLOT * number + 2 * WORDS
-    for t in range(many[number, 1]):
+    for t in range(counts[number, 1]):
         q, where = opens[number, t], begin + SLOT * t
         bit = nb.uint64(1) << nb.uint64(q & 63)
         for p in range(parts):
@@ -261,17 +261,19 @@ def _fitting(block, begin, end, spent, weight, heaviest, budget, valid):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _opened(sums, depth, row, front, network, lists, lanes):
+def _opened(sums, depth, row, first_layer, network, lists, lanes):
     """Neurons of the first layer that one more unit can change: how many. What those add to the next layer
     that have turned in any case goes to its sums.
     """
-    gains, least, most, active, _ = front
+    gains, min_gains, max_gains, active, _ = first_layer
     base, rows, node = network[0], network[1], lists[5]
     size, k = base.shape[1], 0
     for q in range(size):
         node[0, q] = base[0, q]
     for w in range(gains.shape[1] >> 6):
-        sure, may = sides(sums, depth * gains.shape[1] + 64 * w, least, most, row * gains.shape[1] + 64 * w)
+        sure, may = sides(
+            sums, depth * gains.shape[1] + 64 * w, min_gains, max_gains, row * gains.shape[1] + 64 * w
+        )
         some = may & ~sure
         always = (sure ^ active[w]) & ~some
         while always != nb.uint64(0):
@@ -287,23 +289,23 @@ def _opened(sums, depth, row, front, network, lists, lanes):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _begun(block, some, lanes, sums, depth, front, lists, values, valid):
+def _begun(block, some, lanes, sums, depth, first_layer, lists, values, valid):
     """The lists of the first layer for a block: of some neurons those that turned for all its sets, and those
     that turned for some.
     """
-    turned, opens, many, _, _, _, _ = lists
-    _, _, _, active, adds = front
+    turned, opens, counts, _, _, _, _ = lists
+    _, _, _, active, adds = first_layer
     n = k = 0
     for t in range(some):
         j = lanes[t]
         flip = nb.uint64(0) - (active[j >> 6] >> nb.uint64(j & 63) & nb.uint64(1))
         at, need = j * adds.shape[1] + 64 * block, -nb.int64(sums[depth, j])
-        found = parted(adds, at, need, flip, valid, values, SLOT * k)
+        outcome = parted(adds, at, need, flip, valid, values, SLOT * k)
         turned[0, n] = j  # no branch: there is no telling which it will be
-        n += found == 1
+        n += outcome == 1
         opens[0, k] = j
-        k += found == 2
-    many[0, 0], many[0, 1] = n, k
+        k += outcome == 2
+    counts[0, 0], counts[0, 1] = n, k
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
@@ -312,13 +314,13 @@ def _through(size, layers, network, kinds, close, lists, values, valid, meets):
     Without cases all sets do that are not near the sample.
     """
     radius, near, cases = close
-    _, opens, many, _, _, _, usual = lists
+    _, opens, counts, _, _, _, usual = lists
     for number in range(layers):
-        begin, some = number * opens.shape[1], many[number, 1]
-        if number == near and many[number, 0] + together(values, begin * SLOT, some, valid) <= radius:
+        begin, some = number * opens.shape[1], counts[number, 1]
+        if number == near and counts[number, 0] + together(values, begin * SLOT, some, valid) <= radius:
             return False
-        most = apart(values, begin * SLOT, some, valid, size, usual, begin)
-        n, candidates = _settle(number, most, network, lists)
+        max_unusual = apart(values, begin * SLOT, some, valid, size, usual, begin)
+        n, candidates = _settle(number, max_unusual, network, lists)
         last = number + 1 == layers and len(cases) > 0
         if last and not _may_meet(layers, n, candidates, network, lists, cases):
             return False
@@ -327,7 +329,7 @@ def _through(size, layers, network, kinds, close, lists, values, valid, meets):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def visit(state, path, options, units, front, network, kinds, close, lists, room, table, steps):
+def visit(state, path, options, units, first_layer, network, kinds, close, lists, room, table, steps):
     """Go through the sets that begin as chosen, from there on: those that meet no case are counted, of the
     others the table adds up what pattern of the last layer they have. True when it ends early: after so many
     blocks, or with the table half full.
@@ -352,7 +354,7 @@ def visit(state, path, options, units, front, network, kinds, close, lists, room
                 first = starts[kind, begin]
                 if first >= ends[kind]:
                     continue
-                some = _opened(sums, depth, kind * end + begin, front, network, lists, lanes)
+                some = _opened(sums, depth, kind * end + begin, first_layer, network, lists, lanes)
                 for block in range(max(state[4], first >> 6), (ends[kind] + 63) >> 6, WORDS):
                     if steps < 0 or 2 * state[1] > len(table[0]):
                         state[3], state[4] = kind, block
@@ -363,7 +365,7 @@ def visit(state, path, options, units, front, network, kinds, close, lists, room
                     if size == 0:
                         continue
                     steps -= 1
-                    _begun(block, some, lanes, sums, depth, front, lists, values, valid)
+                    _begun(block, some, lanes, sums, depth, first_layer, lists, values, valid)
                     if _through(size, layers, network, kinds, close, lists, values, valid, meets):
                         for w in range(WORDS):
                             size -= ones(valid[w])
@@ -383,7 +385,7 @@ def visit(state, path, options, units, front, network, kinds, close, lists, room
             continue
         chosen[depth] = k
         for j in range(sums.shape[1]):
-            sums[depth + 1, j] = sums[depth, j] + front[0][k, j]
+            sums[depth + 1, j] = sums[depth, j] + first_layer[0][k, j]
         spent[depth + 1] = spent[depth] + weight[k]
         chosen[depth + 1] = -1
         state[0] += 1

@@ -22,26 +22,26 @@ from sugenet.errors import CertificateError
 __all__ = ["check_bounds", "exclude", "swing"]
 
 
-def _most_features(whole: Whole) -> int:
-    return most_together((min(price for price, _ in options) for options in whole.features), whole.budget)
+def _most_features(problem: Whole) -> int:
+    return most_together((min(price for price, _ in options) for options in problem.features), problem.budget)
 
 
-def check_bounds(whole: Whole) -> str:
+def check_bounds(problem: Whole) -> str:
     """See that bounds alone exclude every violation."""
-    whole.limit.fits(48 * len(whole.base) * len(whole.features), "the bounds of the first layer")
-    low, high = reachable(whole.base, whole.features, _most_features(whole))
-    state = whole.base >= 0
+    problem.limit.fits(48 * len(problem.base) * len(problem.features), "the bounds of the first layer")
+    low, high = reachable(problem.base, problem.features, _most_features(problem))
+    state = problem.base >= 0
     loose = (low >= 0) != (high >= 0)
-    limit = _most_turned(whole, loose)
-    for weights, tau in whole.layers:
-        whole.limit.look()
-        whole.limit.fits(40 * weights.size, "the bounds of a layer")
+    limit = _most_turned(problem, loose)
+    for weights, tau in problem.layers:
+        problem.limit.look()
+        problem.limit.fits(40 * weights.size, "the bounds of a layer")
         counts = _count(weights, state)
-        least, most = swing(weights, state, loose, limit)
-        loose = (counts + least >= tau) != (counts + most >= tau)
+        min_change, max_change = swing(weights, state, loose, limit)
+        loose = (counts + min_change >= tau) != (counts + max_change >= tau)
         state = counts >= tau
         limit = int(loose.sum())
-    return exclude(whole.cases, whole.head, state, loose, limit, whole.limit)
+    return exclude(problem.cases, problem.head, state, loose, limit, problem.limit)
 
 
 def exclude(
@@ -72,10 +72,10 @@ def swing(weights: Ints, state: Bits, loose: Bits, limit: int) -> tuple[Ints, In
     return falls.sum(axis=1), rises.sum(axis=1)
 
 
-def _is_impossible(row: npt.NDArray[Any], least: int, state: Bits, loose: Bits, turning: int) -> bool:
+def _is_impossible(row: npt.NDArray[Any], bound: int, state: Bits, loose: Bits, turning: int) -> bool:
     """Whether an inequality over neurons cannot hold, whichever of the loose ones turn."""
     gains = np.where(state, -row, row)[loose]
-    return bool(row[state].sum() + sum(sorted(np.maximum(gains, 0), reverse=True)[:turning]) < least)
+    return bool(row[state].sum() + sum(sorted(np.maximum(gains, 0), reverse=True)[:turning]) < bound)
 
 
 def _contradict(rows: list[tuple[npt.NDArray[Any], int]]) -> bool:
@@ -85,22 +85,23 @@ def _contradict(rows: list[tuple[npt.NDArray[Any], int]]) -> bool:
     return any((p == -q).all() and a + b > 0 for (p, a), (q, b) in combinations(rows, 2))
 
 
-def _most_turned(whole: Whole, loose: Bits) -> int:
+def _most_turned(problem: Whole, loose: Bits) -> int:
     """How many loose first-layer neurons can turn together: each needs its distance, and the features bring
     only so much in all.
     """
     count = int(loose.sum())
-    if whole.budget is None or not count:
+    if problem.budget is None or not count:
         return count
-    fits, state = _most_features(whole), whole.base >= 0
-    need = np.where(state, whole.base + 1, -whole.base)[loose]
+    fits, state = _most_features(problem), problem.base >= 0
+    need = np.where(state, problem.base + 1, -problem.base)[loose]
     sign = np.where(state, -1, 1)[loose]
     if fits <= 1:
         return max(
-            (int((sign * gain[loose] >= need).sum()) for options in whole.features for _, gain in options),
+            (int((sign * gain[loose] >= need).sum()) for options in problem.features for _, gain in options),
             default=0,
         )
     brought = [
-        max(int(np.maximum(sign * gain[loose], 0).sum()) for _, gain in options) for options in whole.features
+        max(int(np.maximum(sign * gain[loose], 0).sum()) for _, gain in options)
+        for options in problem.features
     ]
     return most_together(need.tolist(), sum(sorted(brought)[::-1][:fits]))

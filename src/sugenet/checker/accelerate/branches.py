@@ -33,27 +33,27 @@ _LARGE, _SUM = 1 << 62, 1 << 31
 _DIGITS = 20
 
 
-def branches_seen(whole: Whole, threads: int | None = None) -> int | None:
+def branches_seen(problem: Whole, threads: int | None = None) -> int | None:
     """How many combinations there are; None: one of them is a violation."""
-    low, high = reachable(whole.base, whole.features, len(whole.features))
+    low, high = reachable(problem.base, problem.features, len(problem.features))
     loose = np.flatnonzero((low >= 0) != (high >= 0))
     if max(np.abs(low).max(initial=0), np.abs(high).max(initial=0)) >= _SUM // 2:
         raise TooLargeError("the sums of the first layer are too large for branch and bound.")
-    whole.limit.take(40 * len(loose) * sum(map(len, whole.offered)), "all changes")
-    gains = [np.array([gain[loose] for _, gain in row]) for row in whole.offered]
-    turning = _Turning(whole.base[loose], gains)
+    problem.limit.take(40 * len(loose) * sum(map(len, problem.offered)), "all changes")
+    gains = [np.array([gain[loose] for _, gain in row]) for row in problem.offered]
+    turning = _Turning(problem.base[loose], gains)
     on = np.flatnonzero(low >= 0)  # whatever is changed
-    for case in whole.cases:
+    for case in problem.cases:
         demands = []
-        for factors, least in case:
-            row, bound = over_neurons(whole.head, factors, least)
+        for factors, threshold in case:
+            row, bound = over_neurons(problem.head, factors, threshold)
             if sum(map(abs, row.tolist())) + abs(bound) >= _LARGE:
                 raise TooLargeError("the scores are too finely divided for branch and bound.")
             demands.append((row[loose].astype(np.int64), bound - int(row[on].sum())))
         lanes = [turning.lanes(*demand) for demand in demands]
-        if None not in lanes and _Searching(turning.first, lanes, whole.limit).is_met(threads):
+        if None not in lanes and _Searching(turning.first, lanes, problem.limit).is_met(threads):
             return None
-    return prod(len(options) + 1 for options in whole.features)
+    return prod(len(options) + 1 for options in problem.features)
 
 
 class _Turning:
@@ -62,18 +62,22 @@ class _Turning:
     def __init__(self, base: Ints, gains: list[Ints]) -> None:
         self.first = np.cumsum([0, *map(len, gains)]).astype(np.int64)
         none = np.zeros((0, len(base)), np.int64)
-        most, least = (
+        max_gains, min_gains = (
             np.array([pick(options, axis=0) for options in gains]).reshape(len(gains), len(base))
             for pick in (np.max, np.min)
         )
-        self.slack = {1: base + most.sum(axis=0), -1: -1 - base - least.sum(axis=0)}
+        self.slack = {1: base + max_gains.sum(axis=0), -1: -1 - base - min_gains.sum(axis=0)}
         self.loss = {
-            1: np.concatenate([none, *(top - options for top, options in zip(most, gains, strict=True))]),
-            -1: np.concatenate([none, *(options - low for low, options in zip(least, gains, strict=True))]),
+            1: np.concatenate(
+                [none, *(top - options for top, options in zip(max_gains, gains, strict=True))]
+            ),
+            -1: np.concatenate(
+                [none, *(options - low for low, options in zip(min_gains, gains, strict=True))]
+            ),
         }
-        self.spread = (most - least).sum(axis=0)
+        self.spread = (max_gains - min_gains).sum(axis=0)
 
-    def lanes(self, weights: Ints, least: int) -> tuple[Any, ...] | None:
+    def lanes(self, weights: Ints, threshold: int) -> tuple[Any, ...] | None:
         """An inequality over these neurons as lanes: slacks, losses, what each word of them is worth, and
         what must still count; None where it cannot be met.
 
@@ -84,7 +88,7 @@ class _Turning:
         counts = (size > 0) & (good >= 0)
         always = counts & (good >= self.spread)
         counts &= ~always
-        must = least - int(weights[weights < 0].sum()) - int(size[always].sum())
+        must = threshold - int(weights[weights < 0].sum()) - int(size[always].sum())
         if int(size[counts].sum()) < must:
             return None
         slacks, losses, worth = [], [], []
@@ -94,8 +98,10 @@ class _Turning:
             slack = np.full(64 * words, -1, np.int32)
             slack[: len(some)] = good[some]
             loss = np.zeros((int(self.first[-1]), 64 * words), np.int32)
-            own = np.where(weights[some] > 0, self.loss[1][:, some], self.loss[-1][:, some])
-            loss[:, : len(some)] = np.minimum(own, good[some] + 1)  # more is not needed to lose a lane
+            lane_losses = np.where(weights[some] > 0, self.loss[1][:, some], self.loss[-1][:, some])
+            loss[:, : len(some)] = np.minimum(
+                lane_losses, good[some] + 1
+            )  # more is not needed to lose a lane
             slacks.append(slack)
             losses.append(loss)
             worth += [value] * words
@@ -131,18 +137,18 @@ class _Searching:
         if not len(self.must):
             return True
         start = (self.slack, np.arange(len(self.first) - 1))
-        said, _ = self._searched(start, _SHORT)
-        if said != GOES_ON:
-            return said == VIOLATION
-        said, nodes = self._searched(start, None, _DEEPEST)
-        if said == VIOLATION:
+        outcome, _ = self._searched(start, _SHORT)
+        if outcome != GOES_ON:
+            return outcome == VIOLATION
+        outcome, nodes = self._searched(start, None, _DEEPEST)
+        if outcome == VIOLATION:
             return True
         with ThreadPoolExecutor(threads or cores()) as pool:
             met = any(one == VIOLATION for one, _ in pool.map(self._searched, nodes))
             pool.shutdown(cancel_futures=True)
             return met
 
-    def _searched(self, node: Any, most: int | None = None, deepest: int = -1) -> tuple[int, list[Any]]:
+    def _searched(self, node: Any, max_nodes: int | None = None, deepest: int = -1) -> tuple[int, list[Any]]:
         """Search from a node on, through so many nodes; what came of it, and the nodes set aside."""
         features, words, options = len(self.first) - 1, len(self.slack) // 64, int(self.first[-1])
         slack, free = node
@@ -153,11 +159,11 @@ class _Searching:
             np.zeros(self.rows, np.int64),
         )
         stack[0][0], stack[1][0, : len(free)], stack[2][0] = slack, free, len(free)
-        many = _ASIDE if deepest >= 0 else 0
+        n_aside = _ASIDE if deepest >= 0 else 0
         aside = (
-            np.zeros((many, len(self.slack)), np.int32),
-            np.zeros((many, features), np.int64),
-            np.zeros(many, np.int64),
+            np.zeros((n_aside, len(self.slack)), np.int32),
+            np.zeros((n_aside, features), np.int64),
+            np.zeros(n_aside, np.int64),
         )
         work = (
             np.zeros(words, np.uint64),
@@ -175,12 +181,12 @@ class _Searching:
         )
         state = np.zeros(3, np.int64)
         state[TOP] = 1
-        said = GOES_ON
-        while said == GOES_ON and (most is None or state[NODES] < most):
+        outcome = GOES_ON
+        while outcome == GOES_ON and (max_nodes is None or state[NODES] < max_nodes):
             self.limit.look()
-            said = int(search(state, _PART, deepest, self.question, stack, aside, work))
-        found = range(int(state[SET_ASIDE]))
-        return said, [(aside[0][k], aside[1][k, : aside[2][k]]) for k in found]
+            outcome = int(search(state, _PART, deepest, self.question, stack, aside, work))
+        indices = range(int(state[SET_ASIDE]))
+        return outcome, [(aside[0][k], aside[1][k, : aside[2][k]]) for k in indices]
 
 
 def _bits(truths: Bits) -> npt.NDArray[np.uint64]:

@@ -42,8 +42,8 @@ def _below(_typing, slack, at, amount):  # noqa: ARG001 numba reads the names
 
     def emit(context, b, signature, arguments):
         slack, at, amount = arguments
-        most = everywhere(b, b.sub(amount, ir.Constant(ir.IntType(32), 1)), _NUMBERS)
-        return signs(b, b.sub(most, loaded(context, b, signature.args[0], slack, at, _NUMBERS)))
+        upper = everywhere(b, b.sub(amount, ir.Constant(ir.IntType(32), 1)), _NUMBERS)
+        return signs(b, b.sub(upper, loaded(context, b, signature.args[0], slack, at, _NUMBERS)))
 
     return signature, emit
 
@@ -140,28 +140,28 @@ def _options_left(free, question, near, nothing, room, kills, losses, kept):
 
 
 @njit(nogil=True, cache=True)
-def _must_lose(free, q, question, room, kills, losses, kept, used, before, own, counted, order):
+def _must_lose(free, q, question, room, kills, losses, kept, used, before, option_worth, counted, order):
     """Count lanes for one feature each: what one inequality must lose, and options that it rules out."""
     begin, worth, _, _, first, _ = question[:6]
     words, start, end = len(worth), begin[q], begin[q + 1]
     used[:] = 0
-    many = 0
+    n_ordered = 0
     for f in free:
         counted[f] = 0
         low = nb.int64(1) << 62
         for o in range(first[f], first[f + 1]):
-            own[o] = 0
+            option_worth[o] = 0
             if kept[o]:
                 low = min(low, losses[o, q])
         if low > 0:  # those that lose most come first
-            index = many
+            index = n_ordered
             while index > 0 and order[index - 1, 0] < low:
                 order[index, 0], order[index, 1] = order[index - 1, 0], order[index - 1, 1]
                 index -= 1
             order[index, 0], order[index, 1] = low, f
-            many += 1
+            n_ordered += 1
     over = room[q]
-    for index in range(many):
+    for index in range(n_ordered):
         f = order[index, 1]
         low = nb.int64(1) << 62
         for o in range(first[f], first[f + 1]):
@@ -170,9 +170,9 @@ def _must_lose(free, q, question, room, kills, losses, kept, used, before, own, 
         before[:] = used
         for o in range(first[f], first[f + 1]):
             w = start
-            while kept[o] and own[o] < low:  # as many lanes as that takes
+            while kept[o] and option_worth[o] < low:  # as many lanes as that takes
                 more = kills[o * words + w] & ~before[w]
-                own[o] += worth[w] * ones(more)
+                option_worth[o] += worth[w] * ones(more)
                 used[w] |= more
                 w += 1
         counted[f] = low
@@ -184,7 +184,7 @@ def _must_lose(free, q, question, room, kills, losses, kept, used, before, own, 
         left = 0
         for o in range(first[f], first[f + 1]):
             if kept[o] and losses[o, q] - counted[f] > over:
-                besides = own[o] + _worth(kills, o * words, used, worth, start, end) - counted[f]
+                besides = option_worth[o] + _worth(kills, o * words, used, worth, start, end) - counted[f]
                 kept[o] = besides <= over
             left += kept[o]
         if left == 0:
@@ -205,7 +205,7 @@ def _take(slack, loss):
 def _fix(slack, free, question, kept):
     """Fix the features that have one option left; how many are free still."""
     first, loss = question[4], question[6]
-    many = 0
+    n_free = 0
     for f in free:
         one, left = 0, 0
         for o in range(first[f], first[f + 1]):
@@ -214,9 +214,9 @@ def _fix(slack, free, question, kept):
         if left == 1:
             _take(slack, loss[one])
         else:
-            free[many] = f
-            many += 1
-    return many
+            free[n_free] = f
+            n_free += 1
+    return n_free
 
 
 @njit(nogil=True, cache=True)
@@ -247,32 +247,43 @@ def search(state, quota, deepest, question, stack, aside, work):
     A node is a row of slacks and the features that are free. Open nodes at depth `deepest` are set aside, as
     long as there is room for them.
     """
-    slack, free, many, depth = stack
-    alive, near, nothing, room, kills, losses, kept, used, before, own, counted, order = work
+    slack, free, free_counts, depth = stack
+    alive, near, nothing, room, kills, losses, kept, used, before, option_worth, counted, order = work
     first, loss = question[4], question[6]
     for _ in range(quota):
         if state[TOP] == 0:
             return WHOLE
         state[TOP] -= 1
         state[NODES] += 1
-        top, n = state[TOP], many[state[TOP]]
-        said = _FEWER
-        while said == _FEWER:
+        top, n = state[TOP], free_counts[state[TOP]]
+        answer = _FEWER
+        while answer == _FEWER:
             if not _counts_still(slack[top], question, alive, near, nothing, room):
-                said = _OUT
+                answer = _OUT
                 break
             if n == 0:
                 return VIOLATION
             here = free[top, :n]
-            said = _options_left(here, question, near, nothing, room, kills, losses, kept)
+            answer = _options_left(here, question, near, nothing, room, kills, losses, kept)
             for q in range(len(room)):
-                if said == _OPEN:
-                    said = _must_lose(
-                        here, q, question, room, kills, losses, kept, used, before, own, counted, order
+                if answer == _OPEN:
+                    answer = _must_lose(
+                        here,
+                        q,
+                        question,
+                        room,
+                        kills,
+                        losses,
+                        kept,
+                        used,
+                        before,
+                        option_worth,
+                        counted,
+                        order,
                     )
-            if said == _FEWER:
+            if answer == _FEWER:
                 n = _fix(slack[top], here, question, kept)
-        if said == _OUT:
+        if answer == _OUT:
             continue
         if depth[top] == deepest and state[SET_ASIDE] < len(aside[0]):
             index = state[SET_ASIDE]
@@ -282,17 +293,17 @@ def search(state, quota, deepest, question, stack, aside, work):
         index = _branching(free[top, :n], question, room, losses, kept)
         f = free[top, index]
         free[top, index] = free[top, n - 1]
-        own_option = -1  # of the child that takes the place of the node itself
+        first_option = -1  # of the child that takes the place of the node itself
         for o in range(first[f], first[f + 1]):
-            if kept[o] and own_option < 0:
-                own_option = o
+            if kept[o] and first_option < 0:
+                first_option = o
             elif kept[o]:
                 state[TOP] += 1
                 last = state[TOP]
                 slack[last], free[last] = slack[top], free[top]
-                many[last], depth[last] = n - 1, depth[top] + 1
+                free_counts[last], depth[last] = n - 1, depth[top] + 1
                 _take(slack[last], loss[o])
-        many[top], depth[top] = n - 1, depth[top] + 1
-        _take(slack[top], loss[own_option])
+        free_counts[top], depth[top] = n - 1, depth[top] + 1
+        _take(slack[top], loss[first_option])
         state[TOP] += 1
     return GOES_ON

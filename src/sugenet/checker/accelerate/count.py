@@ -98,12 +98,12 @@ def recount(
     if parts is not None and parts < len(claimed):
         chosen = sorted(random.Random(seed).sample(chosen, parts))
     size = sum(root.size for number in chosen for root in roots[number])
-    found = None
+    class_counts = None
     if size >= MANY:
-        found = counted_in_words(region, list(proof.order), [what for what, _ in proof.parts], chosen)
-    if found is None:
-        found = counted(region, [roots[number] for number in chosen], visit=size <= _VISITED)
-    for number, counts in zip(chosen, found, strict=True):
+        class_counts = counted_in_words(region, list(proof.order), [what for what, _ in proof.parts], chosen)
+    if class_counts is None:
+        class_counts = counted(region, [roots[number] for number in chosen], visit=size <= _VISITED)
+    for number, counts in zip(chosen, class_counts, strict=True):
         if counts != claimed[number]:
             raise CertificateError(
                 f"part {proof.parts[number][0]} has {counts} inputs of the classes, not {claimed[number]}."
@@ -134,11 +134,11 @@ def _region(asked: Asked, network: Arrays, total: int, limit: Limit) -> CountReg
     size = _size([row for _, row in weights.values()], units, limit)
     if size != total:  # nothing is measured for a claim that cannot hold
         raise CertificateError(f"the region has {as_words(size)} inputs, not {as_words(total)}.")
-    whole = whole_of(setting, limit)
-    limit.take(8 * len(whole.base) * len(prices), "what each change adds to the neurons")
+    problem = whole_of(setting, limit)
+    limit.take(8 * len(problem.base) * len(prices), "what each change adds to the neurons")
     states = [[option.order for option in row] for row, _ in weights.values()]
-    own = dict(enumerate(setting.own))
-    return CountRegion(network, whole, list(weights), states, own, limit)
+    base_states = dict(enumerate(setting.own))
+    return CountRegion(network, problem, list(weights), states, base_states, limit)
 
 
 def _leave_60_bits(prices: Sequence[Fraction]) -> bool:

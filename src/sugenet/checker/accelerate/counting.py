@@ -55,11 +55,11 @@ class CountRegion:
     def rows(self) -> dict[int, tuple[Ints, Ints]]:
         """For each feature the weights and the gains of its options."""
         width = len(self.whole.base)
-        found = {}
+        by_feature = {}
         for feature, row in zip(self.features, self.whole.features, strict=True):
             gains = np.array([gain for _, gain in row], np.int64).reshape(len(row), width)
-            found[feature] = np.array([weight for weight, _ in row], np.int64), gains
-        return found
+            by_feature[feature] = np.array([weight for weight, _ in row], np.int64), gains
+        return by_feature
 
     @cached_property
     def place(self) -> dict[int, int]:
@@ -97,19 +97,19 @@ def _recount(region: CountRegion, roots: list[CountPart], *, visit: bool, share:
         region.limit.look()
         if root.size == 0:
             continue
-        found = _by_sums(region, root, share) if root.size > _FEW else None
-        if found is None:
+        part_counts = _by_sums(region, root, share) if root.size > _FEW else None
+        if part_counts is None:
             if not visit:
                 raise CheckLimitError(
                     f"{root.size:,} inputs of one part are too many to count again, and have too many "
                     "different sums. Count some parts: check_count(certificate, network, parts=2)."
                 )
-            found = _by_visits(region, root)
-        counts = [a + b for a, b in zip(counts, found, strict=True)]
+            part_counts = _by_visits(region, root)
+        counts = [a + b for a, b in zip(counts, part_counts, strict=True)]
     return counts
 
 
-def _classes(region: CountRegion, active: npt.NDArray[np.bool_], many: Sequence[int]) -> list[int]:
+def _classes(region: CountRegion, active: npt.NDArray[np.bool_], multiplicities: Sequence[int]) -> list[int]:
     """Counts by class of patterns of the first layer, each with how many it stands for."""
     values = active
     for layer in region.whole.behind:
@@ -123,18 +123,18 @@ def _classes(region: CountRegion, active: npt.NDArray[np.bool_], many: Sequence[
             )
     held = dense_counts(region.whole.head, values)
     counts = [0] * len(region.network.head)
-    for label, each in zip(region.network.classes(held).tolist(), many, strict=True):
+    for label, each in zip(region.network.classes(held).tolist(), multiplicities, strict=True):
         counts[label] += int(each)
     return counts
 
 
 def _by_sums(region: CountRegion, root: CountPart, share: int) -> list[int] | None:
     """Feature after feature, with equal sums put together; None where there are too many different ones."""
-    rows, used, many = root.base[None].copy(), np.zeros(1, np.int64), [1]
+    rows, used, multiplicities = root.base[None].copy(), np.zeros(1, np.int64), [1]
     far = [np.abs([gain for _, gain in region.options(f)]).max(axis=0) for f in root.rest]
     after = sum(far, np.zeros(len(root.base), np.int64))
-    for feature, most in zip(root.rest, far, strict=True):
-        after = after - most
+    for feature, max_gain in zip(root.rest, far, strict=True):
+        after = after - max_gain
         region.limit.look()
         room = region.limit.room()
         if (
@@ -142,21 +142,21 @@ def _by_sums(region: CountRegion, root: CountPart, share: int) -> list[int] | No
             and 48 * (len(root.base) + 4) * len(rows) * (len(region.options(feature)) + 1) > room // share
         ):
             return None
-        grown, spent, times = [rows], [used], list(many)
+        grown, spent, times = [rows], [used], list(multiplicities)
         for weight, gain in region.options(feature):
             fits = np.ones(len(rows), bool) if root.left is None else used + weight <= root.left
             grown.append(rows[fits] + gain)
             spent.append(used[fits] + (0 if root.left is None else weight))
-            times += [value for value, good in zip(many, fits.tolist(), strict=True) if good]
+            times += [value for value, good in zip(multiplicities, fits.tolist(), strict=True) if good]
         rows, used = np.clip(np.concatenate(grown), -1 - after, after), np.concatenate(spent)
         both, where = np.unique(np.column_stack([rows, used]), axis=0, return_inverse=True)
-        many = [0] * len(both)
+        multiplicities = [0] * len(both)
         for index, value in zip(where.reshape(-1).tolist(), times, strict=True):
-            many[index] += value
+            multiplicities[index] += value
         rows, used = both[:, :-1], both[:, -1]
         if len(rows) > _SUMS or 64 * len(rows) > root.size:
             return None
-    return _classes(region, rows >= 0, many)
+    return _classes(region, rows >= 0, multiplicities)
 
 
 def _by_visits(region: CountRegion, root: CountPart) -> list[int]:
@@ -171,12 +171,12 @@ def _by_visits(region: CountRegion, root: CountPart) -> list[int]:
         told = np.concatenate([told, patterns])
         keys = told[:, 0] if words == 1 else told.view(f"V{8 * words}").reshape(-1)
         told = told[:0]
-        met, many = np.unique(keys, return_counts=True)
+        met, multiplicities = np.unique(keys, return_counts=True)
         rows = np.ascontiguousarray(met).view(np.uint64).reshape(len(met), words)
         for k in range(0, len(rows), step := max(64, _CELLS // max(1, len(active)))):
             bits = np.repeat(active[None], len(rows[k : k + step]), axis=0)
             bits[:, sets.loose] ^= bits_of(rows[k : k + step], len(sets.loose))
-            more = _classes(region, bits, many[k : k + step].tolist())
+            more = _classes(region, bits, multiplicities[k : k + step].tolist())
             counts = [a + b for a, b in zip(counts, more, strict=True)]
     return counts
 
@@ -190,48 +190,54 @@ def counted_in_words(
     """Counts by class of some parts, which are those of the certificate, whose order was found to be one of
     the region's features; None where the region or the network is not one for it.
     """
-    whole, network = region.whole, region.network
+    problem, network = region.whole, region.network
     idle = [feature for feature in region.features if feature not in set(order)]
     features = [*order, *idle]
-    if whole.budget is None or not features or not len(whole.base) or None not in names:
+    if problem.budget is None or not features or not len(problem.base) or None not in names:
         return None
     options = [region.options(feature) for feature in features]
-    bits = whole.base[None] >= 0
-    for weights, tau in whole.layers:
+    bits = problem.base[None] >= 0
+    for weights, tau in problem.layers:
         bits = dense_counts(weights, bits) >= tau
-    own = int(network.classes(dense_counts(whole.head, bits))[0])
+    sample_class = int(network.classes(dense_counts(problem.head, bits))[0])
     walk = WordWalk(
-        whole.base, options, int(whole.budget), whole.layers, whole.head, _others(network, own), region.limit
+        problem.base,
+        options,
+        int(problem.budget),
+        problem.layers,
+        problem.head,
+        _others(network, sample_class),
+        region.limit,
     )
     if not walk.is_for():
         return None
     part_of = {feature: number for number, name in enumerate(names) if name is not None for feature in name}
     part_of |= dict.fromkeys(idle, names.index(None))
     owner = [part_of[feature] for feature, row in zip(features, options, strict=True) for _ in row]
-    found, lock = {number: np.zeros(len(network.head), np.int64) for number in chosen}, Lock()
-    if names.index(None) in found:  # nothing changes
-        found[names.index(None)][own] += 1
+    class_counts, lock = {number: np.zeros(len(network.head), np.int64) for number in chosen}, Lock()
+    if names.index(None) in class_counts:  # nothing changes
+        class_counts[names.index(None)][sample_class] += 1
 
     def use(first: int, seen: SetsSeen) -> None:
         some = len(seen.patterns) > 0
         classes = network.classes(walk.counts(seen.patterns)) if some else np.zeros(0, np.int64)
         with lock:
-            np.add.at(found[owner[first]], classes, seen.many)
-            found[owner[first]][own] += seen.calm
+            np.add.at(class_counts[owner[first]], classes, seen.many)
+            class_counts[owner[first]][sample_class] += seen.calm
 
-    walk.each([first for first, number in enumerate(owner) if number in found], use)
-    return [found[number].tolist() for number in chosen]
+    walk.each([first for first, number in enumerate(owner) if number in class_counts], use)
+    return [class_counts[number].tolist() for number in chosen]
 
 
-def _others(network: Arrays, own: int) -> list[list[Demand]]:
+def _others(network: Arrays, label: int) -> list[list[Demand]]:
     """For each other class the inequality that it comes before a class: a larger score, or the same and a
     lower number.
     """
     slopes, offsets = network.integers  # of scores, as integers
     cases = []
     for rival in range(len(slopes)):
-        if rival != own:
+        if rival != label:
             factors = [0] * len(slopes)
-            factors[rival], factors[own] = slopes[rival], -slopes[own]
-            cases.append([(factors, offsets[own] - offsets[rival] + (rival > own))])
+            factors[rival], factors[label] = slopes[rival], -slopes[label]
+            cases.append([(factors, offsets[label] - offsets[rival] + (rival > label))])
     return cases

@@ -68,17 +68,17 @@ def _told(context, b, kind, values, to, has, sets):
 
 
 @intrinsic
-def sides(_typing, sums, at, least, most, of):  # noqa: ARG001
+def sides(_typing, sums, at, min_gains, max_gains, of):
     """Of 64 sums which are 0 or more with the least that one unit more adds, and which with the most."""
-    signature = nb.types.UniTuple(_U64, 2)(sums, _I64, least, most, _I64)
+    signature = nb.types.UniTuple(_U64, 2)(sums, _I64, min_gains, max_gains, _I64)
 
     def emit(context, b, signature, arguments):
-        sums, at, least, most, of = arguments
+        sums, at, min_gains, max_gains, of = arguments
         kinds, vector = signature.args, ir.VectorType(ir.IntType(32), 64)
         here = loaded(context, b, kinds[0], sums, at, vector)
         ends = [
             signs(b, b.add(here, loaded(context, b, kinds[k], array, of, vector)))
-            for k, array in ((2, least), (3, most))
+            for k, array in ((2, min_gains), (3, max_gains))
         ]
         return context.make_tuple(b, signature.return_type, ends)
 
@@ -86,20 +86,51 @@ def sides(_typing, sums, at, least, most, of):  # noqa: ARG001
 
 
 @intrinsic
-def bounds(_typing, base, index, rows, at, step, turned, first, many, open_, begin, some, most, usual, low):  # noqa: ARG001
-    """Of 64 neurons which are active whatever the `some` open inputs do, of which up to `most` in a set are
-    not as `usual`, and which may be: with `many` inputs that turned. What each then has at least goes to
-    `low`.
+def bounds(
+    _typing,
+    base,
+    index,
+    rows,
+    at,
+    step,
+    turned,
+    first,
+    n_turned,
+    open_,
+    begin,
+    some,
+    max_unusual,
+    usual,
+    low,
+):
+    """Of 64 neurons which are active whatever the `some` open inputs do, of which up to `max_unusual` in a set
+    are not as `usual`, and which may be: with `n_turned` inputs that turned. What each then has at least
+    goes to `low`.
     """
     signature = nb.types.UniTuple(_U64, 2)(
         base, _I64, rows, _I64, _I64, turned, _I64, _I64, open_, _I64, _I64, _I64, usual, low
     )
 
     def emit(context, b, signature, arguments):
-        base, place, rows, at, step, turned, first, many, open_, begin, some, most, usual, low = arguments
+        (
+            base,
+            position,
+            rows,
+            at,
+            step,
+            turned,
+            first,
+            n_turned,
+            open_,
+            begin,
+            some,
+            max_unusual,
+            usual,
+            low,
+        ) = arguments
         kinds, vector = signature.args, ir.VectorType(_SHORT, 64)
         zero = ir.Constant(vector, [0] * 64)
-        start = loaded(context, b, kinds[0], base, place, vector)
+        start = loaded(context, b, kinds[0], base, position, vector)
         sums = [cgutils.alloca_once_value(b, start) for _ in range(2)]
 
         def row(array, kind, number):
@@ -107,7 +138,7 @@ def bounds(_typing, base, index, rows, at, step, turned, first, many, open_, beg
             bytes_ = ir.VectorType(ir.IntType(8), 64)
             return b.sext(loaded(context, b, kinds[2], rows, b.add(at, b.mul(which, step)), bytes_), vector)
 
-        with cgutils.for_range(b, many) as loop:
+        with cgutils.for_range(b, n_turned) as loop:
             added = row(turned, kinds[5], b.add(first, loop.index))
             for end in sums:
                 b.store(b.add(b.load(end), added), end)
@@ -120,10 +151,10 @@ def bounds(_typing, base, index, rows, at, step, turned, first, many, open_, beg
             for end, sign in zip(sums, "<>", strict=True):
                 part = b.select(b.icmp_signed(sign, added, zero), added, zero)
                 b.store(b.add(b.load(end), part), end)
-        (least, largest), alone = (b.load(end) for end in sums), b.load(middle)
-        stored(context, b, kinds[13], low, place, least)
-        change = everywhere(b, b.trunc(most, _SHORT), vector)
-        sure = b.or_(signs(b, least), signs(b, b.sub(alone, change)))
+        (smallest, largest), alone = (b.load(end) for end in sums), b.load(middle)
+        stored(context, b, kinds[13], low, position, smallest)
+        change = everywhere(b, b.trunc(max_unusual, _SHORT), vector)
+        sure = b.or_(signs(b, smallest), signs(b, b.sub(alone, change)))
         may = b.and_(signs(b, largest), signs(b, b.add(alone, change)))
         return context.make_tuple(b, signature.return_type, [sure, may])
 
@@ -131,7 +162,7 @@ def bounds(_typing, base, index, rows, at, step, turned, first, many, open_, beg
 
 
 @intrinsic
-def parted(_typing, adds, at, need, flip, valid, values, to):  # noqa: ARG001
+def parted(_typing, adds, at, need, flip, valid, values, to):
     """Fill a slot: which of the sets that are `valid` have turned a neuron, as they do whose units add at
     least `need` to it, or less where `flip` is all ones; 0, 1 or 2: none of them, all or some.
     """
@@ -141,9 +172,9 @@ def parted(_typing, adds, at, need, flip, valid, values, to):  # noqa: ARG001
         adds, at, need, flip, valid, values, to = arguments
         kinds = signature.args
         vector = ir.VectorType(ir.IntType(kinds[0].dtype.bitwidth), 64 * WORDS)
-        least = need if vector.element == WORD else b.trunc(need, vector.element)
+        threshold = need if vector.element == WORD else b.trunc(need, vector.element)
         reached = b.icmp_signed(
-            ">=", loaded(context, b, kinds[0], adds, at, vector), everywhere(b, least, vector)
+            ">=", loaded(context, b, kinds[0], adds, at, vector), everywhere(b, threshold, vector)
         )
         sets = loaded(context, b, kinds[4], valid, number(0), _BLOCK)
         has = b.and_(b.xor(b.bitcast(reached, _BLOCK), everywhere(b, flip, _BLOCK)), sets)
@@ -153,27 +184,27 @@ def parted(_typing, adds, at, need, flip, valid, values, to):  # noqa: ARG001
 
 
 @intrinsic
-def together(_typing, values, at, many, valid):  # noqa: ARG001
+def together(_typing, values, at, n_open, valid):
     """How many of the open inputs at ``values[at:]`` turn in a set of a block, at most; or how many there
     are, where they are more than are counted.
     """
     signature = _I64(values, _I64, _I64, valid)
 
     def emit(context, b, signature, arguments):
-        values, at, many, valid = arguments
+        values, at, n_open, valid = arguments
 
         def turned(t, _sets):
             index = b.add(b.add(at, b.mul(t, number(SLOT))), number(2 * WORDS))
             return loaded(context, b, signature.args[0], values, index, _BLOCK)
 
         sets = loaded(context, b, signature.args[3], valid, number(0), _BLOCK)
-        return _most(b, many, sets, turned)
+        return _most(b, n_open, sets, turned)
 
     return signature, emit
 
 
 @intrinsic
-def apart(_typing, values, at, many, valid, size, usual, first):  # noqa: ARG001
+def apart(_typing, values, at, n_open, valid, size, usual, first):
     """In how many of the open inputs at ``values[at:]`` a set of a block of that size differs from what most
     of them have of each, at most, or how many there are; ``usual[first:]`` is -1 for inputs that most turn,
     else 0.
@@ -181,7 +212,7 @@ def apart(_typing, values, at, many, valid, size, usual, first):  # noqa: ARG001
     signature = _I64(values, _I64, _I64, valid, _I64, usual, _I64)
 
     def emit(context, b, signature, arguments):
-        values, at, many, valid, size, usual, first = arguments
+        values, at, n_open, valid, size, usual, first = arguments
         kinds = signature.args
         flags = context.make_array(kinds[5])(context, b, usual).data
 
@@ -193,34 +224,34 @@ def apart(_typing, values, at, many, valid, size, usual, first):  # noqa: ARG001
             b.store(b.trunc(flag, _SHORT), b.gep(flags, [b.add(first, t)]))
             return b.xor(has, b.and_(sets, everywhere(b, flag, _BLOCK)))
 
-        return _most(b, many, loaded(context, b, kinds[3], valid, number(0), _BLOCK), unusual)
+        return _most(b, n_open, loaded(context, b, kinds[3], valid, number(0), _BLOCK), unusual)
 
     return signature, emit
 
 
-def _most(b, many, sets, bits):
+def _most(b, n_inputs, sets, bits):
     """The largest number of inputs of which a set has the bit; or how many there are, if they are more than
     are counted.
     """
     none = ir.Constant(_BLOCK, [0] * WORDS)
-    found = cgutils.alloca_once_value(b, many)
-    few = b.icmp_unsigned("<", many, number(1 << _COUNTED))
+    result = cgutils.alloca_once_value(b, n_inputs)
+    few = b.icmp_unsigned("<", n_inputs, number(1 << _COUNTED))
     with b.if_then(few):
         sums = [cgutils.alloca_once_value(b, none) for _ in range(_COUNTED)]
-        with cgutils.for_range(b, many) as loop:
+        with cgutils.for_range(b, n_inputs) as loop:
             carry = bits(loop.index, sets)
             for digit in sums:
                 old = b.load(digit)
                 b.store(b.xor(old, carry), digit)
                 carry = b.and_(old, carry)
-        most = number(0)
+        max_count = number(0)
         for k in reversed(range(_COUNTED)):  # sets with the largest count so far
             has = b.and_(sets, b.load(sums[k]))
             some = some_of(b, has)
             sets = b.select(some, has, sets)
-            most = b.or_(most, b.select(some, number(1 << k), number(0)))
-        b.store(most, found)
-    return b.load(found)
+            max_count = b.or_(max_count, b.select(some, number(1 << k), number(0)))
+        b.store(max_count, result)
+    return b.load(result)
 
 
 def _reached(inputs_, groups=None):
@@ -230,12 +261,27 @@ def _reached(inputs_, groups=None):
     digits = (inputs_ - 1).bit_length()
 
     @intrinsic
-    def reached(_typing, values, at, kinds, row, inputs, first, many, starts, least, valid, flips, q, to):  # noqa: ARG001
+    def reached(
+        _typing,
+        values,
+        at,
+        kinds,
+        row,
+        inputs,
+        first,
+        n_inputs,
+        starts,
+        needed,
+        valid,
+        flips,
+        q,
+        to,
+    ):
         """Whether a neuron has turned, for every set of a block: to the slot ``values[to:]``; 0, 1 or 2: for
         none, for all or for some of those that are `valid`.
 
         It is active where at least so many of its inputs count, so counting begins there where it overflows
-        then: at ``2^digits - least``, which stands in `starts`. Of input t the part of the slot at
+        then: at ``2^digits - needed``, which stands in `starts`. Of input t the part of the slot at
         ``values[at + SLOT * t:]`` counts that stands at ``kinds[row + inputs[first + t]]``. ``flips[q]`` is
         all ones where the neuron is active at the sample.
         """
@@ -244,7 +290,7 @@ def _reached(inputs_, groups=None):
         )
 
         def emit(context, b, signature, arguments):
-            values, at, _, row, _, first, many, _, least, valid, _, q, to = arguments
+            values, at, _, row, _, first, n_inputs, _, needed, valid, _, q, to = arguments
             types = signature.args
 
             def data(k):
@@ -253,10 +299,10 @@ def _reached(inputs_, groups=None):
             def one(t):
                 which = b.load(b.gep(data(4), [b.add(first, t)]))
                 part = b.zext(b.load(b.gep(data(2), [b.add(row, which)])), WORD)
-                place = b.add(b.add(at, b.mul(t, number(SLOT))), part)
-                return loaded(context, b, types[0], values, place, _BLOCK)
+                position = b.add(b.add(at, b.mul(t, number(SLOT))), part)
+                return loaded(context, b, types[0], values, position, _BLOCK)
 
-            begin = b.mul(b.sub(number(1 << digits), least), number(DIGITS))
+            begin = b.mul(b.sub(number(1 << digits), needed), number(DIGITS))
             start = [
                 everywhere(b, b.load(b.gep(data(7), [b.add(begin, number(k))])), _BLOCK)
                 for k in range(digits)
@@ -270,10 +316,10 @@ def _reached(inputs_, groups=None):
                     cgutils.alloca_once_value(b, value)
                     for value in [*start, ir.Constant(_BLOCK, [0] * WORDS)]
                 ]
-                with cgutils.for_range_slice(b, number(0), many, number(4), WORD, inc=True) as (t, _):
-                    before = [b.load(place) for place in sums]
-                    given = [one(b.add(t, number(k))) for k in range(4)]
-                    after, over = summed(b, [[*given, before[0]], *([digit] for digit in before[1:-1])])
+                with cgutils.for_range_slice(b, number(0), n_inputs, number(4), WORD, inc=True) as (t, _):
+                    before = [b.load(slot) for slot in sums]
+                    input_bits = [one(b.add(t, number(k))) for k in range(4)]
+                    after, over = summed(b, [[*input_bits, before[0]], *([digit] for digit in before[1:-1])])
                     for value, index in zip([*after, b.or_(before[-1], over[0])], sums, strict=True):
                         b.store(value, index)
                 active = b.load(sums[-1])
@@ -287,5 +333,7 @@ def _reached(inputs_, groups=None):
     return reached
 
 
-reached_4, reached_8, reached_12, reached_16 = (_reached(many, many // 4) for many in (4, 8, 12, 16))
+reached_4, reached_8, reached_12, reached_16 = (
+    _reached(n_inputs, n_inputs // 4) for n_inputs in (4, 8, 12, 16)
+)
 reached_32, reached_any = _reached(32), _reached(MOST)

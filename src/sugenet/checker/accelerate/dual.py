@@ -72,8 +72,8 @@ def check_dual(proof: Dual, setting: Setting, limit: Limit) -> str:
             else:
                 raise CertificateError("a leaf of a proof by dual bounds is 0 or 1.")
     told.see_end()
-    many = "leaf" if leaves == 1 else "leaves"
-    return f"dual bounds exclude every violation, case by case ({leaves:,} {many})"
+    noun = "leaf" if leaves == 1 else "leaves"
+    return f"dual bounds exclude every violation, case by case ({leaves:,} {noun})"
 
 
 class _Told:
@@ -83,14 +83,14 @@ class _Told:
         self.pieces: Iterator[bytes] = unpacked(text, limit) if text != "" else iter(())
         self.left = memoryview(b"")
 
-    def next(self, many: int) -> Ints:
+    def next(self, count: int) -> Ints:
         """So many whole numbers."""
-        while len(self.left) < 8 * many:
+        while len(self.left) < 8 * count:
             piece = next(self.pieces, None)
             if piece is None:
                 raise CertificateError("the multipliers of the proof end too soon.")
             self.left = memoryview(bytes(self.left) + piece)
-        told, self.left = self.left[: 8 * many], self.left[8 * many :]
+        told, self.left = self.left[: 8 * count], self.left[8 * count :]
         return np.frombuffer(told, "<i8").astype(np.int64)
 
     def see_end(self) -> None:
@@ -127,13 +127,13 @@ class _Inputs:
 
     def open(self, windows: _Windows) -> npt.NDArray[np.bool_]:
         """Options that the splits leave."""
-        found = np.ones(len(self.prices), bool)
-        for (layer, feature), (least, most) in windows.items():
+        is_open = np.ones(len(self.prices), bool)
+        for (layer, feature), (low, high) in windows.items():
             if layer == 0:
                 at = self.features.index(feature)
                 numbers = np.arange(self.first[at + 1] - self.first[at])
-                found[self.first[at] : self.first[at + 1]] &= (numbers >= least) & (numbers <= most)
-        return found
+                is_open[self.first[at] : self.first[at + 1]] &= (numbers >= low) & (numbers <= high)
+        return is_open
 
     def gains(self, asked: Numbers) -> Numbers:
         """What each option adds to ``asked . a``; several rows at a time."""
@@ -153,12 +153,12 @@ class _Inputs:
         if self.features and not np.logical_or.reduceat(left, self.first[:-1]).all():
             return None
         some = np.repeat(left, np.diff(self.entry))
-        least, most = np.full(len(self.slots), _FREE), np.full(len(self.slots), -_FREE)
-        np.minimum.at(least, self.slot[some], self.change[some])
-        np.maximum.at(most, self.slot[some], self.change[some])
+        min_change, max_change = np.full(len(self.slots), _FREE), np.full(len(self.slots), -_FREE)
+        np.minimum.at(min_change, self.slot[some], self.change[some])
+        np.maximum.at(max_change, self.slot[some], self.change[some])
         low, high = self.start.copy(), self.start.copy()
-        np.add.at(low, self.slots, least)
-        np.add.at(high, self.slots, most)
+        np.add.at(low, self.slots, min_change)
+        np.add.at(high, self.slots, max_change)
         return low, high
 
     def sum_of_best(self, gains: Ints, left: npt.NDArray[np.bool_]) -> Ints:
@@ -167,12 +167,12 @@ class _Inputs:
         if self.budget is None:
             return np.asarray(best.sum(axis=1))
         some = np.sort(best, axis=1)[:, max(0, best.shape[1] - self.together) :]
-        most = np.maximum(some, 0).sum(axis=1) + np.minimum(best, 0).sum(axis=1)
+        max_sum = np.maximum(some, 0).sum(axis=1) + np.minimum(best, 0).sum(axis=1)
         paid = gains.any(axis=0) | (self.prices > 0)  # all others change nothing
         if (self.prices[paid] > 0).all() and int(np.abs(gains).max(initial=1)) * self.budget < 1 << 62:
             rates = gains[:, paid] * self.budget // self.prices[paid].astype(np.int64)
-            most = np.minimum(most, np.maximum(rates, 0).max(axis=1, initial=0))
-        return np.asarray(most)
+            max_sum = np.minimum(max_sum, np.maximum(rates, 0).max(axis=1, initial=0))
+        return np.asarray(max_sum)
 
 
 # -- layers --------------------------------------------------------------------------------------------------
@@ -198,17 +198,17 @@ class _Stepped:
         kernels = weights.reshape(self.groups, len(weights) // self.groups, channels // self.groups, -1)
         return np.asarray(np.einsum("gcpk,gock->gop", patches, kernels).reshape(-1))
 
-    def asked(self, own: Numbers) -> Numbers:
+    def asked(self, lambdas: Numbers) -> Numbers:
         """W' lambda."""
         if self.window is None:
-            return np.asarray(own @ self.weights.astype(own.dtype))
+            return np.asarray(lambdas @ self.weights.astype(lambdas.dtype))
         taps, (channels, height, width) = self.window.taps, self.window.shape
-        out = np.zeros((channels, height * width + 1), own.dtype)  # the last place is padding
+        out = np.zeros((channels, height * width + 1), lambdas.dtype)  # the last place is padding
         per_in, per_out = channels // self.groups, len(self.weights) // self.groups
-        rows = own.reshape(len(self.weights), len(taps))
+        rows = lambdas.reshape(len(self.weights), len(taps))
         for group in range(self.groups):
             mine = slice(group * per_out, (group + 1) * per_out)
-            kernel = self.weights[mine].reshape(per_out, -1).astype(own.dtype)
+            kernel = self.weights[mine].reshape(per_out, -1).astype(lambdas.dtype)
             parts = (kernel.T @ rows[mine]).reshape(per_in, taps.shape[1], len(taps))
             for tap in range(taps.shape[1]):
                 out[group * per_in : (group + 1) * per_in, taps[:, tap]] += parts[:, tap]  # each pixel once
@@ -227,28 +227,28 @@ class _Stepped:
         low, high = ((self.steps <= end[:, None]).sum(axis=1) for end in reach)
         return low, high
 
-    def narrow(self, reach: _Ends, neuron: int, least: int, most: int) -> None:
+    def narrow(self, reach: _Ends, neuron: int, min_level: int, max_level: int) -> None:
         """Leave the sums of some levels."""
         low, high = reach
-        if least > 0:
-            low[neuron] = max(low[neuron], self.steps[neuron, least - 1])
-        if most < self.steps.shape[1]:
-            high[neuron] = min(high[neuron], self.steps[neuron, most] - 1)
+        if min_level > 0:
+            low[neuron] = max(low[neuron], self.steps[neuron, min_level - 1])
+        if max_level < self.steps.shape[1]:
+            high[neuron] = min(high[neuron], self.steps[neuron, max_level] - 1)
 
-    def most(self, worth: Numbers, own: Numbers, reach: _Ends, case: _Case | None) -> int:
+    def most(self, worth: Numbers, lambdas: Numbers, reach: _Ends, case: _Case | None) -> int:
         """The sum over neurons of the largest ``c step(s) - lambda s``, and of ``lambda base``.
 
         Between steps it is linear in s, so only both ends of every flat piece are looked at. Where levels
         must meet a case that compares one of them with others, those that do not are left out.
         """
         first, last = self.levels(reach)
-        total = int((own * self.base).sum())
-        best, met = np.zeros(self.outputs, own.dtype), np.zeros(self.outputs, bool)
+        total = int((lambdas * self.base).sum())
+        best, met = np.zeros(self.outputs, lambdas.dtype), np.zeros(self.outputs, bool)
         for level in range(int(first.min(initial=0)), int(last.max(initial=0)) + 1):
             starts, ends = self._piece(level, reach)
             there = starts <= ends
-            here = worth * level - own * np.where(
-                own > 0, np.where(there, starts, 0), np.where(there, ends, 0)
+            here = worth * level - lambdas * np.where(
+                lambdas > 0, np.where(there, starts, 0), np.where(there, ends, 0)
             )
             best = np.where(there & (~met | (here > best)), here, best)
             met = met | there
@@ -259,7 +259,7 @@ class _Stepped:
         values = {
             neuron: {
                 level: int(worth[neuron]) * level
-                - int(own[neuron]) * int(starts[neuron] if own[neuron] > 0 else ends[neuron])
+                - int(lambdas[neuron]) * int(starts[neuron] if lambdas[neuron] > 0 else ends[neuron])
                 for level in range(int(first[neuron]), int(last[neuron]) + 1)
                 for starts, ends in [self._piece(level, reach)]
                 if starts[neuron] <= ends[neuron]
@@ -280,12 +280,12 @@ class _Stepped:
 def _center(case: _Case) -> int | None:
     """The neuron that every inequality of a case reads, each with one other at most, no two with the same."""
     read = [set(np.flatnonzero(row).tolist()) for row, _ in case]
-    if not read or not all(1 <= len(own) <= 2 for own in read):
+    if not read or not all(1 <= len(neurons) <= 2 for neurons in read):
         return None
     for center in sorted(read[0]):
-        others = [own - {center} for own in read]
-        named = [neuron for own in others for neuron in own]
-        if all(center in own for own in read) and len(set(named)) == len(named):
+        others = [neurons - {center} for neurons in read]
+        named = [neuron for neurons in others for neuron in neurons]
+        if all(center in neurons for neurons in read) and len(set(named)) == len(named):
             return int(center)
     return None
 
@@ -295,8 +295,8 @@ def _compared(case: _Case, center: int, values: dict[int, dict[int, int]]) -> in
     best = _NONE
     for level, value in values[center].items():
         total = value
-        for row, least in case:
-            left = least - row[center] * level
+        for row, bound in case:
+            left = bound - row[center] * level
             (other,) = set(np.flatnonzero(row).tolist()) - {center} or {center}
             if other == center:
                 total += 0 if left <= 0 else _NONE
@@ -321,10 +321,10 @@ class _Largest:
         self.height = layer.top
         self.sizes = np.full(self.multipliers, self.height)
 
-    def asked(self, own: Numbers) -> Numbers:
+    def asked(self, lambdas: Numbers) -> Numbers:
         """What the multipliers ask of the levels."""
-        out = np.zeros(self.inputs, own.dtype)
-        np.add.at(out, self.places[self.inside], own)
+        out = np.zeros(self.inputs, lambdas.dtype)
+        np.add.at(out, self.places[self.inside], lambdas)
         return out
 
     def reach(self, ends: _Ends) -> _Ends:
@@ -342,18 +342,18 @@ class _Largest:
         """The same."""
         return reach
 
-    def narrow(self, reach: _Ends, neuron: int, least: int, most: int) -> None:
+    def narrow(self, reach: _Ends, neuron: int, min_level: int, max_level: int) -> None:
         """Leave some levels."""
         low, high = reach
-        low[neuron], high[neuron] = max(low[neuron], least), min(high[neuron], most)
+        low[neuron], high[neuron] = max(low[neuron], min_level), min(high[neuron], max_level)
 
-    def most(self, worth: Numbers, own: Numbers, reach: _Ends, before: _Ends) -> int:
+    def most(self, worth: Numbers, lambdas: Numbers, reach: _Ends, before: _Ends) -> int:
         """The sum over windows of the largest ``c v - sum of lambda x``, where v is the largest of the x (or
         the least), so none goes beyond it.
         """
         low, high = (end[self.places] for end in before)
-        shares = np.zeros(self.places.shape, own.dtype)
-        shares[self.inside] = own
+        shares = np.zeros(self.places.shape, lambdas.dtype)
+        shares[self.inside] = lambdas
         best = met = None
         for v in range(int(reach[0].min(initial=0)), int(reach[1].max(initial=0)) + 1):
             bottom = np.where(self.least[:, None], np.maximum(low, v), low)
@@ -391,11 +391,11 @@ class _Question:
             raise CertificateError(f"a split names neuron {unit} of layer {layer}, which is not there.")
         if layer == 0 and unit not in self.inputs.features:
             raise CertificateError(f"a split names feature {unit}, which does not move.")
-        least, most = windows.get((layer, unit), (0, _FREE))
+        min_level, max_level = windows.get((layer, unit), (0, _FREE))
         self.limit.take(200 + 100 * len(windows), "the splits of a proof")
         return [
-            (above, {**windows, (layer, unit): (max(least, level), most)}),
-            (below, {**windows, (layer, unit): (least, min(most, level - 1))}),
+            (above, {**windows, (layer, unit): (max(min_level, level), max_level)}),
+            (below, {**windows, (layer, unit): (min_level, min(max_level, level - 1))}),
         ]
 
     def ranges(self, windows: _Windows) -> tuple[list[_Ends], list[_Ends]] | None:
@@ -415,9 +415,9 @@ class _Question:
             if number == 0 and isinstance(layer, _Stepped):
                 low, high = self._first(layer, left, low, high)
             reach = low.copy(), high.copy()
-            for (at, unit), (least, most) in windows.items():
+            for (at, unit), (min_level, max_level) in windows.items():
                 if at == number + 1:
-                    layer.narrow(reach, unit, least, most)
+                    layer.narrow(reach, unit, min_level, max_level)
             if (reach[0] > reach[1]).any():
                 return None
             sums.append(reach)
@@ -448,13 +448,13 @@ class _Question:
         """See that ranges alone exclude a case."""
         if ranges is not None:
             low, high = (end.astype(object) for end in ranges[0][-1])
-            if all(int(np.maximum(row * low, row * high).sum()) >= least for row, least in case):
+            if all(int(np.maximum(row * low, row * high).sum()) >= bound for row, bound in case):
                 raise CertificateError("ranges do not exclude a case, against what the certificate claims.")
 
     def see_multipliers(self, case: _Case, ranges: Any, windows: _Windows, told: _Told) -> None:
         """See that the multipliers of a leaf exclude a case."""
         mu, (nu,) = told.next(len(case)), told.next(1).tolist()
-        given: list[Numbers] = [told.next(layer.multipliers) for layer in self.layers]
+        multipliers: list[Numbers] = [told.next(layer.multipliers) for layer in self.layers]
         if nu < 0 or (mu < 0).any():
             raise CertificateError("a multiplier of an inequality or a budget is negative.")
         if ranges is None:
@@ -462,21 +462,21 @@ class _Question:
         levels, sums = ranges
         worth = np.zeros(len(levels[-1][0]), object)
         total = 0
-        for factor, (row, least) in zip(mu.tolist(), case, strict=True):
-            worth, total = worth + factor * row, total - factor * least
-        if self._stays_small(worth, levels[-1][1], nu, given):
+        for factor, (row, bound) in zip(mu.tolist(), case, strict=True):
+            worth, total = worth + factor * row, total - factor * bound
+        if self._stays_small(worth, levels[-1][1], nu, multipliers):
             worth = worth.astype(np.int64)
         else:
-            given = [own.astype(object) for own in given]
+            multipliers = [layer_lambdas.astype(object) for layer_lambdas in multipliers]
         for number in reversed(range(len(self.layers))):
             self.limit.look()
-            layer, own = self.layers[number], given[number]
+            layer, lambdas = self.layers[number], multipliers[number]
             if isinstance(layer, _Largest):
-                total += layer.most(worth, own, sums[number], levels[number])
+                total += layer.most(worth, lambdas, sums[number], levels[number])
             else:
                 last = number + 1 == len(self.layers)
-                total += layer.most(worth, own, sums[number], case if last else None)
-            worth = layer.asked(own)
+                total += layer.most(worth, lambdas, sums[number], case if last else None)
+            worth = layer.asked(lambdas)
         total += int((worth * self.inputs.start).sum()) + self._inputs(worth, nu, windows)
         if total >= 0:
             raise CertificateError("the multipliers of a leaf do not exclude its case.")
@@ -492,11 +492,11 @@ class _Question:
         total = int(inputs.best(gains, inputs.open(windows)).sum())
         return total if inputs.budget is None else total + nu * inputs.budget
 
-    def _stays_small(self, worth: Numbers, tops: Ints, nu: int, given: list[Numbers]) -> bool:
+    def _stays_small(self, worth: Numbers, tops: Ints, nu: int, multipliers: list[Numbers]) -> bool:
         """Whether no number on the way leaves 62 bits: all are sums of parts of these, each at most twice."""
         parts = [abs(c) * max(1, top) for c, top in zip(worth.tolist(), tops.tolist(), strict=True)]
-        for layer, own in zip(self.layers, given, strict=True):
-            parts += [abs(a) * b for a, b in zip(own.tolist(), layer.sizes.tolist(), strict=True)]
+        for layer, lambdas in zip(self.layers, multipliers, strict=True):
+            parts += [abs(a) * b for a, b in zip(lambdas.tolist(), layer.sizes.tolist(), strict=True)]
         if self.inputs.budget is not None:
             parts.append((nu + 1) * (self.inputs.budget + sum(self.inputs.prices.tolist())))
         return bool(4 * sum(parts) < 1 << 62)
@@ -511,14 +511,14 @@ def _one_side(setting: Setting, limit: Limit) -> _Question:
     listed: list[tuple[Ints, Ints, list[int]]] = []
     for feature, (row, costs) in options.items():
         limit.look()
-        coding, own = network.codings[feature], setting.own[feature]
+        coding, base_state = network.codings[feature], setting.own[feature]
         indices = network.places[feature]
-        key = (id(row), id(coding), own, start[indices].tobytes())
+        key = (id(row), id(coding), base_state, start[indices].tobytes())
         if key not in known:
             rising = sorted(range(len(row)), key=[option.order for option in row].__getitem__)
             there = [row[k].states[0] for k in rising]
             changes = network.reads_of(feature, np.array(there, np.int64)).astype(np.int64) - start[indices]
-            stay = sum(option.order < own for option in row)
+            stay = sum(option.order < base_state for option in row)
             prices = [costs[k] for k in rising]
             known[key] = np.insert(changes, stay, 0, axis=0), [*prices[:stay], 0, *prices[stay:]]
         limit.take(40 * known[key][0].size, "the list of all changes in whole numbers")
@@ -559,21 +559,21 @@ def _cases(setting: Setting, network: Arrays, limit: Limit) -> list[_Case]:
     """Inequalities over match counts as inequalities over the levels that the head reads."""
     head = network.head
     below = (np.minimum(head, 0) @ network.tops).tolist()
-    found = []
+    cases = []
     for case in setting.cases:
         limit.look()
         limit.take(100 * head.shape[1] * len(case), "the inequalities of a violation")
-        found.append([_over_levels(head, below, in_integers(*part)) for part in case])
-    return found
+        cases.append([_over_levels(head, below, in_integers(*part)) for part in case])
+    return cases
 
 
 def _over_levels(weights: Ints, below: list[int], demand: Demand) -> tuple[Numbers, int]:
-    factors, least = demand
+    factors, bound = demand
     row = np.zeros(weights.shape[1], object)
-    for factor, own, low in zip(factors, weights, below, strict=True):
+    for factor, class_weights, low in zip(factors, weights, below, strict=True):
         if factor:
-            row, least = row + factor * own.astype(object), least + factor * low
-    return row, least
+            row, bound = row + factor * class_weights.astype(object), bound + factor * low
+    return row, bound
 
 
 def _layer(layer: Layer, limit: Limit) -> _Stepped | _Largest:
@@ -588,20 +588,22 @@ def _layer(layer: Layer, limit: Limit) -> _Stepped | _Largest:
 
 def _two_sides(setting: Setting, limit: Limit) -> _Question:
     """A question about two sides, as thresholds over what its changes add to the first layer."""
-    whole = whole_of(setting, limit)
-    many, features = len(whole.base), sorted(setting.options)
+    problem = whole_of(setting, limit)
+    n_neurons, features = len(problem.base), sorted(setting.options)
     listed = []
-    for options in whole.offered:
-        limit.take(80 * many * len(options), "what each change adds to the neurons")
-        gains = np.array([gain for _, gain in options]).reshape(len(options), many)
-        listed.append((np.arange(many), gains, [price for price, _ in options]))
-    inputs = _inputs_of(whole.base, features, listed, None, len(features))
-    none = np.zeros(many, np.int64)
-    size = np.abs(whole.base) + np.abs(inputs.change.reshape(len(inputs.prices), many)).sum(axis=0)
-    layers: list[_Stepped | _Largest] = [_Stepped(np.eye(many, dtype=np.int64), none, none[:, None], size)]
-    for weights, tau in whole.layers:
+    for options in problem.offered:
+        limit.take(80 * n_neurons * len(options), "what each change adds to the neurons")
+        gains = np.array([gain for _, gain in options]).reshape(len(options), n_neurons)
+        listed.append((np.arange(n_neurons), gains, [price for price, _ in options]))
+    inputs = _inputs_of(problem.base, features, listed, None, len(features))
+    none = np.zeros(n_neurons, np.int64)
+    size = np.abs(problem.base) + np.abs(inputs.change.reshape(len(inputs.prices), n_neurons)).sum(axis=0)
+    layers: list[_Stepped | _Largest] = [
+        _Stepped(np.eye(n_neurons, dtype=np.int64), none, none[:, None], size)
+    ]
+    for weights, tau in problem.layers:
         base = np.maximum(-weights, 0).sum(axis=1)
         layers.append(_Stepped(weights, base, tau[:, None], np.abs(weights).sum(axis=1)))
-    below = np.minimum(whole.head, 0).sum(axis=1).tolist()
-    cases = [[_over_levels(whole.head, below, part) for part in case] for case in whole.cases]
+    below = np.minimum(problem.head, 0).sum(axis=1).tolist()
+    cases = [[_over_levels(problem.head, below, part) for part in case] for case in problem.cases]
     return _Question(inputs, layers, cases, limit)

@@ -57,13 +57,13 @@ def check_enumeration(setting: Setting, limit: Limit) -> str:
         from sugenet.checker.accelerate.large import Large
 
         return _said("walk", Large(setting, limit).sets_seen(), sets)
-    whole = whole_of(setting, limit)
+    problem = whole_of(setting, limit)
     if is_free:
-        whole = replace(whole, budget=None)
+        problem = replace(problem, budget=None)
     refusal: TooLargeError | None = None
-    for form in _forms(whole, sets):
+    for form in _forms(problem, sets):
         try:
-            return _said(form, _seen(form, replace(whole, limit=limit.part()), sets), sets)
+            return _said(form, _seen(form, replace(problem, limit=limit.part()), sets), sets)
         except TooLargeError as error:  # the next form may take it
             refusal = error
     assert refusal is not None
@@ -78,28 +78,28 @@ def _said(form: str, seen: int | None, sets: int | None) -> str:
     return f"none of the {as_words(seen)} sets of changes is a violation ({form})"
 
 
-def _forms(whole: Whole, sets: int | None) -> Iterator[str]:
+def _forms(problem: Whole, sets: int | None) -> Iterator[str]:
     """The forms for a question, the fastest first."""
-    if whole.budget is None and not whole.behind:
+    if problem.budget is None and not problem.behind:
         yield "branch and bound"
-    if sets is None or sets >= _MANY or (sets >= _FEW and _turning(whole) > _WORD):
+    if sets is None or sets >= _MANY or (sets >= _FEW and _turning(problem) > _WORD):
         yield "blocks"
     yield "walk"
 
 
-def _turning(whole: Whole) -> int:
+def _turning(problem: Whole) -> int:
     """How many neurons of the first layer can turn."""
-    lightest = (min(price for price, _ in row) for row in whole.features)
-    low, high = reachable(whole.base, whole.features, most_together(lightest, whole.budget))
+    lightest = (min(price for price, _ in row) for row in problem.features)
+    low, high = reachable(problem.base, problem.features, most_together(lightest, problem.budget))
     return int(np.count_nonzero((low >= 0) != (high >= 0)))
 
 
-def _seen(form: str, whole: Whole, sets: int | None) -> int | None:
+def _seen(form: str, problem: Whole, sets: int | None) -> int | None:
     """How many sets a form saw; None: one of them is a violation. Compiled code is loaded if it is needed."""
     if form == "branch and bound":
         from sugenet.checker.accelerate.branches import branches_seen
 
-        return branches_seen(whole)
+        return branches_seen(problem)
     if sets is not None and sets > _MOST:
         raise TooLargeError(
             f"there are {as_words(sets)} sets of changes, and at most {_MOST:,} are enumerated."
@@ -107,10 +107,10 @@ def _seen(form: str, whole: Whole, sets: int | None) -> int | None:
     if form == "blocks":
         from sugenet.checker.accelerate.words import blocks_seen
 
-        return blocks_seen(whole)
+        return blocks_seen(problem)
     from sugenet.checker.accelerate.walk import walk_seen
 
-    return walk_seen(whole)
+    return walk_seen(problem)
 
 
 def is_large(setting: Setting) -> bool:

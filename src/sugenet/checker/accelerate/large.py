@@ -104,25 +104,25 @@ class Large:
 
     def _loose(self) -> tuple[Bits, int]:
         """First-layer neurons that may turn, and how many of them together."""
-        fits, many = self.together(), len(self.base)
+        fits, n_neurons = self.together(), len(self.base)
         entries = []
         for part in self.features():
             gains = part.gains
             entries.append((part.neurons, np.maximum(gains.max(axis=0), 0), np.minimum(gains.min(axis=0), 0)))
-        high, low = (_best(entries, which, fits, many) for which in (1, 2))
+        high, low = (_best(entries, which, fits, n_neurons) for which in (1, 2))
         loose = (self.base + low >= 0) != (self.base + high >= 0)
         count = int(loose.sum())
         if self.budget is None or not count:
             return loose, count
         need = np.where(self.base >= 0, self.base + 1, -self.base)
-        most, brought = 0, []
+        max_turned, brought = 0, []
         for part in self.features():
-            own = loose[part.neurons]
-            toward = part.gains[:, own] * np.where(self.base[part.neurons[own]] >= 0, -1, 1)
-            most = max(most, int((toward >= need[part.neurons[own]]).sum(axis=1).max()))
+            part_loose = loose[part.neurons]
+            toward = part.gains[:, part_loose] * np.where(self.base[part.neurons[part_loose]] >= 0, -1, 1)
+            max_turned = max(max_turned, int((toward >= need[part.neurons[part_loose]]).sum(axis=1).max()))
             brought.append(int(np.maximum(toward, 0).sum(axis=1).max()))
         if fits <= 1:
-            return loose, most
+            return loose, max_turned
         return loose, most_together(need[loose].tolist(), sum(sorted(brought)[::-1][:fits]))
 
     # -- walks -----------------------------------------------------------------------------------------------
@@ -191,10 +191,12 @@ class _LargeWalk:
             [budget is None or spent + price <= budget for price in feature.prices.tolist()]
         ]
         self.sets += len(gains)
-        own = (self.margins[feature.neurons] + gains >= 0) != self.active[feature.neurons]
+        turned_rows = (self.margins[feature.neurons] + gains >= 0) != self.active[feature.neurons]
         others = np.setdiff1d(touched, feature.neurons)
         others = others[(self.margins[others] >= 0) != self.active[others]]
-        for turned in own[np.append(True, (own[1:] != own[:-1]).any(axis=1))[: len(own)]]:
+        for turned in turned_rows[
+            np.append(True, (turned_rows[1:] != turned_rows[:-1]).any(axis=1))[: len(turned_rows)]
+        ]:
             neurons = np.sort(np.concatenate([others, feature.neurons[turned]]))
             key = neurons.tobytes()
             if key not in self.known:
@@ -224,24 +226,24 @@ def _layer_swing(layer: Layer, state: Bits, loose: Bits, limit: int) -> tuple[In
     if isinstance(layer, Picking):
         on, off = (layer.match_counts(marks[None])[0] for marks in (loose & state, loose & ~state))
         return np.minimum(on, limit), np.minimum(off, limit)
-    most = limit * int(np.abs(layer.weights).max(initial=0))
+    max_change = limit * int(np.abs(layer.weights).max(initial=0))
     sums = []
     for marks in ((loose & state), (loose & ~state)):
         parts = (np.maximum(layer.weights, 0), np.maximum(-layer.weights, 0))
         sums.append([layer.sums(marks[None], weights)[0] for weights in parts])
     (on, on_negative), (off, off_negative) = sums
-    return np.minimum(on + off_negative, most), np.minimum(off + on_negative, most)
+    return np.minimum(on + off_negative, max_change), np.minimum(off + on_negative, max_change)
 
 
-def _best(entries: list[tuple[Ints, Ints, Ints]], which: int, fits: int, many: int) -> Ints:
+def _best(entries: list[tuple[Ints, Ints, Ints]], which: int, fits: int, n_neurons: int) -> Ints:
     """For each neuron the sum of what its best features bring, as many as can change together."""
     if not entries:
-        return np.zeros(many, np.int64)
+        return np.zeros(n_neurons, np.int64)
     neurons = np.concatenate([entry[0] for entry in entries])
     values = np.concatenate([entry[which] for entry in entries])
     order = np.lexsort((-np.abs(values), neurons))
     neurons, values = neurons[order], values[order]
     rank = np.arange(len(neurons)) - np.searchsorted(neurons, neurons)
-    out = np.zeros(many, np.int64)
+    out = np.zeros(n_neurons, np.int64)
     np.add.at(out, neurons[rank < fits], values[rank < fits])
     return out

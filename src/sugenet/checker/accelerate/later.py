@@ -91,11 +91,11 @@ class _Later:
         margins, gains, largest = [], [], 0
         for number, (weights, tau) in enumerate(every):
             weights = np.asarray(weights)
-            most = np.abs(weights).sum(axis=1) + 1  # no match count is larger
+            max_counts = np.abs(weights).sum(axis=1) + 1  # no match count is larger
             margin = dense_counts(weights, active[None])[0] - tau
             if number < len(layers):  # far from tau is as good as further
-                margin = np.clip(margin, -most, most)
-            largest = max(largest, 2 * int(most.max(initial=0)))
+                margin = np.clip(margin, -max_counts, max_counts)
+            largest = max(largest, 2 * int(max_counts.max(initial=0)))
             rows = np.where(active, -weights, weights).T
             margins.append(margin)
             gains.append(rows[loose] if number == 0 else rows)
@@ -122,19 +122,19 @@ def bits_of(patterns: Patterns, width: int) -> Bits:
 
 
 @intrinsic
-def _moved(_typing, margins, at, gains, of, size, turned, many, out, to):  # noqa: ARG001
+def _moved(_typing, margins, at, gains, of, size, turned, n_turned, out, to):  # noqa: ARG001
     """Add the rows of `gains`, of `size` numbers, that `turned` names to 64 margins, and write these to
     `out`: which are not negative then.
     """
     signature = _U64(margins, _I64, gains, _I64, _I64, turned, _I64, out, _I64)
 
     def emit(context, b, signature, arguments):
-        margins, at, gains, of, size, turned, many, out, to = arguments
+        margins, at, gains, of, size, turned, n_turned, out, to = arguments
         kinds = signature.args
         vector = ir.VectorType(ir.IntType(kinds[0].dtype.bitwidth), 64)
         numbers = context.make_array(kinds[5])(context, b, turned).data
         total = cgutils.alloca_once_value(b, loaded(context, b, kinds[0], margins, at, vector))
-        with cgutils.for_range(b, many) as loop:
+        with cgutils.for_range(b, n_turned) as loop:
             index = b.add(of, b.mul(b.load(b.gep(numbers, [loop.index])), size))
             b.store(b.add(b.load(total), loaded(context, b, kinds[2], gains, index, vector)), total)
         stored(context, b, kinds[7], out, to, b.load(total))
@@ -156,19 +156,19 @@ def _run(patterns, margins, gains, begins, sizes, out):
     turned, sums = np.zeros(64 * max(patterns.shape[1], wide >> 6), np.int64), np.zeros(wide, margins.dtype)
     words = np.zeros(max(patterns.shape[1], wide >> 6), np.uint64)
     for row in range(len(patterns)):
-        many = patterns.shape[1]
-        for w in range(many):
+        n_words = patterns.shape[1]
+        for w in range(n_words):
             words[w] = patterns[row, w]
         for layer in range(len(sizes)):
             n = 0
-            for w in range(many):
+            for w in range(n_words):
                 word = words[w]
                 while word != nb.uint64(0):
                     turned[n] = 64 * w + lowest(word)
                     word &= word - nb.uint64(1)
                     n += 1
-            many = (sizes[layer] + 63) >> 6
-            for w in range(many):
+            n_words = (sizes[layer] + 63) >> 6
+            for w in range(n_words):
                 at, of = layer * wide + 64 * w, begins[layer] * wide + 64 * w
                 words[w] = _moved(margins, at, gains, of, wide, turned, n, sums, 64 * w) ^ home[layer, w]
         for k in range(sizes[last]):
@@ -195,14 +195,14 @@ class States(list[Bits]):
 
 def states_of(network: Arrays, active: Bits) -> States:
     """The layers of a network, from the activity of the first one."""
-    found = States([active])
-    found.counts, found.layers = [], network.layers[1:]
-    for layer in found.layers:
-        found.counts.append(layer.match_counts(found[-1][None])[0])
-        found.append(found.counts[-1] >= layer.tau)
-    found.head = network.head
-    found.counts.append(dense_counts(found.head, found[-1][None])[0])
-    return found
+    states = States([active])
+    states.counts, states.layers = [], network.layers[1:]
+    for layer in states.layers:
+        states.counts.append(layer.match_counts(states[-1][None])[0])
+        states.append(states.counts[-1] >= layer.tau)
+    states.head = network.head
+    states.counts.append(dense_counts(states.head, states[-1][None])[0])
+    return states
 
 
 def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
@@ -224,7 +224,7 @@ def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
     if isinstance(layer, Picking):
         out[:, :, where] = maps[:, :, taps].sum(axis=3) >= tau
         return out.reshape(len(bits), -1)
-    inside, least = taps >= 0, np.minimum(layer.weights, 0)
+    inside, negatives = taps >= 0, np.minimum(layer.weights, 0)
     for group in range(layer.groups):
         into = slice(group * channels // layer.groups, (group + 1) * channels // layer.groups)
         outs = slice(
@@ -233,7 +233,7 @@ def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
         kernel = layer.weights[outs].reshape(outs.stop - outs.start, -1)
         patches = maps[:, into][:, :, taps].transpose(0, 2, 1, 3).reshape(len(bits) * len(where), -1)
         # what idle inputs of negative weight count
-        held = least[outs].reshape(len(kernel), -1, taps.shape[1]).sum(axis=1) @ inside.T
+        held = negatives[outs].reshape(len(kernel), -1, taps.shape[1]).sum(axis=1) @ inside.T
         sums = products(patches, kernel).reshape(len(bits), len(where), -1).transpose(0, 2, 1) - held
         out[:, outs, where] = sums >= tau[outs]
     return out.reshape(len(bits), -1)

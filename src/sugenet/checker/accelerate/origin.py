@@ -141,8 +141,8 @@ def _written(layer: Any) -> LayerForm:
         never = np.repeat(layer.steps == NEVER, made.outputs // len(layer.steps), axis=0)
         steps = np.where(never, np.inf, made.steps.astype(object)).tolist()
     neurons = [
-        _summed(indices, row, [tau + low for tau in own])
-        for (indices, row), own, low in zip(_reads(made), steps, made.lowest.tolist(), strict=True)
+        _summed(indices, row, [tau + low for tau in taus])
+        for (indices, row), taus, low in zip(_reads(made), steps, made.lowest.tolist(), strict=True)
     ]
     maps = None if layer.is_binary else layer.output_shape
     return LayerForm(tuple(neurons), made.top, maps, shape)

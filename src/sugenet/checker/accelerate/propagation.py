@@ -72,9 +72,9 @@ class Propagation:
             ),  # literals set, literals handled, whether there is a contradiction for good
         )
 
-    def take(self, given: Flat) -> None:
+    def take(self, clauses: Flat) -> None:
         """Draw the conclusions of the implications alone, and of clauses that are given."""
-        self._write(given)
+        self._write(clauses)
         _add_given(self.problem, self.clauses, self.state, self.size)
 
     def first_that_fails(self, clauses: Flat) -> int | None:
@@ -133,15 +133,16 @@ def _put(truth, trail, counts, literal):
 
 
 @njit(nogil=True, cache=True)
-def _weigh(weights, at, count, most, enough, first, literal, sign):
-    """Take what a literal costs the implications that read it out of `most`, or put it back; how many then
+def _weigh(weights, at, count, max_sums, enough, first, literal, sign):
+    """Take what a literal costs the implications that read it out of `max_sums`, or put it back; how many
+    then
     have not `enough`.
     """
     short = 0
     for r in range(count):
         lost = max(-weights[at + r], 0) if literal > 0 else max(weights[at + r], 0)
-        most[first + r] -= sign * lost
-        short += (lost > 0) & (most[first + r] < enough[first + r])
+        max_sums[first + r] -= sign * lost
+        short += (lost > 0) & (max_sums[first + r] < enough[first + r])
     return short
 
 
@@ -161,13 +162,23 @@ def _force(truth, trail, counts, weights, at, count, low, high, room):
 @njit(nogil=True, cache=True)
 def _use(problem, state, r, layer):
     """Conclusions of one implication; whether there is no contradiction."""
-    weights, offset, inputs, firsts, guard, least, _enough, _layer, _order, _owned = problem
-    truth, trail, most, _head, _following, counts = state
-    if most[r] < least[r]:
+    weights, offset, inputs, firsts, guard, thresholds, _enough, _layer, _order, _owned = problem
+    truth, trail, max_sums, _head, _following, counts = state
+    if max_sums[r] < thresholds[r]:
         return guard[r] != 0 and _put(truth, trail, counts, -guard[r])
     if guard[r] == 0 or truth[trail.shape[0] + guard[r]] > 0:
         at, count = offset[layer] + r - firsts[layer], firsts[layer + 1] - firsts[layer]
-        _force(truth, trail, counts, weights, at, count, inputs[layer], inputs[layer + 1], most[r] - least[r])
+        _force(
+            truth,
+            trail,
+            counts,
+            weights,
+            at,
+            count,
+            inputs[layer],
+            inputs[layer + 1],
+            max_sums[r] - thresholds[r],
+        )
     return True
 
 
@@ -201,9 +212,9 @@ def _watching(literals, ends, truth, trail, head, following, counts, literal):
 @njit(nogil=True, cache=True)
 def _propagate(problem, clauses, state):
     """Draw conclusions until there are no more; whether there is no contradiction."""
-    weights, offset, inputs, firsts, guard, _least, enough, layer_of, order, owned = problem
+    weights, offset, inputs, firsts, guard, _thresholds, enough, layer_of, order, owned = problem
     literals, ends = clauses
-    truth, trail, most, head, following, counts = state
+    truth, trail, max_sums, head, following, counts = state
     total, layers = trail.shape[0], firsts.shape[0] - 1
     while counts[1] < counts[0]:
         literal = trail[counts[1]]
@@ -211,7 +222,7 @@ def _propagate(problem, clauses, state):
         if layer < layers:
             first, count = firsts[layer], firsts[layer + 1] - firsts[layer]
             at = offset[layer] + (abs(literal) - 1 - inputs[layer]) * count
-            short = _weigh(weights, at, count, most, enough, first, literal, 1)
+            short = _weigh(weights, at, count, max_sums, enough, first, literal, 1)
         counts[1] += 1
         if not _watching(literals, ends, truth, trail, head, following, counts, -literal):
             return False
@@ -220,11 +231,11 @@ def _propagate(problem, clauses, state):
                 w = weights[at + r - first]
                 fell = w < 0 if literal > 0 else w > 0  # only then can there be something new
                 live = guard[r] == 0 or truth[total + guard[r]] >= 0
-                if fell and live and most[r] < enough[r] and not _use(problem, state, r, layer):
+                if fell and live and max_sums[r] < enough[r] and not _use(problem, state, r, layer):
                     return False
         if 0 < layer <= layers:
             for k in range(owned[total + literal], owned[total + literal + 1]):
-                if most[order[k]] < enough[order[k]] and not _use(problem, state, order[k], layer - 1):
+                if max_sums[order[k]] < enough[order[k]] and not _use(problem, state, order[k], layer - 1):
                     return False
     return True
 
@@ -232,8 +243,8 @@ def _propagate(problem, clauses, state):
 @njit(nogil=True, cache=True)
 def _undo(problem, state, keep):
     """Take back all but the first literals."""
-    weights, offset, inputs, firsts, _guard, _least, enough, layer_of, _order, _owned = problem
-    truth, trail, most, _head, _following, counts = state
+    weights, offset, inputs, firsts, _guard, _thresholds, enough, layer_of, _order, _owned = problem
+    truth, trail, max_sums, _head, _following, counts = state
     total = trail.shape[0]
     while counts[0] > keep:
         counts[0] -= 1
@@ -245,7 +256,7 @@ def _undo(problem, state, keep):
                 weights,
                 offset[layer] + (abs(literal) - 1 - inputs[layer]) * count,
                 count,
-                most,
+                max_sums,
                 enough,
                 first,
                 literal,
@@ -259,7 +270,7 @@ def _undo(problem, state, keep):
 def _take(problem, clauses, state, number):
     """Add a clause for good: watched by two literals that are not false, or a conclusion at once."""
     literals, ends = clauses
-    truth, trail, _most, head, following, counts = state
+    truth, trail, _max_sums, head, following, counts = state
     total = trail.shape[0]
     start, end = ends[number], ends[number + 1]
     good = 0
@@ -281,7 +292,7 @@ def _take(problem, clauses, state, number):
 
 
 @njit(nogil=True, cache=True)
-def _add_given(problem, clauses, state, given):
+def _add_given(problem, clauses, state, n_clauses):
     """Draw the conclusions of the implications alone, then add the given clauses."""
     firsts = problem[3]
     counts = state[-1]
@@ -291,7 +302,7 @@ def _add_given(problem, clauses, state, given):
                 counts[2] = 1
     if not _propagate(problem, clauses, state):
         counts[2] = 1
-    for number in range(given):
+    for number in range(n_clauses):
         if counts[2] == 0:
             _take(problem, clauses, state, number)
 
@@ -300,7 +311,7 @@ def _add_given(problem, clauses, state, given):
 def _follow(problem, clauses, state, start, stop):
     """Check clauses one by one, adding each; the first that does not follow, or -1."""
     literals, ends = clauses
-    truth, trail, _most, _head, _following, counts = state
+    truth, trail, _max_sums, _head, _following, counts = state
     for number in range(start, stop):
         if counts[2] == 1:
             return -1

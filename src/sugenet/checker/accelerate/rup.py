@@ -65,16 +65,16 @@ def check_rup(
         raise CertificateError(f"there are {len(proof.facts):,} facts about {neurons:,} neurons.")
     facts = [_literal(fact, total) for fact in proof.facts]
     _check_facts(facts, thresholds, limit)
-    given = [[starts[-2] + c + 1 for c in range(len(thresholds.cases))]]
-    given += [
+    premises = [[starts[-2] + c + 1 for c in range(len(thresholds.cases))]]
+    premises += [
         [-(starts[-2] + c + 1), starts[-3] + row + 1]
         for c, case in enumerate(thresholds.cases)
         for row in case
     ]
-    given += [[-(b + 1), a + 1] for chain in thresholds.chains for a, b in pairwise(chain)]
-    given += [[literal] for literal in (*facts, *(_literal(literal, total) for literal in assumed))]
+    premises += [[-(b + 1), a + 1] for chain in thresholds.chains for a, b in pairwise(chain)]
+    premises += [[literal] for literal in (*facts, *(_literal(literal, total) for literal in assumed))]
     judge = Propagation(implications_of(thresholds, proof.cuts, limit), starts, limit)
-    judge.take(_flat(given))
+    judge.take(_flat(premises))
     count, last = 0, 1
     for block in _clauses(proof, total, limit):
         bad = judge.first_that_fails(block)
@@ -113,14 +113,14 @@ def _clauses(proof: Lemma, total: int, limit: Limit) -> Iterator[Flat]:
         for start in range(0, len(listed), _BLOCK):
             yield _flat([[_literal(x, total) for x in clause] for clause in listed[start : start + _BLOCK]])
         return
-    words, rest = b"", np.zeros(0, np.int64)  # what is left of a word, and of a clause
+    tail, rest = b"", np.zeros(0, np.int64)  # what is left of a word, and of a clause
     for piece in chain(unpacked(clauses, limit), [b"\n"]):
-        text = words + piece
+        text = tail + piece
         if text.translate(None, b"0123456789- \n"):
             raise CertificateError("the proof is damaged: clauses are signed numbers.")
-        cut = max(text.rfind(b" "), text.rfind(b"\n")) + 1
-        text, words = text[:cut], text[cut:]
-        if len(words) > _WORD:
+        end = max(text.rfind(b" "), text.rfind(b"\n")) + 1
+        text, tail = text[:end], text[end:]
+        if len(tail) > _WORD:
             raise CertificateError("the proof is damaged: a number of a clause is too long.")
         if _NOT_NORMAL.search(b" " + text):
             raise CertificateError("the proof is damaged: a number of a clause is not in its shortest form.")
@@ -148,10 +148,12 @@ def _check_facts(facts: Iterable[int], thresholds: ThresholdSystem, limit: Limit
     rows, steps = thresholds.layers[0][0].shape
     limit.fits(8 * rows * (4 * steps + 8 * len(thresholds.chains)), "the sums of all features")
     low, high = reach(thresholds)
-    least = thresholds.layers[0][1]
+    bounds = thresholds.layers[0][1]
     for fact in facts:
         row = abs(fact) - 1 - thresholds.starts[1]
-        if not 0 <= row < len(least) or not (low[row] >= least[row] if fact > 0 else high[row] < least[row]):
+        if not 0 <= row < len(bounds) or not (
+            low[row] >= bounds[row] if fact > 0 else high[row] < bounds[row]
+        ):
             raise CertificateError(
                 f"the fact {fact} does not follow: it is no first-layer neuron that is fixed throughout."
             )

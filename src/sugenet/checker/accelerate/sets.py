@@ -28,23 +28,23 @@ def sets_of(
         return prod(len(row) + 1 for row in weights)
     if budget < 0:
         return 0
-    found, steps = {0: 1}, 0
+    counts, steps = {0: 1}, 0
     for row in weights:
-        more = dict(found)
+        more = dict(counts)
         for weight, times in Counter(row).items():
             limit.look()
-            steps += len(found)
+            steps += len(counts)
             if work is not None and steps > work:
                 return None
-            for used, many in found.items():
+            for used, count in counts.items():
                 if used + weight <= budget:
-                    more[used + weight] = more.get(used + weight, 0) + many * times
-        found = more
-        if len(found) > sums:
+                    more[used + weight] = more.get(used + weight, 0) + count * times
+        counts = more
+        if len(counts) > sums:
             return None
-    return sum(found.values())
+    return sum(counts.values())
 
 
-def as_words(many: int) -> str:
+def as_words(count: int) -> str:
     """A number for a message, however large."""
-    return f"{many:,}" if many < 10**30 else "more than 10^30"
+    return f"{count:,}" if count < 10**30 else "more than 10^30"

@@ -48,30 +48,30 @@ class ThresholdSystem:
     @property
     def starts(self) -> list[int]:
         """The first variable of the steps, of each layer and of the cases; at the end how many there are."""
-        sizes = [sum(map(len, self.chains)), *(len(least) for _, least in self.layers), len(self.cases)]
+        sizes = [sum(map(len, self.chains)), *(len(bounds) for _, bounds in self.layers), len(self.cases)]
         return list(accumulate(sizes, initial=0))
 
 
-def thresholds_of(whole: Whole) -> ThresholdSystem:
+def thresholds_of(problem: Whole) -> ThresholdSystem:
     """A question in whole numbers as thresholds over 0/1 variables, the goal's inequalities last.
 
     Each feature's options, its own state among them, stand in order; step k is true iff the option is the
     k-th or a later one.
     """
-    whole.limit.take(24 * len(whole.base) * sum(map(len, whole.features)), "the steps of all features")
-    chains, budget, first = _steps(whole.offered, whole.base, whole.budget)
+    problem.limit.take(24 * len(problem.base) * sum(map(len, problem.features)), "the steps of all features")
+    chains, budget, first = _steps(problem.offered, problem.base, problem.budget)
     layers = [first]
-    layers += [(weights, tau + np.minimum(weights, 0).sum(axis=1)) for weights, tau in whole.layers]
-    parts, cases = whole.inequalities
-    whole.limit.take(50 * len(parts) * whole.head.shape[1], "the inequalities over the last neurons")
-    shape, rows = (len(parts), whole.head.shape[1]), []
+    layers += [(weights, tau + np.minimum(weights, 0).sum(axis=1)) for weights, tau in problem.layers]
+    parts, cases = problem.inequalities
+    problem.limit.take(50 * len(parts) * problem.head.shape[1], "the inequalities over the last neurons")
+    shape, rows = (len(parts), problem.head.shape[1]), []
     for part in parts:
-        whole.limit.look()
-        rows.append(over_neurons(whole.head, *part))
-    small = all(int(np.abs(row).sum()) + abs(least) < _LARGE for row, least in rows)
+        problem.limit.look()
+        rows.append(over_neurons(problem.head, *part))
+    small = all(int(np.abs(row).sum()) + abs(bound) < _LARGE for row, bound in rows)
     kind: Any = np.int64 if small else object  # Python integers, so that no sign turns
     weights = np.array([row for row, _ in rows], kind).reshape(shape)
-    layers.append((weights, np.array([least for _, least in rows], kind)))
+    layers.append((weights, np.array([bound for _, bound in rows], kind)))
     return ThresholdSystem(chains, budget, tuple(layers), tuple(map(tuple, cases)))
 
 
@@ -79,7 +79,7 @@ _Layer: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
 def _steps(
-    offered: Iterable[Sequence[tuple[int, Any]]], base: Sequence[int] | npt.NDArray[Any], most: int | None
+    offered: Iterable[Sequence[tuple[int, Any]]], base: Sequence[int] | npt.NDArray[Any], budget: int | None
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], int] | None, _Layer]:
     """The steps of each feature, the budget over them, and the first layer."""
     chains, columns, prices = list[tuple[int, ...]](), list[Any](), list[int]()
@@ -91,7 +91,7 @@ def _steps(
             columns.append(np.subtract(higher, gain))
             prices.append(after - price)
     first = np.array(columns, np.int64).reshape(len(columns), len(start)).T, -start
-    return tuple(chains), None if most is None else (tuple(prices), most - spent), first
+    return tuple(chains), None if budget is None else (tuple(prices), budget - spent), first
 
 
 def system_of(problem: IntegerProblem) -> ThresholdSystem:
@@ -105,7 +105,7 @@ def system_of(problem: IntegerProblem) -> ThresholdSystem:
         weights = np.zeros((len(rows), width), np.int64)
         for number, (row_weights, _) in enumerate(rows):
             weights[number, list(row_weights)] = list(row_weights.values())
-        layers.append((weights, np.array([least for _, least in rows], np.int64)))
+        layers.append((weights, np.array([bound for _, bound in rows], np.int64)))
         width = len(rows)
     return ThresholdSystem(chains, budget, tuple(layers), tuple(map(tuple, problem.cases)))
 
@@ -152,20 +152,22 @@ def implications_of(
     """For each layer the implications over its inputs."""
     layers, starts = [], thresholds.starts
     limit.take(
-        sum(50 * weights.size + 400 * len(least) for weights, least in thresholds.layers),
+        sum(50 * weights.size + 400 * len(layer_bounds) for weights, layer_bounds in thresholds.layers),
         "the implications of all neurons",
     )
-    for number, (weights, least) in enumerate(thresholds.layers):
-        if weights.shape != (len(least), starts[number + 1] - starts[number]):
+    for number, (weights, bounds) in enumerate(thresholds.layers):
+        if weights.shape != (len(bounds), starts[number + 1] - starts[number]):
             raise CertificateError(f"the weights of layer {number + 1} do not fit.")
         names = range(starts[number + 1] + 1, starts[number + 2] + 1)
-        found = [Implication(name, weights[row], int(least[row])) for row, name in enumerate(names)]
-        found += [Implication(-name, -weights[row], 1 - int(least[row])) for row, name in enumerate(names)]
-        layers.append(found)
+        implications = [Implication(name, weights[row], int(bounds[row])) for row, name in enumerate(names)]
+        implications += [
+            Implication(-name, -weights[row], 1 - int(bounds[row])) for row, name in enumerate(names)
+        ]
+        layers.append(implications)
     of = {implication.guard: implication for implication in layers[0]}
     if thresholds.budget is not None:
-        prices, most = np.array(thresholds.budget[0], dtype=object), int(thresholds.budget[1])
-        layers[0].append(Implication(0, -prices, -most))
+        prices, budget = np.array(thresholds.budget[0], dtype=object), int(thresholds.budget[1])
+        layers[0].append(Implication(0, -prices, -budget))
         for guard, q, p in cuts:
             limit.take(120 * len(prices), "the cuts of a proof")
             if guard not in of or q < 0 or p < 0:
@@ -174,7 +176,7 @@ def implications_of(
                 )
             row = of[guard]
             layers[0].append(
-                Implication(guard, q * row.weights.astype(object) - p * prices, q * row.least - p * most)
+                Implication(guard, q * row.weights.astype(object) - p * prices, q * row.least - p * budget)
             )
     elif any(True for _ in cuts):
         raise CertificateError("there are cuts, but no budget.")

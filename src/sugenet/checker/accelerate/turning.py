@@ -57,17 +57,17 @@ class Turning:
         limit: Limit,
     ) -> None:
         small = [bool(np.abs(rows).max(initial=0) <= 1 and 0 < len(tau) <= MOST) for rows, tau in layers]
-        many = small.index(False) if False in small else len(small)
-        self.inside, self.rest = layers[:many], layers[many:]
+        n_inside = small.index(False) if False in small else len(small)
+        self.inside, self.rest = layers[:n_inside], layers[n_inside:]
         self.active, self.loose, self.head, self.cases, self.limit = active, loose, head, cases, limit
 
     @cached_property
     def states(self) -> list[Bits]:
         """The first layer and those in words at the sample."""
-        found = [self.active]
+        states = [self.active]
         for rows, tau in self.inside:
-            found.append(np.asarray(dense_counts(rows, found[-1][None])[0] >= tau))
-        return found
+            states.append(np.asarray(dense_counts(rows, states[-1][None])[0] >= tau))
+        return states
 
     def counts(self, patterns: npt.NDArray[np.uint64]) -> Ints:
         """Match counts of the classes for patterns of the last layer in words."""
@@ -88,8 +88,8 @@ class Turning:
         """
         number: dict[tuple[tuple[int, ...], int], int] = {}
         for case in self.cases:
-            for factors, least in case:
-                number.setdefault((tuple(factors), least), len(number))
+            for factors, threshold in case:
+                number.setdefault((tuple(factors), threshold), len(number))
         if self.rest or not 0 < len(number) <= _CASES:
             return None
         last, margins, adds = self.states[-1], [], []
@@ -102,7 +102,7 @@ class Turning:
             have = sum(factor * count for factor, count in zip(row, here, strict=True)) - bound
             margins.append(max(-_FAR, min(_FAR, have // unit)))
             adds.append(np.where(last, -worth, worth) // unit)
-        members = ({number[tuple(factors), least] for factors, least in case} for case in self.cases)
+        members = ({number[tuple(factors), needed] for factors, needed in case} for case in self.cases)
         masks = [sum(1 << one for one in case) for case in members]
         return np.array(margins, np.int64), np.array(adds, np.int64).T, np.array(masks, np.uint64)
 
@@ -118,9 +118,9 @@ class Turning:
             margins = dense_counts(rows, before[None])[0] - tau
             layers.append((margins, np.where(before, -rows, rows).T))
         layers[0] = layers[0][0], layers[0][1][self.loose]
-        masks, found = np.zeros(0, np.uint64), self._inequalities()
-        if found is not None:
-            met, adds, cases = found
+        masks, inequalities = np.zeros(0, np.uint64), self._inequalities()
+        if inequalities is not None:
+            met, adds, cases = inequalities
             copies = max(1, int(np.abs(adds).max(initial=0)))
             if copies * len(adds) <= MOST:  # a neuron that counts twice is there twice, and so on
                 layers[-1] = np.tile(layers[-1][0], copies), np.tile(layers[-1][1], copies)
@@ -153,22 +153,26 @@ class Turning:
 
     # -- near the sample -----------------------------------------------------------------------------------
 
-    def _radius(self, most: int) -> int:
+    def _radius(self, max_tried: int) -> int:
         """How many neurons may turn so that no case is met, whichever they are; -1 where not even none. At
         most so many of a number are tried.
         """
         home, radius = self.states[_NEAR], -1
-        while radius < len(home) and comb(len(home), radius + 1) <= most and self._is_calm(home, radius + 1):
+        while (
+            radius < len(home)
+            and comb(len(home), radius + 1) <= max_tried
+            and self._is_calm(home, radius + 1)
+        ):
             radius += 1
         return radius
 
-    def _is_calm(self, home: Bits, many: int) -> bool:
+    def _is_calm(self, home: Bits, n_turned: int) -> bool:
         """Whether no case is met whenever exactly so many neurons turn."""
-        chosen = combinations(range(len(home)), many)
+        chosen = combinations(range(len(home)), n_turned)
         while rows := list(islice(chosen, _AT_ONCE)):
             self.limit.look()
             bits = np.repeat(home[None], len(rows), axis=0)
-            indices = np.array(rows, np.int64).reshape(len(rows), many)
+            indices = np.array(rows, np.int64).reshape(len(rows), n_turned)
             np.put_along_axis(bits, indices, ~np.take_along_axis(bits, indices, axis=1), axis=1)
             if violations(self.cases, self.head, self._counts(bits, _NEAR)).any():
                 return False

@@ -119,8 +119,10 @@ def signs(b, numbers):
 
 def some_of(b, vector):
     """Whether some bit of a vector of words is set."""
-    many, none = ir.IntType(vector.type.count), ir.Constant(vector.type, [0] * vector.type.count)
-    return b.icmp_unsigned("!=", b.bitcast(b.icmp_unsigned("!=", vector, none), many), ir.Constant(many, 0))
+    mask_type, none = ir.IntType(vector.type.count), ir.Constant(vector.type, [0] * vector.type.count)
+    return b.icmp_unsigned(
+        "!=", b.bitcast(b.icmp_unsigned("!=", vector, none), mask_type), ir.Constant(mask_type, 0)
+    )
 
 
 def bits_in(b, vector):
@@ -136,7 +138,7 @@ def bits_in(b, vector):
 
 def summed(b, columns):
     """Binary digits of a sum, the lowest first, of summands for each digit; and what is carried beyond."""
-    found, carries = [], []
+    digits, carries = [], []
     for column in columns:
         rest, carries = [*column, *carries], []
         while len(rest) > 1:
@@ -146,5 +148,5 @@ def summed(b, columns):
             # where x and y differ, z is carried, which is x unless x and z differ as well
             carries.append(b.and_(x, y) if z is None else b.xor(x, b.and_(half, b.xor(x, z))))
             rest.insert(0, half if z is None else b.xor(half, z))
-        found.append(rest[0])
-    return found, carries
+        digits.append(rest[0])
+    return digits, carries

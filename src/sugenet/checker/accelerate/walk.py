@@ -54,20 +54,29 @@ class WalkSeen:
     """Whether some pattern is a violation."""
 
 
-def walk_seen(whole: Whole) -> int | None:
+def walk_seen(integer_problem: Whole) -> int | None:
     """How many sets there are; None: one of them is a violation."""
-    problem = whole.base, whole.features, whole.budget, _behind(whole), whole.head, whole.violates
-    found = walk(*problem, limit=whole.limit)
-    return None if found.bad else found.sets
-
-
-def _behind(whole: Whole) -> list[Any]:
-    """The later layers as weights and tau; as they are where some would be large so, or have no neurons."""
-    sizes = [layer.outputs * layer.inputs for layer in whole.behind if not isinstance(layer, tuple | Summing)]
-    empty = not len(whole.base) or any(
-        (len(layer[1]) if isinstance(layer, tuple) else layer.outputs) == 0 for layer in whole.behind
+    problem = (
+        integer_problem.base,
+        integer_problem.features,
+        integer_problem.budget,
+        _behind(integer_problem),
+        integer_problem.head,
+        integer_problem.violates,
     )
-    return list(whole.behind) if empty or sum(sizes) > _WRITTEN else list(whole.layers)
+    seen = walk(*problem, limit=integer_problem.limit)
+    return None if seen.bad else seen.sets
+
+
+def _behind(problem: Whole) -> list[Any]:
+    """The later layers as weights and tau; as they are where some would be large so, or have no neurons."""
+    sizes = [
+        layer.outputs * layer.inputs for layer in problem.behind if not isinstance(layer, tuple | Summing)
+    ]
+    empty = not len(problem.base) or any(
+        (len(layer[1]) if isinstance(layer, tuple) else layer.outputs) == 0 for layer in problem.behind
+    )
+    return list(problem.behind) if empty or sum(sizes) > _WRITTEN else list(problem.layers)
 
 
 def walk(
@@ -112,19 +121,19 @@ def walk(
     with ThreadPoolExecutor(count) as pool, tally:
         tables = list(pool.map(lambda turn: _share(sets, turn, tally), range(count)))
         known, size = tables[0]
-        for others, many in tables[1:]:
-            known, size = tally.put(0, known, size, _listed(others, many))
+        for others, n_patterns in tables[1:]:
+            known, size = tally.put(0, known, size, _listed(others, n_patterns))
         tables.clear()
         limit.fits(16 * words * (size + 1), "all patterns of a walk")
-        found = np.concatenate([_listed(known, size), np.zeros((1, words), np.uint64)])
+        patterns = np.concatenate([_listed(known, size), np.zeros((1, words), np.uint64)])
         del known
 
         def is_bad(k: int) -> bool:
             limit.look()
-            return bool(np.any(violates(judged.counts(found[k : k + judged.batch]))))
+            return bool(np.any(violates(judged.counts(patterns[k : k + judged.batch]))))
 
-        bad = any(pool.map(is_bad, range(0, len(found), judged.batch)))
-    return WalkSeen(sum(tally.walked), len(found), bad)
+        bad = any(pool.map(is_bad, range(0, len(patterns), judged.batch)))
+    return WalkSeen(sum(tally.walked), len(patterns), bad)
 
 
 class SetWalk:
@@ -162,9 +171,9 @@ class SetWalk:
         self.loose = np.flatnonzero((low >= 0) != (high >= 0)).astype(np.int64)
         # every sum lies between these ends, those on the way too, and no option adds more than they allow
         far = [np.abs(part[self.loose]).max(initial=0) for end in (low, high) for part in (end, end - base)]
-        largest, many = int(max(far)), len(self.loose)
+        largest, n_loose = int(max(far)), len(self.loose)
         kind = np.dtype(np.int8 if largest < 1 << 7 else np.int32 if largest < 1 << 31 else np.int64)
-        self.words = max(1, -(-many // 64))
+        self.words = max(1, -(-n_loose // 64))
         ends = 2 * (len(gains) + 1) if free else 0
         limit.take(
             64 * self.words * kind.itemsize * (len(gains) + 1 + ends + threads * (self.together + 3)),
@@ -172,7 +181,7 @@ class SetWalk:
         )
         lanes = np.zeros((len(gains) + 1, 64 * self.words), kind)
         lanes[0] = -1  # neurons that never turn, behind the last
-        lanes[0, :many], lanes[1:, :many] = base[self.loose], gains[:, self.loose]
+        lanes[0, :n_loose], lanes[1:, :n_loose] = base[self.loose], gains[:, self.loose]
         behind = np.repeat(first[1:], sizes).astype(np.int64)  # first option of the next feature
         lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], _TOO_HEAVY)
         options = (weight, behind, lightest, heaviest)
@@ -195,8 +204,10 @@ class SetWalk:
         known = np.zeros((recent, self.words), np.uint64)
         steps, more = max(1, _STEPS // self.words), True
         while more:
-            more, found = _visit(state, chosen, start, rows, options, ends, turn, turns, known, chunk, steps)
-            yield chunk[:found], int(state[3])
+            more, n_patterns = _visit(
+                state, chosen, start, rows, options, ends, turn, turns, known, chunk, steps
+            )
+            yield chunk[:n_patterns], int(state[3])
 
 
 def _ends(rows: npt.NDArray[Any], sizes: list[int], *, free: bool) -> tuple[Any, Any, Ints]:
@@ -206,13 +217,13 @@ def _ends(rows: npt.NDArray[Any], sizes: list[int], *, free: bool) -> tuple[Any,
     begins = np.cumsum([0, *sizes])
     if not free or prod(size + 1 for size in sizes) >= _TOO_HEAVY:
         return rows[:0], rows[:0], np.zeros(0, np.int64)
-    least, most = np.zeros((2, len(rows) + 1, rows.shape[1]), rows.dtype)
+    min_sums, max_sums = np.zeros((2, len(rows) + 1, rows.shape[1]), rows.dtype)
     below = np.zeros(len(rows) + 1, np.int64)
     for first, stop in reversed(list(pairwise(begins.tolist()))):
-        least[first] = least[stop] + np.minimum(rows[first:stop].min(axis=0), 0)
-        most[first] = most[stop] + np.maximum(rows[first:stop].max(axis=0), 0)
+        min_sums[first] = min_sums[stop] + np.minimum(rows[first:stop].min(axis=0), 0)
+        max_sums[first] = max_sums[stop] + np.maximum(rows[first:stop].max(axis=0), 0)
         below[first] = (below[stop] + 1) * (stop - first + 1) - 1
-    return least, most, below
+    return min_sums, max_sums, below
 
 
 class _Tally:
@@ -372,12 +383,12 @@ def _line(sums, depth, rows, first, stop, weight, left, active, recent, chunk, s
 
 
 @njit(nogil=True, cache=True)
-def _are_alike(sums, depth, least, most, k):
+def _are_alike(sums, depth, min_sums, max_sums, k):
     """Whether no neuron depends on what the options from k on do."""
     lanes, same = sums.shape[1], True
     for w in range(lanes >> 6):
         at, of = depth * lanes + 64 * w, k * lanes + 64 * w
-        same &= reaches(sums, at, least, of) == reaches(sums, at, most, of)
+        same &= reaches(sums, at, min_sums, of) == reaches(sums, at, max_sums, of)
     return same
 
 
@@ -394,8 +405,8 @@ def _visit(state, chosen, start, rows, options, ends, turn, turns, recent, chunk
     set stands for all.
     """
     weight, behind, lightest, limit = options
-    least, most, below = ends
-    many, lanes = rows.shape
+    min_sums, max_sums, below = ends
+    n_options, lanes = rows.shape
     sums, spent = np.zeros((len(chosen) + 1, lanes), start.dtype), np.zeros(len(chosen) + 1, np.int64)
     active = np.zeros(lanes >> 6, np.uint64)
     for j in range(lanes):
@@ -408,23 +419,23 @@ def _visit(state, chosen, start, rows, options, ends, turn, turns, recent, chunk
         spent[d + 1] = spent[d] + weight[chosen[d]]
     while depth >= 0:
         left = limit - spent[depth]
-        while state[1] < many and lightest[state[1]] <= left and (turn == 0 or depth >= _SHARED):
+        while state[1] < n_options and lightest[state[1]] <= left and (turn == 0 or depth >= _SHARED):
             if steps < 0 or size + _LINE > len(chunk):
                 state[0] = depth
                 return True, size
-            stop = min(state[1] + _LINE, many)
+            stop = min(state[1] + _LINE, n_options)
             size, sets = _line(sums, depth, rows, state[1], stop, weight, left, active, recent, chunk, size)
             state[1], state[3] = stop, state[3] + sets
             steps -= sets
-        k = many  # the option that makes the next beginning
+        k = n_options  # the option that makes the next beginning
         if depth < len(chosen):
             k = behind[chosen[depth - 1]] if depth else 0
         while depth >= 0:
-            while k < many and spent[depth] + weight[k] + lightest[behind[k]] > limit:
+            while k < n_options and spent[depth] + weight[k] + lightest[behind[k]] > limit:
                 k += 1
-            if k >= many:
+            if k >= n_options:
                 depth -= 1
-                k = chosen[depth] + 1 if depth >= 0 else many
+                k = chosen[depth] + 1 if depth >= 0 else n_options
                 continue
             steps -= 1
             if depth + 1 == _SHARED:
@@ -434,7 +445,7 @@ def _visit(state, chosen, start, rows, options, ends, turn, turns, recent, chunk
                     continue
             for j in range(lanes):
                 sums[depth + 1, j] = sums[depth, j] + rows[k, j]
-            if len(below) > 0 and _are_alike(sums, depth + 1, least, most, behind[k]):
+            if len(below) > 0 and _are_alike(sums, depth + 1, min_sums, max_sums, behind[k]):
                 if turn == 0 or depth + 1 >= _SHARED:
                     state[3] += below[behind[k]]
                 k += 1

@@ -63,23 +63,23 @@ class Whole:
     @cached_property
     def layers(self) -> list[tuple[Ints, Ints]]:
         """Weights and tau of the layers behind the first."""
-        found = []
+        layers = []
         for layer in self.behind:
             if isinstance(layer, tuple):
-                found.append(layer)
+                layers.append(layer)
                 continue
             if not isinstance(layer, Summing):
                 self.limit.take(16 * layer.outputs * layer.inputs, "a layer written out as neurons")
             dense = layer.dense()
-            found.append((dense.weights, dense.tau))
-        return found
+            layers.append((dense.weights, dense.tau))
+        return layers
 
     @cached_property
     def inequalities(self) -> tuple[list[tuple[tuple[int, ...], int]], list[list[int]]]:
         """Those of all cases, each once; and for each case which of them it has."""
-        once = dict.fromkeys((tuple(factors), least) for case in self.cases for factors, least in case)
+        once = dict.fromkeys((tuple(factors), bound) for case in self.cases for factors, bound in case)
         number = {part: k for k, part in enumerate(once)}
-        return list(once), [[number[tuple(factors), least] for factors, least in case] for case in self.cases]
+        return list(once), [[number[tuple(factors), bound] for factors, bound in case] for case in self.cases]
 
     @property
     def offered(self) -> list[list[tuple[int, Ints]]]:
@@ -97,20 +97,20 @@ class Whole:
 
 def violations(cases: list[list[Demand]], head: Ints, counts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Whether match counts of the classes, one row each, meet all inequalities of some case."""
-    once = dict.fromkeys((tuple(factors), least) for case in cases for factors, least in case)
+    once = dict.fromkeys((tuple(factors), bound) for case in cases for factors, bound in case)
     number = {demand: k for k, demand in enumerate(once)}
-    members = [[number[tuple(factors), least] for factors, least in case] for case in cases]
+    members = [[number[tuple(factors), bound] for factors, bound in case] for case in cases]
     sizes = [sum(map(abs, row)) for row in head.tolist()]  # no match count is larger
     sums = (
-        abs(least) + sum(abs(f) * size for f, size in zip(row, sizes, strict=True)) for row, least in once
+        abs(bound) + sum(abs(f) * size for f, size in zip(row, sizes, strict=True)) for row, bound in once
     )
     largest = max(sums, default=0)  # nor is any sum, in whatever order it is added up: floats are exact
     kind: Any = np.float64 if largest < 1 << 53 else np.int64 if largest < 1 << 63 else object
     factors = np.array([row for row, _ in once], kind).reshape(len(once), counts.shape[1])
-    least = np.array([bound for _, bound in once], kind)[:, None]
+    bounds = np.array([bound for _, bound in once], kind)[:, None]
     bad, step = np.zeros(len(counts), bool), max(1, _CELLS // max(1, len(once)))
     for k in range(0, len(counts), step):
-        met = np.asarray(factors @ counts[k : k + step].T.astype(kind) >= least, dtype=bool)
+        met = np.asarray(factors @ counts[k : k + step].T.astype(kind) >= bounds, dtype=bool)
         for case in members:
             bad[k : k + step] |= met[case].all(axis=0)
     return bad
@@ -222,17 +222,17 @@ def with_best(base: Ints, ups: Ints, downs: Ints, together: int) -> tuple[Ints, 
     return base + downs.sum(axis=0), base + ups.sum(axis=0)
 
 
-def joined(features: Options, most: int) -> list[list[tuple[int, Ints]]]:
+def joined(features: Options, max_options: int) -> list[list[tuple[int, Ints]]]:
     """Features without prices, those that add most first. The last ones are made one that has all their
     combinations as options, up to so many: there are as many sets of options as before, which add the same.
     """
-    found = [[(0, gain) for _, gain in row] for row in features]
-    found.sort(key=lambda row: -sum(int(np.abs(gain).sum()) for _, gain in row))
-    while len(found) > 1 and (len(found[-1]) + 1) * (len(found[-2]) + 1) <= most:
-        last, other = found.pop(), found.pop()
+    merged = [[(0, gain) for _, gain in row] for row in features]
+    merged.sort(key=lambda row: -sum(int(np.abs(gain).sum()) for _, gain in row))
+    while len(merged) > 1 and (len(merged[-1]) + 1) * (len(merged[-2]) + 1) <= max_options:
+        last, other = merged.pop(), merged.pop()
         both = [(0, gain + more) for _, gain in other for _, more in last]
-        found.append([*other, *last, *both])
-    return found
+        merged.append([*other, *last, *both])
+    return merged
 
 
 # -- two sides -----------------------------------------------------------------------------------------------
@@ -268,21 +268,23 @@ def _merged(
         _beside(row) for row in zip(*(_later(n, depth, limit) for n in networks), strict=True)
     ):
         limit.take(120 * weights.size, "neurons of both sides that are compared")
-        sums, least = _fewer(weights, tau + np.minimum(weights, 0).sum(axis=1), values, index, len(firsts))
-        least_sum, most_sum = np.minimum(sums, 0).sum(axis=1), np.maximum(sums, 0).sum(axis=1)
-        looks = [(int(b), *row.tolist()) for b, row in zip(least, sums, strict=True)]
+        sums, thresholds = _fewer(
+            weights, tau + np.minimum(weights, 0).sum(axis=1), values, index, len(firsts)
+        )
+        min_sums, max_sums = np.minimum(sums, 0).sum(axis=1), np.maximum(sums, 0).sum(axis=1)
+        looks = [(int(b), *row.tolist()) for b, row in zip(thresholds, sums, strict=True)]
         values = [
-            True if least_sum[j] >= b else False if most_sum[j] < b else None for j, b in enumerate(least)
+            True if min_sums[j] >= b else False if max_sums[j] < b else None for j, b in enumerate(thresholds)
         ]
         firsts, index = _first_of_each(looks, values, limit)
-        layers.append((sums[firsts], (least - least_sum)[firsts]))
+        layers.append((sums[firsts], (thresholds - min_sums)[firsts]))
     both = _beside([(network.head, np.zeros(len(network.head), np.int64)) for network in networks])[0]
     head, gone = _fewer(both, np.minimum(both, 0).sum(axis=1), values, index, len(firsts))
     gone = gone - np.minimum(head, 0).sum(axis=1)
     folded = [
         [
-            (factors, least + sum(f * int(g) for f, g in zip(factors, gone, strict=True)))
-            for factors, least in case
+            (factors, bound + sum(f * int(g) for f, g in zip(factors, gone, strict=True)))
+            for factors, bound in case
         ]
         for case in cases
     ]
@@ -314,12 +316,12 @@ def _first_of_each(
 
 
 def _fewer(
-    weights: Ints, least: Ints, values: list[bool | None], index: list[tuple[int, int]], count: int
+    weights: Ints, thresholds: Ints, values: list[bool | None], index: list[tuple[int, int]], count: int
 ) -> tuple[Ints, Ints]:
     """Weights over the neurons kept; a constant or opposite neuron also takes its share of what
     the sum must reach.
     """
-    out, bound = np.zeros((len(weights), count), np.int64), np.array(least)
+    out, bound = np.zeros((len(weights), count), np.int64), np.array(thresholds)
     for column, (value, (target, sign)) in enumerate(zip(values, index, strict=True)):
         if value is None:
             out[:, target] += sign * weights[:, column]
@@ -329,16 +331,16 @@ def _fewer(
 
 
 def _later(network: Arrays, depth: int, limit: Limit) -> list[tuple[Ints, Ints]]:
-    found = []
+    layers = []
     for layer in network.layers[1:]:
         limit.take(40 * layer.outputs * layer.inputs, "a layer of two networks side by side")
         dense = layer.dense()
-        found.append((dense.weights, dense.tau))
+        layers.append((dense.weights, dense.tau))
     inputs = network.head.shape[1]
-    if len(found) < depth - 1:
+    if len(layers) < depth - 1:
         limit.take(40 * inputs**2, "a layer of two networks side by side")
-        found += [(np.eye(inputs, dtype=np.int64), np.ones(inputs, np.int64))] * (depth - 1 - len(found))
-    return found
+        layers += [(np.eye(inputs, dtype=np.int64), np.ones(inputs, np.int64))] * (depth - 1 - len(layers))
+    return layers
 
 
 def _beside(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
@@ -353,7 +355,7 @@ def _beside(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
 # -- inequalities --------------------------------------------------------------------------------------------
 
 
-def over_neurons(head: Ints, factors: Sequence[int], least: int) -> tuple[npt.NDArray[Any], int]:
+def over_neurons(head: Ints, factors: Sequence[int], bound: int) -> tuple[npt.NDArray[Any], int]:
     """An inequality over match counts as one over the neurons that the head reads: weights, and what those of
     the active ones must sum to, as Python integers.
     """
@@ -361,5 +363,5 @@ def over_neurons(head: Ints, factors: Sequence[int], least: int) -> tuple[npt.ND
     for factor, weights in zip(factors, head, strict=True):
         if factor:
             row = row + factor * weights.astype(object)
-            least += factor * int(np.minimum(weights, 0).sum())
-    return row, least
+            bound += factor * int(np.minimum(weights, 0).sum())
+    return row, bound

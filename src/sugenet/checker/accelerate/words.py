@@ -109,24 +109,24 @@ class WordWalk:
         gains[:, : len(self.loose)] = self.gains
         ends = (self._extremes(gains, end) for end in (np.minimum, np.maximum))
         units, adds = self._units()
-        front = (gains, *ends, words_of((self.begin >= 0)[None], lanes // 64)[0], adds)
+        first_layer = (gains, *ends, words_of((self.begin >= 0)[None], lanes // 64)[0], adds)
         sets = comb(self.many, min(self.together, self.many))
-        self.fixed = (self.options, units, front, *self.tail.written(sets))
+        self.fixed = (self.options, units, first_layer, *self.tail.written(sets))
         self._look_at_singles()
         self.lanes, self.size = lanes, self.fixed[3][0].shape
         self.limit.take(8 * cores() * _TABLE * (self.size[1] // 64 + 1), "patterns that are to be judged")
 
     def _extremes(self, gains: npt.NDArray[np.int32], end: np.ufunc) -> npt.NDArray[np.int32]:
         """The least or most that options add from each on, and behind that the same of pairs of options."""
-        found = np.zeros((2, *gains.shape), np.int32)
-        found[0] = end.accumulate(gains[::-1])[::-1]
+        extremes = np.zeros((2, *gains.shape), np.int32)
+        extremes[0] = end.accumulate(gains[::-1])[::-1]
         behind, last = self.options[0], None
         for k in reversed(range(self.many)):
             if behind[k] < self.many:
-                here = gains[k] + found[0, behind[k]]
+                here = gains[k] + extremes[0, behind[k]]
                 last = here if last is None else end(here, last)
-                found[1, k] = last
-        return found.reshape(-1, gains.shape[1])
+                extremes[1, k] = last
+        return extremes.reshape(-1, gains.shape[1])
 
     def _units(self) -> tuple[tuple[Any, ...], npt.NDArray[Any]]:
         """Options and pairs of options: weights, the heaviest of each kind, where those begin that are behind
@@ -159,12 +159,12 @@ class WordWalk:
 
     def patterns(self, first: int) -> Iterator[SetsSeen]:
         """What the sets that begin with an option have, in turns."""
-        most, loose = max(1, self.together), len(self.loose)
-        chosen, state = np.full(most + 1, -1, np.int64), np.zeros(5, np.int64)
+        max_chosen, loose = max(1, self.together), len(self.loose)
+        chosen, state = np.full(max_chosen + 1, -1, np.int64), np.zeros(5, np.int64)
         chosen[0], state[0] = first, 1
-        sums = np.full((most + 2, self.lanes), -1, np.int32)
+        sums = np.full((max_chosen + 2, self.lanes), -1, np.int32)
         sums[1, :loose] = self.begin + self.gains[first]
-        spent = np.zeros(most + 2, np.int64)
+        spent = np.zeros(max_chosen + 2, np.int64)
         spent[1] = self.weight[first]
         if spent[1] > self.options[2]:
             return
@@ -263,32 +263,34 @@ class WordWalk:
 
 def _zeros(words: int) -> npt.NDArray[np.uint64]:
     """So many words that begin where a line of the memory's cache does, as vectors of 8 are read fastest."""
-    found = np.zeros(words + 8, np.uint64)
-    skipped = -found.ctypes.data % 64 // 8
-    return found[skipped : skipped + words]
+    buffer = np.zeros(words + 8, np.uint64)
+    skipped = -buffer.ctypes.data % 64 // 8
+    return buffer[skipped : skipped + words]
 
 
 # -- questions -----------------------------------------------------------------------------------------------
 
 
-def blocks_seen(whole: Whole, threads: int | None = None) -> int | None:
+def blocks_seen(problem: Whole, threads: int | None = None) -> int | None:
     """How many sets there are, the empty one included; None: one of them is a violation."""
-    prices = [price for row in whole.features for price, _ in row]
-    if not prices or not len(whole.base) or sum(prices) >= 1 << 60:
+    prices = [price for row in problem.features for price, _ in row]
+    if not prices or not len(problem.base) or sum(prices) >= 1 << 60:
         raise TooLargeError("the question is not one for blocks.")
-    if whole.budget is None:
-        features, budget = _in_groups(whole.features), 0
+    if problem.budget is None:
+        features, budget = _in_groups(problem.features), 0
     else:
-        close = np.argsort(np.abs(2 * whole.base + 1), kind="stable")[:_CLOSE]
-        features = sorted(whole.features, key=lambda row: tuple(row[0][1][close].tolist()))
-        budget = int(whole.budget)
-    walk = WordWalk(whole.base, features, budget, whole.layers, whole.head, whole.cases, whole.limit)
+        close = np.argsort(np.abs(2 * problem.base + 1), kind="stable")[:_CLOSE]
+        features = sorted(problem.features, key=lambda row: tuple(row[0][1][close].tolist()))
+        budget = int(problem.budget)
+    walk = WordWalk(
+        problem.base, features, budget, problem.layers, problem.head, problem.cases, problem.limit
+    )
     if not walk.is_for():
         raise TooLargeError("the layers or numbers are not ones for blocks.")
-    lock, met, bad = Lock(), [1], [bool(whole.violates(walk.sample())[0])]
+    lock, met, bad = Lock(), [1], [bool(problem.violates(walk.sample())[0])]
 
     def use(_first: int, seen: SetsSeen) -> None:
-        wrong = len(seen.patterns) > 0 and bool(np.any(whole.violates(walk.counts(seen.patterns))))
+        wrong = len(seen.patterns) > 0 and bool(np.any(problem.violates(walk.counts(seen.patterns))))
         with lock:
             met[0] += int(seen.many.sum()) + seen.calm
             bad[0] |= wrong

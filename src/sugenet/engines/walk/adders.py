@@ -129,7 +129,7 @@ class _Vectors:
 def _reached(v, count, step, min_sum, digits, turn, to):
     """Count up to `min_sum` or more by `turn`, and say where that was reached."""
     b, (at_valid, at_out, where) = v.b, to
-    # counting begins at 2^digits - least, so that the digits overflow when the sum is reached
+    # counting begins at 2^digits - min_sum, so that the digits overflow when the sum is reached
     start = b.sub(_number(1 << digits), min_sum)
     bits = [v.spread(b.neg(b.and_(b.lshr(start, _number(k)), _number(1)))) for k in range(digits)]
     return _told(v, v.loop(count, step, [*bits, v.zero], turn)[digits], at_valid, at_out, where)
@@ -316,7 +316,7 @@ def _four_adder(groups):
             v = _Vectors(context, b, signature.args, arguments, BLOCK)
             at_table, at_bytes, at_valid, at_out = map(v.data, (0, 1, 5, 6))
             position, stride, threshold, where = (arguments[k] for k in (2, 3, 4, 7))
-            # counting begins at 2^digits - least, so that the digits overflow when the sum is reached
+            # counting begins at 2^digits - min_sum, so that the digits overflow when the sum is reached
             start = b.sub(_number(1 << digits), threshold)
             columns = [
                 [v.spread(b.neg(b.and_(b.lshr(start, _number(k)), _number(1))))] for k in range(digits)
