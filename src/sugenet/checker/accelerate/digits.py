@@ -103,9 +103,9 @@ def bounds(
     usual,
     low,
 ):
-    """Of 64 neurons which are active whatever the `some` open inputs do, of which up to `max_unusual` in a set
-    are not as `usual`, and which may be: with `n_turned` inputs that turned. What each then has at least
-    goes to `low`.
+    """Of 64 neurons which are active whatever the `some` open inputs do, of which up to `max_unusual` in a
+    set are not as `usual`, and which may be: with `n_turned` inputs that turned. What each then has at
+    least goes to `low`.
     """
     signature = nb.types.UniTuple(_U64, 2)(
         base, _I64, rows, _I64, _I64, turned, _I64, _I64, open_, _I64, _I64, _I64, usual, low
