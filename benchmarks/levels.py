@@ -20,7 +20,7 @@ import numpy as np
 
 import sugenet as sg
 from benchmarks import _zoo
-from sugenet.bnn import Encoder, Head, Network, StairLayer
+from sugenet.bnn import Encoder, Head, Network, QuantizedLayer
 from sugenet.bnn.codings import integer
 
 ANSWERS = {"misclassified": 0, "undecided": 1, "refuted": 2, "proved": 3}
@@ -50,8 +50,8 @@ def qnn(data) -> Network:
     """The network of plain integers as layers of staircases: its biases go into the steps."""
     w1, b1, w2, b2, t1, t2 = (data[name].astype(np.int64) for name in ("W1", "b1", "W2", "b2", "t1", "t2"))
     one, two = data["bias_mul"].tolist()
-    first = StairLayer.from_sums(w1.T, t1 - one * b1[:, None], [255] * len(w1))
-    second = StairLayer.from_sums(w2.T, t2 - two * b2[:, None], [first.height] * len(w2))
+    first = QuantizedLayer.from_sums(w1.T, t1 - one * b1[:, None], [255] * len(w1))
+    second = QuantizedLayer.from_sums(w2.T, t2 - two * b2[:, None], [first.height] * len(w2))
     head = Head(np.eye(second.outputs, dtype=int), tops=[second.height] * second.outputs)
     return Network(Encoder([integer(0, 255)] * len(w1)), [first, second], head)
 

@@ -29,7 +29,7 @@ import numpy as np
 from benchmarks._measure import Watch, machine
 from sugenet.bits import prepare
 from sugenet.bits.threads import cores
-from sugenet.bnn import Encoder, Head, Network, PoolLayer, StairConv, StairLayer, Window
+from sugenet.bnn import Encoder, Head, Network, PoolLayer, QuantizedConv, QuantizedLayer, Window
 
 DENSE = (784, 512, 256, 10)
 SHAPE = (3, 32, 32)
@@ -66,7 +66,7 @@ def dense_network(rng: Any) -> Network:
     layers = []
     for inputs, outputs in pairwise(DENSE[:-1]):
         weights = rng.integers(-127, 128, (outputs, inputs))
-        layers.append(StairLayer.from_sums(weights, stairs(rng, weights), [TOP] * inputs))
+        layers.append(QuantizedLayer.from_sums(weights, stairs(rng, weights), [TOP] * inputs))
     head = Head(rng.integers(-127, 128, (CLASSES, DENSE[-2])), tops=[TOP] * DENSE[-2])
     return Network(Encoder.of_integers(DENSE[0]), layers, head)
 
@@ -80,7 +80,7 @@ def conv_network(rng: Any) -> Network:
         else:
             weights = rng.integers(-127, 128, (outs, shape[0], 3, 3))
             window = Window(shape, 3, pads=1)
-            layers.append(StairConv(weights, stairs(rng, weights), window, top=TOP))
+            layers.append(QuantizedConv(weights, stairs(rng, weights), window, top=TOP))
         shape = layers[-1].output_shape
     width = layers[-1].outputs
     head = Head(rng.integers(-127, 128, (CLASSES, width)), tops=[TOP] * width)
@@ -89,8 +89,8 @@ def conv_network(rng: Any) -> Network:
 
 def products(network: Network) -> int:
     """Products of one sample."""
-    kernels = [layer for layer in network.layers if isinstance(layer, StairConv | StairLayer)]
-    counts = [len(layer.window.taps) if isinstance(layer, StairConv) else 1 for layer in kernels]
+    kernels = [layer for layer in network.layers if isinstance(layer, QuantizedConv | QuantizedLayer)]
+    counts = [len(layer.window.taps) if isinstance(layer, QuantizedConv) else 1 for layer in kernels]
     return sum(n * layer.weights.size for n, layer in zip(counts, kernels, strict=True)) + (
         network.head.weights.size
     )

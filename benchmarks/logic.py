@@ -86,7 +86,7 @@ def grids(network: Network, X: np.ndarray, y: np.ndarray, size: int, many: int, 
         grid = Sudoku.of(network, cells)
         found["reading"].append(time.perf_counter() - start)
         start = time.perf_counter()
-        best = grid.least_gap(Wanted(True))
+        best = grid.min_gap(Wanted(True))
         found["deciding"].append(time.perf_counter() - start)
         found["gaps"].append(None if best is None else best[0])
         found["truths"].append(number % 2 == 0)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import sugenet as sg
 from sugenet.bnn import Encoder, Head, Network, bit, integer, threshold
-from sugenet.capacity.arguments import exact_number, float_number, number_words, read_number
+from sugenet.capacity.arguments import exact_number, float_number, number_text, read_number
 from sugenet.errors import CapacityError
 from sugenet.io.vnnlib import parse_vnnlib
 from sugenet.problem.query import Query
-from sugenet.reason.words import short_number
+from sugenet.reason.phrases import short_number
 from tests.cli.runner import as_process
 from tests.fuzzing.faces import REFUSED, SPELLINGS, WRONG, around, compare_faces, differing, literal, within
 
@@ -99,7 +99,7 @@ NUMBERS = (
 @example(Fraction(10**22 + 1))
 @example(5e-324)
 def test_numbers_that_are_shown_read_back(value):
-    assert Fraction(read_number(number_words(value))) == Fraction(value)
+    assert Fraction(read_number(number_text(value))) == Fraction(value)
 
 
 @given(st.fractions(min_value=0) | st.decimals(0, 10, places=3).map(Fraction), st.sampled_from([-1, 0, 1]))

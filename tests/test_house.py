@@ -27,10 +27,10 @@ ORDERS = {
         "files",
         "reading",
         "orphans",
-        "telling",
+        "compile_notice",
         "compiling",
-        "brief",
-        "drawn",
+        "reprs",
+        "plottable",
         "fields",
         "capacity",
         "bits",
@@ -128,7 +128,7 @@ WALLED = {
         "sugenet.bnn",
         "sugenet.errors",
         "sugenet.compiling",
-        "sugenet.telling",
+        "sugenet.compile_notice",
         "sugenet.reading",
         "sugenet.visible",
     }
@@ -140,7 +140,7 @@ FORMAT = "sugenet.checker.form"
 
 KEEP_OUT = {
     "torch": {"fit", "io"},
-    "numba": {"telling", "compiling", "bits", "checker", "engines", "reason"},
+    "numba": {"compile_notice", "compiling", "bits", "checker", "engines", "reason"},
     "llvmlite": {"bits", "checker", "engines"},
     "ortools": {"engines"},
     "pysat": {"engines", "logic", "reason"},

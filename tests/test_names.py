@@ -138,7 +138,7 @@ def test_questions_are_read_by_name(one, row):
         assert str(sg.show.view_neuron(NETWORK, 1, 1, sample=x)) == str(
             sg.show.view_neuron(NETWORK, 1, 1, sample=row)
         )
-        assert sg.show.sample_drawn(NETWORK, x) == sg.show.sample_drawn(NETWORK, row)
+        assert sg.show.sample_figure(NETWORK, x) == sg.show.sample_figure(NETWORK, row)
 
 
 def test_rules_comparisons_and_the_page_read_by_name():

@@ -23,7 +23,7 @@ PUBLIC = [
     "sugenet.sweeps",
     "sugenet.web",
 ]
-BY_QUESTION = {"ask", "is_settled", "settings_of", "sweep", "Suffices.of", "StairView.of"}
+BY_QUESTION = {"ask", "is_settled", "settings_of", "sweep", "Suffices.of", "QuantizedView.of"}
 """What takes the settings of a kind of question, or the fields of a class: which, another argument says."""
 
 

@@ -100,7 +100,7 @@ def _module(name: str) -> tuple[Any, tuple[int, ...]]:
     rng = np.random.default_rng(0)
     features = name.endswith("feature") or name == "nothing"
     channels = 1 if name == "batch norm of one channel" else 3
-    front = {
+    first_layer = {
         "mean and deviation by channel": lambda: Scaled([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
         "mean and deviation by feature": lambda: Scaled(
             (rng.normal(size=20) * 3).astype("f4"), (rng.random(20) + 0.1).astype("f4")
@@ -110,10 +110,10 @@ def _module(name: str) -> tuple[Any, tuple[int, ...]]:
         "floats": nn.Identity,
     }.get(name, lambda: normed(nn.BatchNorm2d(channels)))()
     if features:
-        first = [front, linear(20, 12), normed(nn.BatchNorm1d(12)), Sign(), linear(12, 10)]
+        first = [first_layer, linear(20, 12), normed(nn.BatchNorm1d(12)), Sign(), linear(12, 10)]
         return nn.Sequential(*first, normed(nn.BatchNorm1d(10)), Sign(), linear(10, 4)).eval(), (20,)
     conv = (nn.Conv2d if name == "floats" else BinaryConv)(channels, 6, 3, padding=1, bias=name == "floats")
-    first = [front, conv, normed(nn.BatchNorm2d(6)), nn.MaxPool2d(2), Sign(), nn.Flatten()]
+    first = [first_layer, conv, normed(nn.BatchNorm2d(6)), nn.MaxPool2d(2), Sign(), nn.Flatten()]
     last = [linear(96, 10), normed(nn.BatchNorm1d(10)), Sign(), linear(10, 4)]
     return nn.Sequential(*first, *last).eval(), (channels, 8, 8)
 
@@ -185,7 +185,7 @@ def _state_dict(folder: Path) -> Outcome:
 # -- ONNX ----------------------------------------------------------------------------------------------------
 
 
-def _graph(folder: Path, *front: tuple[str, Any]) -> tuple[Path, Any]:
+def _graph(folder: Path, *first_layer: tuple[str, Any]) -> tuple[Path, Any]:
     """Elementwise nodes with a constant each, then a ternary layer, a sign and scores."""
     import onnx
     from onnx import TensorProto, helper, numpy_helper
@@ -199,7 +199,7 @@ def _graph(folder: Path, *front: tuple[str, Any]) -> tuple[Path, Any]:
         "v": rng.choice([-1.0, 1.0], (12, 4)),
     }
     nodes, last = [], "x"
-    for number, (op, values) in enumerate(front):
+    for number, (op, values) in enumerate(first_layer):
         names = [f"c{number}_{k}" for k in range(len(values))]
         arrays |= dict(zip(names, values, strict=True))
         nodes.append(helper.make_node(op, [last, *names], [f"y{number}"]))

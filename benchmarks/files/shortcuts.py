@@ -170,16 +170,16 @@ class _Networks:
         return self._trained(*self._front(), self.nn.Flatten(), self.nn.Linear(100, 3))
 
     def real(self) -> Any:
-        front = [*self._layer(1, 4), self.cut(), self.added(*self._layer(4, 4)), self.cut()]
-        return self._trained(*front, self.nn.Flatten(), self.nn.Linear(100, 3))
+        first_layer = [*self._layer(1, 4), self.cut(), self.added(*self._layer(4, 4)), self.cut()]
+        return self._trained(*first_layer, self.nn.Flatten(), self.nn.Linear(100, 3))
 
     def averaged(self) -> Any:
         return self._trained(*self._layer(1, 4), self.cut(), *self._pooled())
 
     def floats(self) -> Any:
-        front = [self.nn.Conv2d(1, 3, 3), self.nn.ReLU(), self.nn.BatchNorm2d(3), self.cut()]
+        first_layer = [self.nn.Conv2d(1, 3, 3), self.nn.ReLU(), self.nn.BatchNorm2d(3), self.cut()]
         tail = [self.nn.Flatten(), self.nn.Linear(36, 6), self.nn.ReLU(), self.nn.Linear(6, 3)]
-        return self._trained(*front, *self._layer(3, 4), self.cut(), *tail)
+        return self._trained(*first_layer, *self._layer(3, 4), self.cut(), *tail)
 
     def stream(self) -> Any:
         blocks = [self.added(self.cut(), *self._layer(4, 4)) for _ in range(2)]

@@ -18,8 +18,8 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
+from sugenet.compile_notice import listen
 from sugenet.errors import SugenetError
-from sugenet.telling import listen
 from sugenet.visible import visible
 
 __all__ = ["is_private", "njit", "private_folder", "see_space", "space_missing"]

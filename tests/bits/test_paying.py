@@ -10,8 +10,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from sugenet.bits.compile_policy import ENGINE, Account, CompilePolicy, is_ready, plain
 from sugenet.bits.engine import engine_named
-from sugenet.bits.paying import ENGINE, Account, Paying, is_ready, plain
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.engines.walk import twins as walks
 from sugenet.errors import SugenetError
@@ -44,13 +44,13 @@ def test_plain_runs_the_source_with_what_it_calls_replaced():
 def test_a_kernel_is_compiled_once_that_pays(monkeypatch):
     monkeypatch.delenv(ENGINE, raising=False)
     kernel = numba.njit(_twice.py_func)
-    both = Paying(kernel, lambda x: ("twin", int(x)), Account(10))
+    both = CompilePolicy(kernel, lambda x: ("twin", int(x)), Account(10))
     assert both(6, np.uint64(1)) == ("twin", 1)
     assert both(4, np.uint64(1)) == ("twin", 1)
     assert both(1, np.uint64(1)) == 2
     assert both(1, np.uint64(4)) == 8  # and stays
     monkeypatch.setenv(ENGINE, "numba")
-    assert Paying(kernel, lambda _: "twin", Account(10))(0, np.uint64(1)) == 2
+    assert CompilePolicy(kernel, lambda _: "twin", Account(10))(0, np.uint64(1)) == 2
 
 
 class _Asked:
@@ -70,7 +70,7 @@ class _Asked:
 def test_types_of_arguments_are_asked_for_once(monkeypatch):
     monkeypatch.delenv(ENGINE, raising=False)
     kernel = _Asked(numba.njit(lambda x, _y: x))
-    both = Paying(kernel, lambda x, _y: ("twin", x), Account(0))
+    both = CompilePolicy(kernel, lambda x, _y: ("twin", x), Account(0))
     words, more = np.arange(6, dtype=np.uint64), (np.zeros((2, 2)), 3)
     kernel.kernel(words, more)
     assert both(1, words, more) is words
@@ -97,7 +97,7 @@ def test_types_of_arguments_are_asked_for_once(monkeypatch):
 class _Both:
     """Runs the kernel and the twin on the same arguments and compares all that they give and change."""
 
-    def __init__(self, pair: Paying, scratch: tuple[int, ...] = ()) -> None:
+    def __init__(self, pair: CompilePolicy, scratch: tuple[int, ...] = ()) -> None:
         self.pair, self.scratch, self.calls = pair, scratch, 0
 
     def __call__(self, _steps, *args):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sugenet.telling import _Watch, telling
+from sugenet.compile_notice import _Watch, notify_compiling
 
 numba = pytest.importorskip("numba")
 
@@ -12,7 +12,7 @@ numba = pytest.importorskip("numba")
 def test_one_word_for_all_that_is_compiled_meanwhile():
     told: list[str] = []
     double, half = numba.njit(lambda x: 2 * x), numba.njit(lambda x: x // 2)
-    with telling(told.append):
+    with notify_compiling(told.append):
         assert half(double(3)) == 3
     assert told == ["compiling, once for this machine (some seconds)"]
 
@@ -20,9 +20,9 @@ def test_one_word_for_all_that_is_compiled_meanwhile():
 def test_no_word_where_nothing_is():
     told: list[str] = []
     double = numba.njit(lambda x: 2 * x)
-    with telling(None):
+    with notify_compiling(None):
         double(3)
-    with telling(told.append):
+    with notify_compiling(told.append):
         double(4)
     double(2.5)  # outside
     assert told == []

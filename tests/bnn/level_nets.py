@@ -16,8 +16,8 @@ from sugenet.bnn import (
     Network,
     OneHot,
     PoolLayer,
-    StairConv,
-    StairLayer,
+    QuantizedConv,
+    QuantizedLayer,
     Window,
     integer,
 )
@@ -73,20 +73,20 @@ def _maps(rng: np.random.Generator, kind: str) -> Network:
     return Network(encoder, layers, Head(_weights(rng, (3, last.outputs)), tops=tops))
 
 
-def stairs(rng: np.random.Generator, outputs: int, tops: Any) -> StairLayer:
+def stairs(rng: np.random.Generator, outputs: int, tops: Any) -> QuantizedLayer:
     """Random steps: some always reached, some never, some at the same place."""
     weights = _weights(rng, (outputs, len(tops)))
     sizes = np.abs(weights) @ np.asarray(tops)
     steps = [np.sort(rng.integers(-1, size + 3, 3)) for size in sizes]
-    return StairLayer(weights, steps, tops)
+    return QuantizedLayer(weights, steps, tops)
 
 
 def _stairs_conv(
     rng: np.random.Generator, channels: int, window: Window, top: int, groups: int = 1
-) -> StairConv:
+) -> QuantizedConv:
     weights = _weights(rng, (channels, window.shape[0] // groups, *window.kernel))
     steps = np.sort(rng.integers(-6, 9, (channels, 2)), axis=1)
-    return StairConv(weights, steps, window, groups, top=top, pad=int(rng.integers(0, top + 1)))
+    return QuantizedConv(weights, steps, window, groups, top=top, pad=int(rng.integers(0, top + 1)))
 
 
 def _weights(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
@@ -95,7 +95,7 @@ def _weights(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 def slow_levels(layer: Layer, values: list[int]) -> list[int]:
     """What a layer gives, tap by tap in Python integers, by the words of its definition."""
-    if isinstance(layer, StairLayer):
+    if isinstance(layer, QuantizedLayer):
         sums = [sum(int(w) * a for w, a in zip(row, values, strict=True)) for row in layer.weights]
         low = [
             sum(min(int(w), 0) * int(t) for w, t in zip(row, layer.tops, strict=True))
@@ -137,13 +137,13 @@ def _slow_maps(layer: Any, values: list[int]) -> list[int]:
                         for k in range(own):
                             w = int(layer.weights[c, k, ky, kx])
                             a = values[((first + k) * height + py) * width + px] if inside else None
-                            if isinstance(layer, StairConv):
+                            if isinstance(layer, QuantizedConv):
                                 total += w * (layer.pad if a is None else a)
                             elif a is not None:
                                 count += abs(w) * (a if w > 0 else (layer.top or 1) - a)
                 if isinstance(layer, PoolLayer):
                     found.append(min(seen) if layer.every[c] else max(seen))
-                elif isinstance(layer, StairConv):
+                elif isinstance(layer, QuantizedConv):
                     found.append(sum(total >= t for t in layer.steps[c].tolist()))
                 else:
                     found.append(int(count >= layer.tau[(c * rows + y) * columns + x]))

@@ -22,11 +22,11 @@ from sugenet.bnn import (
     Network,
     OneHot,
     PoolLayer,
+    QuantizedConv,
+    QuantizedLayer,
     Real,
     RealLayer,
     Source,
-    StairConv,
-    StairLayer,
     Steps,
     Window,
     bit,
@@ -109,7 +109,7 @@ WAYS = {
             "ties": (None, [True]),
         },
     ),
-    StairLayer: (
+    QuantizedLayer: (
         lambda layer: over(Encoder.of_integers(2, 0, 2), layer),
         {
             "weights": ([[1, 1]], [[1, -1]]),
@@ -129,7 +129,7 @@ WAYS = {
             "ties": (None, [True, False]),
         },
     ),
-    StairConv: (
+    QuantizedConv: (
         lambda layer: over(PIXELS, layer),
         {
             "weights": (KERNEL, -KERNEL),
@@ -168,7 +168,7 @@ WAYS = {
         },
     ),
     Head: (
-        lambda head: Network(Encoder.of_bits(1), [StairLayer([[1]], [[1, 1]], [1])], head),
+        lambda head: Network(Encoder.of_bits(1), [QuantizedLayer([[1]], [[1, 1]], [1])], head),
         {
             "weights": ([[1], [-1]], [[1], [1]]),
             "bias": (0, [0, 1]),
@@ -215,13 +215,13 @@ IMPLIED = {
     (Real, "bipolar"): "no",
     (Real, "silent"): "none",
     (LevelLayer, "tops"): "those of the encoder, or of the layer before",
-    (StairLayer, "tops"): "those of the encoder, or of the layer before",
+    (QuantizedLayer, "tops"): "those of the encoder, or of the layer before",
     (ConvLayer, "top"): "that of the encoder, or of the layer before",
-    (StairConv, "top"): "that of the encoder, or of the layer before",
+    (QuantizedConv, "top"): "that of the encoder, or of the layer before",
     (PoolLayer, "top"): "that of the encoder, or of the layer before",
     (Head, "tops"): "those of the last layer",
     (ConvLayer, "groups"): "from the shape of the kernel and the channels",
-    (StairConv, "groups"): "from the shape of the kernel and the channels",
+    (QuantizedConv, "groups"): "from the shape of the kernel and the channels",
     (RealLayer, "groups"): "from the shape of the kernel and the channels",
 }
 """Arguments that follow from the rest, so that any other value is refused; and what they are."""

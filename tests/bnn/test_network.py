@@ -19,7 +19,7 @@ from sugenet.bnn import (
     LevelLayer,
     Network,
     OneHot,
-    StairLayer,
+    QuantizedLayer,
     Steps,
     Window,
     integer,
@@ -354,7 +354,7 @@ def test_layers_without_neurons_are_summed_up_and_asked(kind):
     layer = {
         "dense": lambda: DenseLayer(none, []),
         "levels": lambda: LevelLayer(none, [], [1] * 3),
-        "stairs": lambda: StairLayer(none, np.zeros((0, 2), int), [1] * 3),
+        "stairs": lambda: QuantizedLayer(none, np.zeros((0, 2), int), [1] * 3),
     }[kind]()
     tops = [] if kind == "stairs" else None
     network = Network.of_bits([layer], Head(np.zeros((2, 0), int), [0, 1], tops=tops))

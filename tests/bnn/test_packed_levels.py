@@ -13,8 +13,8 @@ from sugenet.bnn import (
     LevelLayer,
     Network,
     PoolLayer,
-    StairConv,
-    StairLayer,
+    QuantizedConv,
+    QuantizedLayer,
     Window,
     packed,
 )
@@ -51,15 +51,15 @@ def stairs(rng, inputs, outs, height, tops, most=128):
     weights[0, 0], weights[-1, -1] = -most, most - 1
     tops = np.broadcast_to(tops, inputs)
     low, high = np.minimum(weights, 0) @ tops, np.maximum(weights, 0) @ tops
-    return StairLayer.from_sums(weights, staircases(rng, low, high, height).tolist(), tops)
+    return QuantizedLayer.from_sums(weights, staircases(rng, low, high, height).tolist(), tops)
 
 
-def stair_conv(rng, shape, outs, height, top, kernel=3, groups=1, most=128, pad=0, **geometry):
+def quantized_conv(rng, shape, outs, height, top, kernel=3, groups=1, most=128, pad=0, **geometry):
     window = Window(shape, kernel, **geometry)
     weights = rng.integers(-most, most, (outs, shape[0] // groups, *window.kernel))
     flat = weights.reshape(outs, -1)
     low, high = np.minimum(flat, 0).sum(axis=1) * top, np.maximum(flat, 0).sum(axis=1) * top
-    return StairConv(weights, staircases(rng, low, high, height), window, groups, top=top, pad=pad)
+    return QuantizedConv(weights, staircases(rng, low, high, height), window, groups, top=top, pad=pad)
 
 
 def network(rng, layers, tops, classes=4, most=128, head_tops=None):
@@ -131,7 +131,7 @@ def test_networks_of_convolutions_and_pooling(engine, data):
             about |= {"pads": data.draw(st.tuples(*[st.integers(0, 2)] * 4))}
             outs = groups * data.draw(st.integers(1, max(1, 70 // groups)))
             pad, after = data.draw(st.integers(0, top)), data.draw(height)
-            layers.append(stair_conv(rng, shape, outs, after, top, kernel, groups, pad=pad, **about))
+            layers.append(quantized_conv(rng, shape, outs, after, top, kernel, groups, pad=pad, **about))
             top = after
         shape = layers[-1].output_shape
     if data.draw(st.booleans()):
@@ -144,19 +144,19 @@ def test_networks_of_convolutions_and_pooling(engine, data):
 def seams(rng):
     """Layers of levels beside layers of bits, and levels beyond bytes beside levels in them."""
     shape = (3, 4, 4)
-    conv = stair_conv(rng, shape, 5, 7, 3)
+    conv = quantized_conv(rng, shape, 5, 7, 3)
     wide = stairs(rng, 48, 9, 300, 3)
     level = LevelLayer(rng.integers(-2, 3, (20, 9)), rng.integers(20, 60, 20), [4] * 9)
     dense = DenseLayer(rng.choice([-1, 1], (6, 20)), rng.integers(8, 12, 6))
-    binary = StairLayer(rng.integers(-3, 4, (9, 6)), np.sort(rng.integers(0, 8, (9, 4))), [1] * 6)
+    binary = QuantizedLayer(rng.integers(-3, 4, (9, 6)), np.sort(rng.integers(0, 8, (9, 4))), [1] * 6)
     yield "levels alone", [conv], (Levels,), 7
     yield "bits behind levels", [stairs(rng, 5, 9, 4, 2), level, dense], (Levels, Rows), None
     yield "levels behind bits", [stairs(rng, 5, 9, 4, 2), level, dense, binary], (Levels, Rows, Levels), 4
     yield "levels beyond bytes", [wide, stairs(rng, 9, 7, 5, 300), stairs(rng, 7, 4, 2, 5)], (Levels,), 2
     yield "weights beyond bytes", [stairs(rng, 6, 9, 15, 3), stairs(rng, 9, 5, 3, 15, 1000)], (Levels,), 3
     yield "maps of dense layers", [stairs(rng, 5, 48, 3, 2), conv], (Levels, Levels), 7
-    other = stair_conv(rng, (4, 4, 5), 6, 2, 7, 2)
-    yield "maps of other maps", [stair_conv(rng, shape, 20, 7, 3), other], (Levels, Levels), 2
+    other = quantized_conv(rng, (4, 4, 5), 6, 2, 7, 2)
+    yield "maps of other maps", [quantized_conv(rng, shape, 20, 7, 3), other], (Levels, Levels), 2
     window = Window((5, 2, 2), 2, pads=(0, 1, 0, 0))
     kernel = rng.integers(-1, 2, (4, 5, 2, 2))
     bits = ConvLayer(kernel, rng.integers(0, 40, (4, *window.positions)), window, top=7)
@@ -173,7 +173,7 @@ def test_every_seam(engine, number):
     rng = np.random.default_rng(number)
     name, layers, kinds, top = list(seams(rng))[number]
     first = layers[0]
-    tops = first.tops if isinstance(first, StairLayer) else [first.top] * first.inputs
+    tops = first.tops if isinstance(first, QuantizedLayer) else [first.top] * first.inputs
     head_tops = None if top is None else np.full(layers[-1].outputs, top)
     net = network(rng, layers, tops, most=2 if top is None else 128, head_tops=head_tops)
     form = net.packed(engine)
@@ -184,7 +184,7 @@ def test_every_seam(engine, number):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_staircases_over_the_bits_of_an_encoder(engine):
     rng = np.random.default_rng(0)
-    layer = StairLayer(rng.integers(-3, 4, (9, 70)), np.sort(rng.integers(50, 90, (9, 4))), [1] * 70)
+    layer = QuantizedLayer(rng.integers(-3, 4, (9, 70)), np.sort(rng.integers(50, 90, (9, 4))), [1] * 70)
     net = Network.of_bits([layer], Head(rng.integers(-3, 4, (3, 9)), tops=[4] * 9))
     check(net, rng.choice([-1, 1], (33, 70)), engine)
     bare = Head(rng.integers(-3, 4, (3, 70)), tops=[1] * 70)
@@ -203,7 +203,9 @@ def test_sums_at_the_edges_of_floats_and_of_31_bits(engine, sign, weights, top):
     row = sign * np.array(weights)
     size = int(np.abs(row).sum()) * top
     edges = sorted({1, min(1 << 24, size - 1), (1 << 24) + 1, size - 2, size - 1, size})
-    layer = StairLayer(np.tile(row, (len(edges), 1)), [[1, edge, edge] for edge in edges], [top] * len(row))
+    layer = QuantizedLayer(
+        np.tile(row, (len(edges), 1)), [[1, edge, edge] for edge in edges], [top] * len(row)
+    )
     counts = [count for edge in edges for count in (edge - 1, edge, edge + 1) if 0 <= count <= size]
     levels = np.zeros((len(counts), len(row)), np.int64)
     for sample, left in enumerate(counts):
@@ -222,7 +224,9 @@ def test_sums_at_the_edges_of_floats_and_of_31_bits(engine, sign, weights, top):
 
 def test_chunks_and_forms_of_no_width(monkeypatch):
     rng = np.random.default_rng(0)
-    net = network(rng, [stairs(rng, 5, 48, 3, 2), stair_conv(rng, (3, 4, 4), 5, 7, 3)], 2, head_tops=[7] * 20)
+    net = network(
+        rng, [stairs(rng, 5, 48, 3, 2), quantized_conv(rng, (3, 4, 4), 5, 7, 3)], 2, head_tops=[7] * 20
+    )
     monkeypatch.setattr(packed, "_CHUNK_BYTES", 1)
     X = raw(rng, net, 65)
     assert len(list(net.packed("numpy")._chunks(X))) == 2
@@ -234,7 +238,7 @@ def test_chunks_and_forms_of_no_width(monkeypatch):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_levels_beyond_the_top_are_refused(engine):
-    layer = StairLayer([[1, 1]], [[1, 2]], [3, 3])
+    layer = QuantizedLayer([[1, 1]], [[1, 2]], [3, 3])
     form = Packed.of([layer], Head([[1]], tops=[2]), engine)
     with pytest.raises(EncodingError, match=r"ranges from 0 to 4, but levels must be in 0..3"):
         form.match_counts(np.array([[0, 4]]))

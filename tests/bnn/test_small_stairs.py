@@ -10,7 +10,16 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, Stair, StairLayer, integer
+from sugenet.bnn import (
+    DenseLayer,
+    Encoder,
+    Head,
+    LevelLayer,
+    Network,
+    QuantizedLayer,
+    QuantizedNeuron,
+    integer,
+)
 
 WEIGHTS = range(-2, 3)
 
@@ -36,7 +45,7 @@ def literals(weights, tops):
 def test_a_level_is_one_integral_over_thermometer_literals(tops, height):
     """y = M S_mu(l), S by its definition: of all sets of literals the best min(mu, the worst literal)."""
     for weights, tau in neurons(tops, height):
-        stair = Stair(weights, tau, tops)
+        stair = QuantizedNeuron(weights, tau, tops)
         own = literals(weights, tops)
         sizes = np.array([size for *_, size, _ in own])
         masks = np.array(list(product([0, 1], repeat=len(own))), int).reshape(-1, len(own))
@@ -61,7 +70,7 @@ def _bits(levels, tops):
 @pytest.mark.parametrize("tops", [(3,), (2, 2), (1, 3)])
 def test_rules_are_minimal_and_all_of_them(tops):
     for weights, tau in neurons(tops, 2):
-        stair = Stair(weights, tau, tops)
+        stair = QuantizedNeuron(weights, tau, tops)
         for level in (1, 2):
             rules = list(stair.rules(level))
             assert len(rules) == len(set(rules)) == stair.rule_count(level)
@@ -90,13 +99,13 @@ def test_a_cascade_of_two_is_that_of_its_steps():
     """Every neuron over two levels behind two fixed ones: the cut gives the same counts, bit by bit."""
     encoder = Encoder([integer(0, 2), integer(0, 1)])
     rows = list(product(range(3), range(2)))
-    first = StairLayer([[1, -1], [2, 1]], [[1, 3], [2, 4]], encoder.tops)
+    first = QuantizedLayer([[1, -1], [2, 1]], [[1, 3], [2, 4]], encoder.tops)
     between = [
         [sum(m >= t for t in own) for m, own in zip(counts, first.tau.tolist(), strict=True)]
         for counts in [[x + (1 - y), 2 * x + y] for x, y in rows]
     ]
     for weights, tau in neurons((2, 2), 2):
-        network = Network(encoder, [first, StairLayer([weights], [tau], [2, 2])], Head([[1]], tops=[2]))
+        network = Network(encoder, [first, QuantizedLayer([weights], [tau], [2, 2])], Head([[1]], tops=[2]))
         last = [
             sum(
                 sum(w * a if w > 0 else -w * (2 - a) for w, a in zip(weights, row, strict=True)) >= t

@@ -20,10 +20,10 @@ from sugenet.bnn import (
     Head,
     Network,
     PoolLayer,
+    QuantizedConv,
+    QuantizedLayer,
+    QuantizedNeuron,
     RawNeuron,
-    Stair,
-    StairConv,
-    StairLayer,
     Window,
     simplify,
     summary,
@@ -78,11 +78,11 @@ def test_a_file_gives_the_network_back(kind: str, tmp_path: Path) -> None:
 def test_every_number_of_a_staircase_is_in_the_fingerprint() -> None:
     def fingerprint(weight: int = 2, tau: int = 3, height: int = 2, pad: int = 1, top: int = 3) -> str:
         steps = [[tau] * height]
-        conv = StairConv(
+        conv = QuantizedConv(
             [[[[weight, 1]]]], steps, Window((1, 1, 2), (1, 2), pads=(0, 0, 0, 1)), top=top, pad=pad
         )
         pool = PoolLayer(Window((1, 1, 2), (1, 2)), top=height)
-        dense = StairLayer([[weight]], [[1] * height], [height])
+        dense = QuantizedLayer([[weight]], [[1] * height], [height])
         network = Network(
             Encoder.of_integers(2, 0, top), [conv, pool, dense], Head([[1], [-1]], tops=[height])
         )
@@ -99,13 +99,13 @@ def test_every_number_of_a_staircase_is_in_the_fingerprint() -> None:
 
 
 def test_thresholds_on_sums_and_on_match_counts_are_the_same_and_canonical() -> None:
-    layer = StairLayer([[2, -3]], [[-5, 4, 99]], [2, 1])
+    layer = QuantizedLayer([[2, -3]], [[-5, 4, 99]], [2, 1])
     assert layer.tau.tolist() == [[0, 4, NEVER]]
     assert layer.steps.tolist() == [[-3, 1, NEVER]]
-    assert StairLayer.from_sums([[2, -3]], [[-(10**30), 1, 10**30]], [2, 1]) == layer
-    assert layer == StairLayer([[2, -3]], [[0, 4, NEVER]], [2, 1])
+    assert QuantizedLayer.from_sums([[2, -3]], [[-(10**30), 1, 10**30]], [2, 1]) == layer
+    assert layer == QuantizedLayer([[2, -3]], [[0, 4, NEVER]], [2, 1])
     assert layer.constant.tolist() == [False]
-    assert StairLayer([[1]], [[0, 5]], [3]).constant.tolist() == [True]
+    assert QuantizedLayer([[1]], [[0, 5]], [3]).constant.tolist() == [True]
     assert layer.cut().tau.tolist() == [0, 4, NEVER]
     assert layer.column(1)[1].tolist() == [-3]
 
@@ -117,7 +117,7 @@ def test_a_neuron_is_a_sugeno_integral_on_its_levels(data: st.DataObject) -> Non
     weights = data.draw(st.lists(st.integers(-3, 3), min_size=len(tops), max_size=len(tops)), "weights")
     size = sum(abs(w) * t for w, t in zip(weights, tops, strict=True))
     tau = sorted(data.draw(st.lists(st.integers(0, size + 1), min_size=1, max_size=3), "tau"))
-    stair = Stair(weights, tau, tops)
+    stair = QuantizedNeuron(weights, tau, tops)
     for levels in product(*(range(top + 1) for top in tops)):
         count = sum(w * a if w > 0 else -w * (t - a) for w, a, t in zip(weights, levels, tops, strict=True))
         level = sum(count >= t for t in tau)
@@ -137,7 +137,7 @@ def test_rules_are_the_minimal_level_vectors(data: st.DataObject) -> None:
     tops = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=3), "tops")
     weights = data.draw(st.lists(st.integers(-3, 3), min_size=len(tops), max_size=len(tops)), "weights")
     size = sum(abs(w) * t for w, t in zip(weights, tops, strict=True))
-    stair = Stair(weights, [data.draw(st.integers(0, size + 1), "tau")], tops)
+    stair = QuantizedNeuron(weights, [data.draw(st.integers(0, size + 1), "tau")], tops)
 
     def gain(vector: tuple[int, ...]) -> int:
         return sum(abs(w) * v for w, v in zip(weights, vector, strict=True))
@@ -181,9 +181,9 @@ def test_neurons_and_columns_are_those_of_the_layer(kind: str) -> None:
     rng = np.random.default_rng(11)
     network = level_network(rng, kind)
     for layer in network.layers:
-        if not isinstance(layer, StairLayer | StairConv):
+        if not isinstance(layer, QuantizedLayer | QuantizedConv):
             continue
-        tops = layer.tops if isinstance(layer, StairLayer) else np.full(layer.inputs, layer.top)
+        tops = layer.tops if isinstance(layer, QuantizedLayer) else np.full(layer.inputs, layer.top)
         values = rng.integers(0, tops + 1)
         assert [layer.neuron(j + 1).level(values) for j in range(layer.outputs)] == slow_levels(
             layer, values.tolist()
@@ -198,12 +198,12 @@ def test_neurons_and_columns_are_those_of_the_layer(kind: str) -> None:
 
 
 def test_layers_that_do_not_fit_are_refused_by_name() -> None:
-    first = StairLayer([[1, 1]], [[1, 2]], [3, 3])
+    first = QuantizedLayer([[1, 1]], [[1, 2]], [3, 3])
     encoder = Encoder.of_integers(2, 0, 3)
     with pytest.raises(NetworkError, match=r"layer 2 reads bits, but layer 1 gives levels 0\.\.2"):
         Network(encoder, [first, DenseLayer([[1]], [1])], Head([[1]]))
     with pytest.raises(NetworkError, match=r"layer 2 reads levels 0\.\.3, but layer 1 gives levels 0\.\.2"):
-        Network(encoder, [first, StairLayer([[1]], [[1]], [3])], Head([[1]]))
+        Network(encoder, [first, QuantizedLayer([[1]], [[1]], [3])], Head([[1]]))
     with pytest.raises(NetworkError, match=r"the head reads bits, but layer 1 gives levels 0\.\.2"):
         Network(encoder, [first], Head([[1]]))
     with pytest.raises(NetworkError, match=r"the head reads levels 0\.\.2, but layer 1 gives bits"):
@@ -211,23 +211,25 @@ def test_layers_that_do_not_fit_are_refused_by_name() -> None:
     with pytest.raises(NetworkError, match="tops are not those of the encoder"):
         Network(Encoder.of_integers(2, 0, 4), [first], Head([[1]], tops=[2]))
     with pytest.raises(NetworkError, match="the steps of neuron 1 do not rise"):
-        StairLayer([[1]], [[2, 1]], [3])
+        QuantizedLayer([[1]], [[2, 1]], [3])
     with pytest.raises(NetworkError, match=r"step 2 of neuron 1 is 1\.5"):
-        StairLayer.from_sums([[1]], [[1, 1.5]], [3])
+        QuantizedLayer.from_sums([[1]], [[1, 1.5]], [3])
     with pytest.raises(NetworkError, match=r"pad=4 is no level in 0\.\.3"):
-        StairConv([[[[1]]]], [[1]], Window((1, 1, 1), 1), top=3, pad=4)
+        QuantizedConv([[[[1]]]], [[1]], Window((1, 1, 1), 1), top=3, pad=4)
     with pytest.raises(NetworkError, match=r"level 4 of feature 0 in sample 0 is not in 0\.\.3"):
         first.activity([[4, 0]])
     with pytest.raises(NetworkError, match="there is no level 3"):
         first.neuron(1).reaches(3)
     with pytest.raises(NetworkError, match="below 2\\^31"):
-        StairLayer([[1 << 30]], [[1]], [3])
+        QuantizedLayer([[1 << 30]], [[1]], [3])
     with pytest.raises(NetworkError, match="pooling of levels"):
         PoolLayer(Window((1, 2, 2), 2), top=3).neuron(1)
 
 
 def test_too_many_steps_are_not_proved_one_by_one():
-    layer = StairLayer.from_sums(np.ones((70, 2), int), np.arange(1, 256) * np.ones((70, 1), int), [255, 255])
+    layer = QuantizedLayer.from_sums(
+        np.ones((70, 2), int), np.arange(1, 256) * np.ones((70, 1), int), [255, 255]
+    )
     net = Network(Encoder.of_integers(2, 0, 255), [layer], Head(np.ones((2, 70), int), tops=[255] * 70))
     with pytest.raises(TooLargeError, match="9,103,500 literals, and the limit is 4,194,304"):
         net.trace([1, 2]).prove()

@@ -72,7 +72,7 @@ def test_methods_that_list_sets_refuse_and_name_sorting(monkeypatch):
 
 @given(st.lists(st.tuples(st.integers(0, 31), st.sampled_from([0, 0.25, 0.5, 1])), max_size=12))
 def test_focal_drops_what_another_set_makes_needless(pairs):
-    mu = Focal(5, [(places_of(mask), weight) for mask, weight in pairs])
+    mu = Focal(5, [(indices_of(mask), weight) for mask, weight in pairs])
     best = {mask: max(weight for other, weight in pairs if other == mask) for mask, _ in pairs}
     needed = {
         mask: weight
@@ -83,7 +83,7 @@ def test_focal_drops_what_another_set_makes_needless(pairs):
     assert dict(mu.weights) == needed
 
 
-def places_of(mask):
+def indices_of(mask):
     return {place + 1 for place in places(mask)}
 
 

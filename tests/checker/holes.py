@@ -171,8 +171,8 @@ def literals() -> Iterator[Hole]:
 
 
 def variables_of(network, question):
+    from sugenet.checker.accelerate.integers import whole_of
     from sugenet.checker.accelerate.thresholds import thresholds_of
-    from sugenet.checker.accelerate.whole import whole_of
     from sugenet.checker.limit import Limit
     from sugenet.checker.setting import setting_of
     from tests.checker.typed import asked_of

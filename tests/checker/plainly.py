@@ -4,7 +4,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from sugenet.checker.accelerate.whole import over_neurons
+from sugenet.checker.accelerate.integers import over_neurons
 from sugenet.checker.form import Enumerate
 from sugenet.checker.lemma import check_lemma
 from sugenet.checker.limit import Limit

@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network, OneHot, PoolLayer, StairConv, StairLayer, Window, integer
+from sugenet.bnn import (
+    DenseLayer,
+    Head,
+    Network,
+    OneHot,
+    PoolLayer,
+    QuantizedConv,
+    QuantizedLayer,
+    Window,
+    integer,
+)
 from sugenet.bnn.encoder import Encoder
 from sugenet.checker.accelerate.arrays import Picking, Summing, backed
 from sugenet.checker.accelerate.origin import form_of
@@ -172,10 +182,10 @@ def stairs(seed):
     """Every kind of layer with levels, in a row."""
     rng = np.random.default_rng(seed)
     window = Window((1, 4, 4), kernel=2, pads=int(rng.integers(2)))
-    first = StairConv(rng.integers(-2, 3, (2, 1, 2, 2)), [[0, 2, 4], [-3, 1, 9]], window, top=3, pad=1)
+    first = QuantizedConv(rng.integers(-2, 3, (2, 1, 2, 2)), [[0, 2, 4], [-3, 1, 9]], window, top=3, pad=1)
     pool = PoolLayer(Window(first.output_shape, kernel=2), [False, True], top=3)
     width = int(np.prod(pool.output_shape))
-    last = StairLayer(rng.integers(-1, 2, (3, width)), [[2, 5], [1, 1 << 31], [4, 9]], [3] * width)
+    last = QuantizedLayer(rng.integers(-1, 2, (3, width)), [[2, 5], [1, 1 << 31], [4, 9]], [3] * width)
     head = Head(rng.integers(-1, 2, (2, 3)), [0, 1], [1, 2], tops=[2] * 3)
     return Network(Encoder([integer(0, 3)] * 16), [first, pool, last], head)
 
@@ -193,7 +203,7 @@ def test_the_file_and_the_network_have_one_form():
         )
         assert read.head.scale == form.head.scale
         assert [list(row) for row in read.head.weights] == [list(row) for row in form.head.weights], name
-        if not network.keeps_reals:
+        if not network.passes_reals:
             for _ in range(3):
                 states = [int(rng.integers(coding.states)) for coding in network.encoder.codings]
                 assert read.scores(states) == form.scores(states) == backed(read).scores(states), name

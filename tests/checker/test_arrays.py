@@ -14,8 +14,8 @@ from sugenet.bnn import (
     LevelLayer,
     Network,
     PoolLayer,
-    StairConv,
-    StairLayer,
+    QuantizedConv,
+    QuantizedLayer,
     Window,
     integer,
 )
@@ -43,7 +43,7 @@ def layer_of(kind, inputs, shape, top, rng):
         return made, None, None
     if kind == "stairs":
         tau = np.sort(rng.integers(-3, 15, (m, steps)), axis=1)
-        return StairLayer(rng.integers(-2, 3, (m, inputs)), tau, [top or 1] * inputs), None, steps
+        return QuantizedLayer(rng.integers(-2, 3, (m, inputs)), tau, [top or 1] * inputs), None, steps
     if shape is None or rng.integers(4) == 0:
         shape = shaped(inputs, rng)
     sizes = (rng.integers(1, 4, 2), rng.integers(1, 3, 2), rng.integers(1, 3, 2), rng.integers(0, 2, 4))
@@ -58,7 +58,7 @@ def layer_of(kind, inputs, shape, top, rng):
         made = ConvLayer(weights, rng.integers(-2, 12, outs), window, groups, top=top)
         return made, made.output_shape, None
     tau = np.sort(rng.integers(-6, 10, (outs, steps)), axis=1)
-    made = StairConv(weights, tau, window, groups, top=top or 1, pad=int(rng.integers(0, 2)))
+    made = QuantizedConv(weights, tau, window, groups, top=top or 1, pad=int(rng.integers(0, 2)))
     return made, made.output_shape, steps
 
 

@@ -14,7 +14,7 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.accelerate import branches
 from sugenet.checker.accelerate.branches import branches_seen
-from sugenet.checker.accelerate.whole import Whole
+from sugenet.checker.accelerate.integers import Whole
 from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 from tests.checker.plainly import seen_plainly

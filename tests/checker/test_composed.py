@@ -12,13 +12,13 @@ import pytest
 import sugenet as sg
 from sugenet import logic
 from sugenet.bnn import Domain, Encoder, Head, Network, Span, Steps
-from sugenet.checker.composed_form import WholeProof, WholeSaid
+from sugenet.checker.composed_form import CompositeClaim, CompositeProof
+from sugenet.checker.composites import Wish, composite_of
 from sugenet.checker.limit import Limit
 from sugenet.checker.reading import Sizes, read
-from sugenet.checker.wholes import Wish, composed_whole
 from sugenet.errors import CertificateError, CheckLimitError
 from sugenet.logic.composed import Wanted
-from sugenet.logic.envelopes import lemma_of, whole_in
+from sugenet.logic.envelopes import composite_in, lemma_of
 from sugenet.logic.formulas import Every, Listed, OneOf, Some, formula_of
 from sugenet.problem.clock import Clock
 from tests.logic.test_possibility import random_formula
@@ -318,8 +318,8 @@ def test_limits_end_a_check():
 
 
 def judged(whole):
-    said = read(WholeSaid, json.loads(json.dumps(whole.whole_data())), Sizes(), "the whole")
-    return composed_whole(said, [reading.values for reading in whole.readings])
+    said = read(CompositeClaim, json.loads(json.dumps(whole.composite_data())), Sizes(), "the whole")
+    return composite_of(said, [reading.values for reading in whole.readings])
 
 
 def rows_of(costs):
@@ -328,7 +328,7 @@ def rows_of(costs):
 
 def accepts(whole, costs, wish, proof, plain=False):
     """Whether the checker takes a proof, given as JSON, that nothing is as wished."""
-    said = read(WholeProof, proof, Sizes(), "it")
+    said = read(CompositeProof, proof, Sizes(), "it")
     try:
         judged(whole).refute(said, rows_of(costs), wish, Limit(None, None), plain=plain)
     except CertificateError:
@@ -399,7 +399,7 @@ def test_grids_are_as_cheap_as_the_cheapest_of_all_grids():
         grid = sg.Sudoku(cells)
         costs = [[c if c is not None else 9 for c in row] for row in drawn_costs(rng, cells)]
         valid = min(sum(costs[k][d - 1] for k, d in enumerate(g)) for g in grids)
-        broken = grid.least_cost(Wanted(False), costs)[0]  # seen against all grids in tests/logic
+        broken = grid.min_cost(Wanted(False), costs)[0]  # seen against all grids in tests/logic
         for value, least in ((True, valid), (False, broken)):
             proof = lemma(grid, costs, Wish(value, False, Fraction(least)))
             assert accepts(grid, costs, Wish(value, False, least), proof)
@@ -447,7 +447,7 @@ def test_a_statement_of_many_clauses_is_checked_by_clauses():
 def test_the_least_cost_of_many_clauses_is_checked_by_clauses():
     whole, rng = hard(1, cost=True), np.random.default_rng(2)
     costs = [[0 if k == r.best else int(rng.integers(1, 9)) for k in range(4)] for r in whole.readings]
-    least = whole.least_cost(Wanted(True), costs)[0]
+    least = whole.min_cost(Wanted(True), costs)[0]
     proof = lemma(whole, costs, Wish(True, False, Fraction(least)))
     assert "encoding" in proof  # so it is followed by compiled code, unless plainly
     for plain in (False, True):
@@ -455,7 +455,7 @@ def test_the_least_cost_of_many_clauses_is_checked_by_clauses():
         for wrong in (least + 1, least + Fraction(1, 2), None):
             assert not accepts(whole, costs, Wish(True, False, wrong), proof, plain)
     cheaper = [[max(0, c - (k == 1)) for k, c in enumerate(row)] for row in costs]
-    if whole.least_cost(Wanted(True), cheaper)[0] < least:
+    if whole.min_cost(Wanted(True), cheaper)[0] < least:
         assert not accepts(whole, cheaper, Wish(True, False, Fraction(least)), proof)
 
 
@@ -513,7 +513,7 @@ def joined(choice, rows, join):
 def is_true(found):
     """Whether a certificate over `NET` says something true, by the definition."""
     question, about = found["question"], found["whole"]
-    whole = whole_in(found | {"whole": {"kind": "sum", "left": about.get("left", 1)}}, [NET], None)
+    whole = composite_in(found | {"whole": {"kind": "sum", "left": about.get("left", 1)}}, [NET], None)
     if about["kind"] == "stated":
         whole = sg.Stated(whole.readings, formula_of(about["formula"]), "")
     choices = list(product(*(range(len(r.values)) for r in whole.readings)))
@@ -738,7 +738,7 @@ def test_reasons_put_together_at_random_are_refused_or_true():
             if rng.random() < 0.1:
                 part["certificate"]["answer"] = str(rng.choice(["sufficient", "minimal", "minimum"]))
         status = str(rng.choice(["minimum", "minimal", "sufficient", "unknown"]))
-        found = about | {"whole": whole.whole_data(), "answer": status, "parts": parts}
+        found = about | {"whole": whole.composite_data(), "answer": status, "parts": parts}
         try:
             sg.check(found, SMALL)
         except CertificateError:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sugenet.checker.accelerate import words
-from sugenet.checker.accelerate.whole import Whole
+from sugenet.checker.accelerate.integers import Whole
 from sugenet.checker.accelerate.words import blocks_seen
 from sugenet.checker.limit import Limit
 from tests.checker.plainly import seen_plainly

@@ -10,7 +10,7 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Head, LevelLayer, Network, Window
 from sugenet.checker.accelerate import sets as check_sets
-from sugenet.checker.accelerate.whole import whole_of
+from sugenet.checker.accelerate.integers import whole_of
 from sugenet.checker.limit import Limit
 from sugenet.checker.setting import setting_of
 from sugenet.errors import CertificateError, CheckLimitError, NetworkError

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import Head
+from sugenet.checker.accelerate.integers import violations
 from sugenet.checker.accelerate.products import dense_counts
-from sugenet.checker.accelerate.whole import violations
 
 
 @pytest.mark.parametrize("size", [1, 3, 1 << 20, (1 << 24) - 1, 1 << 24, (1 << 53) - 1, 1 << 53, 1 << 56])

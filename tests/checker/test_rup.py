@@ -141,7 +141,7 @@ def refuted(seed):
         if int(lead[(everything != x).sum(axis=1) <= 6].max()) == most:
             continue
         problem = Problem(Hamming(2).around(network, x.tolist()), Goal(((Votes.of([-1, 1], most + 1),),)))
-        solver = Solver(problem.cascade, facts_of(problem.front, problem.cascade))
+        solver = Solver(problem.cascade, facts_of(problem.first_layer, problem.cascade))
         assert isinstance(solver.solve(Clock()), Core)
         proof = solver.proof()
         if len(proof["clauses"]) > 10:

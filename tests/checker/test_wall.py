@@ -20,10 +20,13 @@ from tests.checker.test_learned import ANSWERS as LEARNED
 from tests.checker.typed import without_form
 
 SOURCE = Path(sg.__file__).parent
-FILES = [f"{name}.py" for name in ("visible", "errors", "files", "telling", "compiling", "brief", "drawn")]
+FILES = [
+    f"{name}.py"
+    for name in ("visible", "errors", "files", "compile_notice", "compiling", "reprs", "plottable")
+]
 BELOW = [name for name in (*FILES, "capacity", "bits", "bnn") if (SOURCE / name).exists()]
 """What the definition itself needs."""
-OPEN_TO = ("bnn", "checker", "compiling", "errors", "reading", "telling", "visible")
+OPEN_TO = ("bnn", "checker", "compiling", "errors", "reading", "compile_notice", "visible")
 
 ALONE = """
 import json, pickle, sys
@@ -74,7 +77,7 @@ def test_the_judge_imports_itself_and_one_file_of_it_the_definition():
                     "compiling",
                     "errors",
                     "reading",
-                    "telling",
+                    "compile_notice",
                     "visible",
                 )
                 is_own = module.split(".")[1] == "bnn" and path.name == "origin.py"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sugenet.checker.accelerate import turning, words
-from sugenet.checker.accelerate.whole import violations
+from sugenet.checker.accelerate.integers import violations
 from sugenet.checker.accelerate.words import WordWalk
 from sugenet.checker.limit import Limit
 from tests.checker.plainly import counts_plainly

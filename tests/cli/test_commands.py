@@ -174,7 +174,7 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path, more):
     assert "120 samples of 2 features" in err
     assert "written to" in out
     layer = sg.load(tmp_path / "m.sugenet").layers[0]
-    assert isinstance(layer, sg.bnn.StairLayer if more else sg.DenseLayer)
+    assert isinstance(layer, sg.bnn.QuantizedLayer if more else sg.DenseLayer)
     assert (np.abs(layer.weights).max() > 1) == bool(more)
     code, out, _ = run(capsys, "predict", tmp_path / "m.sugenet", tmp_path / "data.csv", "--target", "kind")
     assert code == 0

@@ -16,7 +16,7 @@ from sugenet.bnn import Head, Network
 from sugenet.engines.ladder import decide
 from sugenet.errors import CertificateError, SoundnessError
 from sugenet.problem.clock import Clock
-from sugenet.problem.goal import Keeps
+from sugenet.problem.goal import LabelGoal
 from sugenet.problem.problem import Fails, Holds, Open, Problem
 from sugenet.problem.regions import L0, L1, Anything, Hamming, Linf
 from tests.checker.plainly import lemma_plainly
@@ -85,7 +85,7 @@ def questions():
         for number, region in enumerate(regions):
             target = None if (seed + number) % 4 else (label + 1) % 3
             ties = "lowest" if (seed + number) % 3 else "against"
-            problem = Problem(region.around(network, x), Keeps(network, label, target, ties).goal)
+            problem = Problem(region.around(network, x), LabelGoal(network, label, target, ties).goal)
             inside = set(samples_inside(problem.near))
             known = {row: tops.get(row) or _tops(network, row) for row in inside}
             bad = frozenset(row for row in inside if _is_bad(known[row], label, target, ties))

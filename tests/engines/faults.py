@@ -37,7 +37,7 @@ FAULTS = [
     ),
     Fault(
         "a margin of the first layer off by one",
-        "sugenet.problem.front",
+        "sugenet.problem.first_layer",
         "np.where(active, margins - down < 0, margins + up >= 0)",
         "np.where(active, margins - down < 0, margins + up > 0)",
         "exhaust",
@@ -93,7 +93,7 @@ FAULTS = [
     ),
     Fault(
         "the bits of levels in another order",
-        "sugenet.bnn.cutting",
+        "sugenet.bnn.binary_expansion",
         "return np.repeat(np.arange(layer.outputs), top) if",
         "return np.tile(np.arange(layer.outputs), top) if",
         "bounds",
@@ -121,7 +121,7 @@ FAULTS = [
     ),
     Fault(
         "the pixels of a pool in another order",
-        "sugenet.bnn.cutting",
+        "sugenet.bnn.binary_expansion",
         'pool.weights[:, np.argsort(places, kind="stable")]',
         "pool.weights",
         "flips",

@@ -30,9 +30,9 @@ def test_small_violations_are_all_found_and_as_light_as_can_be(seed):
             problem = Problem(region.around(network, x), goal)
             bad = expected(problem, budget=problem.near.budget)[2]
             found = search(problem, Clock(), restarts=4)
-            if problem.goal.violates(problem.front.scores(problem.front.active[None, problem.front.fragile]))[
-                0
-            ]:
+            if problem.goal.violates(
+                problem.first_layer.scores(problem.first_layer.active[None, problem.first_layer.fragile])
+            )[0]:
                 continue  # the sample itself, which is asked before any search
             assert (found is not None) == bool(bad)
             if found is not None:

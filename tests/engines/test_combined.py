@@ -54,7 +54,7 @@ def agrees(problem, threads=None):
 
 
 def by_blocks(problem, threads=None):
-    walk = Combined.of(problem, PatternJudge(problem.front, problem.goal))
+    walk = Combined.of(problem, PatternJudge(problem.first_layer, problem.goal))
     return None if walk is None else walk.walk(Clock(threads=threads))
 
 
@@ -149,7 +149,7 @@ def test_what_planes_cannot_hold_is_walked_with_its_patterns(monkeypatch):
     monkeypatch.setattr(blocks, "_WIDEST", 8)
     network, x = wide(70, features=9, seed=3, depth=2)
     silent = Problem(Anything().around(network, x), NEVER)
-    assert Combined.of(silent, PatternJudge(silent.front, silent.goal)) is None
+    assert Combined.of(silent, PatternJudge(silent.first_layer, silent.goal)) is None
     assert EXHAUST(silent, Clock()) == Holds("exhaust", {"kind": "enumerate"}, 512)
 
 

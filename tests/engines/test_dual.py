@@ -19,12 +19,12 @@ from sugenet.bnn import (
     LevelLayer,
     Network,
     PoolLayer,
-    StairConv,
-    StairLayer,
+    QuantizedConv,
+    QuantizedLayer,
 )
 from sugenet.bnn.codings import integer
 from sugenet.engines.hard.dual.bound import Multipliers, Relaxed
-from sugenet.problem.goal import Keeps
+from sugenet.problem.goal import LabelGoal
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, Linf
 from sugenet.reason.verdicts import Proved, Refuted
@@ -33,7 +33,9 @@ from sugenet.reason.verdicts import Proved, Refuted
 def _stairs(rng, inputs, outputs, steps, tops):
     weights = rng.integers(-3, 4, (outputs, inputs))
     ends = np.abs(weights) @ np.asarray(tops)
-    return StairLayer(weights, np.sort(rng.integers(0, ends[:, None] + 2, (outputs, steps)), axis=1), tops)
+    return QuantizedLayer(
+        weights, np.sort(rng.integers(0, ends[:, None] + 2, (outputs, steps)), axis=1), tops
+    )
 
 
 def _dense(rng):
@@ -45,7 +47,7 @@ def _dense(rng):
 
 def _mixed(rng):
     """A staircase behind bits, a binary layer behind levels, and a head over bits."""
-    first = StairLayer(rng.integers(-2, 3, (4, 5)), np.sort(rng.integers(0, 6, (4, 2)), axis=1), [1] * 5)
+    first = QuantizedLayer(rng.integers(-2, 3, (4, 5)), np.sort(rng.integers(0, 6, (4, 2)), axis=1), [1] * 5)
     second = LevelLayer(rng.integers(-2, 3, (4, 4)), rng.integers(1, 8, 4), [2] * 4)
     third = DenseLayer(rng.integers(-1, 2, (3, 4)), rng.integers(1, 4, 3))
     head = Head(rng.integers(-2, 3, (3, 3)), bias=rng.integers(-2, 3, 3).tolist())
@@ -56,7 +58,7 @@ def _pooled(rng, every, pad):
     """A convolution of levels, pooling of levels, and a head that weighs them."""
     kernel = rng.integers(-2, 3, (2, 1, 2, 2))
     steps = np.sort(rng.integers(-6, 8, (2, 3)), axis=1)
-    conv = StairConv(kernel, steps, Window((1, 2, 2), kernel=2, pads=pad), top=2, pad=min(pad, 1))
+    conv = QuantizedConv(kernel, steps, Window((1, 2, 2), kernel=2, pads=pad), top=2, pad=min(pad, 1))
     pool = PoolLayer(Window(conv.output_shape, kernel=2, pads=1), every=[every, not every], top=3)
     head = Head(rng.integers(-2, 3, (3, pool.outputs)), tops=[3] * pool.outputs)
     return Network(Encoder([integer(0, 2)] * 4), [conv, pool], head)
@@ -118,7 +120,7 @@ def test_the_bound_is_never_below_what_an_input_gives(seed):
         sample = rows[rng.integers(len(rows))]
         near = L1(3).around(network, sample) if seed % 2 else Linf(2).around(network, sample)
         label = int(network.predict(sample[None])[0])
-        relaxed = Relaxed(Problem(near, Keeps(network, label).goal))
+        relaxed = Relaxed(Problem(near, LabelGoal(network, label).goal))
         node, many = relaxed.node({}), len(relaxed.cases)
         mu = np.zeros((many, len(relaxed.rows)), np.int64)
         for case, (row,) in enumerate(relaxed.cases):
@@ -157,7 +159,7 @@ def test_questions_about_two_sides_are_proved_too():
 def test_multipliers_beyond_64_bits_are_made_smaller():
     network = _dense(np.random.default_rng(0))
     near = Linf(1).around(network, [1, 1, 1, 1])
-    relaxed = Relaxed(Problem(near, Keeps(network, int(network.predict([[1, 1, 1, 1]])[0])).goal))
+    relaxed = Relaxed(Problem(near, LabelGoal(network, int(network.predict([[1, 1, 1, 1]])[0])).goal))
     node = relaxed.node({})
     huge = Multipliers(
         np.array([0]),
@@ -181,7 +183,9 @@ def test_multipliers_beyond_64_bits_are_made_smaller():
 def test_neurons_that_never_turn_leave_layers_of_none():
     """Two sides of a network whose neurons are constant: nothing is left of the layer."""
     network = Network(
-        Encoder([integer(0, 2)] * 2), [StairLayer([[1, 1]], [[0, 0]], [2, 2])], Head([[1], [-1]], tops=[2])
+        Encoder([integer(0, 2)] * 2),
+        [QuantizedLayer([[1, 1]], [[0, 0]], [2, 2])],
+        Head([[1], [-1]], tops=[2]),
     )
     for question, other in ((Fair([0]), None), (Agree(network), network)):
         answer = verify(network, question, engine="dual")
@@ -199,7 +203,7 @@ def test_large_scores_over_steep_stairs_are_decided_without_overflow(large):
         head = Head(rng.integers(-large, large + 1, (2, 3)), [large, 0], tops=[3] * 3)
         network = Network(
             Encoder([integer(0, int(top)) for top in tops]),
-            [StairLayer(rng.integers(-2, 3, (3, 4)), tau, tops)],
+            [QuantizedLayer(rng.integers(-2, 3, (3, 4)), tau, tops)],
             head,
         )
         rows = list(product(*(range(top + 1) for top in tops)))

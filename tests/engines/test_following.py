@@ -62,7 +62,7 @@ def recorded():
     network = Network.of_bits(layers, Head(rng.choice([-1, 1], (3, 4)), [0, 1, 0]))
     question = sg.Robust([0, 1, 0, 1, 0, 0], sg.Hamming(2))
     cascade = problems_of(network, question)[0][0].cascade
-    facts = facts_of(problems_of(network, question)[0][0].front, cascade)
+    facts = facts_of(problems_of(network, question)[0][0].first_layer, cascade)
     rows = list(constraints_of(cascade, facts))
     about = sg.verify(network, question, engine="cdcl").certificate
     about["proof"] = {"kind": "lemma", "variables": cascade.starts[-1] + len(cascade.cases)}

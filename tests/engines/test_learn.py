@@ -184,7 +184,7 @@ def test_wide_layers_are_searched_by_inputs_alone(seed):
     near = Anything().around(network, [0] * 10)
     for more in (0, 1):  # as much as one class can lead by, and one more
         problem = Problem(near, Goal(((Votes.of([-1, 1], most + more),),)))
-        solver = Solver(problem.cascade, facts_of(problem.front, problem.cascade), seed=seed)
+        solver = Solver(problem.cascade, facts_of(problem.first_layer, problem.cascade), seed=seed)
         assert isinstance(solver.solve(Clock()), Core if more else Found)
         assert solver.machine.numbers[kernels.WILD] == 0
         assert solver.machine.numbers[kernels.TAME] > 1 << 60
@@ -202,7 +202,7 @@ def test_facts_are_neurons_that_nothing_turns():
         [DenseLayer([[1] * 6, [1, -1, 1, -1, 1, -1]], [1, 3])], Head([[1, 1], [-1, -1]])
     )
     problem = Problem(Hamming(2).around(network, [1] * 6), loses(network.head, 0))
-    assert facts_of(problem.front, problem.cascade) == [7]
+    assert facts_of(problem.first_layer, problem.cascade) == [7]
 
 
 def test_core_names_the_assumptions_to_blame():
@@ -267,7 +267,7 @@ def test_a_search_that_was_stopped_goes_on_when_its_problem_comes_back():
     first, second = (CDCL(problem, Clock(0)) for _ in range(2))
     assert second.facts["conflicts"] > first.facts["conflicts"]
     assert CDCL(problem, Clock(0, seed=1)).facts["conflicts"] < second.facts["conflicts"]  # another search
-    solver = Solver(problem.cascade, facts_of(problem.front, problem.cascade))
+    solver = Solver(problem.cascade, facts_of(problem.first_layer, problem.cascade))
     for _ in range(3):
         assert isinstance(solver.solve(Clock(), work=10_000, afresh=False), Stopped)
     assert isinstance(solver.solve(Clock(), list(range(1, 41))), Core | Found)
@@ -306,7 +306,7 @@ def test_thresholds_settled_beforehand_are_not_searched_over():
     second = DenseLayer([[1, 1, 0], [1, 0, 1], [0, 0, 1]], [1, 2, 1])  # the first is always active here
     network = Network.of_bits([first, second], Head([[1, 1, 1], [-1, -1, -1]], [0, -2]))
     problem = Problem(Hamming(2).around(network, [1] * 6), wins(network.head, 1))
-    facts, starts = facts_of(problem.front, problem.cascade), problem.cascade.starts
+    facts, starts = facts_of(problem.first_layer, problem.cascade), problem.cascade.starts
     assert halves_of(problem.cascade, facts).fixed[starts[1] :][:6].tolist() == [1, -1, -1, 1, -1, -1]
     solver = Solver(problem.cascade, facts)
     assert isinstance(solver.solve(Clock()), Core)

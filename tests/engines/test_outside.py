@@ -168,7 +168,7 @@ def test_cpsat_is_not_believed_about_large_numbers(monkeypatch):
         [DenseLayer([[1, 1, 1, 1]] * 2, [2, 3])], Head([[1, -1], [-1, 1]], scale=[1 + 2**-40, 1])
     )
     question = sg.Robust([1, 1, 1, -1], sg.Anything(), target=1)
-    problem = Problem(question.near(net), question.keeps(net).goal)
+    problem = Problem(question.near(net), question.label_goal(net).goal)
     assert type(cpsat.CPSAT(problem)).__name__ == "Open"
     monkeypatch.setattr(cpsat, "_BELIEVED", 1 << 61)
     assert type(cpsat.CPSAT(problem)).__name__ == "Holds"

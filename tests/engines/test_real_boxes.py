@@ -12,7 +12,7 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, RealLayer
 from sugenet.bnn.boxed import in_box
 from sugenet.engines.hard.reals.deciding import decide_query
-from sugenet.engines.hard.reals.front import BoxFront, finest_grid
+from sugenet.engines.hard.reals.first_layer import BoxFirstLayer, finest_grid
 from sugenet.engines.hard.reals.witness import check_real_witness
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.problem.clock import Clock
@@ -30,7 +30,7 @@ def network(weights, theta, head, top=TOP):
 
 
 def front_of(net, box):
-    return BoxFront.of(in_box(net, box.lower, box.upper))
+    return BoxFirstLayer.of(in_box(net, box.lower, box.upper))
 
 
 def asked(lower, upper, bound=0):
@@ -211,10 +211,10 @@ def test_a_box_grows_by_less_than_a_step():
     net = network([[1, -1]], [Fraction(1, 7)], [[1], [-1]])
     box = QueryBox([Fraction(1, 10**30), Fraction(1, 3)], [Fraction(1, 3) + Fraction(1, 10**30), TOP])
     boxed = in_box(net, box.lower, box.upper)
-    front = BoxFront.of(boxed)
+    first_layer = BoxFirstLayer.of(boxed)
     for i in range(2):
-        assert 0 <= boxed.lower[i] * front.grid - int(front.lower[i]) < 1
-        assert 0 <= int(front.upper[i]) - boxed.upper[i] * front.grid < 1
+        assert 0 <= boxed.lower[i] * first_layer.grid - int(first_layer.lower[i]) < 1
+        assert 0 <= int(first_layer.upper[i]) - boxed.upper[i] * first_layer.grid < 1
 
 
 def test_fractions_too_long_to_add_up_are_left_open_or_proved_on_the_grid():

@@ -25,7 +25,7 @@ from sugenet.bnn import (
 )
 from sugenet.bnn.boxed import in_box
 from sugenet.engines.hard.reals.deciding import decide_query
-from sugenet.engines.hard.reals.front import BoxFront
+from sugenet.engines.hard.reals.first_layer import BoxFirstLayer
 from sugenet.engines.hard.reals.patterns import BoxPatches, conflicts
 from sugenet.engines.hard.reals.witness import check_real_witness
 from sugenet.errors import CertificateError, NetworkError, QuestionError
@@ -108,7 +108,7 @@ def network(kind, seed):
 
 
 def front_of(net, box):
-    return BoxFront.of(in_box(net, box.lower, box.upper))
+    return BoxFirstLayer.of(in_box(net, box.lower, box.upper))
 
 
 def rows_of(layer):
@@ -401,20 +401,22 @@ def test_no_pattern_that_occurs_is_ruled_out():
     for kind, seed in product(KINDS, range(4)):
         net = network(kind, seed)
         query = query_around(net, seed, Fraction(7, 3))
-        front = front_of(net, query.cases[0].box)
-        ends = np.stack([front.lower, front.upper])
-        points = np.concatenate([rng.integers(front.lower, front.upper + 1, (300, len(front.lower))), ends])
+        first_layer = front_of(net, query.cases[0].box)
+        ends = np.stack([first_layer.lower, first_layer.upper])
+        points = np.concatenate(
+            [rng.integers(first_layer.lower, first_layer.upper + 1, (300, len(first_layer.lower))), ends]
+        )
         sums = np.array(
-            [[block.weights @ x[block.ins] for block in front.blocks[0]] for x in points]
+            [[block.weights @ x[block.ins] for block in first_layer.blocks[0]] for x in points]
         ).reshape(len(points), -1)
-        order = np.argsort(np.concatenate([block.outs for block in front.blocks[0]]))
-        active = sums[:, order] >= front.high
-        assert not (active[:, front.states[0] == -1]).any()
-        assert (active[:, front.states[0] == 1]).all()
-        for patch in BoxPatches(front, Clock()).found:
+        order = np.argsort(np.concatenate([block.outs for block in first_layer.blocks[0]]))
+        active = sums[:, order] >= first_layer.high
+        assert not (active[:, first_layer.states[0] == -1]).any()
+        assert (active[:, first_layer.states[0] == 1]).all()
+        for patch in BoxPatches(first_layer, Clock()).found:
             known = {row.tobytes() for row in patch.patterns}
             assert all(row.tobytes() in known for row in active[:, list(patch.cone)])
-            for places, signs in conflicts(front, patch.cone):
+            for places, signs in conflicts(first_layer, patch.cone):
                 assert not (active[:, [patch.cone[p] for p in places]] == np.array(signs)).all(axis=1).any()
 
 
@@ -454,7 +456,7 @@ def test_real_values_can_fail_where_integers_hold():
     outcome = decide_query(net, query, Clock())
     assert isinstance(outcome, Fails)
     assert sum(map(Fraction, outcome.witness)) < Fraction(7, 2)
-    assert isinstance(decide_query(net, query.whole_numbers(), Clock()), Holds)
+    assert isinstance(decide_query(net, query.integer_bounds(), Clock()), Holds)
     whole = LevelLayer([[1, 1], [1, 1]], [3, 4], [4, 4])
     integers = Network(Encoder.of_integers(2, 0, 4), [whole], net.head)
     assert isinstance(sg.verify(integers, query), sg.Proved)

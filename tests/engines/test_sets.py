@@ -80,7 +80,7 @@ def test_patterns_of_one_word_and_more(fragile, depth):
     network, x = wide(fragile, seed=fragile, depth=depth)
     near = Hamming(7).around(network, x)
     label = int(network.predict(np.array([x], object))[0])
-    assert len(Problem(near, NEVER).front.fragile) == fragile
+    assert len(Problem(near, NEVER).first_layer.fragile) == fragile
     for goal in (NEVER, loses(network.head, label)):
         for budget in (1, 3, 7):
             agrees(Problem(near, goal), budget)
@@ -95,7 +95,7 @@ def test_sums_of_every_width(top):
     for x in ([0, 1, top], [top, top, 0]):
         problem = Problem(L0(2).around(network, x), NEVER)
         assert (
-            lanes_for(problem.front)[0].dtype
+            lanes_for(problem.first_layer)[0].dtype
             == {3: np.int8, 40: np.int8, 300: np.int16, 30_000: np.int16, 10**6: np.int32}[top]
         )
         agrees(problem, 2)

@@ -9,7 +9,7 @@ import numpy as np
 from sugenet.checker.accelerate.walk import WalkSeen
 from sugenet.checker.limit import Limit
 from sugenet.checker.rules import _choices
-from sugenet.problem.front import first_layer
+from sugenet.problem.first_layer import first_layer
 from tests.checker.plainly import counts_plainly
 
 

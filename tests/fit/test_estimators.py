@@ -16,7 +16,7 @@ from sugenet.bnn import (
     LevelLayer,
     Network,
     OneHot,
-    StairLayer,
+    QuantizedLayer,
     Steps,
     bit,
     thermometer,
@@ -144,7 +144,7 @@ def test_the_seed_decides():
 def test_more_levels():
     X, y = numbers()
     network = small(levels=4, weight_bits=4).fit(X, y).network_
-    assert isinstance(network.layers[0], StairLayer)
+    assert isinstance(network.layers[0], QuantizedLayer)
     assert network.layers[0].height == 3
     assert BNNClassifier.from_network(network).levels == 4
     assert 1 < np.abs(network.layers[0].weights).max() <= 7

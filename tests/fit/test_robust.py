@@ -17,7 +17,7 @@ from sugenet.fit.table import read_arrays
 
 torch = pytest.importorskip("torch")
 
-from sugenet.fit.adversary import Adversary, Leeway  # noqa: E402
+from sugenet.fit.adversary import Adversary, Perturbation  # noqa: E402
 from sugenet.fit.folding import compare  # noqa: E402
 from sugenet.fit.module import LevelModule  # noqa: E402
 
@@ -92,17 +92,17 @@ def test_the_adversary_stays_inside_and_ends_are_those_of_the_region(case, seed)
     if not encoder.width:
         return
     rows = np.array([sample], object)
-    leeway = Leeway(encoder, region, levels=False)
+    perturbation = Perturbation(encoder, region, levels=False)
     bits = encoder.encode(rows)
-    distances = leeway.distances(bits, rows)
+    distances = perturbation.distances(bits, rows)
     allowed = reachable(encoder, sample, region)
-    low, high = leeway.ends(bits, distances, leeway.radius)
+    low, high = perturbation.ends(bits, distances, perturbation.radius)
     if isinstance(region, sg.Linf):
         assert low[0].tolist() == np.all(list(allowed), axis=0).tolist()
         assert high[0].tolist() == np.any(list(allowed), axis=0).tolist()
     generator = torch.Generator().manual_seed(seed)
     module = LevelModule.start((encoder.width, 5, 2), generator)
-    adversary = Adversary(leeway)
+    adversary = Adversary(perturbation)
     inputs = torch.where(torch.from_numpy(bits), 1.0, -1.0)
     limits = adversary.limits(bits, distances, 1.0)
     for steps in (1, 3):
@@ -118,12 +118,12 @@ def test_one_step_on_a_linear_network_is_the_worst_there_is():
     rng = np.random.default_rng(3)
     for region in (sg.Linf(1.5), sg.Linf(0.5), sg.Hamming(1)):
         module = LevelModule.start((encoder.width, 2), generator)
-        adversary = Adversary(Leeway(encoder, region, levels=False))
+        adversary = Adversary(Perturbation(encoder, region, levels=False))
         for _ in range(10):
             sample = [*rng.integers(-1, 5, 2) / 2, str(rng.choice(list("abc"))), float(rng.integers(-2, 7))]
             rows = np.array([sample], object)
             bits = encoder.encode(rows)
-            limits = adversary.limits(bits, adversary.leeway.distances(bits, rows), 1.0)
+            limits = adversary.limits(bits, adversary.perturbation.distances(bits, rows), 1.0)
 
             def loss(patterns, module=module):
                 logits = module.evaluate(torch.where(torch.tensor(patterns), 1.0, -1.0)).logits
@@ -321,9 +321,9 @@ def test_a_region_that_makes_no_sense_for_the_data_is_refused(region, message):
 
 
 def test_levels_reach_as_far_as_the_radius():
-    leeway = Leeway(Encoder([integer(0, 9)] * 3), sg.Linf(2.5), levels=True)
+    perturbation = Perturbation(Encoder([integer(0, 9)] * 3), sg.Linf(2.5), levels=True)
     levels = np.array([[0, 5, 9]], np.uint8)
-    low, high = leeway.ends(levels, leeway.distances(levels, levels), leeway.radius)
+    low, high = perturbation.ends(levels, perturbation.distances(levels, levels), perturbation.radius)
     assert (low.tolist(), high.tolist()) == ([[0, 3, 7]], [[2, 7, 9]])
 
 

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sugenet.bnn import DenseLayer, Encoder, LevelLayer, OneHot, StairLayer, thermometer
+from sugenet.bnn import DenseLayer, Encoder, LevelLayer, OneHot, QuantizedLayer, thermometer
 from sugenet.errors import EncodingError, FileError, SoundnessError, SugenetError
 from sugenet.fit import Epoch, Settings, learn_encoder, print_progress, train
 
@@ -62,7 +62,7 @@ def test_network_and_module_agree_in_every_bit(coding, options, hidden):
     assert trained.comparison.differing == 0
     assert trained.comparison.samples == len(raw)
     kind = LevelLayer if coding["coding"] == "integers" else DenseLayer
-    assert isinstance(trained.network.layers[0], StairLayer if "levels" in options else kind)
+    assert isinstance(trained.network.layers[0], QuantizedLayer if "levels" in options else kind)
     other = np.random.default_rng(5).integers(raw.min(axis=0), raw.max(axis=0) + 1, (300, raw.shape[1]))
     assert compare(trained.network, trained.module, other).differing == 0
 

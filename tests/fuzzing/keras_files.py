@@ -63,7 +63,7 @@ def save(
             _by_name(file, entries, weights)
         else:
             file.create_group("layers")
-            _by_place(file, "", entries, weights)
+            _by_index(file, "", entries, weights)
     if way == "archive":
         with zipfile.ZipFile(folder / "net.keras", "w") as archive:
             archive.writestr("metadata.json", json.dumps({"keras_version": "3.0.0"}))
@@ -89,14 +89,14 @@ def _by_name(root: Any, entries: Entries, weights: dict[str, dict[str, Any]]) ->
             group.create_dataset(name, data=array)
 
 
-def _by_place(file: Any, above: str, entries: Entries, weights: dict[str, dict[str, Any]]) -> None:
+def _by_index(file: Any, above: str, entries: Entries, weights: dict[str, dict[str, Any]]) -> None:
     counts: dict[str, int] = {}
     for entry in entries:
         word = _snake(entry["class_name"])
         number = counts[word] = counts.get(word, -1) + 1
         path = f"{above}layers/{word}{f'_{number}' if number else ''}"
         if "layers" in entry["config"]:
-            _by_place(file, f"{path}/", entry["config"]["layers"], weights)
+            _by_index(file, f"{path}/", entry["config"]["layers"], weights)
         arrays = weights.get(entry["name"], {})
         names = sorted(arrays, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
         for place, name in enumerate(names):

@@ -51,6 +51,6 @@ def padded(
             if padding == "same"
             else 0
         )
-        front = span - 1 if padding == "causal" and axis == 1 else total // 2
-        around += [front, total - total // 2 if padding == "same" else 0]
+        first_layer = span - 1 if padding == "causal" and axis == 1 else total // 2
+        around += [first_layer, total - total // 2 if padding == "same" else 0]
     return F.pad(x, around, value=value)

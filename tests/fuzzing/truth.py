@@ -13,7 +13,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from sugenet.bnn import ConvLayer, LevelLayer, OneHot, PoolLayer, StairConv, StairLayer, Steps
+from sugenet.bnn import ConvLayer, LevelLayer, OneHot, PoolLayer, QuantizedConv, QuantizedLayer, Steps
 
 
 class Truth:
@@ -166,7 +166,7 @@ def _given(layer, values):
         return [
             (min if all_ else max)(values[i] for i, _ in row) for row, all_ in zip(taps, every, strict=True)
         ]
-    if isinstance(layer, StairConv):
+    if isinstance(layer, QuantizedConv):
         sums = [sum(w * (layer.pad if i is None else values[i]) for i, w in taps) for taps in _taps(layer)]
         steps = [row for row in layer.steps.tolist() for _ in range(len(sums) // len(layer.steps))]
         return [sum(total >= t for t in row) for total, row in zip(sums, steps, strict=True)]
@@ -177,12 +177,12 @@ def _given(layer, values):
             for taps in _taps(layer)
         ]
     else:
-        tops = layer.tops.tolist() if isinstance(layer, LevelLayer | StairLayer) else [1] * len(values)
+        tops = layer.tops.tolist() if isinstance(layer, LevelLayer | QuantizedLayer) else [1] * len(values)
         counts = [
             sum(w * v if w > 0 else -w * (t - v) for w, v, t in zip(row, values, tops, strict=True))
             for row in layer.weights.tolist()
         ]
-    if isinstance(layer, StairLayer):
+    if isinstance(layer, QuantizedLayer):
         return [sum(m >= t for t in row) for m, row in zip(counts, layer.tau.tolist(), strict=True)]
     return [int(m >= tau) for m, tau in zip(counts, layer.tau.tolist(), strict=True)]
 

@@ -19,10 +19,10 @@ class Sign(nn.Module):
         return torch.where(x >= 0, 1.0, -1.0)
 
 
-def dense(n, *front):
+def dense(n, *first_layer):
     """A network of n inputs whose weights are -1 and 1."""
     torch.manual_seed(0)
-    module = nn.Sequential(*front, nn.Linear(n, 3), Sign(), nn.Linear(3, 2))
+    module = nn.Sequential(*first_layer, nn.Linear(n, 3), Sign(), nn.Linear(3, 2))
     for part in module:
         if isinstance(part, nn.Linear):
             part.weight.data.sign_()

@@ -127,8 +127,8 @@ def test_formulas_have_a_solution_iff_the_question_has_a_violation(name, tmp_pat
 def forged(certificate, network):
     """Claim that a refuted question is proved."""
 
+    from sugenet.checker.accelerate.integers import whole_of
     from sugenet.checker.accelerate.thresholds import thresholds_of
-    from sugenet.checker.accelerate.whole import whole_of
     from sugenet.checker.form import read_certificate
     from sugenet.checker.limit import Limit
     from sugenet.checker.setting import Asked, setting_of

@@ -195,8 +195,8 @@ def test_violated_by_and_contains_by_definition(query, numbers):
 
 @given(queries(inputs=2, outputs=1))
 def test_whole_numbers_keeps_the_whole_points_and_only_shrinks(query):
-    whole = query.whole_numbers()
-    assert whole.whole_numbers() == whole
+    whole = query.integer_bounds()
+    assert whole.integer_bounds() == whole
     for case in whole.cases:
         assert all(end.denominator == 1 for end in (*case.box.lower, *case.box.upper))
         assert query.contains(case.box.lower)
@@ -498,7 +498,7 @@ def test_the_traffic_sign_queries(traffic):
             ]
         center = centers[index]
         assert query == around(center, Fraction(eps), query.label, 43, low=0, high=255)
-        assert query.whole_numbers() == query
+        assert query.integer_bounds() == query
         assert query.contains(center)
         assert parse_vnnlib(query.to_text()) == query
     assert labels == {"7040": {3}, "8258": {33}, "11985": {7}}

@@ -165,7 +165,7 @@ def test_a_long_formula_is_read_and_decided():
     ]
     whole = Stated.of(READINGS, " and ".join(clauses))
     assert whole.says is False
-    assert whole.least_gap(Wanted(True)) is None
+    assert whole.min_gap(Wanted(True)) is None
 
 
 def test_two_statements_are_joined_only_where_they_are_about_the_same():

@@ -32,7 +32,7 @@ from tests.logic.wholes import all_choices, by_definition, cheapest_by_definitio
 def test_the_gap_of_a_formula_and_of_its_opposite(pair):
     whole = Stated.of(READINGS, pair[0])
     for value in (True, False):
-        found = whole.least_gap(Wanted(value))
+        found = whole.min_gap(Wanted(value))
         assert (None if found is None else found[0]) == by_definition(whole, Wanted(value))
         if found is not None:
             assert whole.value(found[1]) is value
@@ -71,7 +71,7 @@ def test_linear_forms_and_search_agree_with_the_definition():
         )
         choices = Choices([len(r.values) for r in readings])
         choices.demand(formula)
-        found = choices.least_gap(gaps)
+        found = choices.min_gap(gaps)
         assert (None if found is None else found[0]) == expected
         assert found is None or holds(formula, found[1])
         if is_decomposable(formula):
@@ -85,7 +85,7 @@ def test_linear_forms_and_search_agree_with_the_definition():
             for g in gaps
         ]
         whole = Stated(tuple(readings), formula, "")
-        cheapest = choices.least_cost(costs)
+        cheapest = choices.min_cost(costs)
         assert (None if cheapest is None else cheapest[0]) == cheapest_by_definition(
             whole, Wanted(True), costs
         )
@@ -170,7 +170,7 @@ def test_a_boolean_formula_is_worth_what_its_models_are():
         whole = Stated(tuple(readings), formula, "")
         levels = sorted({gap for r in readings for gap in r.gaps})
         for value, phi in ((True, formula), (False, opposite)):
-            found = whole.least_gap(Wanted(value))
+            found = whole.min_gap(Wanted(value))
             degree = 0 if found is None else 1 - Fraction(levels.index(found[0]), len(levels))
             assert integrate(pi, readings, phi) == degree
 

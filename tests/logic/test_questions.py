@@ -324,7 +324,7 @@ def test_time_ends_the_search_for_the_cheapest_choice_too():
     net, X = sg.models.digits(), sg.models.samples("digits")[0]
     grid = sg.Sudoku.of(net, X[:81])
     with pytest.raises(TimeoutError):
-        grid.least_cost(Wanted(True), [[g + 1 for g in row] for row in grid.gaps], lambda: True)
+        grid.min_cost(Wanted(True), [[g + 1 for g in row] for row in grid.gaps], lambda: True)
     answer = seen(logic.whatif(grid, time_limit=0), net)
     assert answer.outcome == "undecided"
     assert answer.lower >= 1

@@ -54,11 +54,11 @@ def test_the_most_possible_grid_against_all_of_them(make):
         grid = make(rng)
         gaps = grid.gaps
         expected = min(max(gaps[k][d - 1] for k, d in enumerate(g)) for g in GRIDS)
-        best = grid.least_gap(Wanted(True))
+        best = grid.min_gap(Wanted(True))
         assert best[0] == expected == max(gaps[k][v] for k, v in enumerate(best[1]))
         assert grid.value(best[1])
         costs = [[Fraction(int(c), 2) for c in rng.integers(0, 9, 4)] for _ in range(16)]
-        cheap = grid.least_cost(Wanted(True), costs)
+        cheap = grid.min_cost(Wanted(True), costs)
         assert cheap[0] == min(sum(costs[k][d - 1] for k, d in enumerate(g)) for g in GRIDS)
         assert grid.value(cheap[1])
 
@@ -79,14 +79,14 @@ def test_the_nearest_broken_grid():
         from tests.logic.wholes import all_choices
 
         broken = [c for c in all_choices(cells) if not grid.value(c)]
-        best = grid.least_gap(Wanted(False))
+        best = grid.min_gap(Wanted(False))
         assert best[0] == min(max(r.gaps[k] for r, k in zip(cells, c, strict=True)) for c in broken)
         assert not grid.value(best[1])
         costs = [rng.integers(0, 9, len(r.values)).tolist() for r in cells]
-        cheap = grid.least_cost(Wanted(False), costs)
+        cheap = grid.min_cost(Wanted(False), costs)
         assert cheap[0] == min(sum(row[k] for row, k in zip(costs, c, strict=True)) for c in broken)
         assert not grid.value(cheap[1])
-        assert grid.least_gap(Wanted(True, other=True)) == best
+        assert grid.min_gap(Wanted(True, other=True)) == best
 
 
 def test_units_of_a_large_grid():
@@ -103,7 +103,7 @@ def test_a_grid_of_81_cells_with_a_cell_misread():
     ]
     cells[40] = {str(d): 3 if d == base[4][4] else 0 if d == base[4][4] % 9 + 1 else 30 for d in range(1, 10)}
     grid = sg.Sudoku(tuple(Reading.given(f"c{k}", gaps) for k, gaps in enumerate(cells)))
-    gap, choice = grid.least_gap(Wanted(True))
+    gap, choice = grid.min_gap(Wanted(True))
     assert gap == 3
     assert grid.digits(choice) == ["".join(map(str, row)) for row in base]
     assert grid.conflict() is not None
@@ -111,13 +111,13 @@ def test_a_grid_of_81_cells_with_a_cell_misread():
     answer = read(grid)
     assert "gap of 3" in sg.check(answer.certificate, [])
     assert answer.gap == 3
-    assert grid.least_cost(Wanted(True), grid.gaps)[0] == 3
+    assert grid.min_cost(Wanted(True), grid.gaps)[0] == 3
 
 
 def test_cells_without_digits_are_no_sudoku():
     cells = [Reading.given(f"c{k}", {"7": 0}) for k in range(16)]
     grid = sg.Sudoku(tuple(cells))
-    assert grid.least_gap(Wanted(True)) is None
+    assert grid.min_gap(Wanted(True)) is None
     assert read(grid).gap is None
     assert "no digits make it one" in str(grid)
     assert sg.Sudoku((Reading.given("only", {"1": 0, "2": 5}),)).says is True
@@ -171,7 +171,7 @@ def test_the_cheapest_grid_for_costs_of_any_size(bits, is_bounded):
             assert bounding.run(10**9)
             assert (bounding.least, grid.value(bounding.values)) == (least, True)
     else:
-        found = grid.least_cost(Wanted(True), costs)
+        found = grid.min_cost(Wanted(True), costs)
         assert found[0] == least == sum(costs[k][value] for k, value in enumerate(found[1]))
 
 
@@ -188,13 +188,13 @@ def test_branch_and_bound_is_stopped_and_goes_on():
         assert bounding.least == whole.least
     for looks in range(6):
         with pytest.raises(TimeoutError):
-            grid.least_cost(Wanted(True), costs, ringing(looks).up)
+            grid.min_cost(Wanted(True), costs, ringing(looks).up)
 
 
 def test_what_cannot_be_has_no_cheapest_grid():
     grid = copied_rows()
     none = [[0 if digit == 0 else None for digit in range(4)] for _ in grid.cells]
-    assert grid.least_cost(Wanted(True), none) is None
+    assert grid.min_cost(Wanted(True), none) is None
     with _Bounding(grid._choices, none, None) as bounding:
         assert bounding.run(10**9)
         assert bounding.values is None

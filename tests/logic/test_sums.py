@@ -36,7 +36,7 @@ def test_every_sum_against_all_vectors_of_digits(left, right):
             by_value[value] = min(gap, by_value.get(value, gap))
         for value in range(-1, 10 ** max(left, right) * 2 + 1):
             assert total.gap(value) == by_value.get(value)
-            found = total.least_gap(Wanted(value))
+            found = total.min_gap(Wanted(value))
             assert found is None or total.value(found[1]) == value
         others = [gap for value, gap in by_value.items() if value != total.says]
         assert total.margin == min(others, default=None)  # necessity: the least margin of the digits
@@ -55,10 +55,10 @@ def test_the_cheapest_digits_of_a_sum_and_of_any_other(left, right):
         for value in {0, 9, 10, 99, 198, total.says, -3, 5000}:
             for other in (False, True):
                 wanted = Wanted(value, other)
-                found = total.least_cost(wanted, costs)
+                found = total.min_cost(wanted, costs)
                 assert (None if found is None else found[0]) == cheapest_by_definition(total, wanted, costs)
                 assert found is None or wanted.met(total.value(found[1]))
-                best = total.least_gap(wanted)
+                best = total.min_gap(wanted)
                 assert (None if best is None else best[0]) == by_definition(total, wanted)
 
 
@@ -68,7 +68,7 @@ def test_long_numbers():
     total = sg.Sum(tuple(digits[:65]), tuple(digits[65:]))
     assert total.gap(total.says) == 0
     assert total.value(total.read) == sum(total.addends(total.read))
-    found = total.least_gap(Wanted(total.says + 1))
+    found = total.min_gap(Wanted(total.says + 1))
     assert found[0] == total.gap(total.says + 1)
     assert total.value(found[1]) == total.says + 1
 

@@ -6,8 +6,8 @@ from itertools import count
 
 import pytest
 
+from sugenet.compile_notice import compiling_seconds
 from sugenet.problem.clock import Clock
-from sugenet.telling import compiling_seconds
 
 
 def test_time_runs_out_once():

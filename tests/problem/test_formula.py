@@ -10,7 +10,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, StairConv, StairLayer, Window, threshold
+from sugenet.bnn import (
+    DenseLayer,
+    Encoder,
+    Head,
+    Network,
+    OneHot,
+    QuantizedConv,
+    QuantizedLayer,
+    Window,
+    threshold,
+)
 from sugenet.engines.hard.outside.cnf import Cnf
 from sugenet.errors import TooLargeError
 from sugenet.problem.formula import Formula, Gate, Linear, fixed_values
@@ -216,8 +226,8 @@ def test_fine_costs_make_clauses_explode_and_are_given_up_on():
 
 
 def test_the_variables_of_levels_say_which_level():
-    first = StairLayer([[1, 1], [1, -1]], [[1, 2], [1, 2]], [1, 1])
-    middle = StairConv(np.ones((1, 1, 1, 2), int), [[1, 3]], Window((1, 1, 2), (1, 2)), top=2)
+    first = QuantizedLayer([[1, 1], [1, -1]], [[1, 2], [1, 2]], [1, 1])
+    middle = QuantizedConv(np.ones((1, 1, 1, 2), int), [[1, 3]], Window((1, 1, 2), (1, 2)), top=2)
     network = Network.of_bits([first, middle], Head([[1], [-1]], tops=[2]))
     names = Formula.of(Problem(Hamming(1).around(network, [1, 1]), loses(network.head, 0))).names
     assert names[2:-1] == (

@@ -16,7 +16,7 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
 from sugenet.engines.walk.judge import PatternJudge
 from sugenet.errors import EncodingError, QuestionError
-from sugenet.problem.front import Front, reach
+from sugenet.problem.first_layer import FirstLayer, reach
 from sugenet.problem.goal import loses
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import (
@@ -118,17 +118,21 @@ def test_a_neighbourhood_reaches_what_the_region_holds(seed, region):
     expected = {states(network, y) for y in product(*options) if inside(region, network, x, y)}
     found = list(reached(near))
     assert {states(network, near.moved(moves)) for moves in found} == expected
-    front = Front.of(near)
+    first_layer = FirstLayer.of(near)
     first = network.layers[0]
     margins = first.match_counts(near.inputs)[0] - first.tau
     for moves in found:  # neurons that are not fragile stay as they are, and no margin leaves its reach
         row = np.empty((1, len(x)), dtype=object)
         row[0] = near.moved(moves)
         after = first.match_counts(network.inputs(row))[0] - first.tau
-        still = np.setdiff1d(np.arange(5), front.fragile)
+        still = np.setdiff1d(np.arange(5), first_layer.fragile)
         assert ((after >= 0) == (margins >= 0))[still].all()
-        assert (after[front.fragile] - margins[front.fragile] <= reach(near, front.deltas)).all()
-        assert (margins[front.fragile] - after[front.fragile] <= reach(near, -front.deltas)).all()
+        assert (
+            after[first_layer.fragile] - margins[first_layer.fragile] <= reach(near, first_layer.deltas)
+        ).all()
+        assert (
+            margins[first_layer.fragile] - after[first_layer.fragile] <= reach(near, -first_layer.deltas)
+        ).all()
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -141,15 +145,15 @@ def test_patterns_of_steps_have_the_scores_of_the_definition(kind, wide, monkeyp
     everything = every_input(network)
     x = everything[int(rng.integers(len(everything)))]
     problem = Problem(L0(2).around(network, x), loses(network.head, int(network.predict(x[None])[0])))
-    front, judge = problem.front, PatternJudge(problem.front, problem.goal)
+    first_layer, judge = problem.first_layer, PatternJudge(problem.first_layer, problem.goal)
     for moves in [(), *((move,) for move in problem.near.moves[:40])]:
         row = np.empty((1, len(x)), dtype=object)
         row[0] = problem.near.moved(moves)
-        added = np.zeros_like(front.margins) if not moves else front.rows(moves)[0]
-        turned = (front.margins + added >= 0)[None]
+        added = np.zeros_like(first_layer.margins) if not moves else first_layer.rows(moves)[0]
+        turned = (first_layer.margins + added >= 0)[None]
         counts = network.match_counts(row, engine="definition")
-        assert (front.scores(turned) == counts).all()
-        reached = judge.shortfall(judge.pack(turned ^ front.active[front.fragile])) <= 0
+        assert (first_layer.scores(turned) == counts).all()
+        reached = judge.shortfall(judge.pack(turned ^ first_layer.active[first_layer.fragile])) <= 0
         assert reached[0] == problem.goal.violates(counts)[0]
 
 

@@ -25,7 +25,14 @@ from sugenet.bnn import (
 )
 from sugenet.bnn.domain import Domain
 from sugenet.problem.cascade import Cascade
-from sugenet.problem.front import Front, first_layer, gains_by_feature, kinds_of, margins_of, move_gains
+from sugenet.problem.first_layer import (
+    FirstLayer,
+    first_layer,
+    gains_by_feature,
+    kinds_of,
+    margins_of,
+    move_gains,
+)
 from sugenet.problem.goal import loses, wins
 from sugenet.problem.neighbourhood import build, row_of
 from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
@@ -123,19 +130,19 @@ def test_a_front_is_what_each_feature_adds(seed):
     x = random_sample(network, rng)
     for region in some_of(REGIONS, seed):
         near = region.around(network, x)
-        front, first = Front.of(near), near.network.cut.layers[0] if network.layers else None
-        kinds = np.zeros((len(near.moves), int(front.kinds.max(initial=-1)) + 1), np.int64)
+        first_layer, first = FirstLayer.of(near), near.network.cut.layers[0] if network.layers else None
+        kinds = np.zeros((len(near.moves), int(first_layer.kinds.max(initial=-1)) + 1), np.int64)
         for part in gains_by_feature(near):
             kinds[part.moves, part.neurons] = part.gains
-        assert np.array_equal(front.deltas, kinds[:, front.kinds[front.fragile]])
-        again = np.zeros_like(front.deltas)
-        for part in front.parts():
+        assert np.array_equal(first_layer.deltas, kinds[:, first_layer.kinds[first_layer.fragile]])
+        again = np.zeros_like(first_layer.deltas)
+        for part in first_layer.parts():
             again[part.moves, part.neurons] = part.gains
-        assert np.array_equal(again, front.deltas)
+        assert np.array_equal(again, first_layer.deltas)
         if first is not None:
             cut = network.cut.inputs(row_of(near.sample))
             assert np.array_equal(margins_of(near, first), first.match_counts(cut)[0] - first.tau)
-            assert np.array_equal(kinds_of(first), front.kinds)
+            assert np.array_equal(kinds_of(first), first_layer.kinds)
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -64,8 +64,8 @@ def test_a_question_about_each_becomes_one_about_a_sample(kind):
 
 def test_what_is_known_of_one_sample_is_not_kept_for_another():
     question = sg.Robust(X, BALL)
-    assert question.keeps(NET).label == 0
-    assert question.about([1, 1, -1, 1]).keeps(NET).label == 1
+    assert question.label_goal(NET).label == 0
+    assert question.about([1, 1, -1, 1]).label_goal(NET).label == 1
 
 
 @pytest.mark.parametrize("kind", WHOLE)

@@ -12,7 +12,7 @@ from sugenet.engines.walk.descent import Descent
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Problem
 from sugenet.reason import L0, L1, L2, Counterfactual, Hamming, Linf, NoCounterfactual, Prices
-from sugenet.reason.counterfactuals.hunting import Hunt, hunted
+from sugenet.reason.counterfactuals.searching import CounterfactualSearch, hunted
 from sugenet.reason.questions import WhatIf
 from tests.engines.test_sets import folded, wide
 from tests.problem.clocks import interrupting, ringing
@@ -55,8 +55,8 @@ def known(answer):
     return cost, inf if isinstance(answer, NoCounterfactual) else answer.lower
 
 
-def hunt(network, x, cost, clock, **more):
-    return Hunt(network, WhatIf(x, cost, **more), "auto", clock)
+def searcher(network, x, cost, clock, **more):
+    return CounterfactualSearch(network, WhatIf(x, cost, **more), "auto", clock)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_more_time_is_never_worse(number, clock):
     for cost in [*COSTS, prices]:
         before = inf, Fraction(-1)
         for looks in LOOKS:
-            answer = hunted(hunt(network, x, cost, clock(looks)))
+            answer = hunted(searcher(network, x, cost, clock(looks)))
             now = known(answer)
             assert now[0] <= before[0]
             assert now[1] >= before[1]
@@ -84,7 +84,7 @@ def test_what_one_cost_finds_all_find(number):
     network, x = CASES[number]
     found = []
     for looks in LOOKS[:9:2]:
-        answers = [hunted(hunt(network, x, cost, ringing(looks))) for cost in COSTS]
+        answers = [hunted(searcher(network, x, cost, ringing(looks))) for cost in COSTS]
         found.append({isinstance(answer, Counterfactual) for answer in answers})
         assert len(found[-1]) == 1
     assert found[0] == {False}
@@ -95,7 +95,7 @@ def test_limits_and_regions_hold_for_what_was_found_without_them(seed):
     network, x = pixels(seed)
     for cost in COSTS:
         for limit in (1, 2, 6, 40):
-            answer = hunted(hunt(network, x, cost, ringing(40), limit=limit, region=Linf(2)))
+            answer = hunted(searcher(network, x, cost, ringing(40), limit=limit, region=Linf(2)))
             if isinstance(answer, Counterfactual):
                 assert answer.value <= limit ** (2 if cost is L2 else 1)
                 assert all(abs(a - b) <= 2 for a, b in zip(x, answer.changed, strict=True))
@@ -109,7 +109,7 @@ def test_going_down_leaves_nothing_that_could_be_left_out(number, largest):
     cheap with fewer changes in the end, and no change of the last can be undone.
     """
     network, x = CASES[number]
-    asked = hunt(network, x, Linf if largest else L1, Clock())
+    asked = searcher(network, x, Linf if largest else L1, Clock())
     problem = asked.everything
     told = []
     descent = Descent(problem, largest, Clock(), told.append)
@@ -127,7 +127,7 @@ def test_going_down_leaves_nothing_that_could_be_left_out(number, largest):
 def test_boxes_keep_the_moves_that_stay_in_them():
     network, x = pixels(2)
     limits = {f: (max(0, x[f] - f % 3), None if f % 2 else 3 + x[f] // 4) for f in range(9)}
-    near = hunt(network, x, L1, Clock(), region=sg.Box(limits)).whole
+    near = searcher(network, x, L1, Clock(), region=sg.Box(limits)).whole
     kept = {(move.feature, move.value) for move in near.moves}
     assert kept == {
         (f, value)
@@ -141,14 +141,14 @@ def test_costs_that_are_too_finely_divided_hide_nothing():
     """Prices whose sum leaves 60 bits cannot be searched as weights."""
     network, x = pixels(1)
     cost = Prices({f: 10**20 + f for f in range(len(x))}, per_unit=True)
-    assert isinstance(hunted(hunt(network, x, cost, ringing(64))), Counterfactual)
+    assert isinstance(hunted(searcher(network, x, cost, ringing(64))), Counterfactual)
 
 
 def test_listed_changes_are_in_one_order():
     network, x = pixels(3)
     for cost in COSTS:
         listed = sg.whatif(network, x, cost, n=12)
-        near = hunt(network, x, cost, Clock())
+        near = searcher(network, x, cost, Clock())
         rows = [near.whole.moves_to(one.changed) for one in (listed, *listed.others)]
         assert rows == sorted(rows, key=near.rank)
         again = sg.whatif(network, x, cost, n=12, threads=1)
@@ -156,14 +156,14 @@ def test_listed_changes_are_in_one_order():
 
 
 def test_ctrl_c_while_others_are_listed_keeps_the_first(monkeypatch):
-    from sugenet.reason.counterfactuals import hunting
+    from sugenet.reason.counterfactuals import searching
 
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(hunting, "needed_changes", stop)
+    monkeypatch.setattr(searching, "needed_changes", stop)
     network, x = pixels(3)
     answer = sg.whatif(network, x, L0, n=3)
     assert answer.is_minimum
     assert not answer.all_listed
-    assert Problem(hunt(network, x, L0, Clock()).whole, answer.prop.goal).near.moves_to(answer.changed)
+    assert Problem(searcher(network, x, L0, Clock()).whole, answer.prop.goal).near.moves_to(answer.changed)

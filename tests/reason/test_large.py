@@ -16,7 +16,7 @@ from sugenet.checker.accelerate import enumeration
 from sugenet.engines.walk.singles import violating_singles, walk_singles
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 from sugenet.problem.clock import Clock
-from sugenet.problem.front import Front, first_layer, move_gains, reach
+from sugenet.problem.first_layer import FirstLayer, first_layer, move_gains, reach
 from sugenet.problem.goal import loses
 from sugenet.problem.moves import FeatureMove, Moves, Way
 from sugenet.problem.problem import Problem
@@ -87,13 +87,13 @@ def test_a_front_by_columns_is_the_one_of_the_unrolled_layer(seed):
     network, x = _small(seed)
     for region in REGIONS:
         near = region.around(network, x)
-        front, first = Front.of(near), first_layer(network)
+        layer, first = FirstLayer.of(near), first_layer(network)
         gains, margins = move_gains(near, first), first.match_counts(near.inputs)[0] - first.tau
         turns = np.where(margins >= 0, margins - reach(near, -gains) < 0, margins + reach(near, gains) >= 0)
-        assert front.fragile.tolist() == np.flatnonzero(turns).tolist()
-        assert (front.deltas == gains[:, front.fragile]).all()
+        assert layer.fragile.tolist() == np.flatnonzero(turns).tolist()
+        assert (layer.deltas == gains[:, layer.fragile]).all()
         chosen = [near.moves[moves.start] for moves in near.places.values()][::-1]
-        assert (front.rows(chosen) == [front.deltas[list(near.moves).index(move)] for move in chosen]).all()
+        assert (layer.rows(chosen) == [layer.deltas[list(near.moves).index(move)] for move in chosen]).all()
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import Encoder, Head, LevelLayer, Network, RealLayer, StairLayer, integer
+from sugenet.bnn import Encoder, Head, LevelLayer, Network, QuantizedLayer, RealLayer, integer
 from sugenet.checker.accelerate import enumeration
 from sugenet.errors import CheckLimitError
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
@@ -170,7 +170,7 @@ def test_networks_of_different_levels_are_compared():
         first = stairs(rng, 3, encoder.tops)
         deep = Network(
             encoder,
-            [first, StairLayer([[1, 0, -1], [1, 1, 1]], [[1, 3], [2, 6]], [3] * 3)],
+            [first, QuantizedLayer([[1, 0, -1], [1, 1, 1]], [[1, 3], [2, 6]], [3] * 3)],
             Head([[1, 0], [0, 1]], [0, turn % 2], tops=[2, 2]),
         )
         flat = Network(encoder, [LevelLayer([[1, 1, -1]], [4], encoder.tops)], Head([[1], [-1]]))
@@ -189,7 +189,7 @@ def test_saturated_outputs_tie_and_the_lowest_class_wins():
     nothing is robust there.
     """
     encoder = Encoder([integer(0, 9)])
-    outputs = StairLayer([[1], [2]], [[3, 6], [3, 6]], encoder.tops)
+    outputs = QuantizedLayer([[1], [2]], [[3, 6], [3, 6]], encoder.tops)
     network = Network(encoder, [outputs], Head(np.eye(2, dtype=int), tops=[2, 2]))
     assert network.predict([[x] for x in range(10)]).tolist() == [0, 0, 1, 1, 1, 1, 0, 0, 0, 0]
     assert isinstance(sg.verify(network, sg.Robust([8], sg.Linf(2))), sg.Proved)
@@ -225,7 +225,7 @@ def query(lower, upper):
 def test_real_boxes_in_front_of_staircases():
     """A first layer over real numbers is binary; what is behind it may have levels."""
     first = RealLayer([[1, 1], [1, -1]], [Fraction(5, 2), Fraction(1, 2)])
-    behind = StairLayer([[1, 1], [1, -1]], [[1, 2], [1, 2]], [1, 1])
+    behind = QuantizedLayer([[1, 1], [1, -1]], [[1, 2], [1, 2]], [1, 1])
     network = Network(Encoder.of_reals(2, 0, 3), [first, behind], Head([[1, 0], [0, 1]], tops=[2, 2]))
     for low, high in ((0, 1), (2, 3), (Fraction(9, 4), Fraction(5, 2))):
         box = query([Fraction(low), Fraction(0)], [Fraction(high), Fraction(1, 4)])
@@ -247,7 +247,7 @@ def wide_network():
     """A network that is small as it is, and 34 GB once each of its steps has weights of its own."""
     neurons, steps, inputs = 1024, 4096, 1024
     tau = np.broadcast_to(np.arange(steps), (neurons, steps))
-    layer = StairLayer(np.ones((neurons, inputs), int), tau, [9] * inputs)
+    layer = QuantizedLayer(np.ones((neurons, inputs), int), tau, [9] * inputs)
     head = Head(np.ones((2, neurons), int) * [[1], [0]], tops=[steps] * neurons)
     return Network(Encoder.of_integers(inputs, 0, 9), [layer], head)
 
@@ -277,7 +277,7 @@ def test_what_is_too_large_to_cut_in_time_is_never_cut(monkeypatch):
     """
     rng = np.random.default_rng(0)
     encoder = Encoder.of_integers(40, 0, 255)
-    first = StairLayer.from_sums(
+    first = QuantizedLayer.from_sums(
         rng.integers(-9, 10, (200, 40)), np.tile(np.arange(255) * 80, (200, 1)), encoder.tops
     )
     network = Network(encoder, [first], Head(rng.integers(-5, 6, (3, 200)), tops=[255] * 200))

@@ -33,7 +33,7 @@ from sugenet.errors import CertificateError, EncodingError, QuestionError, TooLa
 from sugenet.problem.clock import Clock
 from sugenet.reason import Always, Proved, verify
 from sugenet.reason.rules.book import Rulebook, _Work, rulebook
-from sugenet.reason.rules.grid import Grid, places_of
+from sugenet.reason.rules.grid import Grid, indices_of
 from sugenet.reason.rules.recheck import KINDS
 from sugenet.reason.rules.rule import parse_rule
 from sugenet.reason.rules.small import all_primes, cover
@@ -97,7 +97,7 @@ def everything(network):
 def wider(grid, masks):
     """Every box with one more place."""
     for feature in grid.conditions(masks):
-        places = places_of(masks[feature])
+        places = indices_of(masks[feature])
         options = (places[0] - 1, places[-1] + 1) if grid.is_number(feature) else range(grid.sizes[feature])
         for place in options:
             if 0 <= place < grid.sizes[feature] and place not in places:
@@ -158,7 +158,7 @@ def test_every_prime_rule(seed):
         masks = [
             m
             for m in range(1, 1 << size)
-            if not grid.is_number(f) or places_of(m)[-1] - places_of(m)[0] < m.bit_count()
+            if not grid.is_number(f) or indices_of(m)[-1] - indices_of(m)[0] < m.bit_count()
         ]
         options.append(masks)
     true = {}
@@ -504,7 +504,7 @@ def test_a_rule_that_could_be_wider_is_not_prime(monkeypatch, most):
         "certificate": narrow.certificate,
     }
     data["rules"][0]["states"] = [
-        [f, [rule.grid.states[f][p] for p in places_of(masks[f])]] for f in rule.grid.conditions(masks)
+        [f, [rule.grid.states[f][p] for p in indices_of(masks[f])]] for f in rule.grid.conditions(masks)
     ]
     monkeypatch.setattr("sugenet.reason.rules.recheck.CODEWORDS", most)
     with pytest.raises(CertificateError, match="rule 1 is not prime"):

@@ -109,13 +109,13 @@ def test_parts_of_all_inputs_are_said_without_powers_of_ten():
         "it covers 1 in 549,755,813,888 of all inputs, and is right for 1 of those"
     )
     found = sg.check_rule(network, "x1 = 1 -> 0")
-    figures = replace(found.figures, right=3, right_at_most=found.figures.covered)
+    figures = replace(found.figures, right=3, max_right=found.figures.covered)
     assert str(replace(found, figures=figures)).endswith(
         "is right for at least 1 in 183,251,937,963 of those"
     )
     figures = replace(figures, right=0)
     assert str(replace(found, figures=figures)).endswith("is right for an unknown part of those")
-    figures = replace(figures, right=2, right_at_most=figures.covered - 1)
+    figures = replace(figures, right=2, max_right=figures.covered - 1)
     assert str(replace(found, figures=figures)).endswith(
         "at least 1 in 274,877,906,944 and at most all but 1 in 549,755,813,888 of those"
     )

@@ -19,7 +19,7 @@ from sugenet.capacity import (
 from sugenet.errors import CapacityError
 from sugenet.fit import Ratings, fit_capacity, version_space
 from sugenet.fit.sugeno import FeatureLevels, LearnedModel, ScoreCard
-from sugenet.show import capacity_drawn, drawing, focal_dots, html, lattice_of, plot, svg
+from sugenet.show import capacity_figure, drawing, focal_dots, html, lattice_of, plot, svg
 from sugenet.show.figures import Focals, Lattice
 
 SCALE = Ordinal(["very bad", "bad", "acceptable", "good", "very good"])
@@ -125,8 +125,8 @@ def test_many_focal_sets_are_counted_and_the_shortest_shown():
 def test_a_lattice_is_for_few_criteria():
     with pytest.raises(CapacityError, match="drawn for up to 5"):
         lattice_of(Possibility([1] * 6))
-    assert isinstance(capacity_drawn(Possibility([1] * 6))[0], Focals)
-    assert isinstance(capacity_drawn(Possibility([1] * 5))[0], Lattice)
+    assert isinstance(capacity_figure(Possibility([1] * 6))[0], Focals)
+    assert isinstance(capacity_figure(Possibility([1] * 5))[0], Lattice)
 
 
 def stays(*ratings):

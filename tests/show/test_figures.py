@@ -38,7 +38,7 @@ from sugenet.show.figures import (
     Vote,
 )
 from sugenet.show.palette import blues, grey
-from sugenet.show.prepare import changes_drawn, heat_map, kept_drawn, value_words
+from sugenet.show.prepare import changes_figure, heat_map, kept_figure, value_text
 
 NS = "{http://www.w3.org/2000/svg}"
 HOSTILE = '<script>alert(1)</script> & "q" \x00 $a$ ]]>'
@@ -213,7 +213,7 @@ def test_pixels_are_darker_where_values_are_larger():
     assert (grey(0), grey(1)) == ("#ffffff", "#000000")
     network, (X, _) = sg.models.digits(), sg.models.samples("digits")
     answer = sg.whatif(network, X[7])
-    figure = changes_drawn(network, answer.sample, answer.changed, "change")
+    figure = changes_figure(network, answer.sample, answer.changed, "change")
     flat = np.array(figure.shades).ravel() * 16
     assert flat.tolist() == [float(v) for v in answer.changed]
     marks = {network.encoder.names[c.row * 8 + c.column]: c.kind for c in figure.cells}
@@ -231,9 +231,9 @@ def test_many_frames_are_one_path():
 
 def test_a_reason_frames_its_features():
     network, (X, _) = sg.models.digits(), sg.models.samples("digits")
-    figure = kept_drawn(network, X[7], [3, 17], "why")
+    figure = kept_figure(network, X[7], [3, 17], "why")
     assert [(c.row, c.column, c.kind) for c in figure.cells] == [(0, 3, "kept"), (2, 1, "kept")]
-    assert "stays whatever changes" in kept_drawn(network, X[7], [], "why").caption
+    assert "stays whatever changes" in kept_figure(network, X[7], [], "why").caption
 
 
 def test_attribution_of_a_table_comes_largest_first():
@@ -248,9 +248,9 @@ def test_attribution_of_a_table_comes_largest_first():
 
 def test_values_never_round_across_a_cut():
     cut = sg.threshold(17.17)
-    assert value_words(cut, 17.169999999999998) == "17.169999999999998"
-    assert value_words(cut, 3.14159265) == "3.14159"
-    assert value_words(sg.OneHot(("a", "b")), "a") == "a"
+    assert value_text(cut, 17.169999999999998) == "17.169999999999998"
+    assert value_text(cut, 3.14159265) == "3.14159"
+    assert value_text(sg.OneHot(("a", "b")), "a") == "a"
 
 
 def test_histograms_count_everything():
@@ -359,7 +359,7 @@ def test_what_is_left_out_is_counted_in_good_grammar(left, words):
 
 def test_captions_of_plots_stay_on_the_paper():
     network, (X, _) = sg.models.breast_cancer(), sg.models.samples("breast_cancer")
-    axes = plot_figure(kept_drawn(network, X[3], (), "nothing"))
+    axes = plot_figure(kept_figure(network, X[3], (), "nothing"))
     axes.figure.canvas.draw()
     box = axes.xaxis.label.get_window_extent()
     assert box.x0 >= 0

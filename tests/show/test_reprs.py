@@ -15,8 +15,8 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 
 import sugenet as sg
-from sugenet.drawn import Drawn
 from sugenet.errors import SugenetError
+from sugenet.plottable import Plottable
 from sugenet.show import drawing, html, svg
 from sugenet.show.demonstration import questions
 from sugenet.show.figures import Bars, Heat, Meters, Pixels, Race, Strip
@@ -98,7 +98,7 @@ def test_fixtures_hold_every_type_of_answer(digits, table, bit_answers):
     ):
         module = importlib.import_module(f"sugenet.reason.{name}")
         public = [getattr(module, item) for item in module.__all__]
-        drawn = {item for item in public if isinstance(item, type) and issubclass(item, Drawn)}
+        drawn = {item for item in public if isinstance(item, type) and issubclass(item, Plottable)}
         assert drawn
         assert drawn <= types
     assert {sg.Trace, sg.Network} <= types
@@ -301,7 +301,7 @@ def test_reprs_of_all_that_answers_hold_fit_ten_lines(digits, table, bit_answers
 
 def test_an_answer_at_a_prompt_says_what_it_prints(digits, table):
     for answer in (*digits.values(), *table.values()):
-        if isinstance(answer, Drawn):
+        if isinstance(answer, Plottable):
             start, text = f"<{type(answer).__name__}: ", str(answer)
             shown = repr(answer)
             assert shown.startswith(start)

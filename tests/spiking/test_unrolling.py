@@ -10,7 +10,7 @@ import pytest
 import sugenet as sg
 from sugenet.errors import NetworkError, TooLargeError
 from sugenet.spiking import SpikingLayer, SpikingNetwork, simulate, simulate_floats, unroll
-from sugenet.spiking.unrolling import subset_sums, whole_costs
+from sugenet.spiking.unrolling import scaled_costs, subset_sums
 from tests.spiking.nets import RESETS, all_inputs, convention, conventions, random_layer, random_network
 
 
@@ -104,7 +104,7 @@ def test_costs_keep_their_order():
     random = Random(5)
     for _ in range(60):
         costs = tuple(Fraction(random.randint(-20, 20), random.randint(1, 9)) for _ in range(5))
-        exact, whole = subset_sums(costs), subset_sums(whole_costs(costs))
+        exact, whole = subset_sums(costs), subset_sums(scaled_costs(costs))
         for a, b in product(range(len(exact)), repeat=2):
             assert (exact[a] < exact[b]) == (whole[a] < whole[b])
 

@@ -14,7 +14,7 @@ from sugenet.sweeps.curve import (
     chosen_radii,
     curve_of,
     curve_points,
-    radius_words,
+    radius_text,
     safety_of_radii,
     safety_of_whatif,
 )
@@ -168,7 +168,7 @@ def test_radii_that_are_too_long_to_read_are_rounded_up():
     found = [row(k, "minimum", value=cost, lower=cost) for k, cost in enumerate(costs)]
     radii = chosen_radii(safety_of_whatif(found, None), squares=False)
     words = ["5e-324", "3.735e-05", "1/3", "0.5001", "1234567"]
-    assert [radius_words(radius) for radius in radii] == words
+    assert [radius_text(radius) for radius in radii] == words
     assert [read_number(text) for text in words] == radii  # what is said is what was counted
     assert all(radius >= cost for radius, cost in zip(radii, sorted(map(Fraction, costs)), strict=True))
 

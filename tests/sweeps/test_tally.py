@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sugenet.errors import QuestionError
-from sugenet.reason.words import percent_words
+from sugenet.reason.phrases import percent_text
 from sugenet.sweeps.tally import listed, tally_of
 from tests.sweeps.drawing import SECONDS, row, rows
 
@@ -63,7 +63,7 @@ def test_every_time_is_in_the_one_bin_that_holds_it(seconds):
 
 @given(st.fractions(0, 1), st.sampled_from([-1, 0, 1]))
 def test_percentages_never_say_more_than_is_so(share, towards):
-    text = percent_words(share, towards)
+    text = percent_text(share, towards)
     if text[0] in "ou":  # over, under
         word, bound, _ = text.split()
         assert share > Fraction(bound) / 100 if word == "over" else share < Fraction(bound) / 100

@@ -11,7 +11,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, Steps
-from sugenet.reason.words import percent_words
+from sugenet.reason.phrases import percent_text
 from sugenet.web import page_html, payload
 from sugenet.web.bundle import bundled
 
@@ -87,7 +87,7 @@ def test_shares_are_those_of_python(page):
     page.add_script_tag(content=bundled("words.js"))
     texts = [(str(part), str(whole)) for part, whole in cases]
     found = page.evaluate("cases => cases.map(([a, b]) => _words.percent(a, b))", texts)
-    assert found == [percent_words(Fraction(part, whole)) for part, whole in cases]
+    assert found == [percent_text(Fraction(part, whole)) for part, whole in cases]
 
 
 @pytest.mark.parametrize(("model", "indices"), [("digits", [7]), ("breast_cancer", [5, 19])])
@@ -229,7 +229,7 @@ def test_answers_are_scrolled_into_sight_and_said(sized, files):
     assert in_sight(sized, cards.first)
     counted = sg.count(network, X[7], sg.L0(2))
     assert f"Of {counted.total:,} inputs" in cards.first.inner_text()
-    share = percent_words(Fraction(counted.counts[3], counted.total))
+    share = percent_text(Fraction(counted.counts[3], counted.total))
     assert f"{counted.counts[3]:,} are a 3: {share}" in cards.first.inner_text()
     assert by(sized, "spoken").text_content() == cards.first.locator(".said").text_content()
     assert sized.evaluate("document.documentElement.scrollWidth") == sized.viewport_size["width"]

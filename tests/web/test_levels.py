@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import Encoder, Head, Network, PoolLayer, StairConv, StairLayer, Window
+from sugenet.bnn import Encoder, Head, Network, PoolLayer, QuantizedConv, QuantizedLayer, Window
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.envelope import kind_of
 from sugenet.web import page_html, payload
@@ -34,7 +34,7 @@ def stairs(rng, inputs, top, outputs, height):
     weights = rng.integers(-2, 3, (outputs, inputs))
     sizes = np.abs(weights).sum(axis=1) * top
     tau = [sorted(rng.integers(0, size + 3, height).tolist()) for size in sizes.tolist()]
-    return StairLayer(weights, tau, [top] * inputs)
+    return QuantizedLayer(weights, tau, [top] * inputs)
 
 
 def sized(rng, n, top):
@@ -53,11 +53,11 @@ def maps(rng, top, height):
     window = Window((2, 5, 4), kernel=(3, 2), stride=(2, 1), pads=(1, 1, 1, 0))
     steps = np.sort(rng.integers(-6 * top, 6 * top, (4, height)), axis=1)
     kernel = rng.integers(-3, 4, (4, 2, 3, 2))
-    first = StairConv(kernel, steps, window, top=top, pad=int(rng.integers(1, top + 1)))
+    first = QuantizedConv(kernel, steps, window, top=top, pad=int(rng.integers(1, top + 1)))
     pool = PoolLayer(Window(first.output_shape, kernel=2, pads=(1, 0, 0, 0)), rng.random(4) < 0.5, top=height)
     inner = Window(pool.output_shape, kernel=(2, 1))
     steps = np.sort(rng.integers(-2 * height, 3 * height, (4, 3)), axis=1)
-    second = StairConv(rng.integers(-2, 3, (4, 2, 2, 1)), steps, inner, groups=2, top=height, pad=0)
+    second = QuantizedConv(rng.integers(-2, 3, (4, 2, 2, 1)), steps, inner, groups=2, top=height, pad=0)
     last = stairs(rng, second.outputs, 3, outputs=5, height=4)
     return Network(
         Encoder.of_integers(window.inputs, 0, top),
@@ -89,7 +89,7 @@ def test_widths_around_a_word_and_wide_levels(engine):
 
 def test_match_counts_up_to_the_end_of_32_bits(engine):
     """The largest match count there is, a step at it, and a step that nothing reaches."""
-    layer = StairLayer([[WIDE], [-WIDE]], [[1, WIDE, WIDE + 1], [0, WIDE, WIDE]], [1])
+    layer = QuantizedLayer([[WIDE], [-WIDE]], [[1, WIDE, WIDE + 1], [0, WIDE, WIDE]], [1])
     network = Network.of_bits([layer], Head([[1, 0], [0, 1]], tops=[3, 3]))
     assert network.hidden([[1], [-1]])[0].tolist() == [[2, 1], [0, 3]]
     compare(engine, [(network, [[1], [-1]])])

@@ -8,7 +8,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.show import report_results
-from sugenet.sweeps.tally import time_words
+from sugenet.sweeps.tally import time_text
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_a_click_on_the_head_of_a_column_sorts(page, report_file):
     assert heads == ["sample", "class", "true class", "outcome", "cost", "at least", "time"]
     assert column(page, 1) == [str(k) for k in range(12)]
     page.click("#samples th:nth-child(7) button")
-    times = [time_words(one) for one in sorted(row.seconds for row in rows)]
+    times = [time_text(one) for one in sorted(row.seconds for row in rows)]
     assert column(page, 7) == times  # by all digits: 90 ms before 0.1 s
     page.click("#samples th:nth-child(7) button")
     assert column(page, 7) == times[::-1]

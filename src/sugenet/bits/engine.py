@@ -14,8 +14,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bits.compile_policy import ENGINE, is_disabled, see_compiler
 from sugenet.bits.conv import LevelMap, MapLayer
-from sugenet.bits.paying import ENGINE, is_disabled, see_compiler
 from sugenet.bits.words import Words
 from sugenet.compiling import space_missing
 from sugenet.errors import SugenetError
@@ -125,9 +125,9 @@ def engine_named(name: str = "auto") -> CountingEngine:
                 from sugenet.bits.numba_engine import NumbaEngine
 
                 return NumbaEngine()
-            from sugenet.bits.numba_engine import LateEngine
+            from sugenet.bits.numba_engine import AutomaticEngine
 
-            return LateEngine()
+            return AutomaticEngine()
         except ImportError as error:
             if name == "numba":
                 raise SugenetError(

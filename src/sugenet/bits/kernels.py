@@ -34,8 +34,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
+from sugenet.bits.compile_policy import is_ready
 from sugenet.bits.level_kernels import KERNEL as LEVELS_KERNEL
-from sugenet.bits.paying import is_ready
 from sugenet.compiling import njit
 
 __all__ = [

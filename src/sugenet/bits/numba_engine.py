@@ -1,8 +1,8 @@
 """The compiled engine: lays out the words of a chain of layers for the kernels of
 `sugenet.bits.kernels`, and calls them.
 
-"auto" stands for `LateEngine`: it does so where the kernels are on this machine or compiling pays, and counts
-with NumPy until then.
+"auto" stands for `AutomaticEngine`: it does so if the kernels are on this machine or compiling pays, and
+counts with NumPy until then.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,18 +14,18 @@ import numba  # noqa: F401  so that a machine without numba fails here, where th
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bits.compile_policy import Account
 from sugenet.bits.conv import LevelMap, MapLayer, PackedPool
 from sugenet.bits.engine import Counts, LevelProgram, MapProgram, Neurons, Program
 from sugenet.bits.kernels import DENSE, LANES, NEURONS, SAMPLES, TERNARY, VECTORS, is_on_disk, load
 from sugenet.bits.numpy_engine import NumpyEngine
-from sugenet.bits.paying import Account
 from sugenet.bits.threads import share
 from sugenet.bits.words import Words, tail_mask, words_for
-from sugenet.telling import telling
+from sugenet.compile_notice import notify_compiling
 
 __all__ = [
     "PRODUCTS_PER_HANDOVER",
-    "LateEngine",
+    "AutomaticEngine",
     "NumbaEngine",
     "NumbaProgram",
     "is_ready",
@@ -68,7 +68,7 @@ class NumbaEngine:
 
     def prepare(self, notify: Callable[[str], None] | None = None, *, levels: bool = False) -> None:
         """Load all kernels, that of levels where asked, and call `notify` before one has to be compiled."""
-        with telling(notify):
+        with notify_compiling(notify):
             for name in ("layers", "maps", *(["levels"] if levels else [])):
                 kernel_named(name)
 
@@ -122,7 +122,7 @@ def _map_products(layers: Sequence[Any]) -> int:
 
 
 @dataclass(frozen=True)
-class LateEngine:
+class AutomaticEngine:
     """Compiles when that pays."""
 
     name: str = "auto"

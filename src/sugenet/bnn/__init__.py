@@ -17,7 +17,7 @@ from sugenet.bnn.codings import (
     threshold,
     unused,
 )
-from sugenet.bnn.conv import ConvLayer, PoolLayer, StairConv
+from sugenet.bnn.conv import ConvLayer, PoolLayer, QuantizedConv
 from sugenet.bnn.describing import LayerSummary, Summary, summary
 from sugenet.bnn.domain import Domain
 from sugenet.bnn.encoder import Encoder
@@ -31,10 +31,10 @@ from sugenet.bnn.folding import (
 )
 from sugenet.bnn.head import Head
 from sugenet.bnn.laws import Law
-from sugenet.bnn.layers import DenseLayer, Layer, LevelLayer, StairLayer
+from sugenet.bnn.layers import DenseLayer, Layer, LevelLayer, QuantizedLayer
 from sugenet.bnn.literals import active_set, decode, lam_of, match_bits, match_count, polarize, tau_of
 from sugenet.bnn.network import Network
-from sugenet.bnn.neuron import NEVER, Condition, Neuron, Stair, Turn
+from sugenet.bnn.neuron import NEVER, Condition, Neuron, QuantizedNeuron, Turn
 from sugenet.bnn.raw_rules import RawNeuron, RawRule
 from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.simplifying import simplify
@@ -61,15 +61,15 @@ __all__ = [
     "Norm",
     "OneHot",
     "PoolLayer",
+    "QuantizedConv",
+    "QuantizedLayer",
+    "QuantizedNeuron",
     "RawNeuron",
     "RawRule",
     "Real",
     "RealLayer",
     "Source",
     "Span",
-    "Stair",
-    "StairConv",
-    "StairLayer",
     "Steps",
     "Summary",
     "Trace",

@@ -24,9 +24,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.brief import Brief
-from sugenet.capacity.arguments import float_number, number_words, plain, read_number
+from sugenet.capacity.arguments import float_number, number_text, plain, read_number
 from sugenet.errors import CapacityError, EncodingError, QuestionError
+from sugenet.reprs import ShortRepr
 from sugenet.visible import see_name, visible
 
 __all__ = [
@@ -99,7 +99,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Steps(Brief):
+class Steps(ShortRepr):
     """A number compared with rising cuts: bit t is ``x >= cuts[t]`` (a thermometer;
     a single threshold with one cut).
 
@@ -466,7 +466,7 @@ class Real(Steps):
 
 
 @dataclass(frozen=True)
-class OneHot(Brief):
+class OneHot(ShortRepr):
     """A category: bit c is on iff the value is ``categories[c]``; exactly one bit is on.
 
     Examples
@@ -594,7 +594,7 @@ class OneHot(Brief):
 
 def _texts(category: Any) -> list[str]:
     """How a category is written: as words have it, and as Python has it."""
-    return list(dict.fromkeys((number_words(category), str(category))))
+    return list(dict.fromkeys((number_text(category), str(category))))
 
 
 Coding: TypeAlias = Steps | OneHot

@@ -28,10 +28,10 @@ from sugenet.bnn.layers import (
     narrowed,
 )
 from sugenet.bnn.memory import make_sure
-from sugenet.bnn.neuron import NEVER, Neuron, Stair
+from sugenet.bnn.neuron import NEVER, Neuron, QuantizedNeuron
 from sugenet.errors import NetworkError, TooLargeError
 
-__all__ = ["ConvLayer", "PoolLayer", "StairConv"]
+__all__ = ["ConvLayer", "PoolLayer", "QuantizedConv"]
 
 UNROLL_LIMIT = 1 << 28  # weights of an unrolled layer
 
@@ -222,7 +222,7 @@ class ConvLayer(_MapForm):
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class StairConv(_MapForm):
+class QuantizedConv(_MapForm):
     """A convolution of levels that gives levels: one staircase for each output channel, at all positions.
 
     Parameters
@@ -242,7 +242,7 @@ class StairConv(_MapForm):
 
     Examples
     --------
-    >>> layer = StairConv(np.ones((1, 1, 2, 2), int), [[2, 6]], Window((1, 2, 2), kernel=2), top=3)
+    >>> layer = QuantizedConv(np.ones((1, 1, 2, 2), int), [[2, 6]], Window((1, 2, 2), kernel=2), top=3)
     >>> x = np.array([[1, 2, 3, 1]])
     >>> layer.sums(x).tolist(), layer.activity(x).tolist()
     ([[7]], [[2]])
@@ -386,7 +386,7 @@ class PoolLayer(_MapForm):
         """The same neurons as a dense layer over bits."""
         return super().unrolled() if self.is_binary else self.cut().unrolled()
 
-    def neuron(self, j: int) -> Neuron | Stair:
+    def neuron(self, j: int) -> Neuron | QuantizedNeuron:
         """Neuron j, numbered from 1."""
         if self.top is not None and self.index_of(j) >= 0:
             raise NetworkError(

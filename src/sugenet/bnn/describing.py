@@ -13,14 +13,14 @@ from sugenet.bnn.layers import Layer
 from sugenet.bnn.network import Network
 from sugenet.bnn.neuron import NEVER
 from sugenet.bnn.reals import RealLayer
-from sugenet.brief import Brief
-from sugenet.drawn import Drawn
+from sugenet.plottable import Plottable
+from sugenet.reprs import ShortRepr
 
 __all__ = ["LayerSummary", "Summary", "summary"]
 
 
 @dataclass(frozen=True)
-class LayerSummary(Brief):
+class LayerSummary(ShortRepr):
     """One line of the table. Counts that nobody knows are None."""
 
     name: str
@@ -53,7 +53,7 @@ class LayerSummary(Brief):
 
 
 @dataclass(frozen=True)
-class Summary(Drawn):
+class Summary(Plottable):
     """All layers of a network; prints as a table with totals."""
 
     title: str

@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.codings import Coding, OneHot, Real, Span, Steps, bit, integer, threshold
-from sugenet.bnn.samples import rows_of, shape_words, values_of
-from sugenet.brief import Brief
+from sugenet.bnn.samples import rows_of, shape_text, values_of
 from sugenet.capacity.arguments import read_number
 from sugenet.errors import EncodingError
+from sugenet.reprs import ShortRepr
 from sugenet.visible import see_name, visible
 
 __all__ = ["Encoder"]
@@ -33,7 +33,7 @@ _TABLE, _TABLES = 1 << 16, 1 << 22
 
 
 @dataclass(frozen=True)
-class Encoder(Brief):
+class Encoder(ShortRepr):
     """A coding for each raw feature, in order; the bits of the features stand one after another.
 
     Parameters
@@ -169,7 +169,7 @@ class Encoder(Brief):
         return tuple(feature for feature in range(self.features) for _ in self.group(feature))
 
     @cached_property
-    def feature_words(self) -> tuple[str, ...]:
+    def feature_text(self) -> tuple[str, ...]:
         """The names of the features, safe to show."""
         return tuple(map(visible, self.names))
 
@@ -264,7 +264,7 @@ class Encoder(Brief):
     def levels(self, X: Any) -> Ints:
         """State of every feature of raw samples: how many cuts are reached, or the number of the category."""
         X = self.rows(X)
-        states = self._whole_levels(X)
+        states = self._integer_levels(X)
         states = self._table_levels(X) if states is None else states
         if states is not None:
             return states
@@ -285,7 +285,7 @@ class Encoder(Brief):
                 out[:, feature] = np.searchsorted(coding.array, columns[:, feature], side="right")
         return out
 
-    def _whole_levels(self, array: npt.NDArray[Any]) -> Ints | None:
+    def _integer_levels(self, array: npt.NDArray[Any]) -> Ints | None:
         """Whole numbers inside one common domain with a cut at every step:
         their levels without a detour through floats.
         """
@@ -306,7 +306,7 @@ class Encoder(Brief):
         return array if low == 0 else np.asarray(array.astype(np.int64) - low)
 
     @cached_property
-    def keeps_reals(self) -> bool:
+    def passes_reals(self) -> bool:
         """Whether all features are real numbers that are kept as they are."""
         return bool(self.codings) and all(isinstance(coding, Real) for coding in self.codings)
 
@@ -318,7 +318,7 @@ class Encoder(Brief):
         if not np.isfinite(numbers).all():
             row, column = (int(index) for index in np.argwhere(~np.isfinite(numbers))[0])
             raise EncodingError(
-                f"{self.feature_words[column]} is {numbers[row, column]} in sample {row}, "
+                f"{self.feature_text[column]} is {numbers[row, column]} in sample {row}, "
                 f"but it must be finite."
             )
         if rows.dtype.kind in "iuO":
@@ -410,7 +410,7 @@ class Encoder(Brief):
         array = np.asarray(X)
         if array.ndim != 2 or array.shape[1] != self.features:
             hint = " One sample needs brackets of its own: [[...]]." if array.ndim == 1 else ""
-            wanted = shape_words(self.features, self.shape, "samples")
+            wanted = shape_text(self.features, self.shape, "samples")
             raise EncodingError(
                 f"X has shape {array.shape}, but samples have {self.features} features: give {wanted}.{hint}"
             )

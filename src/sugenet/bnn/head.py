@@ -19,10 +19,10 @@ import numpy.typing as npt
 from sugenet.bnn.arrays import Ints, integer_array
 from sugenet.bnn.layers import ROOM, check_size, checked_levels, checked_tops
 from sugenet.bnn.literals import lam_of
-from sugenet.brief import Brief
 from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction, WeightedThreshold
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import NetworkError
+from sugenet.reprs import ShortRepr
 
 __all__ = ["WIDE", "Head"]
 
@@ -33,7 +33,7 @@ than the `ROOM` of hidden neurons.
 
 
 @dataclass(frozen=True, eq=False)
-class Head(Brief):
+class Head(ShortRepr):
     """K classes, each voted for by the literals that its row of weights selects.
 
     Parameters

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from sugenet.bnn.codings import OneHot, Steps
 from sugenet.bnn.encoder import Encoder
-from sugenet.brief import quoted
 from sugenet.capacity.arguments import NUMBER, read_number
 from sugenet.capacity.conditions import DEEPEST, OPPOSITE, SAME, SIGNS, TURNED, Connectives, compares
 from sugenet.errors import CapacityError, RuleSyntaxError, TooLargeError
+from sugenet.reprs import quoted
 
 __all__ = ["Clause", "Law", "Literal", "some_obey"]
 

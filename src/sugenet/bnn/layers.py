@@ -24,9 +24,9 @@ import numpy.typing as npt
 
 from sugenet.bits.window import Window
 from sugenet.bnn.arrays import Bits, Ints, integer_array
-from sugenet.bnn.neuron import NEVER, Neuron, Stair
-from sugenet.brief import Brief
+from sugenet.bnn.neuron import NEVER, Neuron, QuantizedNeuron
 from sugenet.errors import NetworkError
+from sugenet.reprs import ShortRepr
 
 __all__ = [
     "ROOM",
@@ -34,7 +34,7 @@ __all__ = [
     "DenseLayer",
     "Layer",
     "LevelLayer",
-    "StairLayer",
+    "QuantizedLayer",
     "check_size",
     "check_tau",
     "checked_levels",
@@ -57,7 +57,7 @@ up in 64 bits.
 _FAR = 1 << 62
 
 
-class Layer(Brief, ABC):
+class Layer(ShortRepr, ABC):
     """Neurons over the same inputs, which are bits or levels; each gives a bit or a level.
 
     What a kind of layer does not have is None, or what changes nothing.
@@ -186,13 +186,13 @@ class Layer(Brief, ABC):
             self.outputs, self.inputs
         )
 
-    def neuron(self, j: int) -> Neuron | Stair:
+    def neuron(self, j: int) -> Neuron | QuantizedNeuron:
         """Neuron j, numbered from 1 like the literals of the next layer. A binary neuron over levels is one
         over their thermometer bits.
         """
         row, taus = self.row(self.index_of(j)), self.thresholds_of(j - 1)
         if not self.is_binary:
-            return Stair(row.tolist(), taus, self.input_tops.tolist())
+            return QuantizedNeuron(row.tolist(), taus, self.input_tops.tolist())
         return Neuron((row if self.tops is None else np.repeat(row, self.tops)).tolist(), taus[0])
 
     def index_of(self, j: int) -> int:
@@ -407,7 +407,7 @@ class LevelLayer(_DenseForm):
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class StairLayer(_DenseForm):
+class QuantizedLayer(_DenseForm):
     """Neurons over the same levels: neuron j gives the number of its steps that its match count reaches.
 
     Clipping, ReLU, saturation and rounding are all steps, and a value that is signed outside is a level with
@@ -426,12 +426,12 @@ class StairLayer(_DenseForm):
 
     Examples
     --------
-    >>> layer = StairLayer([[+1, -1]], tau=[[2, 4, 5]], tops=[3, 3])
+    >>> layer = QuantizedLayer([[+1, -1]], tau=[[2, 4, 5]], tops=[3, 3])
     >>> layer.match_counts([[3, 1], [0, 3]]), layer.activity([[3, 1], [0, 3]]), layer.height
     (array([[5],
            [0]]), array([[3],
            [0]]), 3)
-    >>> StairLayer.from_sums([[+1, -1]], [[-1, 1, 2]], tops=[3, 3]) == layer
+    >>> QuantizedLayer.from_sums([[+1, -1]], [[-1, 1, 2]], tops=[3, 3]) == layer
     True
     """
 
@@ -446,7 +446,7 @@ class StairLayer(_DenseForm):
         object.__setattr__(self, "tau", checked_steps(tau, np.zeros(self.outputs, np.int64), self.sizes))
 
     @classmethod
-    def from_sums(cls, weights: Any, steps: Any, tops: Any) -> StairLayer:
+    def from_sums(cls, weights: Any, steps: Any, tops: Any) -> QuantizedLayer:
         """The same from thresholds on the plain sums ``weights @ levels``, whole numbers of any size."""
         rows, highest = integer_array(weights, 2, "weights"), integer_array(tops, 1, "tops")
         below = (-np.minimum(rows, 0) @ highest).tolist()
@@ -480,7 +480,7 @@ def dense_layer(weights: Any, tau: Any, tops: Any = None, **marks: Any) -> Layer
     (True, 2)
     """
     if np.ndim(tau) == 2:
-        return StairLayer(weights, tau, np.ones(np.shape(weights)[1], np.int64) if tops is None else tops)
+        return QuantizedLayer(weights, tau, np.ones(np.shape(weights)[1], np.int64) if tops is None else tops)
     return DenseLayer(weights, tau, **marks) if tops is None else LevelLayer(weights, tau, tops, **marks)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sugenet.errors import TooLargeError
 
-__all__ = ["available", "make_sure", "size_words"]
+__all__ = ["available", "make_sure", "size_text"]
 
 _SHARE = 0.5
 """Of what is there, what one step may take: numbers are often copied once on the way."""
@@ -45,12 +45,12 @@ def make_sure(needed: int, what: str, instead: str) -> None:
     free = int(_SHARE * available())
     if needed > free:
         raise TooLargeError(
-            f"{what} would take {size_words(needed)} of memory, and a step may take "
-            f"{size_words(free)} here. {instead}"
+            f"{what} would take {size_text(needed)} of memory, and a step may take "
+            f"{size_text(free)} here. {instead}"
         )
 
 
-def size_words(size: int) -> str:
+def size_text(size: int) -> str:
     """A number of bytes in words."""
     return f"{size / (1 << 30):,.1f} GiB" if size >= 1 << 29 else f"{size / (1 << 20):,.0f} MiB"
 

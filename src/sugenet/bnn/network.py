@@ -17,19 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
-from sugenet.bnn.cutting import cut_layers, is_cut
+from sugenet.bnn.binary_expansion import expanded_layers, is_cut
 from sugenet.bnn.domain import Domain
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
 from sugenet.bnn.lawful import lawful_parts
 from sugenet.bnn.laws import Law, some_obey
 from sugenet.bnn.layers import Layer
-from sugenet.bnn.neuron import Condition, Neuron, Stair
+from sugenet.bnn.neuron import Condition, Neuron, QuantizedNeuron
 from sugenet.bnn.packed import Packed, Unpacked, compiled
 from sugenet.bnn.source import Source
 from sugenet.bnn.trace import Trace, many, trace
-from sugenet.drawn import Drawn
 from sugenet.errors import NetworkError
+from sugenet.plottable import Plottable
 from sugenet.visible import see_name, see_unicode, visible
 
 __all__ = ["EngineChoice", "Network"]
@@ -39,7 +39,7 @@ CHUNK = 1 << 16  # samples at a time, to bound the memory of a batch
 
 
 @dataclass(frozen=True)
-class Network(Drawn):
+class Network(Plottable):
     """A binarized network over raw features.
 
     Parameters
@@ -161,7 +161,7 @@ class Network(Drawn):
         """What the first layer reads: levels for a layer over them, real numbers for one over these, else
         bits.
         """
-        if self.keeps_reals:
+        if self.passes_reals:
             return self.encoder.reals(X)
         return self.encoder.levels(X) if self.reads_levels else self.encoder.encode(X)
 
@@ -183,7 +183,7 @@ class Network(Drawn):
         """
         if not self.has_levels:
             return self
-        layers, head = cut_layers(self.layers, self.head, from_levels=self.reads_levels)
+        layers, head = expanded_layers(self.layers, self.head, from_levels=self.reads_levels)
         return replace(self, layers=layers, head=head)
 
     def within(self, what: Any) -> Network:
@@ -257,7 +257,7 @@ class Network(Drawn):
             elif not isinstance(one, str | bool) and one in range(self.head.outputs):
                 kept.add(int(one))
             else:
-                raise NetworkError(f"{one!r} is no class. The classes are {', '.join(self.class_words)}.")
+                raise NetworkError(f"{one!r} is no class. The classes are {', '.join(self.class_texts)}.")
         if not kept:
             raise NetworkError("a network needs a class to choose: name at least one.")
         rows, head = tuple(sorted(kept)), self.head
@@ -301,7 +301,7 @@ class Network(Drawn):
         return Network(encoder, layers, head, (*self.classes, name), domain=self.domain.only_limits)
 
     @property
-    def keeps_reals(self) -> bool:
+    def passes_reals(self) -> bool:
         """Whether raw inputs are real numbers that are kept as they are."""
         return bool(self.layers) and self.layers[0].kind == "real"
 
@@ -362,7 +362,7 @@ class Network(Drawn):
             )
         return self.layers[number - 1]
 
-    def neuron(self, layer: int, j: int) -> Neuron | Stair:
+    def neuron(self, layer: int, j: int) -> Neuron | QuantizedNeuron:
         """Neuron j of a hidden layer, both numbered from 1."""
         try:
             return self.layer(layer).neuron(j)
@@ -390,7 +390,7 @@ class Network(Drawn):
         return f"neuron {index + 1} of layer {layer - 1} is {'on' if literal > 0 else 'off'}"
 
     @cached_property
-    def class_words(self) -> tuple[str, ...]:
+    def class_texts(self) -> tuple[str, ...]:
         """The names of the classes, safe to show."""
         return tuple(map(visible, self.classes))
 
@@ -419,14 +419,14 @@ class Network(Drawn):
         shape = "-".join(
             str(size)
             for size in (
-                self.encoder.features if self.reads_levels or self.keeps_reals else self.encoder.width,
+                self.encoder.features if self.reads_levels or self.passes_reals else self.encoder.width,
                 *(layer.outputs for layer in self.layers),
                 self.head.outputs,
             )
         )
         return (
             f"network {shape} over {many(self.encoder.features, 'feature')}, "
-            f"classes {', '.join(self.class_words)}"
+            f"classes {', '.join(self.class_texts)}"
         )
 
 
@@ -460,7 +460,7 @@ def _width_read(encoder: Encoder, layers: tuple[Layer, ...]) -> int:
     if not layers:
         return encoder.width
     first = layers[0]
-    if (first.kind == "real") != encoder.keeps_reals:
+    if (first.kind == "real") != encoder.passes_reals:
         raise NetworkError(
             "a first layer over real numbers (RealLayer) and features that are kept as real "
             "numbers (Real) go together: the network has one without the other."

@@ -19,20 +19,29 @@ from math import comb
 from typing import Any
 
 from sugenet.bnn.literals import Literal, active_set, lam_of, tau_of
-from sugenet.brief import Brief
 from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction, WeightedThreshold
 from sugenet.capacity.criteria import bits
 from sugenet.capacity.thresholds import ranked_minimal_sets
 from sugenet.errors import NetworkError
+from sugenet.reprs import ShortRepr
 
-__all__ = ["NEVER", "Condition", "Gains", "Neuron", "Stair", "Turn", "count_minimal", "minimal_vectors"]
+__all__ = [
+    "NEVER",
+    "Condition",
+    "Gains",
+    "Neuron",
+    "QuantizedNeuron",
+    "Turn",
+    "count_minimal",
+    "minimal_vectors",
+]
 
 NEVER = 1 << 31
 """A step that no match count reaches."""
 
 
 @dataclass(frozen=True, order=True)
-class Condition(Brief):
+class Condition(ShortRepr):
     """A level that an input must reach, or must not exceed."""
 
     place: int
@@ -56,7 +65,7 @@ class Condition(Brief):
 
 
 @dataclass(frozen=True)
-class Turn(Brief):
+class Turn(ShortRepr):
     """The least number of flips that turn a neuron, and how many sets of that size do it."""
 
     flips: int | None
@@ -65,7 +74,7 @@ class Turn(Brief):
 
 
 @dataclass(frozen=True)
-class Neuron(Brief):
+class Neuron(ShortRepr):
     """A threshold neuron over n bipolar inputs.
 
     Parameters
@@ -223,7 +232,7 @@ def _whole(value: Any, what: str) -> int:
 
 
 @dataclass(frozen=True)
-class Stair(Brief):
+class QuantizedNeuron(ShortRepr):
     """A neuron that gives the number of its steps that its match count reaches.
 
     Parameters

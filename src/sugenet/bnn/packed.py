@@ -32,7 +32,7 @@ from sugenet.bits import (
     words_for,
 )
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.conv import StairConv
+from sugenet.bnn.conv import QuantizedConv
 from sugenet.bnn.head import Head
 from sugenet.bnn.layers import ROOM, Layer
 from sugenet.bnn.wide import Wide, is_wide_sum
@@ -241,12 +241,12 @@ class Levels:
 
     def bits(self, values: _Values, threads: int | None = None) -> _Values:
         """What the last layer gives: levels, or bits."""
-        return _as_given(self.maps.levels(values, threads), binary=self.binary[-1])
+        return _as_passed(self.maps.levels(values, threads), binary=self.binary[-1])
 
     def hidden(self, values: _Values) -> list[_Values]:
         """What every layer gives, the head left out."""
         return [
-            _as_given(levels, binary=binary)
+            _as_passed(levels, binary=binary)
             for levels, binary in zip(self.maps.hidden(values), self.binary, strict=True)
         ]
 
@@ -271,7 +271,7 @@ class WideVotes:
         return self.head.match_counts(values)
 
 
-def _as_given(levels: _Values, *, binary: bool) -> _Values:
+def _as_passed(levels: _Values, *, binary: bool) -> _Values:
     return levels.view(bool) if binary else levels
 
 
@@ -465,7 +465,7 @@ def _packed_map(layer: Layer, *, read_bytes: bool = False) -> Any:
     if layer.every is not None:
         return PackedPool(window.shape, window.kernel, every=layer.every, top=top, **geometry)
     about = {"groups": layer.groups, "top": top, **geometry}
-    if isinstance(layer, StairConv):
+    if isinstance(layer, QuantizedConv):
         return LevelConv.from_arrays(layer.weights, layer.steps, window.shape, pad=layer.pad, **about)
     tau = layer.tau.reshape(len(layer.weights), -1)
     about["top"] = 1 if read_bytes and top is None else top

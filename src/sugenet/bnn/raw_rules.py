@@ -18,14 +18,14 @@ import numpy as np
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.network import Network
 from sugenet.bnn.neuron import count_minimal, minimal_vectors
-from sugenet.brief import Brief
 from sugenet.errors import NetworkError
+from sugenet.reprs import ShortRepr
 
 __all__ = ["RawNeuron", "RawRule"]
 
 
 @dataclass(frozen=True)
-class RawRule(Brief):
+class RawRule(ShortRepr):
     """Features and the states that each must be in; together they activate the neuron."""
 
     states: tuple[tuple[int, tuple[int, ...]], ...]
@@ -36,7 +36,7 @@ class RawRule(Brief):
 
 
 @dataclass(frozen=True, eq=False)
-class RawNeuron(Brief):
+class RawNeuron(ShortRepr):
     """A neuron of the first layer, feature by feature.
 
     Examples

@@ -138,7 +138,7 @@ class RealLayer(Layer):
     def sums_over(self, x: Sequence[Any]) -> tuple[list[int], int]:
         """The exact weighted sums of one raw sample, over a common denominator."""
         integers, unit = _over_one_unit(x)
-        return self._whole_sums(integers, self.weights), unit
+        return self._integer_sums(integers, self.weights), unit
 
     def activity(self, inputs: Any) -> Bits:
         """Which neurons are active in which sample; floats are the exact numbers that they are."""
@@ -216,7 +216,7 @@ class RealLayer(Layer):
     def _sizes(self) -> npt.NDArray[np.float64]:
         return np.abs(self._weights)
 
-    def _whole_sums(self, values: Sequence[int], weights: Ints) -> list[int]:
+    def _integer_sums(self, values: Sequence[int], weights: Ints) -> list[int]:
         """Sums of one row of whole numbers of any size, with other weights of the same shape."""
         max_sum = max(map(abs, values), default=0) * int(np.abs(weights).max(initial=0)) * max(1, self._terms)
         kind: Any = np.int64 if max_sum < 1 << 62 else object
@@ -242,13 +242,13 @@ class RealLayer(Layer):
         tops = [max(1, ceil(Fraction(high - start) / unit)) for start, high in zip(low, upper, strict=True)]
         if self.window is not None:
             tops = [max(tops, default=1)] * len(tops)
-        max_sum = max(self._whole_sums(tops, np.abs(self.weights)), default=0)
+        max_sum = max(self._integer_sums(tops, np.abs(self.weights)), default=0)
         coarse = 1 << max(0, max_sum.bit_length() - _SUMS)
         rounded = np.asarray((self.weights + coarse // 2) // coarse)
-        bases = self._whole_sums(low, self.weights)
-        offs = self._whole_sums(tops, np.abs(self.weights - rounded * coarse))
-        min_sums = self._whole_sums(tops, np.minimum(rounded, 0))
-        sizes = self._whole_sums(tops, np.abs(rounded))
+        bases = self._integer_sums(low, self.weights)
+        offs = self._integer_sums(tops, np.abs(self.weights - rounded * coarse))
+        min_sums = self._integer_sums(tops, np.minimum(rounded, 0))
+        sizes = self._integer_sums(tops, np.abs(rounded))
         theta, taus = [], []
         for j, (start, end) in enumerate(self.theta):
             off = offs[j] * unit

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sugenet.errors import EncodingError
 
-__all__ = ["named_rows", "places_of", "rows_of", "shape_words", "values_of"]
+__all__ = ["indices_of", "named_rows", "rows_of", "shape_text", "values_of"]
 
 _SHOWN = 5
 _EXACT = 1 << 53  # floats hold every whole number up to here
@@ -68,7 +68,7 @@ def values_of(x: Any, names: Sequence[str], shape: tuple[int, ...] | None = None
         rows = array.reshape(1, -1) if array.ndim < 2 or shape is None else _flat(array, len(names), shape)
     if rows.ndim != 2 or len(rows) != 1:
         raise EncodingError(
-            f"x has shape {rows.shape}, but one sample is needed, of shape {shape_words(len(names), shape)}."
+            f"x has shape {rows.shape}, but one sample is needed, of shape {shape_text(len(names), shape)}."
         )
     if rows.shape[1] != len(names):
         raise EncodingError(
@@ -96,7 +96,7 @@ def named_rows(X: Any, names: Iterable[object] | None = None) -> tuple[npt.NDArr
     return rows_of(X, label_names if feature_names is None else feature_names), feature_names
 
 
-def shape_words(features: int, shape: tuple[int, ...] | None, *batch: str) -> str:
+def shape_text(features: int, shape: tuple[int, ...] | None, *batch: str) -> str:
     """The shapes that a sample may have, in words; of a batch with ``"samples"``."""
     flat = f"({', '.join([*batch, str(features)])}{'' if batch else ','})"
     return flat if shape is None or len(shape) < 2 else f"{flat} or ({', '.join([*batch, *map(str, shape)])})"
@@ -129,11 +129,11 @@ def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
     _check_way(X, names)
     if labels is not None:
         if isinstance(X, np.ndarray):
-            return _objects(X.reshape(-1).tolist(), places_of(labels, names))
-        return _joined([np.asarray(X[labels[index]]) for index in places_of(labels, names)], len(X))
+            return _objects(X.reshape(-1).tolist(), indices_of(labels, names))
+        return _joined([np.asarray(X[labels[index]]) for index in indices_of(labels, names)], len(X))
     row = _named_row(X)
     if row is not None:
-        indices = places_of(row[0], names)
+        indices = indices_of(row[0], names)
         _check_single(*row)
         return _objects([row[1]], indices)
     if isinstance(X, list | tuple) and X and _named_row(X[0]) is not None:
@@ -214,7 +214,7 @@ def _check_single(labels: Sequence[Any], values: Sequence[Any]) -> None:
             )
 
 
-def places_of(labels: Sequence[Any], names: Sequence[str]) -> list[int]:
+def indices_of(labels: Sequence[Any], names: Sequence[str]) -> list[int]:
     """For each feature the place of its label; refused unless labels and names are the same."""
     index_of = {str(label): index for index, label in enumerate(labels)}
     if len(index_of) < len(labels):

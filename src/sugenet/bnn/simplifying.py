@@ -19,7 +19,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.bnn.codings import Coding, Steps
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
-from sugenet.bnn.layers import Layer, StairLayer, dense_layer
+from sugenet.bnn.layers import Layer, QuantizedLayer, dense_layer
 from sugenet.bnn.network import Network
 from sugenet.bnn.neuron import NEVER
 
@@ -212,7 +212,7 @@ def _layer(neurons: _Neurons, tops: Ints, from_levels: bool) -> Layer:
             [*neuron_steps, *[1 << 62] * (neurons.height - len(neuron_steps))]
             for neuron_steps in neurons.steps
         ]
-        return StairLayer.from_sums(neurons.rows, steps, tops)
+        return QuantizedLayer.from_sums(neurons.rows, steps, tops)
     tau = (
         np.array([neuron_steps[0] for neuron_steps in neurons.steps], np.int64)
         - np.minimum(neurons.rows, 0) @ tops

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
-from sugenet.brief import Brief
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import NetworkError
+from sugenet.reprs import ShortRepr
 
 __all__ = ["Source"]
 
@@ -19,7 +19,7 @@ Outputs = Literal["equal", "ordered", "other"]
 
 
 @dataclass(frozen=True)
-class Source(Brief):
+class Source(ShortRepr):
     """How the numbers of a network are those of its source; by themselves, unless said.
 
     Parameters

@@ -13,12 +13,12 @@ import numpy as np
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.wide import is_wide_sum
-from sugenet.brief import Brief, roughly
 from sugenet.capacity import sugeno
 from sugenet.capacity.criteria import Criteria
 from sugenet.capacity.integral import Method
-from sugenet.drawn import Drawn
 from sugenet.errors import EncodingError, SoundnessError, TooLargeError
+from sugenet.plottable import Plottable
+from sugenet.reprs import ShortRepr, roughly
 
 if TYPE_CHECKING:
     from sugenet.bnn.network import Network
@@ -34,7 +34,7 @@ STEPS_LIMIT = 1 << 22  # literals of all steps of a network of levels, each of w
 
 
 @dataclass(frozen=True, eq=False)
-class LayerTrace(Brief):
+class LayerTrace(ShortRepr):
     """What one hidden layer did: match counts, thresholds, activity; over real numbers, their exact sums and
     the thresholds of these.
     """
@@ -61,7 +61,7 @@ class LayerTrace(Brief):
 
 
 @dataclass(frozen=True, eq=False)
-class Trace(Drawn):
+class Trace(Plottable):
     """One sample's way through a network.
 
     Prints as a table; `prove` recomputes every neuron as a Sugeno integral.
@@ -97,7 +97,7 @@ class Trace(Drawn):
         lines, network = [], self.network
         if network.cut is not network:
             return self._prove_levels()
-        bits = self.layers[0].active if network.keeps_reals else self.first_bits()
+        bits = self.layers[0].active if network.passes_reals else self.first_bits()
         for number, (layer, seen) in enumerate(zip(network.layers, self.layers, strict=True), start=1):
             if isinstance(layer, RealLayer):
                 lines.append(self._prove_reals(layer, seen))
@@ -211,7 +211,7 @@ class Trace(Drawn):
         for k, (count, score) in enumerate(zip(self.matches, self.scores, strict=True)):
             mark = " <- predicted" if k == self.predicted else ""
             lines.append(
-                f"class {self.network.class_words[k]}: {count} of {self.network.head.sizes[k]} votes, "
+                f"class {self.network.class_texts[k]}: {count} of {self.network.head.sizes[k]} votes, "
                 f"score {roughly(score)}{mark}"
             )
         return "\n".join(lines)

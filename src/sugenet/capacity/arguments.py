@@ -21,9 +21,9 @@ __all__ = [
     "float_number",
     "in_order",
     "magnitude",
-    "number_words",
+    "number_text",
     "plain",
-    "rating_words",
+    "rating_text",
     "read_number",
     "show_number",
     "written",
@@ -214,15 +214,15 @@ def show_number(value: int | Fraction) -> str:
     return repr(float(value)) if float(value) == value else f"about {float(value):.6g}"
 
 
-def number_words(value: Any) -> str:
+def number_text(value: Any) -> str:
     """A number in few digits that `read_number` reads back as it: decimals where a float is just that, an
     integer without a point, else a fraction; anything else as it is written, safe to show.
 
     Examples
     --------
-    >>> [number_words(value) for value in (Fraction(5, 2), Fraction(1, 3), 13.0, 0.1, Fraction(0.1), 1e-7)]
+    >>> [number_text(value) for value in (Fraction(5, 2), Fraction(1, 3), 13.0, 0.1, Fraction(0.1), 1e-7)]
     ['2.5', '1/3', '13', '0.1', '0.1', '1e-07']
-    >>> number_words(Fraction(1, 10)), number_words(2**60 + 1), number_words("left")
+    >>> number_text(Fraction(1, 10)), number_text(2**60 + 1), number_text("left")
     ('1/10', '1152921504606846977', 'left')
     """
     value = plain(value)
@@ -235,17 +235,17 @@ def number_words(value: Any) -> str:
     return visible(str(value))
 
 
-def rating_words(value: Any) -> str:
-    """A rating, as tables have them: the decimal that it is where there is one, else as `number_words`.
+def rating_text(value: Any) -> str:
+    """A rating, as tables have them: the decimal that it is where there is one, else as `number_text`.
 
     Examples
     --------
-    >>> rating_words(Fraction(7, 20)), rating_words(Fraction(1, 3)), rating_words(0.35)
+    >>> rating_text(Fraction(7, 20)), rating_text(Fraction(1, 3)), rating_text(0.35)
     ('0.35', '1/3', '0.35')
     """
     if isinstance(value, Fraction) and 0 < abs(value) < _WRITTEN and Fraction(repr(float(value))) == value:
-        return number_words(float(value))
-    return number_words(value)
+        return number_text(float(value))
+    return number_text(value)
 
 
 def magnitude(count: int) -> str:

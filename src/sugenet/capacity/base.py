@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from sugenet.brief import Brief
 from sugenet.capacity import transforms
 from sugenet.capacity.arguments import exact_number, in_order, plain
 from sugenet.capacity.criteria import Criteria, Criterion, Subset, bits
 from sugenet.capacity.scales import Codes, Scale, Value
 from sugenet.errors import CapacityError, TooLargeError
+from sugenet.reprs import ShortRepr
 
 __all__ = [
     "LISTING_LIMIT",
@@ -49,7 +49,7 @@ class FocalSet(NamedTuple):
     weight: Value
 
 
-class SetFunction(Brief, ABC):
+class SetFunction(ShortRepr, ABC):
     """A set function that never falls when criteria are added.
 
     Call it with a subset: a set, one name, or a bit mask.

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from sugenet.brief import set_fields
 from sugenet.capacity.base import (
     TABLE_LIMIT,
     Costs,
@@ -26,6 +25,7 @@ from sugenet.capacity.criteria import Criteria, bits, minimal_transversals
 from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Scale, Value, common_scale, need_scale
 from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold, count_minimal, to_integers
 from sugenet.errors import CapacityError, CriteriaError
+from sugenet.reprs import set_fields
 
 __all__ = ["Conjugate", "Join", "Meet", "Nested"]
 

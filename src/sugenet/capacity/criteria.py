@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.brief import Brief
 from sugenet.capacity.arguments import plain
 from sugenet.errors import CriteriaError
+from sugenet.reprs import ShortRepr
 
 __all__ = [
     "Criteria",
@@ -38,7 +38,7 @@ Subset: TypeAlias = int | str | Iterable[Criterion]
 
 
 @dataclass(frozen=True)
-class Criteria(Brief):
+class Criteria(ShortRepr):
     """The criteria in a fixed order; criterion number k (from 0) is bit k of a mask.
 
     Examples

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.brief import set_fields
 from sugenet.capacity import transforms
 from sugenet.capacity.arguments import in_order
 from sugenet.capacity.base import Costs, SetFunction, by_cost
@@ -22,6 +21,7 @@ from sugenet.capacity.criteria import Criteria, Criterion, bits
 from sugenet.capacity.scales import UNIT, Codes, Scale, Value, need_scale
 from sugenet.capacity.thresholds import CardinalityThreshold
 from sugenet.errors import CriteriaError, NotMonotoneError
+from sugenet.reprs import set_fields
 
 __all__ = ["Necessity", "Possibility", "Symmetric"]
 

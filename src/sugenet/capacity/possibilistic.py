@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
-from sugenet.brief import set_fields
 from sugenet.capacity.base import FocalSet, SetFunction
 from sugenet.capacity.criteria import Criteria, Criterion
 from sugenet.capacity.rules import RULE_LIMIT, lifting, read_sample, up_to
@@ -30,6 +29,7 @@ from sugenet.capacity.text import (
     write_value,
 )
 from sugenet.errors import CapacityError, RuleSyntaxError, ScaleError, SugenetError
+from sugenet.reprs import set_fields
 
 __all__ = ["Atom", "GuaranteedBase", "PossibilisticBase", "Weighted", "guaranteed_base", "possibilistic_base"]
 

@@ -17,7 +17,6 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from sugenet.brief import cut, quoted, set_fields
 from sugenet.capacity.arguments import magnitude
 from sugenet.capacity.base import FocalSet, Order, SetFunction, need_set_function
 from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
@@ -26,6 +25,7 @@ from sugenet.capacity.scales import BOOLEAN, UNIT, Scale, Value
 from sugenet.capacity.tables import Focal
 from sugenet.capacity.text import Reader, read_header, text_lines, write_header, write_name, write_value
 from sugenet.errors import CapacityError, CriteriaError, RuleSyntaxError, ScaleError, TooLargeError
+from sugenet.reprs import cut, quoted, set_fields
 
 __all__ = [
     "EliminationRule",

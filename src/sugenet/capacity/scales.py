@@ -20,9 +20,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.brief import quoted
 from sugenet.capacity.arguments import plain, read_number
 from sugenet.errors import CapacityError, ScaleError
+from sugenet.reprs import quoted
 
 __all__ = [
     "BOOLEAN",

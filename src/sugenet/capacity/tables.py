@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sugenet.brief import set_fields
 from sugenet.capacity import transforms
 from sugenet.capacity.arguments import plain
 from sugenet.capacity.base import (
@@ -35,6 +34,7 @@ from sugenet.capacity.criteria import (
 )
 from sugenet.capacity.scales import UNIT, Codes, Scale, Value, need_scale
 from sugenet.errors import CapacityError, NotMonotoneError, ScaleError, TooLargeError
+from sugenet.reprs import set_fields
 
 __all__ = [
     "Dense",

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn, TypeVar
 
-from sugenet.brief import cut
 from sugenet.capacity.conditions import SAME, Token, tokens_of
 from sugenet.capacity.criteria import Criteria, Criterion
 from sugenet.capacity.scales import BOOLEAN, UNIT, Ordinal, Scale, Value
 from sugenet.errors import RuleSyntaxError, ScaleError, SugenetError
+from sugenet.reprs import cut
 
 __all__ = ["Reader", "next_line", "read_header", "text_lines", "write_header", "write_name", "write_value"]
 

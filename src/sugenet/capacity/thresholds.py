@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.brief import set_fields
 from sugenet.capacity.arguments import exact_number, in_order, plain, show_number
 from sugenet.capacity.base import Costs, SetFunction
 from sugenet.capacity.criteria import Criteria, Criterion, bits
 from sugenet.capacity.scales import BOOLEAN, Boolean, Codes, Value
 from sugenet.errors import CapacityError, CriteriaError, TooLargeError
+from sugenet.reprs import set_fields
 
 __all__ = [
     "CardinalityThreshold",

@@ -17,25 +17,26 @@ from typing import Any
 from sugenet.checker.composed_form import (
     Change,
     Composed,
-    GivenReading,
+    CompositeMinimal,
+    CompositeMinimum,
+    CompositePossible,
+    CompositeProof,
+    CompositeProved,
+    CompositeReason,
+    CompositeRefuted,
+    CompositeRobust,
+    CompositeSufficient,
+    CompositeUndecided,
+    CompositeUnknown,
+    CompositeWhatIf,
     Impossible,
+    KnownReading,
     NetworkReading,
     NoChange,
     OpenChange,
     Possible,
-    WholeMinimal,
-    WholeMinimum,
-    WholePossible,
-    WholeProof,
-    WholeProved,
-    WholeReason,
-    WholeRefuted,
-    WholeRobust,
-    WholeSufficient,
-    WholeUndecided,
-    WholeUnknown,
-    WholeWhatIf,
 )
+from sugenet.checker.composites import ClassCosts, CompositeFormula, Wish, composite_of
 from sugenet.checker.domain import within_domain
 from sugenet.checker.form import (
     Certificate,
@@ -59,7 +60,6 @@ from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import row_of, sample_in, scores, top, within_limits
 from sugenet.checker.network import Clause, NetworkForm
 from sugenet.checker.reading import Row, Sizes, read
-from sugenet.checker.wholes import ClassCosts, ComposedWhole, Wish, composed_whole
 from sugenet.errors import CertificateError, CheckLimitError
 
 __all__ = ["check_composed"]
@@ -88,7 +88,7 @@ class _Claim:
 
     certificate: Composed
     readings: list[_Variable]
-    whole: ComposedWhole
+    whole: CompositeFormula
     choice: list[int]
     """As it is read."""
     judge: _Judge
@@ -143,20 +143,20 @@ def check_composed(
     """Check a certificate about a whole against the networks that read its parts; say what was checked."""
     certificate: Composed = read(Composed, data, Sizes(), "the certificate")
     readings = [
-        _given(one) if isinstance(one, GivenReading) else _read(one, certificate.networks, networks, limit)
+        _given(one) if isinstance(one, KnownReading) else _read(one, certificate.networks, networks, limit)
         for one in certificate.readings
     ]
-    composite = composed_whole(certificate.whole, [reading.classes for reading in readings])
+    composite = composite_of(certificate.whole, [reading.classes for reading in readings])
     claim = _Claim(
         certificate, readings, composite, [reading.own for reading in readings], judge, limit, plain
     )
     match certificate.question:
-        case WholePossible() | WholeWhatIf():
+        case CompositePossible() | CompositeWhatIf():
             composite.see_value(certificate.question.value)
     match certificate:
         case Possible() | Impossible():
             summary = _possible(claim, certificate)
-        case WholeProved() | WholeRefuted() | WholeUndecided():
+        case CompositeProved() | CompositeRefuted() | CompositeUndecided():
             summary = _robust(claim, certificate)
         case NoChange() | OpenChange() | Change():
             summary = _whatif(claim, certificate)
@@ -171,7 +171,7 @@ def check_composed(
 # -- readings ------------------------------------------------------------------------------------------------
 
 
-def _given(reading: GivenReading) -> _Variable:
+def _given(reading: KnownReading) -> _Variable:
     return _Variable(None, reading.values, reading.gaps, reading.gaps.index(Fraction(0)))
 
 
@@ -244,7 +244,7 @@ def _see_gap(
     wish: Wish,
     gap: Fraction | None,
     choice: Sequence[int] | None,
-    proof: WholeProof | None,
+    proof: CompositeProof | None,
 ) -> None:
     """See that the least gap of classes as wished is that of a choice; None: there are none."""
     what = "another value" if wish.other else "the value"
@@ -265,7 +265,9 @@ def _see_gap(
     _see_none(claim, rows, wish, proof, f"for all that is shown, {less}")
 
 
-def _see_none(claim: _Claim, costs: ClassCosts, wish: Wish, proof: WholeProof | None, failure: str) -> None:
+def _see_none(
+    claim: _Claim, costs: ClassCosts, wish: Wish, proof: CompositeProof | None, failure: str
+) -> None:
     """See that no choice of classes is as wished, by the proof; without one if no choice is cheap enough."""
     min_cost = sum((min(row.values()) for row in costs), Fraction(0)) if all(costs) else None
     if min_cost is None or (wish.below is not None and min_cost >= wish.below):
@@ -285,8 +287,8 @@ def _see_none(claim: _Claim, costs: ClassCosts, wish: Wish, proof: WholeProof | 
 # -- can it fail ---------------------------------------------------------------------------------------------
 
 
-def _robust(claim: _Claim, certificate: WholeProved | WholeRefuted | WholeUndecided) -> str:
-    question: WholeRobust = certificate.question
+def _robust(claim: _Claim, certificate: CompositeProved | CompositeRefuted | CompositeUndecided) -> str:
+    question: CompositeRobust = certificate.question
     allowed, moved = claim.everything(), list(claim.choice)
     changed: set[int] = set()
     proved = 0
@@ -307,9 +309,9 @@ def _robust(claim: _Claim, certificate: WholeProved | WholeRefuted | WholeUndeci
             changed.add(index)
             moved[index] = _class_of(reading, part.witness[0])
     current_value = claim.whole.value(claim.choice)
-    if isinstance(certificate, WholeUndecided):
+    if isinstance(certificate, CompositeUndecided):
         return f"{_parts(proved)} proved; the whole is not decided"
-    if isinstance(certificate, WholeRefuted):
+    if isinstance(certificate, CompositeRefuted):
         if moved != list(certificate.choice):
             raise CertificateError("the witnesses do not have the classes that are claimed.")
         if claim.whole.value(moved) == current_value:
@@ -332,12 +334,14 @@ def _class_of(reading: _Variable, witness: Sequence[Any]) -> int:
 
 
 _RANKS = (UnknownReason, Sufficient, Minimal, Minimum)
-_WHOLE_RANKS = (WholeUnknown, WholeSufficient, WholeMinimal, WholeMinimum)
+_COMPOSITE_RANKS = (CompositeUnknown, CompositeSufficient, CompositeMinimal, CompositeMinimum)
 
 
-def _reason(claim: _Claim, certificate: WholeUnknown | WholeSufficient | WholeMinimal | WholeMinimum) -> str:
-    question: WholeReason = certificate.question
-    status, rank = certificate.tag[1], _WHOLE_RANKS.index(type(certificate))
+def _reason(
+    claim: _Claim, certificate: CompositeUnknown | CompositeSufficient | CompositeMinimal | CompositeMinimum
+) -> str:
+    question: CompositeReason = certificate.question
+    status, rank = certificate.tag[1], _COMPOSITE_RANKS.index(type(certificate))
     allowed = claim.everything()
     fixed: set[int] = set()
     lowest = len(_RANKS) - 1
@@ -355,7 +359,7 @@ def _reason(claim: _Claim, certificate: WholeUnknown | WholeSufficient | WholeMi
         lowest = min(lowest, _RANKS.index(type(part)))
         if not isinstance(part, UnknownReason):
             allowed[index] = {claim.readings[index].own: Fraction(0)}
-    if isinstance(certificate, WholeUnknown):
+    if isinstance(certificate, CompositeUnknown):
         return "nothing is claimed of the whole"
     current_value = claim.whole.value(claim.choice)
     failure = "the readings of the parts do not suffice for the value of the whole, for all that is shown"
@@ -374,7 +378,7 @@ def _reason(claim: _Claim, certificate: WholeUnknown | WholeSufficient | WholeMi
 
 
 def _whatif(claim: _Claim, certificate: NoChange | OpenChange | Change) -> str:
-    question: WholeWhatIf = certificate.question
+    question: CompositeWhatIf = certificate.question
     value, other = question.value, question.other
     current_value = claim.whole.value(claim.choice)
     if (current_value == value) != other:
@@ -420,7 +424,7 @@ def _whatif(claim: _Claim, certificate: NoChange | OpenChange | Change) -> str:
     )
 
 
-def _by_one(question: WholeWhatIf, reading: _Variable) -> bool:
+def _by_one(question: CompositeWhatIf, reading: _Variable) -> bool:
     """Whether costs are integers, so another class costs at least 1; bits of silent cuts cost nothing."""
     if question.cost.kind != "Hamming":
         return question.cost.kind == "L0"
@@ -429,7 +433,7 @@ def _by_one(question: WholeWhatIf, reading: _Variable) -> bool:
 
 
 def _bound(
-    question: WholeWhatIf,
+    question: CompositeWhatIf,
     reading: _Variable,
     part: Counterfactual | OpenCounterfactual | NoCounterfactual,
     lower: dict[int, Fraction],

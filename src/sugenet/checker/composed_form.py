@@ -12,10 +12,28 @@ from sugenet.errors import CertificateError
 __all__ = [
     "Change",
     "Composed",
+    "CompositeClaim",
+    "CompositeMinimal",
+    "CompositeMinimum",
+    "CompositePart",
+    "CompositePossible",
+    "CompositeProof",
+    "CompositeProved",
+    "CompositeReason",
+    "CompositeRefuted",
+    "CompositeRobust",
+    "CompositeStated",
+    "CompositeSudoku",
+    "CompositeSufficient",
+    "CompositeSum",
+    "CompositeUndecided",
+    "CompositeUnknown",
+    "CompositeValue",
+    "CompositeWhatIf",
     "EveryPart",
     "Formula",
-    "GivenReading",
     "Impossible",
+    "KnownReading",
     "NamedClasses",
     "NamedRows",
     "NetworkReading",
@@ -23,31 +41,13 @@ __all__ = [
     "OpenChange",
     "Possible",
     "SomePart",
-    "WholeMinimal",
-    "WholeMinimum",
-    "WholePart",
-    "WholePossible",
-    "WholeProof",
-    "WholeProved",
-    "WholeReason",
-    "WholeRefuted",
-    "WholeRobust",
-    "WholeSaid",
-    "WholeStated",
-    "WholeSudoku",
-    "WholeSufficient",
-    "WholeSum",
-    "WholeUndecided",
-    "WholeUnknown",
-    "WholeValue",
-    "WholeWhatIf",
 ]
 
 # -- readings ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class GivenReading:
+class KnownReading:
     """A variable whose gaps are taken as they are; the best value has 0."""
 
     tag: ClassVar[tuple[str, str]] = ("kind", "given")
@@ -83,7 +83,7 @@ class NetworkReading:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeSum:
+class CompositeSum:
     """Two numbers are added; the first readings are the digits of the left one."""
 
     tag: ClassVar[tuple[str, str]] = ("kind", "sum")
@@ -91,7 +91,7 @@ class WholeSum:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeSudoku:
+class CompositeSudoku:
     """The readings are the cells of a grid, row by row."""
 
     tag: ClassVar[tuple[str, str]] = ("kind", "sudoku")
@@ -145,32 +145,32 @@ Formula: TypeAlias = NamedClasses | NamedRows | EveryPart | SomePart
 
 
 @dataclass(frozen=True, slots=True)
-class WholeStated:
+class CompositeStated:
     """A formula over the classes of the readings."""
 
     tag: ClassVar[tuple[str, str]] = ("kind", "stated")
     formula: Formula
 
 
-WholeSaid: TypeAlias = WholeSum | WholeSudoku | WholeStated
+CompositeClaim: TypeAlias = CompositeSum | CompositeSudoku | CompositeStated
 
 
 # -- questions -----------------------------------------------------------------------------------------------
 
-WholeValue: TypeAlias = Integer | bool
+CompositeValue: TypeAlias = Integer | bool
 """Of a sum an integer, else true or false."""
 
 
 @dataclass(frozen=True, slots=True)
-class WholePossible:
+class CompositePossible:
     """By how much a value is behind the most possible one."""
 
     tag: ClassVar[tuple[str, str]] = ("kind", "possible")
-    value: WholeValue
+    value: CompositeValue
 
 
 @dataclass(frozen=True, slots=True)
-class WholeRobust:
+class CompositeRobust:
     """The value stays while every sample stays in the region; or all of them together, if it is joint."""
 
     tag: ClassVar[tuple[str, str]] = ("kind", "robust")
@@ -183,7 +183,7 @@ class WholeRobust:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeReason:
+class CompositeReason:
     """The value stays while some features of the samples stay as they are."""
 
     tag: ClassVar[tuple[str, str]] = ("kind", "reason")
@@ -191,12 +191,12 @@ class WholeReason:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeWhatIf:
+class CompositeWhatIf:
     """The cheapest changes of the samples that give the value, or another one."""
 
     tag: ClassVar[tuple[str, str]] = ("kind", "whatif")
     cost: Plain
-    value: WholeValue
+    value: CompositeValue
     other: bool
 
     def __post_init__(self) -> None:
@@ -208,14 +208,14 @@ class WholeWhatIf:
 
 
 @dataclass(frozen=True, slots=True)
-class WholePart:
+class CompositePart:
     """A certificate about the network and the sample of a reading."""
 
     reading: Natural
     certificate: Nested
 
 
-WholeProof: TypeAlias = Enumerate | Lemma
+CompositeProof: TypeAlias = Enumerate | Lemma
 """What shows that no choice of classes is one that the claim excludes; null if all classes together leave no
 choice, or none that is cheap enough.
 """
@@ -227,9 +227,9 @@ class _ComposedEnvelope:
     version: Literal[3]
     networks: tuple[str, ...]
     """Their fingerprints."""
-    readings: tuple[GivenReading | NetworkReading, ...]
-    whole: WholeSaid
-    parts: tuple[WholePart, ...]
+    readings: tuple[KnownReading | NetworkReading, ...]
+    whole: CompositeClaim
+    parts: tuple[CompositePart, ...]
 
     def __post_init__(self) -> None:
         names = [reading.name for reading in self.readings]
@@ -242,13 +242,13 @@ class _ComposedEnvelope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _AboutGaps(_ComposedEnvelope):
-    question: WholePossible
-    proof: WholeProof | None
+    question: CompositePossible
+    proof: CompositeProof | None
     margin: Number | None
     """The least gap of classes with another value; null: there are none."""
     other: tuple[Natural, ...] | None
     """Such classes."""
-    other_proof: WholeProof | None
+    other_proof: CompositeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,19 +269,19 @@ class Possible(_AboutGaps):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _AboutRegion(_ComposedEnvelope):
-    question: WholeRobust
+    question: CompositeRobust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WholeProved(_AboutRegion):
+class CompositeProved(_AboutRegion):
     """The value stays."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "proved")
-    proof: WholeProof | None
+    proof: CompositeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WholeRefuted(_AboutRegion):
+class CompositeRefuted(_AboutRegion):
     """With the witnesses of the parts, the readings have the classes of the choice and another value."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "refuted")
@@ -289,7 +289,7 @@ class WholeRefuted(_AboutRegion):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WholeUndecided(_AboutRegion):
+class CompositeUndecided(_AboutRegion):
     """Nothing is claimed beyond the parts."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "undecided")
@@ -297,43 +297,43 @@ class WholeUndecided(_AboutRegion):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _AboutReasons(_ComposedEnvelope):
-    question: WholeReason
+    question: CompositeReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WholeUnknown(_AboutReasons):
+class CompositeUnknown(_AboutReasons):
     """Nothing is claimed."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "unknown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WholeSufficient(_AboutReasons):
+class CompositeSufficient(_AboutReasons):
     """The reasons of the parts suffice."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "sufficient")
-    proof: WholeProof | None
+    proof: CompositeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WholeMinimal(_AboutReasons):
+class CompositeMinimal(_AboutReasons):
     """They suffice, and no feature can be left out."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "minimal")
-    proof: WholeProof | None
+    proof: CompositeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WholeMinimum(_AboutReasons):
+class CompositeMinimum(_AboutReasons):
     """They suffice, and no fewer features do."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "minimum")
-    proof: WholeProof | None
+    proof: CompositeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _AboutCost(_ComposedEnvelope):
-    question: WholeWhatIf
+    question: CompositeWhatIf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,7 +341,7 @@ class NoChange(_AboutCost):
     """No changes give such a value."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "none")
-    proof: WholeProof | None
+    proof: CompositeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,7 +350,7 @@ class OpenChange(_AboutCost):
 
     tag: ClassVar[tuple[str, str]] = ("answer", "open")
     lower: Number
-    proof: WholeProof | None
+    proof: CompositeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,7 +359,7 @@ class Change(_AboutCost):
 
     tag: ClassVar[tuple[str, str]] = ("answer", "counterfactual")
     lower: Number
-    proof: WholeProof | None
+    proof: CompositeProof | None
     cost: Number
     choice: tuple[Natural, ...]
 
@@ -367,13 +367,13 @@ class Change(_AboutCost):
 Composed: TypeAlias = (
     Impossible
     | Possible
-    | WholeProved
-    | WholeRefuted
-    | WholeUndecided
-    | WholeUnknown
-    | WholeSufficient
-    | WholeMinimal
-    | WholeMinimum
+    | CompositeProved
+    | CompositeRefuted
+    | CompositeUndecided
+    | CompositeUnknown
+    | CompositeSufficient
+    | CompositeMinimal
+    | CompositeMinimum
     | NoChange
     | OpenChange
     | Change

@@ -32,7 +32,7 @@ def check_counterfactual(
     sample = sample_of(asked)
     # refuses a box without the sample
     cheaper(asked.lawful, network, sample, question, asked.limits, None, strict=False)
-    statements = [f"the sample has class {network.class_words[question.label]}"]
+    statements = [f"the sample has class {network.class_texts[question.label]}"]
     if isinstance(certificate, Counterfactual):
         statements.append(_check_changed(question, certificate, asked, sample))
     strict = not isinstance(certificate, NoCounterfactual)  # below the lower bound, or up to the limit

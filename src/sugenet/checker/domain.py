@@ -31,7 +31,7 @@ def within_domain(
     clauses = [_clause(clause, network) for law in domain.laws for clause in law.clauses]
     width = sum(coding.width for coding in network.codings)
     resources.take(16 * len(clauses) * (width + len(clauses)), "the neurons of all laws")
-    if clauses and network.keeps_reals:
+    if clauses and network.passes_reals:
         raise CertificateError("there are no laws over real numbers.")
     return network.obeying(clauses), dict(domain.limits)
 

@@ -101,17 +101,17 @@ def _check_between(
     _see_samples(upper, samples, "upper")
     if not {*lower, *upper} <= {*kept}:
         raise CertificateError("a capacity is made of a sample that is dropped.")
-    _see_least("least", samples.rows, low, high, lower, kept, limit)
+    _see_minimum("least", samples.rows, low, high, lower, kept, limit)
     top = samples.top  # upside down, the greatest capacity is the least one
     rows, low, high = _turned(samples.rows, top), [top - end for end in high], [top - end for end in low]
-    _see_least("greatest", rows, low, high, upper, kept, limit)
+    _see_minimum("greatest", rows, low, high, upper, kept, limit)
 
 
 def _turned(rows: _Rows, top: int) -> _Rows:
     return [[top - value for value in row] for row in rows]
 
 
-def _see_least(
+def _see_minimum(
     name: str,
     rows: _Rows,
     low: Sequence[int],

@@ -12,7 +12,7 @@ from re import compile as pattern
 from typing import Any, TypeAlias
 
 from sugenet.checker.form import Lemma
-from sugenet.checker.problem import IntegerProblem, Row, most_together
+from sugenet.checker.problem import IntegerProblem, Row, max_together
 from sugenet.checker.unpack import steps_of
 from sugenet.errors import CertificateError
 
@@ -178,7 +178,7 @@ class _System:
             rises.append(max([0, *gains]))
             falls.append(min([0, *gains]))
             extra.append(0 if free or len(more) < 2 else min(c for index, c in enumerate(more) if index != k))
-        fits = most_together(extra, room)
+        fits = max_together(extra, room)
         return start + sum(sorted(falls)[:fits]), start + sum(sorted(rises, reverse=True)[:fits])
 
     def add_cuts(self, cuts: Iterable[tuple[int, int, int]]) -> None:

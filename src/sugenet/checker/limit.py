@@ -85,5 +85,5 @@ class Limit:
 
 def _compiling_seconds() -> float:
     """Seconds that were spent on compiling, if there is anything that compiles."""
-    module = sys.modules.get("sugenet.telling")
+    module = sys.modules.get("sugenet.compile_notice")
     return 0.0 if module is None else float(module.compiling_seconds())

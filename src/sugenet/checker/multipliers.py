@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 from sugenet.checker.form import Dual
 from sugenet.checker.limit import Limit
 from sugenet.checker.network import Pooled, Summed
-from sugenet.checker.problem import Row, combined, in_integers, most_together, priced, problem_of
+from sugenet.checker.problem import Row, combined, in_integers, max_together, priced, problem_of
 from sugenet.checker.setting import Setting
 from sugenet.checker.unpack import unpacked
 from sugenet.errors import CertificateError
@@ -384,7 +384,7 @@ def _over_levels(setting: Setting, limit: Limit) -> _Splits:
     rows = [({j: w for j, w in enumerate(row) if w}, 0) for row in network.head.weights]
     lowest = [sum(min(w, 0) * network.last_tops[j] for j, w in row.items()) for row, _ in rows]
     cases = [[combined(*in_integers(*part), rows, lowest) for part in case] for case in setting.cases]
-    together = most_together((min(prices) for _, prices in options.values()), budget)
+    together = max_together((min(prices) for _, prices in options.values()), budget)
     layers = [layer.neurons for layer in network.layers]
     start = [value for here in read for value in here]
     return _Splits(start, features, budget, together, layers, cases, limit)
@@ -402,5 +402,5 @@ def _over_bits(setting: Setting, limit: Limit) -> _Splits:
         layers.append([Summed(tuple(row), tuple(row.values()), (threshold,)) for row, threshold in rows])
     cases = [[problem.inequalities[number] for number in case] for case in problem.cases]
     lightest = (min(price for price, _ in row) for row in problem.features)
-    together = most_together(lightest, problem.budget)
+    together = max_together(lightest, problem.budget)
     return _Splits(problem.base, features, problem.budget, together, layers, cases, limit)

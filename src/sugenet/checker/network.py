@@ -176,7 +176,7 @@ class NetworkForm:
     """Laws that inputs obey; then the head has a last class, whose match count is how many are broken."""
 
     @cached_property
-    def class_words(self) -> tuple[str, ...]:
+    def class_texts(self) -> tuple[str, ...]:
         """The names of the classes, safe to show."""
         return tuple(map(visible, self.classes))
 
@@ -202,7 +202,7 @@ class NetworkForm:
         return self.make_layers()
 
     @cached_property
-    def keeps_reals(self) -> bool:
+    def passes_reals(self) -> bool:
         """Whether the first layer reads real numbers."""
         return any(isinstance(coding, RealNumbers) for coding in self.codings)
 
@@ -294,9 +294,9 @@ _CODES = {"I8": "b", "U8": "B", "I16": "h", "I32": "i", "I64": "q", "F64": "d"}
 _NAMES = {
     "dense": "DenseLayer",
     "level": "LevelLayer",
-    "stairs": "StairLayer",
+    "stairs": "QuantizedLayer",
     "conv": "ConvLayer",
-    "stairs conv": "StairConv",
+    "stairs conv": "QuantizedConv",
     "pool": "PoolLayer",
     "level pool": "PoolLayer",
     "real": "RealLayer",

@@ -27,7 +27,7 @@ __all__ = [
     "combined",
     "in_integers",
     "later_rows",
-    "most_together",
+    "max_together",
     "priced",
     "problem_of",
     "reaches",
@@ -106,7 +106,7 @@ def reaches(row: Row, bits: Sequence[bool]) -> bool:
     return sum(weight for bit, weight in weights.items() if bits[bit]) >= threshold
 
 
-def most_together(lightest: Iterable[int], budget: int | None) -> int:
+def max_together(lightest: Iterable[int], budget: int | None) -> int:
     """How many can come together within the budget: features, from the lightest change of each, or neurons,
     from what each needs to turn.
     """

@@ -36,7 +36,7 @@ def check_proof(
     question, network = asked.question, asked.network
     if isinstance(question, QueryAsked):
         see_query(asked, question)
-        if network.keeps_reals:  # all other proofs go through integers
+        if network.passes_reals:  # all other proofs go through integers
             if not isinstance(proof, Patches):
                 raise CertificateError("a query over real numbers needs a proof of kind 'patches'.")
             from sugenet.checker.patterns import check_patterns
@@ -78,7 +78,7 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
 def _compiled(proof: Single, setting: Setting, limit: Limit) -> str:
     """The same by the compiled form of a rule."""
     from sugenet.checker.accelerate.enumeration import check_enumeration, is_large
-    from sugenet.checker.accelerate.whole import whole_of
+    from sugenet.checker.accelerate.integers import whole_of
 
     match proof:
         case Enumerate():

@@ -12,7 +12,7 @@ from typing import Any
 
 from sugenet.checker.form import Bound, Enumerate, Lemma, Single
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import IntegerProblem, Row, most_together, reaches
+from sugenet.checker.problem import IntegerProblem, Row, max_together, reaches
 from sugenet.errors import CertificateError
 
 __all__ = ["prove", "see_inputs", "swings_of"]
@@ -43,7 +43,7 @@ def _bound(problem: IntegerProblem) -> str:
     Of the neurons that can turn, at most so many turn together as the budget allows.
     """
     base, features = problem.base, problem.features
-    fits = most_together((min(price for price, _ in row) for row in features), problem.budget)
+    fits = max_together((min(price for price, _ in row) for row in features), problem.budget)
     state = [margin >= 0 for margin in base]
     loose = set()
     for j, margin in enumerate(base):
@@ -52,7 +52,7 @@ def _bound(problem: IntegerProblem) -> str:
         rises = sorted((max(0, *(gain[j] for _, gain in row)) for row in features), reverse=True)[:fits]
         if (margin + sum(falls) >= 0) != (margin + sum(rises) >= 0):
             loose.add(j)
-    turning = _most_turned(problem, loose, fits)
+    turning = _max_turned(problem, loose, fits)
     for layer in problem.layers:
         problem.limit.look()
         after = set()
@@ -85,7 +85,7 @@ def _contradict(first: Row, second: Row) -> bool:
     return first[0] == opposite and first[1] + second[1] > 0
 
 
-def _most_turned(problem: IntegerProblem, loose: set[int], fits: int) -> int:
+def _max_turned(problem: IntegerProblem, loose: set[int], fits: int) -> int:
     """How many loose neurons of the first layer can turn together: each needs its distance, and the features
     bring only so much in all.
     """
@@ -103,7 +103,7 @@ def _most_turned(problem: IntegerProblem, loose: set[int], fits: int) -> int:
         (max(sum(max(sign[j] * gain[j], 0) for j in loose) for _, gain in row) for row in problem.features),
         reverse=True,
     )
-    return most_together(need.values(), sum(brought[:fits]))
+    return max_together(need.values(), sum(brought[:fits]))
 
 
 # -- enumerate -----------------------------------------------------------------------------------------------

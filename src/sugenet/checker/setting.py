@@ -175,7 +175,7 @@ def see_query(asked: Asked, question: QueryAsked) -> None:
     network = asked.network
     if (question.inputs, question.outputs) != (len(network.codings), network.head.outputs):
         raise CertificateError("the query is for another number of inputs or outputs.")
-    if network.keeps_reals and (asked.limits or asked.lawful.clauses):
+    if network.passes_reals and (asked.limits or asked.lawful.clauses):
         raise CertificateError("a query over real numbers has neither limits nor laws.")
 
 

@@ -37,7 +37,7 @@ def check_witness(asked: Asked, witness: Sequence[Sequence[Any]]) -> str:
         sample_of(asked)
         violating(asked, x)
         return (
-            f"the witness lies in the region and has class {network.class_words[top(scores(network, x))[0]]}"
+            f"the witness lies in the region and has class {network.class_texts[top(scores(network, x))[0]]}"
         )
     inputs_asked(asked).see(x)
     label = top(scores(network, x))[0]
@@ -47,13 +47,13 @@ def check_witness(asked: Asked, witness: Sequence[Sequence[Any]]) -> str:
         if label == second:
             raise CertificateError("the two networks agree on the witness.")
         return (
-            f"the witness has class {network.class_words[label]} in one network and "
-            f"{network.class_words[second]} in the other"
+            f"the witness has class {network.class_texts[label]} in one network and "
+            f"{network.class_texts[second]} in the other"
         )
     assert isinstance(question, Always | Never)
     if (label == question.label) == isinstance(question, Always):
         raise CertificateError("the witness is not a violation.")
-    return f"the witness lies within the limits and has class {network.class_words[label]}"
+    return f"the witness lies within the limits and has class {network.class_texts[label]}"
 
 
 def _check_pair(asked: Asked, question: Monotone | Fair, rows: list[tuple[Any, ...]]) -> str:
@@ -80,13 +80,13 @@ def _check_pair(asked: Asked, question: Monotone | Fair, rows: list[tuple[Any, .
         bad = p != q
     if not bad:
         raise CertificateError("the two witnesses are not a violation.")
-    return f"the two witnesses have the classes {network.class_words[p]} and {network.class_words[q]}"
+    return f"the two witnesses have the classes {network.class_texts[p]} and {network.class_texts[q]}"
 
 
 def _check_query_witness(asked: Asked, question: QueryAsked, x: tuple[Any, ...]) -> str:
     network = asked.network
     see_query(asked, question)
-    if network.keeps_reals:
+    if network.passes_reals:
         _see_unit(x)
         class_scores = network.real_scores(x)
     else:

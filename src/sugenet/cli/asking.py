@@ -150,9 +150,9 @@ def how(options: Namespace, screen: Screen) -> dict[str, Any]:
 
 def announced(screen: Screen, run: Callable[[], Any]) -> Any:
     """Do something that may have to be compiled first, and say so then."""
-    from sugenet.telling import telling
+    from sugenet.compile_notice import notify_compiling
 
-    with telling(screen.tell_once):
+    with notify_compiling(screen.tell_once):
         return run()
 
 

@@ -24,8 +24,8 @@ _LARGEST = 1 << 30
 
 
 def _check_certificate(options: Namespace, screen: Screen) -> int:
+    from sugenet.compile_notice import notify_compiling
     from sugenet.io.plain.texts import read_json
-    from sugenet.telling import telling
 
     memory = options.memory_limit << 20
     certificate = read_json(options.certificate, memory // _READING)
@@ -44,7 +44,7 @@ def _check_certificate(options: Namespace, screen: Screen) -> int:
         if options.plain:
             report = check(certificate, about, other, **limits, plain=True)
         else:
-            with telling(screen.tell_once):
+            with notify_compiling(screen.tell_once):
                 report = check(certificate, about, other, **limits)
     except CertificateError as error:
         undecided = isinstance(error, CheckLimitError)

@@ -22,6 +22,7 @@ def groups() -> dict[str, Commands]:
     from sugenet.cli import (
         competition,
         complete,
+        composites,
         faces,
         files,
         fitting,
@@ -29,12 +30,11 @@ def groups() -> dict[str, Commands]:
         questions,
         results,
         sweeping,
-        wholes,
     )
 
     return {
         "look": look.COMMANDS,
-        "ask": questions.COMMANDS | checking.COMMANDS | wholes.COMMANDS | sweeping.COMMANDS,
+        "ask": questions.COMMANDS | checking.COMMANDS | composites.COMMANDS | sweeping.COMMANDS,
         "show": results.COMMANDS | faces.COMMANDS,
         "learn": fitting.COMMANDS,
         "files": files.COMMANDS | competition.COMMANDS | complete.COMMANDS | faces.WARMING,

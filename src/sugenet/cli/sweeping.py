@@ -177,7 +177,7 @@ def _interrupted(path: str) -> str:
 
 
 def _show(options: Namespace, screen: Screen, results: Results, seconds: float) -> int:
-    from sugenet.sweeps.tally import time_words
+    from sugenet.sweeps.tally import time_text
 
     tally = results.tally()
     lines = [tally.brief()]
@@ -187,9 +187,7 @@ def _show(options: Namespace, screen: Screen, results: Results, seconds: float) 
     if tally.undecided and options.time_limit is not None:
         lines.append("Those that are not settled can be asked again: --retry and a longer --time-limit.")
     screen.say("\n".join(lines), {"results": options.output, "elapsed_seconds": seconds} | tally.data())
-    screen.tell(
-        f"done in {time_words(seconds)}. To read the answers: sugenet results {quote(options.output)}"
-    )
+    screen.tell(f"done in {time_text(seconds)}. To read the answers: sugenet results {quote(options.output)}")
     return 3 if tally.missing or tally.undecided else 0
 
 

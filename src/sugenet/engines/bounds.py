@@ -16,7 +16,7 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layers import Layer
 from sugenet.engines.protocol import Engine
 from sugenet.problem.clock import Clock
-from sugenet.problem.front import Front
+from sugenet.problem.first_layer import FirstLayer
 from sugenet.problem.problem import Holds, Open, Problem
 from sugenet.problem.sizes import features_that_fit, see_time
 
@@ -61,7 +61,7 @@ BOUNDS = Engine("bounds", _in_time)
 
 def bound(problem: Problem) -> Bounded:
     """Bound every layer and the inequalities of the goal."""
-    first_layer, network = problem.front, problem.near.network.cut
+    first_layer, network = problem.first_layer, problem.near.network.cut
     unknown = np.zeros(len(first_layer.active), bool)
     unknown[first_layer.fragile] = True
     active, max_turned = first_layer.active, turned_at_once(first_layer)
@@ -136,7 +136,7 @@ def _changes(weights: Ints, active: Bits, unknown: Bits, max_turned: int) -> tup
     return np.minimum(change, 0).sum(axis=1), np.maximum(change, 0).sum(axis=1)
 
 
-def turned_at_once(first_layer: Front) -> int:
+def turned_at_once(first_layer: FirstLayer) -> int:
     """No allowed set of moves turns more first-layer neurons than this.
 
     Each neuron needs its distance to the threshold; a set of moves brings at most what its features bring

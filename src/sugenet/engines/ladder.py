@@ -30,7 +30,7 @@ from sugenet.engines.walk.sets import FLIPS
 from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Fails, Interrupted, Open, Outcome, Problem
-from sugenet.problem.sizes import combinations_of, cut_seconds, sets_within
+from sugenet.problem.sizes import combinations_of, expansion_seconds, sets_within
 
 __all__ = ["ENGINES", "RUNGS", "Facts", "Rung", "decide"]
 
@@ -74,7 +74,7 @@ class Facts:
     @cached_property
     def cut(self) -> float:
         """Seconds that it takes to write levels out as steps."""
-        return cut_seconds(self.problem.near)
+        return expansion_seconds(self.problem.near)
 
     @cached_property
     def combinations(self) -> float:
@@ -106,7 +106,7 @@ class Facts:
     def _turning(self) -> int:
         """Neurons that can turn, if they are those of one hidden layer, else 0."""
         network = self.problem.near.network
-        return 0 if self.has_levels or len(network.layers) != 1 else len(self.problem.front.fragile)
+        return 0 if self.has_levels or len(network.layers) != 1 else len(self.problem.first_layer.fragile)
 
     @cached_property
     def is_wide(self) -> bool:

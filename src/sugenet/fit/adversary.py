@@ -28,13 +28,13 @@ from sugenet.fit.module import LevelModule
 from sugenet.fit.settings import region_text
 from sugenet.problem.regions import Hamming, Linf
 
-__all__ = ["Adversary", "Leeway", "Limits"]
+__all__ = ["Adversary", "Limits", "Perturbation"]
 
 _NEVER = 255
 
 
 @dataclass(frozen=True, eq=False)
-class Leeway:
+class Perturbation:
     """A region around samples of one encoder; `levels` where the first layer reads levels, not bits."""
 
     encoder: Encoder
@@ -204,11 +204,11 @@ class Adversary:
     ([[1.0, -1.0, -1.0]], [[1.0, 1.0, 1.0]])
     """
 
-    leeway: Leeway
+    perturbation: Perturbation
 
     def limits(self, inputs: npt.NDArray[Any], distances: npt.NDArray[Any], share: float) -> Limits:
         """The limits of samples, with the distances that `Leeway` gives, at a share of the full radius."""
-        perturbation = self.leeway
+        perturbation = self.perturbation
         radius = perturbation.grown(share)
         low, high = perturbation.ends(inputs, distances, radius)
         flips = None if perturbation.flips is None else int(radius)
@@ -230,7 +230,7 @@ class Adversary:
             if limits.flips is None:
                 best = self._best(gradient, limits)
                 if step:  # from the second on some: what is best for one move is not for all at once
-                    chance = torch.rand(len(moved), self.leeway.encoder.features, generator=generator)
+                    chance = torch.rand(len(moved), self.perturbation.encoder.features, generator=generator)
                     best = torch.where((chance < 0.5)[:, self._feature_of], best, moved)
                 moved = best
             else:
@@ -239,14 +239,14 @@ class Adversary:
 
     @cached_property
     def _feature_of(self) -> Tensor:
-        encoder = self.leeway.encoder
-        return torch.tensor(range(encoder.features) if self.leeway.levels else encoder.feature_of)
+        encoder = self.perturbation.encoder
+        return torch.tensor(range(encoder.features) if self.perturbation.levels else encoder.feature_of)
 
     @cached_property
     def _singles(self) -> tuple[Tensor, Tensor]:
         """Features of one input, and where that is: levels, and numbers with one cut."""
-        encoder = self.leeway.encoder
-        if self.leeway.levels:
+        encoder = self.perturbation.encoder
+        if self.perturbation.levels:
             return torch.arange(encoder.features), torch.arange(encoder.features)
         single = [
             feature
@@ -259,8 +259,8 @@ class Adversary:
     @cached_property
     def _groups(self) -> list[_Alike]:
         """Features of more than one bit, those alike together; of single bits both ends are all there is."""
-        encoder = self.leeway.encoder
-        if self.leeway.levels:
+        encoder = self.perturbation.encoder
+        if self.perturbation.levels:
             return []
         alike: dict[tuple[int, bool], list[int]] = {}
         for feature, coding in enumerate(encoder.codings):
@@ -309,7 +309,7 @@ class Adversary:
 
     def _flip(self, gradient: Tensor, start: Tensor, limits: Limits, budget: int) -> Tensor:
         """From where the samples began, the moves that gain most for each bit they flip, within a budget."""
-        shape = len(start), self.leeway.encoder.features
+        shape = len(start), self.perturbation.encoder.features
         gains, costs = torch.zeros(shape), torch.ones(shape)
         target = start.clone()
         features, indices = self._singles

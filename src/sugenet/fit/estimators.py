@@ -31,8 +31,8 @@ from sugenet.fit.sugeno.columns import (
     FeatureLevels,
     Target,
     costs_of,
-    given_chain,
-    given_for,
+    declared_chain,
+    declared_for,
     learn_chain,
     named_target,
     nearest_ranks,
@@ -240,7 +240,7 @@ def _encoder_of(
     titles = (
         [f"x{i}" for i in range(1, table.shape[1] + 1)] if names is None else [str(name) for name in names]
     )
-    feature_cuts = _given_cuts(cuts, table.shape[1])
+    feature_cuts = _declared_cuts(cuts, table.shape[1])
     if coding in ("bits", "integers"):
         return learn_encoder(table, coding=coding, names=titles)
     codings: list[Coding] = []
@@ -293,7 +293,7 @@ def _floats(column: _Table, name: str) -> npt.NDArray[np.float64]:
         ) from error
 
 
-def _given_cuts(cuts: Any, features: int) -> list[list[float]] | None:
+def _declared_cuts(cuts: Any, features: int) -> list[list[float]] | None:
     """The cuts of each feature, or None where `cuts` says how many to find."""
     if not isinstance(cuts, Iterable):
         if isinstance(cuts, _BOOLS) or not isinstance(cuts, int | np.integer) or cuts < 1:
@@ -366,7 +366,7 @@ class _SugenoEstimator(_Estimator):
         self._names = (
             [f"x{i}" for i in range(1, table.shape[1] + 1)] if names is None else list(map(str, names))
         )
-        orders = given_for(self.orders, self._names, "orders")
+        orders = declared_for(self.orders, self._names, "orders")
         frame = X if hasattr(X, "columns") else None
         self._orders = [
             order if order is not None or frame is None else ordered_categories(frame.iloc[:, i])
@@ -408,14 +408,16 @@ class _SugenoEstimator(_Estimator):
         if any(ways):
             raise SugenetError("utilities are given and say which values are better: leave out directions.")
         same = isinstance(self.utilities, str) and self.utilities == "same"
-        utilities = [None] * len(self._names) if same else given_for(self.utilities, self._names, "utilities")
+        utilities = (
+            [None] * len(self._names) if same else declared_for(self.utilities, self._names, "utilities")
+        )
         missing = next((name for name, one in zip(self._names, utilities, strict=True) if one is None), None)
         if missing is not None and not same:
             raise SugenetError(
                 f"utilities does not speak of {missing}. Give those of every feature, or 'same'."
             )
         levels = target.levels.tolist()
-        both = [given_chain(name, one, levels) for name, one in zip(self._names, utilities, strict=True)]
+        both = [declared_chain(name, one, levels) for name, one in zip(self._names, utilities, strict=True)]
         return tuple(chain for chain, _ in both), np.array([cuts for _, cuts in both])
 
     def _learn(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from sugenet.bnn import DenseLayer, Encoder, Head, Layer, LevelLayer, Network, StairLayer
+from sugenet.bnn import DenseLayer, Encoder, Head, Layer, LevelLayer, Network, QuantizedLayer
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import SoundnessError
 from sugenet.fit.encoding import reads_levels
@@ -52,7 +52,7 @@ def _layer(module: LevelModule, number: int, raw: tuple[int, ...] | None) -> Lay
     scale, min_sums = (2, -np.abs(weights) @ tops) if raw is None else (1, np.minimum(weights, 0) @ tops)
     tau = _steps(module, number, np.abs(weights) @ tops, scale, min_sums)
     if module.levels > 2:
-        return StairLayer(weights, tau, tops)
+        return QuantizedLayer(weights, tau, tops)
     return DenseLayer(weights, tau[:, 0]) if bits else LevelLayer(weights, tau[:, 0], tops)
 
 

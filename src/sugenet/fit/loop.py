@@ -25,7 +25,7 @@ from torch.optim import Adam
 from sugenet.bnn import Encoder
 from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import write_bytes
-from sugenet.fit.adversary import Adversary, Leeway
+from sugenet.fit.adversary import Adversary, Perturbation
 from sugenet.fit.folding import tensor_of
 from sugenet.fit.module import LevelModule
 from sugenet.fit.settings import Epoch, Settings, end_progress, print_progress
@@ -178,7 +178,7 @@ class Samples:
         X: npt.NDArray[Any],
         labels: npt.NDArray[np.int64],
         levels: bool,
-        perturbation: Leeway | None,
+        perturbation: Perturbation | None,
     ) -> Samples:
         """Raw samples as bits, or as levels in the smallest type that holds them."""
         if len(X) != len(labels):
@@ -391,7 +391,7 @@ def _one_epoch(
         if validation is None
         else accuracy_under_attack(adversary, module, validation, share, generator)
     )
-    return replace(learned, attacked=attacked, radius=adversary.leeway.grown(share))
+    return replace(learned, attacked=attacked, radius=adversary.perturbation.grown(share))
 
 
 def accuracy_under_attack(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from math import floor, isfinite
 from typing import Any
 
-from sugenet.capacity.arguments import exact_number, number_words, read_number
+from sugenet.capacity.arguments import exact_number, number_text, read_number
 from sugenet.errors import CapacityError, SugenetError, how_to_install
 from sugenet.problem.regions import Hamming, Linf
 
@@ -74,7 +74,7 @@ def region_text(region: Linf | Hamming | None) -> str | None:
     >>> region_text(Linf(0.5))
     'linf:0.5'
     """
-    return None if region is None else f"{type(region).__name__.lower()}:{number_words(region.radius)}"
+    return None if region is None else f"{type(region).__name__.lower()}:{number_text(region.radius)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +156,10 @@ class Settings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "robust", robust_region(self.robust))
         for name, lower in _LEAST.items():
-            _check_whole(name, getattr(self, name), lower)
+            _check_integer(name, getattr(self, name), lower)
         for name in ("patience", "window"):
             if getattr(self, name) is not None:
-                _check_whole(name, getattr(self, name), 1)
+                _check_integer(name, getattr(self, name), 1)
         for name, upper in _MOST.items():
             if getattr(self, name) > upper:
                 raise SugenetError(f"{name}={getattr(self, name)} must be at most {upper}.")
@@ -185,7 +185,7 @@ class Settings:
         return values | {"robust": region_text(robust_region(self.robust))}
 
 
-def _check_whole(name: str, value: Any, lower: int) -> None:
+def _check_integer(name: str, value: Any, lower: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < lower:
         raise SugenetError(f"{name}={value!r} must be a whole number of at least {lower}.")
 

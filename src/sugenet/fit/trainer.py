@@ -14,12 +14,12 @@ import numpy.typing as npt
 from sugenet.bnn import Encoder, Network
 from sugenet.bnn.arrays import Bits
 from sugenet.bnn.samples import named_rows
-from sugenet.brief import Said
 from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
 from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.problem.regions import Hamming, Linf
+from sugenet.reprs import Sentences
 
 if TYPE_CHECKING:
     from sugenet.fit.folding import Comparison
@@ -42,7 +42,7 @@ class SampleCounts(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Trained(Said):
+class Trained(Sentences):
     """An exact network, and how it came about."""
 
     network: Network
@@ -158,7 +158,7 @@ def train(
     """
     require_torch()
     from sugenet.fit import folding, loop
-    from sugenet.fit.adversary import Adversary, Leeway
+    from sugenet.fit.adversary import Adversary, Perturbation
     from sugenet.fit.module import LevelModule
 
     sizes = _sizes(hidden, settings)
@@ -175,7 +175,7 @@ def train(
     inside, outside = _parts(labels, others, settings) if validation is None else (others, np.arange(0))
     levels = bool(sizes) and reads_levels(coder)
     region = robust_region(settings.robust)
-    perturbation = None if region is None else Leeway(coder, region, levels)
+    perturbation = None if region is None else Perturbation(coder, region, levels)
     adversary = None if perturbation is None else Adversary(perturbation)
     seen = (
         None if settings.window is None else windows(coder, levels, settings.window, sizes[0], settings.seed)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sugenet.io.exact.domains import BitInputs, Integers, Reals
     from sugenet.io.exact.relaxed import PartlyImported
     from sugenet.io.exact.report import Imported, ImportProof, LayerReport
-    from sugenet.io.exact.requantize import stair_conv, stair_layer
+    from sugenet.io.exact.requantize import quantized_conv, quantized_layer
     from sugenet.io.exports import export, sample_of, write_cnf, write_mps, write_opb, write_smt2, write_wbo
     from sugenet.io.importers import (
         from_state_dict,
@@ -57,6 +57,8 @@ __all__ = [
     "from_torch",
     "import_file",
     "load",
+    "quantized_conv",
+    "quantized_layer",
     "read_bnn_pynq",
     "read_bnnquanalyst",
     "read_instance",
@@ -70,8 +72,6 @@ __all__ = [
     "read_vnnlib",
     "sample_of",
     "save",
-    "stair_conv",
-    "stair_layer",
     "verify_against",
     "write_c",
     "write_cnf",
@@ -93,7 +93,7 @@ _ROOMS = {
     "io.exact.domains": ["BitInputs", "Integers", "Reals"],
     "io.exact.relaxed": ["PartlyImported"],
     "io.exact.report": ["ImportProof", "Imported", "LayerReport"],
-    "io.exact.requantize": ["stair_conv", "stair_layer"],
+    "io.exact.requantize": ["quantized_conv", "quantized_layer"],
     "io.exports": ["export", "sample_of", "write_cnf", "write_mps", "write_opb", "write_smt2", "write_wbo"],
     "io.native.file": ["load", "save"],
     "io.importers": [

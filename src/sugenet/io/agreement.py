@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network, Steps
-from sugenet.brief import Said
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Sign, Stairs
 from sugenet.io.exact.relaxed import PartlyImported
@@ -26,6 +25,7 @@ from sugenet.io.proof.judges import Run, Seen, Stage
 from sugenet.io.proof.tally import SHOWN, ClassDifference, Difference, NearTie, Tally
 from sugenet.io.torch.reader import signal_of_module
 from sugenet.reading import read_file
+from sugenet.reprs import Sentences
 
 __all__ = ["Agreement", "source_numbers", "verify_against"]
 
@@ -225,7 +225,7 @@ _CHUNK = 256
 
 
 @dataclass(frozen=True)
-class Agreement(Said):
+class Agreement(Sentences):
     """What a comparison found; prints as a sentence."""
 
     samples: int

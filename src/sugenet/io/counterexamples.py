@@ -139,7 +139,7 @@ def _scores(network: Network, x: Sequence[Fraction], witness: Sequence[Any]) -> 
     """
     lines = network.source.lines(len(x))
     raw = [(value - start) / step for value, (start, step) in zip(x, lines, strict=True)]
-    if network.keeps_reals:
+    if network.passes_reals:
         try:
             return real_scores(raw, network)
         except CertificateError:

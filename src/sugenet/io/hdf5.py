@@ -224,7 +224,7 @@ def _check_heaps(stream: BinaryIO, damaged: str) -> None:
     object of no size.
     """
     total, steps = stream.seek(0, 2), 0
-    for at in _places_of(b"GCOL", stream):
+    for at in _indices_of(b"GCOL", stream):
         stream.seek(at + 8)
         position, end = at + 16, at + int.from_bytes(stream.read(8), "little")
         while position + 16 <= min(end, total):
@@ -238,7 +238,7 @@ def _check_heaps(stream: BinaryIO, damaged: str) -> None:
             position += step
 
 
-def _places_of(mark: bytes, stream: BinaryIO) -> list[int]:
+def _indices_of(mark: bytes, stream: BinaryIO) -> list[int]:
     """Where a mark stands in a file, found piece by piece."""
     positions: list[int] = []
     start, before = stream.seek(0), b""

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network, OneHot, Steps
-from sugenet.bnn.samples import shape_words
-from sugenet.capacity.arguments import NUMBER, number_words, read_number
+from sugenet.bnn.samples import shape_text
+from sugenet.capacity.arguments import NUMBER, number_text, read_number
 from sugenet.errors import FileError, how_to_install
 from sugenet.files import write_bytes, write_text
 from sugenet.io.plain.gzipped import unzipped
@@ -159,7 +159,7 @@ def write_samples(path: str | Path, network: Network, rows: Sequence[Sequence[An
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(network.encoder.names)
         writer.writerows(
-            [value if isinstance(value, str) else number_words(value) for value in row] for row in rows
+            [value if isinstance(value, str) else number_text(value) for value in row] for row in rows
         )
         write_text(path, lines.getvalue())
         return
@@ -365,7 +365,7 @@ def _flat(array: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[A
         rows = network.encoder.rows(array[None] if array.ndim == 1 else array)
         if rows.ndim == 2 and rows.shape[1] == n:
             return rows
-        wanted = shape_words(n, network.encoder.shape)
+        wanted = shape_text(n, network.encoder.shape)
         raise FileError(
             f"{name} holds an array of shape {array.shape}, but the model reads samples of shape {wanted}."
         )

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from sugenet.errors import FileError
 from sugenet.files import write_bytes
 from sugenet.io.plain.gzipped import unzipped
-from sugenet.io.vnnlib_words import (
+from sugenet.io.vnnlib_parsing import (
     DECLARING,
     SUPPORTED,
     WORD,

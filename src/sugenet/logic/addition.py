@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeAlias
 from sugenet.bnn import Network
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.logic.composed import Composed, Least, Wanted
-from sugenet.logic.readings import Gap, Reading, gap_words, readings_of, see_names
+from sugenet.logic.readings import Gap, Reading, gap_text, readings_of, see_names
 from sugenet.logic.search import Costs
 
 __all__ = ["Sum"]
@@ -97,7 +97,7 @@ class Sum(Composed):
 
     def gap(self, total: int) -> Gap | None:
         """How far a sum is behind the most possible one; None: no digits make it."""
-        best = self.least_gap(Wanted(total))
+        best = self.min_gap(Wanted(total))
         return None if best is None else best[0]
 
     @property
@@ -107,11 +107,11 @@ class Sum(Composed):
         """
         return min((r.margin for r in self.readings if r.margin is not None), default=None)
 
-    def least_gap(self, wanted: Wanted, gaps: Costs | None = None) -> Least | None:
+    def min_gap(self, wanted: Wanted, gaps: Costs | None = None) -> Least | None:
         """By the product of carry matrices over minimum and maximum."""
         return self._least(wanted, self.gaps if gaps is None else gaps, max)
 
-    def least_cost(
+    def min_cost(
         self,
         wanted: Wanted,
         costs: Costs,
@@ -182,13 +182,13 @@ class Sum(Composed):
         left, right = self.addends(choice)
         return f"{left} + {right} = {left + right}"
 
-    def whole_data(self) -> dict[str, Any]:
+    def composite_data(self) -> dict[str, Any]:
         """As JSON."""
         return {"kind": self.kind, "left": len(self.left)}
 
     def __str__(self) -> str:
         sure = "the only sum there is"
         if self.margin is not None:
-            sure = f"ahead of any other sum by {gap_words(self.margin)}"
+            sure = f"ahead of any other sum by {gap_text(self.margin)}"
             sure = "with another sum as possible" if self.margin == 0 else sure
         return f"{self.equation(self.read)}, {sure}"

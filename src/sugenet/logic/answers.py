@@ -15,18 +15,18 @@ from sugenet.checker.form import exact
 from sugenet.errors import CertificateError
 from sugenet.logic.addition import Sum
 from sugenet.logic.composed import Choice, Composed
-from sugenet.logic.envelopes import whole_in
-from sugenet.logic.readings import Gap, exact_gap, gap_words
+from sugenet.logic.envelopes import composite_in
+from sugenet.logic.readings import Gap, exact_gap, gap_text
 from sugenet.logic.stated import Stated
 from sugenet.logic.sudoku import Sudoku
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import region_of
 from sugenet.reason.counterfactuals import Counterfactual
 from sugenet.reason.envelope import Recorded, Source, changes_data, opened
+from sugenet.reason.phrases import advice, changes_listed, show_cost
 from sugenet.reason.questions import raw_of, reading_data
 from sugenet.reason.reasons import Reason
 from sugenet.reason.verdicts import Refuted
-from sugenet.reason.words import advice, changes_listed, show_cost
 from sugenet.visible import visible
 
 __all__ = [
@@ -188,8 +188,8 @@ class ComposedRead(ComposedAnswer):
             return f"{claim}: impossible, whatever the readings are"
         shown = _shown(self.whole, self._choice)
         if self.gap:
-            return f"{claim}: behind by {gap_words(self.gap)}, at best {shown}"
-        sure = "any other is impossible" if self.margin is None else f"ahead by {gap_words(self.margin)}"
+            return f"{claim}: behind by {gap_text(self.gap)}, at best {shown}"
+        sure = "any other is impossible" if self.margin is None else f"ahead by {gap_text(self.margin)}"
         sure = "but so is another" if self.margin == 0 else sure
         return f"{claim}: most possible, {sure}: {shown}"
 
@@ -446,7 +446,7 @@ def answer_of(data: Mapping[str, Any], *networks: Network) -> ComposedAnswer:
     """
     with reading_data("the answer"):
         certificate = data["certificate"]
-        composed = whole_in(certificate, networks, data.get("stated"))
+        composed = composite_in(certificate, networks, data.get("stated"))
         made = _TYPES[certificate["question"]["kind"], certificate["answer"]]
         if type(data["seconds"]) not in (int, float):
             raise CertificateError("the field 'seconds' of the answer is not a number.")

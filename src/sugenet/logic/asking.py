@@ -57,7 +57,7 @@ def read(composed: Composed, value: Any = None) -> ComposedRead:
         composed, (composed.says if composed.kind == "sum" else True) if value is None else value
     )
     rest = Wanted(wanted.value, other=True)
-    best, other = composed.least_gap(wanted), composed.least_gap(rest)
+    best, other = composed.min_gap(wanted), composed.min_gap(rest)
     question = {"kind": "possible", "value": wanted.value}
     contents: dict[str, Any] = {} if best is None else {"gap": str(best[0]), "choice": list(best[1])}
     contents |= {"proof": _proof_of_gap(composed, wanted, best)}

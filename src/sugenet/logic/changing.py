@@ -70,7 +70,7 @@ def whatif(
         raise QuestionError(f"cost={cost!r} does not add up over several images: give L0, L1, L2 or Hamming.")
     clock = Clock(time_limit, threads, seed, notify)
     wanted = _other(composed, value)
-    searcher = _ComposedHunt(composed, wanted, cost, clock)
+    searcher = _CompositeSearch(composed, wanted, cost, clock)
     with suppress(KeyboardInterrupt, TimeoutError):  # what is known until then is kept
         searcher.go()
     question = {"kind": "whatif", "cost": {"kind": cost.__name__}, **wanted.data()}
@@ -102,13 +102,13 @@ def _other(composed: Composed, value: Any) -> Wanted:
     return Wanted(value)
 
 
-class _ComposedHunt:
+class _CompositeSearch:
     """What reaching each class costs each reading: at least, and at most."""
 
     def __init__(self, whole: Composed, wanted: Wanted, cost: type[Cost], clock: Clock) -> None:
         self.whole, self.wanted, self.cost, self.clock = whole, wanted, cost, clock
         self.places = set(see_network(whole))
-        self.whole_steps = cost in (L0, Hamming)
+        self.integer_steps = cost in (L0, Hamming)
         self.parts: list[PartOf] = []
         self.settled: set[tuple[int, int]] = set()
         self.once: set[tuple[int, int]] = set()
@@ -118,7 +118,7 @@ class _ComposedHunt:
         steps: list[Gap] = []
         for index, reading in enumerate(whole.readings):
             current, n_values = whole.read[index], len(reading.values)
-            first = None if reading.network is None else self._least_step(reading.network)
+            first = None if reading.network is None else self._min_step(reading.network)
             steps += [] if first is None else [first]
             self.lower.append([0 if k == current else first for k in range(n_values)])
             self.upper.append([0 if k == current else None for k in range(n_values)])
@@ -128,14 +128,14 @@ class _ComposedHunt:
         self.cheapest: Least = (self.step, ())
         self.best: Least | None = None
 
-    def _least_step(self, network: Network) -> Gap:
+    def _min_step(self, network: Network) -> Gap:
         """What another class costs at least; bits of silent cuts cost nothing."""
         silent = any(getattr(coding, "silent", ()) for coding in network.encoder.codings)
         return int(self.cost is L0 or (self.cost is Hamming and not silent))
 
     def least(self, costs: list[list[Gap | None]], clock: Clock | None = None) -> Least | None:
         """The cheapest choice by some costs."""
-        return self.whole.least_cost(self.wanted, costs, (clock or self.clock).up)
+        return self.whole.min_cost(self.wanted, costs, (clock or self.clock).up)
 
     def known(self) -> tuple[Least | None, Least | None]:
         """The cheapest by bounds and of those found, worked out again in a little more time, or as it was."""
@@ -237,7 +237,7 @@ class _ComposedHunt:
         if not isinstance(answer, NoCounterfactual):
             return _short(answer.lower)
         limit = answer.limit
-        return None if limit is None else limit.__floor__() + 1 if self.whole_steps else _short(limit)
+        return None if limit is None else limit.__floor__() + 1 if self.integer_steps else _short(limit)
 
     def _learn(self, index: int, others: list[int], bound: Gap | None) -> None:
         """Raise what classes cost at least."""

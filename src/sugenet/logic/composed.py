@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from sugenet.brief import Said
 from sugenet.logic.readings import Gap, Reading
 from sugenet.logic.search import Costs
+from sugenet.reprs import Sentences
 
 __all__ = ["Choice", "Composed", "Least", "Wanted"]
 
@@ -36,7 +36,7 @@ class Wanted:
         return {"value": self.value, "other": self.other}
 
 
-class Composed(Said, ABC):
+class Composed(Sentences, ABC):
     """A whole over readings. What it computes is `value`; all else are ways to ask about that."""
 
     kind: ClassVar[str]
@@ -47,15 +47,13 @@ class Composed(Said, ABC):
         """The value of the whole for values of its readings: the definition."""
 
     @abstractmethod
-    def least_gap(self, wanted: Wanted, gaps: Costs | None = None) -> Least | None:
+    def min_gap(self, wanted: Wanted, gaps: Costs | None = None) -> Least | None:
         """How possible it is: the least gap over all choices that have a wanted value, the gap of a choice
         being the largest of its readings'. None: no choice has such a value.
         """
 
     @abstractmethod
-    def least_cost(
-        self, wanted: Wanted, costs: Costs, is_up: Callable[[], bool] | None = None
-    ) -> Least | None:
+    def min_cost(self, wanted: Wanted, costs: Costs, is_up: Callable[[], bool] | None = None) -> Least | None:
         """The least sum of costs of a choice with a wanted value; `TimeoutError` where time `is_up` first."""
 
     @abstractmethod
@@ -63,7 +61,7 @@ class Composed(Said, ABC):
         """That it has a value, in words."""
 
     @abstractmethod
-    def whole_data(self) -> dict[str, Any]:
+    def composite_data(self) -> dict[str, Any]:
         """What it is, as JSON, but for its readings."""
 
     @cached_property
@@ -88,7 +86,7 @@ class Composed(Said, ABC):
             [0 if value in allowed_sets[index] else None for value in range(len(reading.values))]
             for index, reading in enumerate(self.readings)
         ]
-        best = self.least_gap(wanted, rows)
+        best = self.min_gap(wanted, rows)
         return None if best is None else best[1]
 
     def is_sensitive(self) -> bool:

@@ -18,12 +18,12 @@ import numpy as np
 
 from sugenet.bnn import Network
 from sugenet.checker.accelerate.thresholds import system_of
-from sugenet.checker.composed_form import WholeSaid
+from sugenet.checker.composed_form import CompositeClaim
+from sugenet.checker.composites import StatementComposite, Wish, composite_of
 from sugenet.checker.form import exact
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import IntegerProblem
 from sugenet.checker.reading import Sizes, read
-from sugenet.checker.wholes import FormulaWhole, Wish, composed_whole
 from sugenet.engines.hard.learn.solver import Core, Found, Solver
 from sugenet.errors import CertificateError, RuleSyntaxError, SoundnessError
 from sugenet.logic.addition import Sum
@@ -42,11 +42,11 @@ from sugenet.reason.questions import raw_of
 __all__ = [
     "PartOf",
     "certificate_of",
+    "composite_in",
     "lemma_of",
     "networks_of",
     "proof_that_none",
     "sample_of",
-    "whole_in",
 ]
 
 PartOf = tuple[int, dict[str, Any]]
@@ -77,7 +77,7 @@ def certificate_of(
     return composed_envelope(
         named,
         readings=[_reading_data(reading, named) for reading in composed.readings],
-        whole=composed.whole_data(),
+        whole=composed.composite_data(),
         question=dict(question),
         answer=answer,
         **more,
@@ -103,7 +103,7 @@ def _reading_data(reading: Reading, named: Sequence[str]) -> dict[str, Any]:
 # -- and back ------------------------------------------------------------------------------------------------
 
 
-def whole_in(certificate: Mapping[str, Any], networks: Sequence[Network], text: str | None) -> Composed:
+def composite_in(certificate: Mapping[str, Any], networks: Sequence[Network], text: str | None) -> Composed:
     """The whole that a certificate is about; `text` is what a statement says."""
     known = {network.fingerprint: network for network in networks}
     readings = [_reading_in(data, certificate["networks"], known) for data in certificate["readings"]]
@@ -199,9 +199,9 @@ def proof_that_none(
     min_total = sum(min(row.values()) for row in costs) if all(costs) else None
     if min_total is None or (below is not None and min_total >= below):
         return None
-    parsed = read(WholeSaid, composed.whole_data(), Sizes(), "the whole")
-    judged = composed_whole(parsed, [reading.values for reading in composed.readings])
-    if not isinstance(judged, FormulaWhole):
+    parsed = read(CompositeClaim, composed.composite_data(), Sizes(), "the whole")
+    judged = composite_of(parsed, [reading.values for reading in composed.readings])
+    if not isinstance(judged, StatementComposite):
         return {"kind": "enumerate"}
     rows = [{k: Fraction(cost) for k, cost in row.items()} for row in costs]
     wish = Wish(wanted.value, wanted.other, None if below is None else Fraction(below))

@@ -18,9 +18,9 @@ from itertools import islice, product
 from math import prod
 from typing import Any, TypeAlias
 
-from sugenet.brief import Brief
 from sugenet.errors import QuestionError, TooLargeError, refuse
 from sugenet.logic.readings import Gap, Reading
+from sugenet.reprs import ShortRepr
 
 __all__ = [
     "Best",
@@ -34,10 +34,10 @@ __all__ = [
     "easiest",
     "formula_of",
     "holds",
+    "indices_in",
     "is_decomposable",
     "listed_rows",
     "negated",
-    "places_in",
     "predicate_rows",
 ]
 
@@ -54,7 +54,7 @@ class OneOf:
 
 
 @dataclass(frozen=True)
-class Listed(Brief):
+class Listed(ShortRepr):
     """Some readings have values together that stand in a list of rows; or, where it is not `on`, do not."""
 
     places: tuple[int, ...]
@@ -63,14 +63,14 @@ class Listed(Brief):
 
 
 @dataclass(frozen=True)
-class Every(Brief):
+class Every(ShortRepr):
     """All parts hold; so it is where there are none."""
 
     parts: tuple[LogicFormula, ...]
 
 
 @dataclass(frozen=True)
-class Some(Brief):
+class Some(ShortRepr):
     """A part holds; so it is not where there are none."""
 
     parts: tuple[LogicFormula, ...]
@@ -110,14 +110,14 @@ def negated(formula: LogicFormula, sizes: Sequence[int]) -> LogicFormula:
     return Every(tuple(negated(part, sizes) for part in formula.parts))
 
 
-def places_in(formula: LogicFormula) -> frozenset[int]:
+def indices_in(formula: LogicFormula) -> frozenset[int]:
     """Which readings it speaks of."""
     match formula:
         case OneOf():
             return frozenset([formula.place])
         case Listed():
             return frozenset(formula.places)
-    return frozenset().union(*(places_in(part) for part in formula.parts))
+    return frozenset().union(*(indices_in(part) for part in formula.parts))
 
 
 # -- rows ----------------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def is_decomposable(formula: LogicFormula) -> bool:
     if isinstance(formula, Every):
         seen: set[int] = set()
         for part in _joined(formula.parts):
-            mine = places_in(part)
+            mine = indices_in(part)
             if mine & seen:
                 return False
             seen |= mine

@@ -15,12 +15,12 @@ from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
-from sugenet.brief import quoted
 from sugenet.capacity.arguments import read_number
 from sugenet.capacity.conditions import DEEPEST, SAME, SIGNS, Connectives, compares, tokens_of
 from sugenet.errors import CapacityError, RuleSyntaxError
 from sugenet.logic.formulas import Every, Listed, LogicFormula, OneOf, Some, negated
 from sugenet.logic.readings import Reading
+from sugenet.reprs import quoted
 
 __all__ = ["parse_formula"]
 

@@ -16,14 +16,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.bnn import Network
-from sugenet.brief import Brief
-from sugenet.capacity.arguments import number_words
+from sugenet.capacity.arguments import number_text
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError, refuse
 from sugenet.problem.neighbourhood import row_of
+from sugenet.reprs import ShortRepr
 from sugenet.visible import visible
 
-__all__ = ["Gap", "Reading", "exact_gap", "gap_words", "readings_of", "see_names"]
+__all__ = ["Gap", "Reading", "exact_gap", "gap_text", "readings_of", "see_names"]
 
 Gap: TypeAlias = int | Fraction
 """How far behind the best, exactly."""
@@ -35,13 +35,13 @@ def exact_gap(value: Any) -> Gap:
     return int(number) if number.denominator == 1 else number
 
 
-def gap_words(gap: Gap) -> str:
+def gap_text(gap: Gap) -> str:
     """A gap in words: points are units of the score."""
-    return "1 point" if gap == 1 else f"{number_words(gap)} points"
+    return "1 point" if gap == 1 else f"{number_text(gap)} points"
 
 
 @dataclass(frozen=True, eq=False)
-class Reading(Brief):
+class Reading(ShortRepr):
     """A variable over a few values, each with the gap by which it is behind the best.
 
     Examples
@@ -102,7 +102,7 @@ class Reading(Brief):
         return min(others, default=None)
 
     def __str__(self) -> str:
-        sure = "the only value" if self.margin is None else f"ahead by {gap_words(self.margin)}"
+        sure = "the only value" if self.margin is None else f"ahead by {gap_text(self.margin)}"
         return f"{visible(self.name)} = {visible(self.values[self.best])}, {sure}"
 
 

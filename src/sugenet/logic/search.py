@@ -36,7 +36,7 @@ class Choices:
     --------
     >>> two = Choices([2, 2])
     >>> two.add([two.of(0, 1), two.of(1, 1)])
-    >>> two.least_gap([[0, 3], [0, 2]]), two.least_cost([[0, 3], [0, 2]])
+    >>> two.min_gap([[0, 3], [0, 2]]), two.min_cost([[0, 3], [0, 2]])
     ((2, (0, 1)), (2, (0, 1)))
     """
 
@@ -103,7 +103,7 @@ class Choices:
 
     # -- solving ---------------------------------------------------------------------------------------------
 
-    def least_gap(self, gaps: Sequence[Sequence[Gap | None]]) -> tuple[Gap, tuple[int, ...]] | None:
+    def min_gap(self, gaps: Sequence[Sequence[Gap | None]]) -> tuple[Gap, tuple[int, ...]] | None:
         """The least gap with which values obey all clauses, and such values; None: none do."""
         from pysat.solvers import Solver
 
@@ -141,7 +141,7 @@ class Choices:
                     best, high = found, rank_of(found)
         return (levels[high] if levels else 0), best
 
-    def least_cost(
+    def min_cost(
         self, costs: Costs, is_up: Callable[[], bool] | None = None
     ) -> tuple[Gap, tuple[int, ...]] | None:
         """The least sum of costs with which all clauses are obeyed, and such values; None: there are none.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from sugenet.brief import cut
 from sugenet.errors import QuestionError
 from sugenet.logic.composed import Composed, Least, Wanted
 from sugenet.logic.formulas import (
@@ -22,8 +21,9 @@ from sugenet.logic.formulas import (
     predicate_rows,
 )
 from sugenet.logic.parsing import parse_formula
-from sugenet.logic.readings import Reading, gap_words, see_names
+from sugenet.logic.readings import Reading, gap_text, see_names
 from sugenet.logic.search import Choices, Costs
+from sugenet.reprs import cut
 from sugenet.visible import visible
 
 __all__ = ["Stated"]
@@ -103,7 +103,7 @@ class Stated(Composed):
         """Whether it holds."""
         return holds(self.formula, choice)
 
-    def least_gap(self, wanted: Wanted, gaps: Costs | None = None) -> Least | None:
+    def min_gap(self, wanted: Wanted, gaps: Costs | None = None) -> Least | None:
         """In one pass where its form allows that, else by halving over the levels, one SAT call each."""
         formula = self._formula(wanted)
         if gaps is None and is_decomposable(formula):
@@ -113,13 +113,11 @@ class Stated(Composed):
             return best[0], tuple(
                 best[1].get(index, read_value) for index, read_value in enumerate(self.read)
             )
-        return self._choices(formula).least_gap(self.gaps if gaps is None else gaps)
+        return self._choices(formula).min_gap(self.gaps if gaps is None else gaps)
 
-    def least_cost(
-        self, wanted: Wanted, costs: Costs, is_up: Callable[[], bool] | None = None
-    ) -> Least | None:
+    def min_cost(self, wanted: Wanted, costs: Costs, is_up: Callable[[], bool] | None = None) -> Least | None:
         """By MaxSAT."""
-        return self._choices(self._formula(wanted)).least_cost(costs, is_up)
+        return self._choices(self._formula(wanted)).min_cost(costs, is_up)
 
     def _formula(self, wanted: Wanted) -> LogicFormula:
         return self.formula if wanted.met(True) else self._opposite
@@ -137,14 +135,14 @@ class Stated(Composed):
         """Whether it holds, in words."""
         return f"it {'holds' if value else 'does not hold'} that {cut(visible(self.text), letters=_LONGEST)}"
 
-    def whole_data(self) -> dict[str, Any]:
+    def composite_data(self) -> dict[str, Any]:
         """As JSON."""
         return {"kind": self.kind, "formula": data_of(self.formula)}
 
     def __str__(self) -> str:
         says = self.says
-        other = self.least_gap(Wanted(not says))
-        far = "is impossible" if other is None else f"is behind by {gap_words(other[0])}"
+        other = self.min_gap(Wanted(not says))
+        far = "is impossible" if other is None else f"is behind by {gap_text(other[0])}"
         return f"as read {self.words(says)}; that it {'does not' if says else 'holds'} {far}"
 
 

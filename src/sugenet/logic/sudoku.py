@@ -13,11 +13,11 @@ from math import isqrt
 from typing import Any, ClassVar
 
 from sugenet.bnn import Network
-from sugenet.brief import Brief
 from sugenet.errors import QuestionError
 from sugenet.logic.composed import Choice, Composed, Least, Wanted
-from sugenet.logic.readings import Gap, Reading, exact_gap, gap_words, readings_of, see_names
+from sugenet.logic.readings import Gap, Reading, exact_gap, gap_text, readings_of, see_names
 from sugenet.logic.search import Choices, Costs
+from sugenet.reprs import ShortRepr
 from sugenet.visible import visible
 
 __all__ = ["GapLine", "Sudoku", "units"]
@@ -74,7 +74,7 @@ class Sudoku(Composed):
     >>> grid = Sudoku([Reading.given(f"cell {k}", gaps) for k, gaps in enumerate(clear)])
     >>> print(grid)
     as read it is no Sudoku: row 2 has two 1; the most possible Sudoku is behind by 2 points
-    >>> grid.digits(grid.least_gap(Wanted(True))[1])[1]
+    >>> grid.digits(grid.min_gap(Wanted(True))[1])[1]
     '3412'
     """
 
@@ -127,24 +127,22 @@ class Sudoku(Composed):
         sign = "" if all(len(value) == 1 for value in written) else " "
         return [sign.join(written[r : r + self.size]) for r in range(0, len(written), self.size)]
 
-    def least_gap(self, wanted: Wanted, gaps: Costs | None = None) -> Least | None:
+    def min_gap(self, wanted: Wanted, gaps: Costs | None = None) -> Least | None:
         """By halving over the levels, one SAT call each; an invalid grid is found by looking at pairs."""
         rows = self.gaps if gaps is None else gaps
         if wanted.met(True) and wanted.met(False):
             raise QuestionError("a grid is a Sudoku or is none.")
         if not wanted.met(True):
-            return self._least_broken(rows, is_sum=False)
-        best = self._choices.least_gap(rows)
+            return self._min_broken(rows, is_sum=False)
+        best = self._choices.min_gap(rows)
         assert best is None or self.value(best[1])
         return best
 
-    def least_cost(
-        self, wanted: Wanted, costs: Costs, is_up: Callable[[], bool] | None = None
-    ) -> Least | None:
+    def min_cost(self, wanted: Wanted, costs: Costs, is_up: Callable[[], bool] | None = None) -> Least | None:
         """By MaxSAT; an invalid grid by looking at pairs."""
         if not wanted.met(True):
-            return self._least_broken(costs, is_sum=True)
-        best = self._choices.least_cost(costs, is_up)
+            return self._min_broken(costs, is_sum=True)
+        best = self._choices.min_cost(costs, is_up)
         assert best is None or self.value(best[1])
         return best
 
@@ -152,7 +150,7 @@ class Sudoku(Composed):
     def _choices(self) -> Choices:
         return _choices(tuple(cell.values for cell in self.cells))
 
-    def _least_broken(self, costs: Costs, *, is_sum: bool) -> Least | None:
+    def _min_broken(self, costs: Costs, *, is_sum: bool) -> Least | None:
         """The least that makes it no Sudoku: one cell without a digit, or two equal ones in a row, column or
         box, and everything else as it is least.
         """
@@ -212,7 +210,7 @@ class Sudoku(Composed):
         """Valid or not."""
         return "the grid is a Sudoku" if value else "the grid is no Sudoku"
 
-    def whole_data(self) -> dict[str, Any]:
+    def composite_data(self) -> dict[str, Any]:
         """As JSON."""
         return {"kind": self.kind}
 
@@ -220,15 +218,15 @@ class Sudoku(Composed):
         conflict = self.conflict()
         if conflict is None:
             return "as read it is a Sudoku"
-        best = self.least_gap(Wanted(True))
-        far = "no digits make it one" if best is None else f"is behind by {gap_words(best[0])}"
+        best = self.min_gap(Wanted(True))
+        far = "no digits make it one" if best is None else f"is behind by {gap_text(best[0])}"
         if best is None:
             return f"as read it is no Sudoku: {conflict}; {far}"
         return f"as read it is no Sudoku: {conflict}; the most possible Sudoku {far}"
 
 
 @dataclass(frozen=True)
-class GapLine(Brief):
+class GapLine(ShortRepr):
     """Where to draw the line: a whole counts as true whose gap is at most this; None: never.
 
     Examples

@@ -15,21 +15,21 @@ import numpy as np
 from sugenet.bnn import Network, OneHot, Span
 from sugenet.bnn.codings import Coding
 from sugenet.bnn.domain import span_data
-from sugenet.brief import Brief
-from sugenet.capacity.arguments import number_words, read_number
+from sugenet.capacity.arguments import number_text, read_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
-from sugenet.problem.neighbourhood import Neighbourhood, build, joined, meets, pairs_of, place_of
+from sugenet.problem.neighbourhood import Neighbourhood, build, feature_index, joined, meets, pairs_of
+from sugenet.reprs import ShortRepr
 from sugenet.visible import visible
 
-__all__ = ["Box", "limit_words", "limits_data", "limits_of", "plain", "plain_row", "span_of_limit"]
+__all__ = ["Box", "limit_text", "limits_data", "limits_of", "plain", "plain_row", "span_of_limit"]
 
 _LONG = 12
 """A number of more letters is one that nobody wrote."""
 
 
 @dataclass(frozen=True)
-class Box(Brief):
+class Box(ShortRepr):
     """Some features between bounds, both included, or at one of several categories;
     the others as they are in the sample.
 
@@ -60,7 +60,7 @@ class Box(Brief):
         """Limits by number of the feature."""
         by_index: dict[int, Any] = {}
         for feature, limit in self.limits:
-            index = place_of(network, feature)
+            index = feature_index(network, feature)
             if index in by_index:
                 raise QuestionError(
                     f"feature {network.encoder.names[index]} has limits twice. Give what both allow."
@@ -94,7 +94,7 @@ class Box(Brief):
                 name = network.encoder.names[feature]
                 raise QuestionError(
                     f"the sample has {name} = {values[feature]!r}, which is outside the "
-                    f"box ({limit_words(name, self.placed(network)[feature])})."
+                    f"box ({limit_text(name, self.placed(network)[feature])})."
                 )
         return spans
 
@@ -113,7 +113,7 @@ class Box(Brief):
             if not known[key]:
                 limit = self.placed(network).get(feature, (None, None))
                 raise QuestionError(
-                    f"nothing that can occur has {limit_words(name, limit)}: the box is empty."
+                    f"nothing that can occur has {limit_text(name, limit)}: the box is empty."
                 )
             values.append(known[key][0])
         return build(network, values, _free, None, limits=spans)
@@ -133,7 +133,7 @@ class Box(Brief):
         return str(Box([(names[feature], _limit(span)) for feature, span in spans])) if spans else "any input"
 
     def __str__(self) -> str:  # around a sample, where features without limits stay
-        return " and ".join(limit_words(str(f), limit) for f, limit in self.limits) or "no feature changed"
+        return " and ".join(limit_text(str(f), limit) for f, limit in self.limits) or "no feature changed"
 
 
 def _free(_feature: int, _distance: Fraction, _flips: int) -> Fraction:
@@ -198,7 +198,7 @@ def plain_row(values: Sequence[Any], network: Network | None = None) -> list[Any
     """Raw values as JSON has them: categories as the network has them, numbers as integers or floats."""
     if set(map(type, values)) <= {int, float, str} and (network is None or network.encoder.tops is not None):
         return list(values)
-    if network is None or network.keeps_reals:
+    if network is None or network.passes_reals:
         return [plain(value) for value in values]
     return [
         coding.categories[coding.state(value)]
@@ -241,32 +241,32 @@ def _frozen(feature: Any, limit: Any) -> Any:
     return tuple(None if end is None else read_number(end, what, QuestionError) for end in ends)
 
 
-def limit_words(name: str, limit: Any) -> str:
+def limit_text(name: str, limit: Any) -> str:
     """A limit of a feature in words."""
     name = visible(name)
     if isinstance(limit, frozenset) and len(limit) == 1:
         (limit,) = limit
     if isinstance(limit, frozenset):
-        return f"{name} one of {', '.join(sorted(map(number_words, limit)))}"
+        return f"{name} one of {', '.join(sorted(map(number_text, limit)))}"
     if not isinstance(limit, tuple):
-        return f"{name} = {number_words(limit)}"
+        return f"{name} = {number_text(limit)}"
     low, high = limit
     if low is None and high is None:
         return f"{name} anything"
     if low == high:
-        return f"{name} = {number_words(low)}"
-    under, high_text = _end_words(high, inf, "<")
-    over, low_text = _end_words(low, -inf, ">" if high is None else "<")
+        return f"{name} = {number_text(low)}"
+    under, high_text = _end_text(high, inf, "<")
+    over, low_text = _end_text(low, -inf, ">" if high is None else "<")
     if low is None or high is None:
         return f"{name} {under} {high_text}" if low is None else f"{name} {over} {low_text}"
     return f"{low_text} {over} {name} {under} {high_text}"
 
 
-def _end_words(end: Any, way: float, sign: str) -> tuple[str, str]:
+def _end_text(end: Any, way: float, sign: str) -> tuple[str, str]:
     """A sign and a number: the number next to the end left out, where that is the one that people wrote."""
-    text = number_words(end)
+    text = number_text(end)
     if isinstance(end, float) and len(text) > _LONG:
-        beyond = number_words(nextafter(end, way))
+        beyond = number_text(nextafter(end, way))
         if len(beyond) < len(text) - _LONG // 2:
             return sign, beyond
     return f"{sign}=", text

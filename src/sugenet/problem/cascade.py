@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.memory import make_sure
-from sugenet.problem.front import first_layer, margins_of, move_gains
+from sugenet.problem.first_layer import first_layer, margins_of, move_gains
 from sugenet.problem.goal import Goal
 from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, starts_in
 
@@ -88,7 +88,7 @@ class Cascade:
         # all options, feature by feature in rising order of state; the last ones given are to stay
         n_moves, features = len(near.moves), np.array(list(near.places), np.int64)
         owners = np.concatenate([near.columns.features, features])
-        states = np.concatenate([near.columns.states, near.own_states[features]])
+        states = np.concatenate([near.columns.states, near.sample_states[features]])
         order = np.lexsort((states, owners))
         begins = starts_in(owners[order])
         gains = np.concatenate([move_gains(near, first), np.zeros((len(features), first.outputs), np.int64)])

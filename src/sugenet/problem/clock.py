@@ -8,9 +8,9 @@ from math import inf
 from numbers import Integral, Real
 from time import monotonic
 
-from sugenet.bits.paying import see_compiler
+from sugenet.bits.compile_policy import see_compiler
+from sugenet.compile_notice import compiling_seconds, listen
 from sugenet.errors import QuestionError
-from sugenet.telling import compiling_seconds, listen
 
 __all__ = ["Clock"]
 

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import OneHot
-from sugenet.bnn.cutting import owners_of
-from sugenet.capacity.arguments import number_words
+from sugenet.bnn.binary_expansion import owners_of
+from sugenet.capacity.arguments import number_text
 from sugenet.problem.cascade import Cascade, FeatureSteps
 from sugenet.problem.goal import Votes
 from sugenet.problem.problem import Problem
@@ -231,7 +231,7 @@ def fixed_values(problem: Problem) -> npt.NDArray[np.int8]:
     In the first layer all but the fragile neurons are fixed; behind it, those whose sum is decided by the
     fixed neurons before them whatever the others are.
     """
-    cascade, first_layer = problem.cascade, problem.front
+    cascade, first_layer = problem.cascade, problem.first_layer
     below = first_layer.active.astype(np.int8)
     below[first_layer.fragile] = -1
     values = [np.full(cascade.steps, -1, np.int8), below]
@@ -270,9 +270,9 @@ def variable_names(problem: Problem) -> list[str]:
 def _step(problem: Problem, chain: FeatureSteps, index: int) -> str:
     encoder, start_state = problem.near.network.encoder, problem.near.states[chain.feature]
     states = [start_state if option is None else option.state for option in chain.options]
-    name, coding = encoder.feature_words[chain.feature], encoder.codings[chain.feature]
+    name, coding = encoder.feature_text[chain.feature], encoder.codings[chain.feature]
     if isinstance(coding, OneHot):
-        alternatives = " or ".join(number_words(coding.categories[state]) for state in states[index:])
+        alternatives = " or ".join(number_text(coding.categories[state]) for state in states[index:])
         return f"feature {name} = {alternatives}"
     return f"feature {coding.words(name, states[index] - 1, True)}"
 
@@ -287,9 +287,9 @@ def _vote(problem: Problem, vote: Votes) -> str:
                 factors = [slopes[a] * (k == a) - slopes[b] * (k == b) for k in range(len(slopes))]
                 if Votes.of(factors, offsets[b] - offsets[a] + strict) == vote:
                     return (
-                        f"class {network.class_words[a]} scores {comparison} class {network.class_words[b]}"
+                        f"class {network.class_texts[a]} scores {comparison} class {network.class_texts[b]}"
                     )
-    terms = " + ".join(f"{vote.factors[k]} M[{network.class_words[k]}]" for k in used) or "0"
+    terms = " + ".join(f"{vote.factors[k]} M[{network.class_texts[k]}]" for k in used) or "0"
     return f"{terms} >= {vote.least} for match counts M of the classes"
 
 

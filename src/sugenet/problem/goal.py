@@ -20,10 +20,10 @@ import numpy.typing as npt
 from sugenet.bnn import Head, Network
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.layers import ROOM
-from sugenet.brief import Brief
 from sugenet.errors import QuestionError, TooLargeError
+from sugenet.reprs import ShortRepr
 
-__all__ = ["Goal", "Keeps", "Ties", "Votes", "at_least", "lawful", "loses", "wins"]
+__all__ = ["Goal", "LabelGoal", "Ties", "Votes", "at_least", "lawful", "loses", "wins"]
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ Ties = Literal["lowest", "against"]
 
 
 @dataclass(frozen=True)
-class Keeps(Brief):
+class LabelGoal(ShortRepr):
     """The class stays `label`; or, with a target, it does not become `target`."""
 
     network: Network
@@ -221,7 +221,7 @@ class Keeps(Brief):
             if value is not None and not 0 <= value < count:
                 raise QuestionError(f"{what}={value} is no class: they are numbered 0 to {count - 1}.")
         if self.target == self.label:
-            name = self.network.class_words[self.label]
+            name = self.network.class_texts[self.label]
             raise QuestionError(f"the target, {name}, is the class that the sample has already.")
         if self.ties not in ("lowest", "against"):
             raise QuestionError(f"ties={self.ties!r} must be 'lowest' or 'against'.")
@@ -238,7 +238,7 @@ class Keeps(Brief):
         return lawful(self.network, goal)
 
     def __str__(self) -> str:
-        names = self.network.class_words
+        names = self.network.class_texts
         tie = "; a tie counts as a change" if self.ties == "against" else ""
         if self.target is None:
             return f"the class stays {names[self.label]}{tie}"

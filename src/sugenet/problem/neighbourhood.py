@@ -22,19 +22,19 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network, OneHot, Span, Steps
 from sugenet.bnn.codings import Coding
-from sugenet.brief import Brief
 from sugenet.errors import QuestionError
 from sugenet.problem.moves import Columns, FeatureMove, Leads, Moves, Reached, Way
+from sugenet.reprs import ShortRepr
 
 __all__ = [
     "FeatureMove",
     "Neighbourhood",
     "Weigh",
     "build",
+    "feature_index",
     "joined",
     "meets",
     "pairs_of",
-    "place_of",
     "row_of",
     "starts_in",
 ]
@@ -45,7 +45,7 @@ _NUMBERS = ({int}, {float})
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbourhood(Brief):
+class Neighbourhood(ShortRepr):
     """All samples that a region allows around one: at most one move a feature,
     weights summing to at most the budget.
     """
@@ -110,7 +110,7 @@ class Neighbourhood(Brief):
         return self.moves.places
 
     @cached_property
-    def own_states(self) -> npt.NDArray[np.int64]:
+    def sample_states(self) -> npt.NDArray[np.int64]:
         """The states as an array."""
         return np.array(self.states, np.int64)
 
@@ -177,7 +177,7 @@ def pairs_of(entries: Any, what: str) -> list[tuple[Any, Any]]:
     return [(feature, value) for feature, value in pairs]
 
 
-def place_of(network: Network, feature: Any) -> int:
+def feature_index(network: Network, feature: Any) -> int:
     """Number of a feature given by name or number from 0."""
     names = network.encoder.names
     index = names.index(feature) if isinstance(feature, str) and feature in names else feature

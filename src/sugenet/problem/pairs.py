@@ -24,7 +24,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.bnn.codings import Coding
 from sugenet.bnn.memory import make_sure
 from sugenet.errors import QuestionError
-from sugenet.problem.front import first_layer, margins_of, move_gains, reach
+from sugenet.problem.first_layer import first_layer, margins_of, move_gains, reach
 from sugenet.problem.goal import Goal, Votes, wins
 from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.problem import Problem

@@ -12,13 +12,13 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from sugenet.bnn.arrays import Ints
-from sugenet.brief import Brief
 from sugenet.errors import SoundnessError
 from sugenet.problem.cascade import Cascade
-from sugenet.problem.front import Front
+from sugenet.problem.first_layer import FirstLayer
 from sugenet.problem.goal import Goal
 from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, row_of
-from sugenet.problem.sizes import is_soon_cut
+from sugenet.problem.sizes import is_soon_expanded
+from sugenet.reprs import ShortRepr
 
 __all__ = [
     "ENUMERATED",
@@ -34,7 +34,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Problem(Brief):
+class Problem(ShortRepr):
     """Whether some allowed set of moves takes the match counts of the classes to the goal."""
 
     near: Neighbourhood
@@ -43,9 +43,9 @@ class Problem(Brief):
     """Match counts of the classes at the sample, one row, where they are known."""
 
     @cached_property
-    def front(self) -> Front:
+    def first_layer(self) -> FirstLayer:
         """The first layer seen from the neighbourhood."""
-        return Front.of(self.near)
+        return FirstLayer.of(self.near)
 
     @cached_property
     def cascade(self) -> Cascade:
@@ -56,7 +56,7 @@ class Problem(Brief):
         """For each feature that can move, what it can bring to neurons of the first layer, for the order of
         searches: to those near their threshold, or to all where there are too many steps to look at each.
         """
-        return self.front.importance() if is_soon_cut(self.near) else _brought(self.near)
+        return self.first_layer.importance() if is_soon_expanded(self.near) else _brought(self.near)
 
     @cached_property
     def begins_bad(self) -> bool:

@@ -107,7 +107,7 @@ class QueryBox:
     Examples
     --------
     >>> box = QueryBox([0, 0.5], [1, 2.25])
-    >>> box.contains([1, 0.5]), box.contains([1, 0.4]), box.whole_numbers()
+    >>> box.contains([1, 0.5]), box.contains([1, 0.4]), box.integer_bounds()
     (True, False, QueryBox(lower=(Fraction(0, 1), Fraction(1, 1)), upper=(Fraction(1, 1), Fraction(2, 1))))
     """
 
@@ -134,7 +134,7 @@ class QueryBox:
         row = _row(x, "X", len(self.lower))
         return all(low <= value <= high for low, value, high in zip(self.lower, row, self.upper, strict=True))
 
-    def whole_numbers(self) -> QueryBox | None:
+    def integer_bounds(self) -> QueryBox | None:
         """The box with its bounds rounded inwards to whole numbers; None when no whole numbers are inside."""
         lower, upper = [ceil(low) for low in self.lower], [floor(high) for high in self.upper]
         return (
@@ -321,11 +321,11 @@ class Query:
         row, outputs = _row(x, "X", self.inputs), _row(y, "Y", self.outputs)
         return any(case.violated_by(row, outputs) for case in self.cases)
 
-    def whole_numbers(self) -> Query:
+    def integer_bounds(self) -> Query:
         """The same question for inputs that are whole numbers, such as pixels: bounds are rounded inwards,
         empty boxes left out.
         """
-        smaller = [(case.box.whole_numbers(), case.condition) for case in self.cases]
+        smaller = [(case.box.integer_bounds(), case.condition) for case in self.cases]
         return Query(
             self.inputs, self.outputs, [Case(box, condition) for box, condition in smaller if box is not None]
         )

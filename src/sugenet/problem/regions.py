@@ -14,12 +14,12 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from sugenet.bnn import Network, Span
-from sugenet.brief import Brief
-from sugenet.capacity.arguments import number_words, read_number
+from sugenet.capacity.arguments import number_text, read_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
 from sugenet.problem.boxes import Box, limits_data, limits_of
-from sugenet.problem.neighbourhood import Neighbourhood, Weigh, build, pairs_of, place_of
+from sugenet.problem.neighbourhood import Neighbourhood, Weigh, build, feature_index, pairs_of
+from sugenet.reprs import ShortRepr
 
 __all__ = [
     "BALLS",
@@ -59,7 +59,7 @@ def surroundings(
         case Linf():
             far = region.size
         case Free():
-            features &= {place_of(network, feature) for feature in region.features}
+            features &= {feature_index(network, feature) for feature in region.features}
         case Box():
             limits = region.see(network, x)
             features &= set(limits)
@@ -84,7 +84,7 @@ class _Ball:
         return f"raw changes of up to {radius} in all"
 
     def __str__(self) -> str:
-        return self.said(number_words(self.radius))
+        return self.said(number_text(self.radius))
 
     @staticmethod
     def weigh(_feature: int, distance: Fraction, _bits: int) -> Fraction:
@@ -182,7 +182,7 @@ class Linf(_Ball):
 
 
 @dataclass(frozen=True)
-class Free(Brief):
+class Free(ShortRepr):
     """Some features free, by name or number from 0, the others as they are."""
 
     features: tuple[Any, ...]
@@ -198,7 +198,7 @@ class Free(Brief):
 
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
         """The neighbourhood of a raw sample; `limits` as in `build`."""
-        chosen = [place_of(network, feature) for feature in self.features]
+        chosen = [feature_index(network, feature) for feature in self.features]
         return build(network, x, None, None, chosen, limits=limits)
 
     def __str__(self) -> str:
@@ -218,7 +218,7 @@ class Anything:
 
 
 @dataclass(frozen=True)
-class Prices(Brief):
+class Prices(ShortRepr):
     """The user's own prices of changing features; a feature without a price stays as it is.
 
     Parameters
@@ -245,7 +245,7 @@ class Prices(Brief):
             value = Fraction(price)
             if value < 0:
                 raise QuestionError(f"the price of {feature} is {price}, but a price is not negative.")
-            index = place_of(network, feature)
+            index = feature_index(network, feature)
             if index in by_index:
                 raise QuestionError(f"feature {network.encoder.names[index]} has two prices. Give one.")
             by_index[index] = value
@@ -283,7 +283,7 @@ def region_data(network: Network, region: Region) -> dict[str, Any]:
         case Free():
             return {
                 "kind": kind,
-                "features": list(dict.fromkeys(place_of(network, f) for f in region.features)),
+                "features": list(dict.fromkeys(feature_index(network, f) for f in region.features)),
             }
     return {"kind": kind, "radius": str(Fraction(region.radius))}
 

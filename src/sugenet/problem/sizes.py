@@ -15,10 +15,10 @@ from sugenet.problem.neighbourhood import Neighbourhood
 
 __all__ = [
     "combinations_of",
-    "cut_seconds",
+    "expansion_seconds",
     "features_that_fit",
     "heaviest",
-    "is_soon_cut",
+    "is_soon_expanded",
     "one_more",
     "see_time",
     "sets_within",
@@ -107,7 +107,7 @@ def _about(by_feature: list[Counter[int]], limit: int) -> float:
 # -- networks of more than two levels ------------------------------------------------------------------------
 
 
-def cut_seconds(near: Neighbourhood) -> float:
+def expansion_seconds(near: Neighbourhood) -> float:
     """Roughly how long it takes to write a network of levels out as steps, and what each move does to them;
     0 where nothing is cut.
     """
@@ -125,9 +125,9 @@ def cut_seconds(near: Neighbourhood) -> float:
     return cells / _CELLS_A_SECOND
 
 
-def is_soon_cut(near: Neighbourhood) -> bool:
+def is_soon_expanded(near: Neighbourhood) -> bool:
     """Whether the network has few steps, or none to cut."""
-    return cut_seconds(near) <= _SOON
+    return expansion_seconds(near) <= _SOON
 
 
 def see_time(near: Neighbourhood, clock: Clock) -> None:
@@ -139,7 +139,7 @@ def see_time(near: Neighbourhood, clock: Clock) -> None:
         Where it does not.
     """
     left = clock.left()
-    if left is not None and cut_seconds(near) > left:
+    if left is not None and expansion_seconds(near) > left:
         raise TooLargeError(
             "writing out all steps of all neurons would take longer than the time that is left. "
             "Allow more time."

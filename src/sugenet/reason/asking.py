@@ -11,12 +11,12 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from sugenet.bnn import Network
-from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError, QuestionError, refuse
 from sugenet.fields import KINDS
+from sugenet.plottable import Plottable
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
-from sugenet.reason.counterfactuals.hunting import is_least_but_for_rounding
+from sugenet.reason.counterfactuals.searching import is_minimum_up_to_rounding
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
 from sugenet.reason.envelope import Recorded, Source, answered, asked_of, opened
 from sugenet.reason.questions import Asked, HowMany, Predict, Question, Suffices, WhatIf, Why, reading_data
@@ -38,7 +38,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted(Recorded, Drawn):
+class Predicted(Recorded, Plottable):
     """The class of a sample. There is no certificate: who doubts it predicts again, by the definition."""
 
     outcome: ClassVar[str] = "predicted"
@@ -101,7 +101,7 @@ class Predicted(Recorded, Drawn):
         label, head = self.label, self.network.head
         tie = ", a tie that the lowest class wins" if self.is_tie else ""
         match_text = f"{self.matches[label]} of {int(head.sizes[label])} matches"
-        return f"class {self.network.class_words[label]}, score {self.scores[label]:.6g} ({match_text}{tie})"
+        return f"class {self.network.class_texts[label]}, score {self.scores[label]:.6g} ({match_text}{tie})"
 
 
 Found: TypeAlias = (
@@ -222,7 +222,7 @@ def is_settled(answer: Found, **settings: Any) -> bool:
         case Undecided() | OpenCounterfactual() | CountOpen():
             return False
         case Counterfactual():
-            return answer.all_listed and is_least_but_for_rounding(answer)
+            return answer.all_listed and is_minimum_up_to_rounding(answer)
         case Reasons():
             enough = answer.all_reasons or (asked["n"] != "all" and len(answer.reasons) >= asked["n"])
             status = [reason.status for reason in answer.reasons]

@@ -10,12 +10,12 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from sugenet.bnn import Domain, Network
-from sugenet.brief import Said
-from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError, refuse
+from sugenet.plottable import Plottable
 from sugenet.problem.boxes import plain
+from sugenet.reason.phrases import engine_in, engine_text
 from sugenet.reason.questions import Asked, data_of, each, question_of
-from sugenet.reason.words import engine_in, engine_words
+from sugenet.reprs import Sentences
 
 __all__ = [
     "Certified",
@@ -132,7 +132,7 @@ Source = str | Callable[[Any], Any]
 """Where a field of JSON comes from: an attribute or method of the answer, or a function of the answer."""
 
 
-class Recorded(Said):
+class Recorded(Sentences):
     """An answer that goes to JSON and back by a table of its fields."""
 
     json: ClassVar[Mapping[str, Source]]
@@ -186,7 +186,7 @@ def _plain_data(value: Any) -> Any:
     return str(value) if isinstance(value, Fraction) else value
 
 
-class Certified(Recorded, Drawn):
+class Certified(Recorded, Plottable):
     """An answer with a certificate; None: the engine gives no proof."""
 
     certificate: dict[str, Any] | None
@@ -217,7 +217,7 @@ class Settled(Certified):
     @property
     def settled_by(self) -> str:
         """What settled the question, in words."""
-        return engine_words(self.engine, self.sets)
+        return engine_text(self.engine, self.sets)
 
     @property
     def _uncertified(self) -> str:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sugenet.bnn import Network
-from sugenet.brief import Said
 from sugenet.checker import check
 from sugenet.checker.limit import SECONDS, Limit
 from sugenet.checker.reason import hitting_set_within
@@ -25,6 +24,7 @@ from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
 from sugenet.reason.counts.space import combinations_within
 from sugenet.reason.envelope import envelope
+from sugenet.reason.phrases import uncovered_text
 from sugenet.reason.questions import HowMany, Robust, Suffices
 from sugenet.reason.reasons import Reasons
 from sugenet.reason.reasons.hitting import is_antichain, unlisted_change
@@ -32,7 +32,7 @@ from sugenet.reason.reasons.oracle import Features
 from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule
 from sugenet.reason.verdicts import Proved, Refuted, Undecided
-from sugenet.reason.words import uncovered_words
+from sugenet.reprs import Sentences
 
 __all__ = ["STATUSES", "AnswerCheck", "certificates_of", "check_answer", "is_checkable", "trusted_in"]
 
@@ -57,7 +57,7 @@ _PROOFS = 64
 
 
 @dataclass(frozen=True)
-class AnswerCheck(Said):
+class AnswerCheck(Sentences):
     """What came of checking an answer.
 
     `status` is ``holds``, ``partly``, ``recomputed``, ``trusted`` or ``nothing``; `words` says what was seen;
@@ -74,7 +74,7 @@ class AnswerCheck(Said):
         return {"status": self.status, "checked": self.words.split("; "), "not_covered": list(self.uncovered)}
 
     def __str__(self) -> str:
-        return f"{self.words}; {uncovered_words(self.uncovered)}" if self.uncovered else self.words
+        return f"{self.words}; {uncovered_text(self.uncovered)}" if self.uncovered else self.words
 
 
 def check_answer(
@@ -248,7 +248,7 @@ class _Recheck:
         counted = self.checked(certificate)
         counts = certificate["counts"][: self.network.head.outputs]
         right = counts[answer.rule.label]
-        if (figures.covered, figures.right, figures.right_at_most) != (sum(counts), right, right):
+        if (figures.covered, figures.right, figures.max_right) != (sum(counts), right, right):
             raise CertificateError("the figures of the rule are not those of the count.")
         if self.network.domain.laws:  # how many inputs obey them, nothing shows
             self.claims.append("figures")
@@ -284,7 +284,7 @@ class _Recheck:
         if n == 1 or not answer.all_listed or (n is None and not answer.others):
             return []
         if len(set(values)) == 1 and n in (None, "all"):
-            n_changes = self._of_least_cost(answer)
+            n_changes = self._of_min_cost(answer)
             if n_changes == len(rows):
                 return [f"no more than {n_changes} inputs do it at this cost"]
             if n_changes is not None and n == "all":
@@ -299,7 +299,7 @@ class _Recheck:
         codings = self.network.lawful.encoder.codings
         return tuple(coding.state(value) for coding, value in zip(codings, values, strict=True))
 
-    def _of_least_cost(self, answer: Counterfactual) -> int | None:
+    def _of_min_cost(self, answer: Counterfactual) -> int | None:
         """How many changes do it at the cost of a counterfactual that is proved to be the least: a count
         around the sample. None where that cannot be counted.
         """
@@ -427,7 +427,9 @@ class _Reasons:
         why = self.answer.question
         fixed = tuple(sorted(features))
         near = why.near(self.network).fixing(set(fixed))
-        outcome = decide(Problem(near, why.keeps(self.network).goal), Clock(self.limit.left(), 1, 0, None))
+        outcome = decide(
+            Problem(near, why.label_goal(self.network).goal), Clock(self.limit.left(), 1, 0, None)
+        )
         if isinstance(outcome, Fails):
             raise CertificateError(
                 f"not all contrastive sets are listed: the class also changes while {self._names(features)} "

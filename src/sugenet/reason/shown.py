@@ -18,7 +18,7 @@ import numpy as np
 
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.bnn.arrays import Ints
-from sugenet.capacity.arguments import exact_number, number_words
+from sugenet.capacity.arguments import exact_number, number_text
 from sugenet.problem.boxes import Box
 from sugenet.problem.neighbourhood import meets, row_of
 from sugenet.problem.query import Query
@@ -30,7 +30,7 @@ __all__ = [
     "raw_cost",
     "short_pair",
     "short_witness",
-    "tie_words",
+    "tie_text",
     "winners",
 ]
 
@@ -50,7 +50,7 @@ def winners(network: Network, row: Sequence[Any], counts: Ints | None = None) ->
     return tuple(np.flatnonzero(scores == scores.max()).tolist())
 
 
-def tie_words(names: Sequence[str]) -> str:
+def tie_text(names: Sequence[str]) -> str:
     """Classes that share the largest score."""
     names = [*map(visible, names)]
     return f"a tie of classes {', '.join(names[:-1])} and {names[-1]}"
@@ -188,7 +188,7 @@ def _length(value: Any) -> int:
     """How many digits a number is written with, zeros at either end apart, but those of a very small one
     count; a fraction is as it was written.
     """
-    text = number_words(value)
+    text = number_text(value)
     if "/" in text:
         return 0
     number = Decimal(text)

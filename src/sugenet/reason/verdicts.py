@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from sugenet.bnn import Network
-from sugenet.bnn.cutting import is_cut
-from sugenet.capacity.arguments import number_words
+from sugenet.bnn.binary_expansion import is_cut
+from sugenet.capacity.arguments import number_text
 from sugenet.checker.form import exact
 from sugenet.engines.ladder import decide
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
@@ -24,10 +24,10 @@ from sugenet.problem.pairs import Joint
 from sugenet.problem.problem import Fails, Holds, Open, Outcome
 from sugenet.problem.query import Query, of_network
 from sugenet.reason.envelope import Settled, Source, changes_between, changes_data, conditions_of, envelope
+from sugenet.reason.phrases import LISTED, advice, changes_listed, show_cost
 from sugenet.reason.questions import Agree, Fair, Monotone, Question, Robust, described, problems_of, raw_of
 from sugenet.reason.questions.problems import query_about
-from sugenet.reason.shown import short_pair, short_witness, tie_words, winners
-from sugenet.reason.words import LISTED, advice, changes_listed, show_cost
+from sugenet.reason.shown import short_pair, short_witness, tie_text, winners
 from sugenet.visible import visible
 
 __all__ = [
@@ -175,15 +175,13 @@ class Refuted(_Verdict):
         """One sentence, its verdict put through `mark`."""
         subject = f"Class {' and '.join(map(visible, self.labels))}"
         if self.tied:
-            subject = tie_words(self.tied).capitalize()
+            subject = tie_text(self.tied).capitalize()
         if self.changes:
             shown = f"with {changes_listed(self.network, self.changes)}"
             if self.is_pair and len(self.example[0]) <= _WHOLE:
                 named = zip(self.network.encoder.names, self.example[0], strict=True)
                 rest = [
-                    f"{visible(name)} = {number_words(one)}"
-                    for name, one in named
-                    if name not in self.changes
+                    f"{visible(name)} = {number_text(one)}" for name, one in named if name not in self.changes
                 ]
                 shown += f", where {'; '.join(rest)}" if rest else ""
         elif isinstance(self.question, Robust):
@@ -191,7 +189,7 @@ class Refuted(_Verdict):
         else:
             values = self.example if self.in_source is None else self.in_source
             rows = zip(self.network.encoder.names, values, strict=True)
-            pairs = [f"{visible(name)} = {number_words(value)}" for name, value in rows]
+            pairs = [f"{visible(name)} = {number_text(value)}" for name, value in rows]
             few = len(pairs) if len(pairs) <= _WHOLE else _SOME
             shown = f"for {'; '.join(pairs[:few])}" + ("; ..." if len(pairs) > few else "")
             shown += "" if self.in_source is None else ", in the numbers of the file, as the query"
@@ -298,15 +296,15 @@ def verify(
             f"read_vnnlib gives."
         )
     network = network.within(within)
-    if network.keeps_reals and not isinstance(question, Query):
+    if network.passes_reals and not isinstance(question, Query):
         question, network = query_about(network, question), network.by_itself()
-    if network.domain and isinstance(question, Query) and network.keeps_reals:
+    if network.domain and isinstance(question, Query) and network.passes_reals:
         raise QuestionError("real-valued queries know no limits or laws of the network: ask without them.")
     clock = Clock(time_limit, threads, seed, notify)
     claim = described(network, question)
     joint: Joint | None = None
     try:
-        if isinstance(question, Query) and network.keeps_reals:
+        if isinstance(question, Query) and network.passes_reals:
             from sugenet.engines.hard.reals.deciding import decide_query
 
             outcome = decide_query(network, of_network(network, question), clock)

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sugenet.show.demonstration import demo, example_1
-from sugenet.show.neurons import NeuronView, StairView, view_neuron
+from sugenet.show.neurons import NeuronView, QuantizedView, view_neuron
 from sugenet.show.pictures import grid_of, picture, shades
 from sugenet.show.predictions import PredictionView, TraceView, view_predictions, view_trace
 from sugenet.show.svg_writer import svg
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from sugenet.show.plots import plot_figure
     from sugenet.show.prepare import (
         cactus,
-        capacity_drawn,
+        capacity_figure,
         focal_dots,
         lattice_of,
         margin_histogram,
         match_meters,
         meters_of,
-        sample_drawn,
+        sample_figure,
         slack_histogram,
         votes_of,
     )
@@ -35,10 +35,10 @@ __all__ = [
     "LearnedView",
     "NeuronView",
     "PredictionView",
-    "StairView",
+    "QuantizedView",
     "TraceView",
     "cactus",
-    "capacity_drawn",
+    "capacity_figure",
     "demo",
     "drawing",
     "example_1",
@@ -54,7 +54,7 @@ __all__ = [
     "plot_figure",
     "report",
     "report_results",
-    "sample_drawn",
+    "sample_figure",
     "shades",
     "slack_histogram",
     "svg",

@@ -12,11 +12,11 @@ from typing import Any
 
 from sugenet.bnn import Network, Summary, Trace, summary
 from sugenet.capacity import RuleSet, SetFunction
-from sugenet.capacity.arguments import number_words, rating_words
+from sugenet.capacity.arguments import number_text, rating_text
 from sugenet.errors import NetworkError, SugenetError, TooLargeError
 from sugenet.fit import CapacityFit, Conflict, InducedCapacity, LearnedModel, VersionSpace
-from sugenet.problem.boxes import limit_words
-from sugenet.problem.neighbourhood import place_of, row_of
+from sugenet.problem.boxes import limit_text
+from sugenet.problem.neighbourhood import feature_index, row_of
 from sugenet.problem.query import Query
 from sugenet.reason import (
     Box,
@@ -37,8 +37,8 @@ from sugenet.reason import (
     Undecided,
 )
 from sugenet.reason.counts.answers import METHODS, Counted, CountOpen, CountSampled
+from sugenet.reason.phrases import percent_text, show_cost
 from sugenet.reason.reasons.chain import Chain, key_of
-from sugenet.reason.words import percent_words, show_cost
 from sugenet.show.figures import (
     Band,
     BandPoint,
@@ -61,21 +61,21 @@ from sugenet.show.markup import Html, element, short
 from sugenet.show.plots import plot_figure
 from sugenet.show.prepare import (
     ROWS,
-    capacity_drawn,
-    change_words,
-    changes_drawn,
+    capacity_figure,
+    change_text,
+    changes_figure,
     heat_map,
-    kept_drawn,
+    kept_figure,
     match_meters,
     meter_of,
     meters_of,
-    sample_drawn,
+    sample_figure,
     votes_of,
 )
 from sugenet.show.svg_writer import draw
 from sugenet.sweeps import Results
-from sugenet.sweeps.curve import AccuracyCurve, radius_words
-from sugenet.sweeps.tally import SweepTally, time_words
+from sugenet.sweeps.curve import AccuracyCurve, radius_text
+from sugenet.sweeps.tally import SweepTally, time_text
 
 __all__ = ["Cells", "Drawing", "drawing", "html", "plot", "summary_table", "table_html"]
 
@@ -171,11 +171,11 @@ def _bands(network: Network, question: Robust) -> tuple[Meters, ...]:
         return ()
 
 
-def _limit_words(name: str, limit: Any) -> str:
+def _limit_text(name: str, limit: Any) -> str:
     if not isinstance(limit, tuple):
         values = limit if isinstance(limit, frozenset) else (limit,)
-        return f"{name} = {' or '.join(sorted(map(number_words, values)))}"
-    return f"{name} is anything" if limit == (None, None) else limit_words(name, limit)
+        return f"{name} = {' or '.join(sorted(map(number_text, values)))}"
+    return f"{name} is anything" if limit == (None, None) else limit_text(name, limit)
 
 
 def _limits(network: Network, question: Question) -> Strip:
@@ -185,7 +185,7 @@ def _limits(network: Network, question: Question) -> Strip:
     match question:
         case Monotone():
             phrase, mark = ("raised", "up") if question.rising else ("lowered", "down")
-            rows = [StripRow(names[place_of(network, question.feature)], "", phrase, mark)]
+            rows = [StripRow(names[feature_index(network, question.feature)], "", phrase, mark)]
         case Fair():
             rows = [
                 StripRow(names[f], "", "takes any two values", "other") for f in question.features(network)
@@ -194,7 +194,7 @@ def _limits(network: Network, question: Question) -> Strip:
             rest = "all inputs of the query's boxes"
     if not isinstance(question, Query | Robust):
         limits = question.box.placed(network).items()
-        rows += [StripRow(names[f], "", _limit_words(names[f], limit), "kept") for f, limit in limits]
+        rows += [StripRow(names[f], "", _limit_text(names[f], limit), "kept") for f, limit in limits]
     return Strip("what it is about", tuple(rows[:ROWS]), max(0, len(rows) - ROWS), rest)
 
 
@@ -209,7 +209,7 @@ def _(answer: Proved | Undecided) -> Drawing:
     network, question = answer.network, answer.question
     figures: tuple[Figure, ...]
     if isinstance(question, Robust):
-        figures = sample_drawn(network, question.sample), *_bands(network, question)
+        figures = sample_figure(network, question.sample), *_bands(network, question)
     else:
         figures = (_limits(network, question),)
     return Drawing(str(answer), figures, _outcome(answer))
@@ -223,13 +223,13 @@ def _(answer: Refuted) -> Drawing:
     if isinstance(question, Robust):
         sample = question.values(network)
         label = network.trace(row_of(sample)).label
-        changed = changes_drawn(network, sample, answer.example, f"{label} becomes {labels}")
+        changed = changes_figure(network, sample, answer.example, f"{label} becomes {labels}")
         return Drawing(str(answer), (changed, *_before(network, sample)), table)
     if answer.is_pair:
         one, other = answer.example
         return Drawing(
             str(answer),
-            (changes_drawn(network, one, other, f"{answer.labels[0]} becomes {answer.labels[1]}"),),
+            (changes_figure(network, one, other, f"{answer.labels[0]} becomes {answer.labels[1]}"),),
             table,
         )
     return Drawing(str(answer), (_input(network, answer.example, f"class {labels}"),), table)
@@ -237,17 +237,17 @@ def _(answer: Refuted) -> Drawing:
 
 def _before(network: Network, sample: Any) -> tuple[Figure, ...]:
     """The sample beside its change, where it is an image; a table shows both already."""
-    first = sample_drawn(network, sample, "before")
+    first = sample_figure(network, sample, "before")
     return (first,) if isinstance(first, Pixels) else ()
 
 
 def _input(network: Network, row: Sequence[Any], title: str) -> Figure:
     """An input; as bare numbers where they lie between the whole numbers that the network reads."""
     try:
-        return sample_drawn(network, row, title)
+        return sample_figure(network, row, title)
     except SugenetError:
         rows = [
-            StripRow(name, number_words(value), "")
+            StripRow(name, number_text(value), "")
             for name, value in zip(network.encoder.names, row, strict=True)
         ]
         return Strip(title, tuple(rows[:ROWS]), max(0, len(rows) - ROWS))
@@ -260,9 +260,9 @@ def _input(network: Network, row: Sequence[Any], title: str) -> Figure:
 def _(answer: Counterfactual) -> Drawing:
     network = answer.network
     before, after = network.classes[answer.prop.label], network.classes[answer.label]
-    main = changes_drawn(network, answer.sample, answer.example, f"{before} becomes {after}")
+    main = changes_figure(network, answer.sample, answer.example, f"{before} becomes {after}")
     others = tuple(
-        changes_drawn(
+        changes_figure(
             network,
             one.sample,
             one.example,
@@ -271,7 +271,7 @@ def _(answer: Counterfactual) -> Drawing:
         for one in answer.others[:3]
     )
     rows = [
-        (network.encoder.names[feature], *change_words(network, feature, old, new))
+        (network.encoder.names[feature], *change_text(network, feature, old, new))
         for feature, (old, new) in enumerate(zip(answer.sample, answer.example, strict=True))
         if old != new
     ]
@@ -287,10 +287,10 @@ def _(answer: Counterfactual) -> Drawing:
 def _(answer: NoCounterfactual | OpenCounterfactual) -> Drawing:
     network, sample = answer.network, answer.sample
     movable = set(answer.question.movable(network))
-    figures: tuple[Figure, ...] = (sample_drawn(network, sample),)
+    figures: tuple[Figure, ...] = (sample_figure(network, sample),)
     if len(movable) < len(sample):
         fixed = [feature for feature in range(len(sample)) if feature not in movable]
-        figures = (kept_drawn(network, sample, fixed, "features that had to stay"),)
+        figures = (kept_figure(network, sample, fixed, "features that had to stay"),)
     return Drawing(str(answer), figures)
 
 
@@ -306,12 +306,12 @@ def _(answer: Reason) -> Drawing:
         title = f"{count} {plural(count, 'feature')}, not proved to suffice"
     else:
         title = f"{count} {plural(count, 'feature')} that suffice{'s' if count == 1 else ''}: {answer.status}"
-    return Drawing(str(answer), (_reason_drawn(answer, title),), _conditions([answer]))
+    return Drawing(str(answer), (_reason_figure(answer, title),), _conditions([answer]))
 
 
-def _reason_drawn(reason: Reason, title: str) -> Pixels | Strip:
+def _reason_figure(reason: Reason, title: str) -> Pixels | Strip:
     """The sample with the features of a reason; one that is not proved says so."""
-    figure = kept_drawn(reason.network, reason.sample, reason.features, title)
+    figure = kept_figure(reason.network, reason.sample, reason.features, title)
     if reason.status != "unknown":
         return figure
     return replace(figure, caption="framed: may be needed; nothing was proved in the time")
@@ -320,13 +320,13 @@ def _reason_drawn(reason: Reason, title: str) -> Pixels | Strip:
 @drawing.register
 def _(answer: Reasons) -> Drawing:
     network = answer.network
-    label = network.classes[answer.question.keeps(network).label]
+    label = network.classes[answer.question.label_goal(network).label]
     where = answer.region
     if not answer.reasons:
-        return Drawing(str(answer), (sample_drawn(network, answer.sample),))
+        return Drawing(str(answer), (sample_figure(network, answer.sample),))
     first = answer.reasons[0]
     sentence = str(answer).splitlines()[0]
-    figures: list[Figure] = [_reason_drawn(first, f"why {label}: {where}")]
+    figures: list[Figure] = [_reason_figure(first, f"why {label}: {where}")]
     if len(answer.reasons) > 1:
         kept = "all minimal reasons" if answer.all_reasons else "reasons found so far"
         sentence += (
@@ -356,7 +356,7 @@ def _(answer: Chain) -> Drawing:
         meters, left = tuple(meter_of(seen, j - 1) for j in neurons[:ROWS]), max(0, len(neurons) - ROWS)
         figures.append(Meters(f"neurons of layer {last} that decide {label}", meters, left))
     below = len(answer.features)
-    bottom = kept_drawn(
+    bottom = kept_figure(
         network,
         answer.sample,
         answer.features,
@@ -484,14 +484,14 @@ def _(answer: Rulebook) -> Drawing:
 
 @drawing.register
 def _(value: SetFunction) -> Drawing:
-    return Drawing("", capacity_drawn(value))
+    return Drawing("", capacity_figure(value))
 
 
 @drawing.register
 def _(answer: VersionSpace | CapacityFit) -> Drawing:
     upper = None if answer.envelopes is None else answer.upper
     rules = None if upper is None else _rule_cells(answer.rules)
-    return Drawing(str(answer), capacity_drawn(answer.lower, upper), rules)
+    return Drawing(str(answer), capacity_figure(answer.lower, upper), rules)
 
 
 def _rule_cells(rules: RuleSet) -> Cells:
@@ -502,12 +502,12 @@ def _rule_cells(rules: RuleSet) -> Cells:
 def _(answer: Conflict) -> Drawing:
     ratings, samples = answer.ratings, answer.ratings.samples
     one, *rest = answer.pairs[0] if answer.pairs else answer.alone[:1]
-    title = f"{ratings.label(one)}, rated {rating_words(ratings.value(samples.ratings[one]))}"
+    title = f"{ratings.label(one)}, rated {rating_text(ratings.value(samples.ratings[one]))}"
     if rest:
-        title += f"; {ratings.label(rest[0])}, rated {rating_words(ratings.value(samples.ratings[rest[0]]))}"
+        title += f"; {ratings.label(rest[0])}, rated {rating_text(ratings.value(samples.ratings[rest[0]]))}"
     rows = []
     for index, name in enumerate(ratings.criteria):
-        values = [rating_words(ratings.value(samples.rows[k][index])) for k in (one, *rest)]
+        values = [rating_text(ratings.value(samples.rows[k][index])) for k in (one, *rest)]
         kind = "kept" if samples.rows[one][index] >= samples.ratings[one] else "plain"
         rows.append(StripRow(str(name), values[0], values[-1] if rest else "", kind))
     caption = f"marked: where {ratings.label(one)} reaches its rating" + (
@@ -523,14 +523,14 @@ def _(answer: Conflict) -> Drawing:
 
 @drawing.register
 def _(answer: InducedCapacity) -> Drawing:
-    return Drawing(str(answer), capacity_drawn(answer.capacity))
+    return Drawing(str(answer), capacity_figure(answer.capacity))
 
 
 @drawing.register
 def _(model: LearnedModel) -> Drawing:
     rules = Cells(("rules",), _more([(short(str(rule), 400),) for rule in model.rules], 1))
     if model.card is None:
-        return Drawing(str(model), tuple(f for mu in model.capacities for f in capacity_drawn(mu)), rules)
+        return Drawing(str(model), tuple(f for mu in model.capacities for f in capacity_figure(mu)), rules)
     max_points = [points[-1] for points in model.card.points]
     bars = tuple(
         Bar(chain.name, Fraction(count), f"{count:,}")
@@ -602,7 +602,7 @@ def _(value: Network) -> Drawing:
 def _(answer: Predicted) -> Drawing:
     network = answer.network
     return Drawing(
-        str(answer), (sample_drawn(network, answer.sample), votes_of(network.trace(row_of(answer.sample))))
+        str(answer), (sample_figure(network, answer.sample), votes_of(network.trace(row_of(answer.sample))))
     )
 
 
@@ -612,7 +612,7 @@ def _(answer: Predicted) -> Drawing:
 @drawing.register
 def _(value: SweepTally) -> Drawing:
     rows = [
-        (word, f"{count:,}", percent_words(_share(count, value.samples)))
+        (word, f"{count:,}", percent_text(_share(count, value.samples)))
         for word, count in value.outcomes.items()
     ]
     bars = tuple(
@@ -621,7 +621,7 @@ def _(value: SweepTally) -> Drawing:
     max_answers = max([one.answers for one in value.times] + [2])
     title = "how long the answers took"
     if value.largest is not None:
-        title += f": {time_words(value.seconds)} in all, {time_words(value.largest)} at most"
+        title += f": {time_text(value.seconds)} in all, {time_text(value.largest)} at most"
     shown = Bars(title, "answers", bars, Fraction(max_answers + max_answers % 2))
     lines = [value.asked, *value.accuracy_lines()]
     return Drawing(
@@ -636,7 +636,7 @@ def _(value: AccuracyCurve) -> Drawing:
         ends = []
     ends += [(point.radius, point.accuracy) for point in value.points]
     points = tuple(
-        BandPoint(float(radius), at.lower, at.upper, f"R = {radius_words(radius)}", str(at))
+        BandPoint(float(radius), at.lower, at.upper, f"R = {radius_text(radius)}", str(at))
         for radius, at in ends
     )
     band = Band(f"{value.what} of {value.samples:,} samples", f"R: {value.asked}", value.what, points)

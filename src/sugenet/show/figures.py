@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from sugenet.drawn import Drawn
+from sugenet.plottable import Plottable
 
 __all__ = [
     "Band",
@@ -58,7 +58,7 @@ def percent(share: Fraction) -> str:
 
 
 @dataclass(frozen=True)
-class _Titled(Drawn):
+class _Titled(Plottable):
     """What every figure has."""
 
     title: str
@@ -244,7 +244,7 @@ class Histogram(_Titled):
     edges: tuple[float, ...]
     counts: tuple[int, ...]
     mark: float | None = None
-    mark_words: str = ""
+    mark_text: str = ""
 
 
 @dataclass(frozen=True)
@@ -288,15 +288,15 @@ class LatticeSet:
     members: tuple[int, ...]
     low: Fraction
     high: Fraction
-    low_words: str
-    high_words: str
+    low_text: str
+    high_text: str
     focal: bool
     """Worth more at least than each smaller set inside it."""
 
     @property
     def settled(self) -> bool:
         """Whether the worth is known."""
-        return self.low_words == self.high_words
+        return self.low_text == self.high_text
 
 
 @dataclass(frozen=True)

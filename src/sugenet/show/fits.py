@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sugenet.capacity import RuleSet, elimination_rules, selection_rules
-from sugenet.capacity.arguments import rating_words
+from sugenet.capacity.arguments import rating_text
 from sugenet.errors import SugenetError
 from sugenet.fit import (
     CapacityFit,
@@ -139,13 +139,13 @@ class FitView:
             }
             out["dropped"] = [lines[k] for k in answer.dropped]
         if isinstance(fit, CapacityFit):
-            out["loss"], out["error"] = fit.loss, rating_words(fit.error)
-            out["least"], out["best"] = rating_words(fit.least), fit.is_best
+            out["loss"], out["error"] = fit.loss, rating_text(fit.error)
+            out["least"], out["best"] = rating_text(fit.least), fit.is_best
         out["words"] = str(fit)
         out["rules"] = [str(rule) for rule in self.rules.rules]
         if self.cases is not None:
             out["cases"] = [
-                _said(self.cases, row) | {"low": rating_words(low), "high": rating_words(high)}
+                _said(self.cases, row) | {"low": rating_text(low), "high": rating_text(high)}
                 for row, (low, high) in enumerate(self.intervals)
             ]
         out["certificate"] = dict(answer.certificate)
@@ -199,10 +199,10 @@ class LearnedView:
         if self.cases is None:
             return []
         X, levels = self.cases.columns(self.orders), self.model.levels
-        records = [{"value": rating_words(levels[rank])} for rank in self.model.ranks(X)]
+        records = [{"value": rating_text(levels[rank])} for rank in self.model.ranks(X)]
         if self.model.card is None:
             for one, low, high in zip(records, *self.model.interval(X), strict=True):
-                one |= {"low": rating_words(levels[low]), "high": rating_words(levels[high])}
+                one |= {"low": rating_text(levels[low]), "high": rating_text(levels[high])}
         return records
 
     @property
@@ -240,9 +240,9 @@ class LearnedView:
                 lines.append(f"  {visible(name):<{wide}}  {phrase}")
         if model.card is not None:
             reached = zip(model.card.thresholds, model.levels[1:], strict=True)
-            sums = ", ".join(f">= {threshold}: {rating_words(level)}" for threshold, level in reached)
+            sums = ", ".join(f">= {threshold}: {rating_text(level)}" for threshold, level in reached)
             lines.append(f"  {'sum':<{wide}}  {sums}")
-        lines += ["", f"rules: the best level of those that hold, else {rating_words(model.levels[0])}"]
+        lines += ["", f"rules: the best level of those that hold, else {rating_text(model.levels[0])}"]
         lines += _indented(_listed([str(rule) for rule in model.rules], limit, "rule"))
         off = int((self.errors > 0).sum())
         lines += [
@@ -266,7 +266,7 @@ class LearnedView:
             "target": self.table.target,
             "samples": len(self.errors),
             "criteria": list(self.table.criteria),
-            "levels": [rating_words(level) for level in model.levels],
+            "levels": [rating_text(level) for level in model.levels],
             "model": str(model),
             "directions": {chain.name: chain.direction for chain in model.chains},
             "worths": self.worths,
@@ -287,12 +287,12 @@ def _steps(chain: Any, values: Sequence[Any], worst: Any) -> dict[str, Any]:
     for level in range(1, len(values)):
         if values[level] != values[level - 1]:
             sign, value = chain.condition(level)
-            out[f"{sign} {rating_words(value)}"] = _plain(values[level])
+            out[f"{sign} {rating_text(value)}"] = _plain(values[level])
     return out
 
 
 def _plain(worth: Any) -> Any:
-    return worth if isinstance(worth, int) else rating_words(worth)
+    return worth if isinstance(worth, int) else rating_text(worth)
 
 
 def _words(one: Mapping[str, Any]) -> str:

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Condition, Network, Neuron, PoolLayer, Stair
+from sugenet.bnn import Condition, Network, Neuron, PoolLayer, QuantizedNeuron
 from sugenet.bnn.raw_rules import RawNeuron
 from sugenet.bnn.trace import many
 from sugenet.capacity.arguments import magnitude, written
 from sugenet.errors import NetworkError
 from sugenet.problem.neighbourhood import row_of
 
-__all__ = ["NeuronView", "StairView", "view_neuron"]
+__all__ = ["NeuronView", "QuantizedView", "view_neuron"]
 
 INPUTS = 4096  # inputs listed in the JSON data; of more only the first are
 
@@ -210,7 +210,7 @@ class NeuronView(_View):
 
 
 @dataclass(frozen=True, eq=False)
-class StairView(_View):
+class QuantizedView(_View):
     """A neuron of several levels, ready to print (`str`) or to write as JSON (`data`)."""
 
     network: Network
@@ -223,7 +223,7 @@ class StairView(_View):
     """One raw sample to look at the neuron with, or None."""
 
     @classmethod
-    def of(cls, network: Network, layer: int, number: int, level: int | None, **about: Any) -> StairView:
+    def of(cls, network: Network, layer: int, number: int, level: int | None, **about: Any) -> QuantizedView:
         """The neuron at a level; unless one is given, at the lowest that not all inputs reach."""
         view = cls(network, layer, number, 1, **about)
         steps = view.steps
@@ -235,13 +235,13 @@ class StairView(_View):
         return cls(network, layer, number, next(open_steps, 1) if level is None else level, **about)
 
     @cached_property
-    def stair(self) -> Stair | None:
+    def stair(self) -> QuantizedNeuron | None:
         """The neuron itself; None where it is the largest or the least of several levels."""
         if self._pool is not None:
             return None
         layer = self.network.layer(self.layer)
         j = layer.index_of(self.number)
-        return Stair(layer.row(j).tolist(), layer.thresholds_of(j), layer.input_tops.tolist())
+        return QuantizedNeuron(layer.row(j).tolist(), layer.thresholds_of(j), layer.input_tops.tolist())
 
     @cached_property
     def _pool(self) -> PoolLayer | None:
@@ -297,7 +297,7 @@ class StairView(_View):
                     "input": index + 1,
                     "weight": weight,
                     "top": tops[index],
-                    "words": self._input_words(index),
+                    "words": self._input_text(index),
                 }
                 for index, weight in self.shown(self.weights)
             ],
@@ -315,7 +315,7 @@ class StairView(_View):
         tau = self.steps[self.level - 1]
         return tau is not None and tau > 0
 
-    def _input_words(self, index: int) -> str:
+    def _input_text(self, index: int) -> str:
         if self.layer > 1:
             return f"neuron {index + 1} of layer {self.layer - 1}"
         encoder = self.network.encoder
@@ -443,7 +443,7 @@ def view_neuron(
     level: int | None = None,
     limit: int = 10,
     sample: Any = None,
-) -> NeuronView | StairView:
+) -> NeuronView | QuantizedView:
     """Look at one neuron, on its own or on a sample; of several levels, with the rules for one of them: the
     lowest that is not always reached, unless `level` says another.
 
@@ -470,7 +470,7 @@ def view_neuron(
             f"layer {layer}: there is no neuron {number}: the layer has {chosen.outputs}, numbered from 1."
         )
     if not chosen.is_binary or (layer > 1 and chosen.tops is not None):
-        return StairView.of(network, layer, number, level, limit=limit, sample=sample)
+        return QuantizedView.of(network, layer, number, level, limit=limit, sample=sample)
     if level not in (None, 1):
         raise NetworkError(f"layer {layer} has neurons of two levels, 0 and 1: there is no level {level}.")
     return NeuronView(network, layer, number, limit, sample)

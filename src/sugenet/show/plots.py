@@ -303,9 +303,9 @@ def _(figure: Lattice, ax: Any) -> None:
             ax.plot([x, below[0]], [y, below[1] + 1], color=RULE, linewidth=0.8, zorder=1)
     for one in figure.sets:
         x, y = index[one.members]
-        cells = [(one.low, one.low_words, y, 0.33), (one.high, one.high_words, y + 0.33, 0.33)]
+        cells = [(one.low, one.low_text, y, 0.33), (one.high, one.high_text, y + 0.33, 0.33)]
         if one.settled:
-            cells = [(one.low, one.low_words, y, 0.66)]
+            cells = [(one.low, one.low_text, y, 0.66)]
         ax.add_patch(Rectangle((x - 0.45, y), 0.9, 1, facecolor=PAPER, edgecolor="none", zorder=2))
         for share, text, bottom, tall in cells:
             ax.add_patch(
@@ -377,7 +377,7 @@ def _(figure: Histogram, ax: Any) -> None:
     if figure.mark is not None:
         ax.axvline(figure.mark, color=VERMILLION, linestyle="--")
         ax.annotate(
-            figure.mark_words,
+            figure.mark_text,
             (figure.mark, 0.96),
             xycoords=("data", "axes fraction"),
             xytext=(4, 0),

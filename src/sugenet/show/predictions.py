@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn import NEVER, Network, Trace
-from sugenet.brief import Said
 from sugenet.errors import NetworkError
+from sugenet.reprs import Sentences
 
 __all__ = ["PredictionView", "TraceView", "view_predictions", "view_trace"]
 
 
 @dataclass(frozen=True, eq=False)
-class PredictionView(Said):
+class PredictionView(Sentences):
     """Classes of a batch of samples, with how clear each decision was."""
 
     network: Network
@@ -66,7 +66,7 @@ class PredictionView(Said):
         """One line a sample, up to a limit, and the accuracy where the truth is known."""
         rows = self.data()["predictions"]
         shown = rows if limit is None else rows[:limit]
-        names = self.network.class_words
+        names = self.network.class_texts
         width = max([len(name) for name in names] + [5])
         lines = [f"{'sample':>6}  {'class':<{width}}  {'score':>9}  {'margin':>9}"]
         for row in shown:
@@ -107,7 +107,7 @@ def view_predictions(
 
 
 @dataclass(frozen=True, eq=False)
-class TraceView(Said):
+class TraceView(Sentences):
     """One sample's way through the network, with the neurons of one layer if asked."""
 
     trace: Trace
@@ -136,7 +136,7 @@ class TraceView(Said):
         return {"class": trace.predicted, "label": trace.label, "layers": layers, "head": head}
 
     def __str__(self) -> str:
-        lines = [f"prediction: {self.trace.network.class_words[self.trace.predicted]}", str(self.trace)]
+        lines = [f"prediction: {self.trace.network.class_texts[self.trace.predicted]}", str(self.trace)]
         if self.layer is not None:
             seen = self.trace.layers[self.layer - 1]
             has_levels = seen.levels is not None

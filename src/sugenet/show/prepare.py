@@ -24,10 +24,10 @@ from sugenet.bnn import (
 )
 from sugenet.bnn.arrays import Ints
 from sugenet.capacity import FocalSet, Ordinal, Scale, SetFunction
-from sugenet.capacity.arguments import number_words, rating_words
+from sugenet.capacity.arguments import number_text, rating_text
 from sugenet.capacity.criteria import bits
 from sugenet.errors import CapacityError, NetworkError, TooLargeError
-from sugenet.problem.front import first_layer, move_gains, reach
+from sugenet.problem.first_layer import first_layer, move_gains, reach
 from sugenet.problem.neighbourhood import Neighbourhood, row_of
 from sugenet.problem.regions import Region
 from sugenet.show.figures import (
@@ -54,22 +54,22 @@ from sugenet.show.pictures import grid_of, shades
 
 __all__ = [
     "cactus",
-    "capacity_drawn",
-    "change_words",
-    "changes_drawn",
+    "capacity_figure",
+    "change_text",
+    "changes_figure",
     "focal_dots",
     "heat_map",
-    "kept_drawn",
+    "kept_figure",
     "lattice_of",
     "level_bands",
     "margin_histogram",
     "match_meters",
     "meter_of",
     "meters_of",
-    "sample_drawn",
+    "sample_figure",
     "slack_histogram",
-    "state_words",
-    "value_words",
+    "state_text",
+    "value_text",
     "votes_of",
 ]
 
@@ -134,36 +134,36 @@ _BAND_WORK = 1 << 26
 # -- words ---------------------------------------------------------------------------------------------------
 
 
-def value_words(coding: Coding, value: Any) -> str:
+def value_text(coding: Coding, value: Any) -> str:
     """A raw value in few digits, but never so few that it would fall on the other side of a cut.
 
     Examples
     --------
-    >>> value_words(Steps((17.17,)), 25.271234567), value_words(Steps((17.17,)), 17.169999999999998)
+    >>> value_text(Steps((17.17,)), 25.271234567), value_text(Steps((17.17,)), 17.169999999999998)
     ('25.2712', '17.169999999999998')
     """
     if not isinstance(value, float | np.floating):
-        return number_words(value)
-    short, exact = f"{value:.6g}", number_words(float(value))
+        return number_text(value)
+    short, exact = f"{value:.6g}", number_text(float(value))
     if not isinstance(coding, Steps) or not coding.low <= float(short) <= coding.high:
         return exact
     return short if coding.state(float(short)) == coding.state(value) else exact
 
 
-def state_words(network: Network, feature: int, value: Any) -> str:
+def state_text(network: Network, feature: int, value: Any) -> str:
     """What a raw value means to the network: the condition that its state says."""
     coding, name = network.encoder.codings[feature], network.encoder.names[feature]
     return coding.describe(name, coding.state(value))
 
 
-def change_words(network: Network, feature: int, before: Any, after: Any) -> tuple[str, str]:
+def change_text(network: Network, feature: int, before: Any, after: Any) -> tuple[str, str]:
     """The value before, and the condition that the change brings about; of a number that need not be whole,
     the value that is shown and what is as good.
     """
     coding = network.encoder.codings[feature]
     span = coding.span(coding.state(after))
-    becomes = f"{number_words(after)} ({span})" if span else state_words(network, feature, after)
-    return value_words(coding, before), becomes
+    becomes = f"{number_text(after)} ({span})" if span else state_text(network, feature, after)
+    return value_text(coding, before), becomes
 
 
 def _kind(coding: Coding, before: Any, after: Any) -> str:
@@ -184,32 +184,32 @@ def _limited(rows: Sequence[StripRow], limit: int) -> tuple[tuple[StripRow, ...]
     return tuple(rows[:limit]), max(0, len(rows) - limit)
 
 
-def sample_drawn(network: Network, x: Any, title: str = "the sample", limit: int = ROWS) -> Pixels | Strip:
+def sample_figure(network: Network, x: Any, title: str = "the sample", limit: int = ROWS) -> Pixels | Strip:
     """A sample as an image where it is one, else its features one by one."""
     values = network.encoder.values(x)
     if grid_of(network) is not None:
         return Pixels(title, _shade_rows(network, values), caption="white: least, black: largest value")
     encoder = network.encoder
     rows = [
-        StripRow(name, value_words(coding, value), state_words(network, f, value))
+        StripRow(name, value_text(coding, value), state_text(network, f, value))
         for f, (name, coding, value) in enumerate(zip(encoder.names, encoder.codings, values, strict=True))
     ]
     return Strip(title, *_limited(rows, limit))
 
 
-def kept_drawn(
+def kept_figure(
     network: Network, x: Any, features: Iterable[int], title: str, limit: int = ROWS
 ) -> Pixels | Strip:
     """A reason: the sample with the features that must stay as they are."""
     values, chosen = network.encoder.values(x), sorted(features)
     if not chosen:
         return replace(
-            sample_drawn(network, values, title, limit),
+            sample_figure(network, values, title, limit),
             caption="nothing needs to stay: the class stays whatever changes",
         )
     grid = grid_of(network)
     if grid is not None:
-        cells = tuple(Cell(*divmod(f, grid[1]), "kept", state_words(network, f, values[f])) for f in chosen)
+        cells = tuple(Cell(*divmod(f, grid[1]), "kept", state_text(network, f, values[f])) for f in chosen)
         return Pixels(
             title, _shade_rows(network, values), cells, "framed: must stay as it is; all others may change"
         )
@@ -217,8 +217,8 @@ def kept_drawn(
     rows = [
         StripRow(
             encoder.names[f],
-            value_words(encoder.codings[f], values[f]),
-            state_words(network, f, values[f]),
+            value_text(encoder.codings[f], values[f]),
+            state_text(network, f, values[f]),
             "kept",
         )
         for f in chosen
@@ -226,14 +226,16 @@ def kept_drawn(
     return Strip(title, *_limited(rows, limit), caption="must stay; all other features may change")
 
 
-def changes_drawn(network: Network, before: Any, after: Any, title: str, limit: int = ROWS) -> Pixels | Strip:
+def changes_figure(
+    network: Network, before: Any, after: Any, title: str, limit: int = ROWS
+) -> Pixels | Strip:
     """A changed sample with what changed: as an image where it is one,
     else the changed features one by one.
     """
     old, new = (network.encoder.values(x) for x in (before, after))
     encoder, grid = network.encoder, grid_of(network)
     moved = [
-        (f, _kind(coding, a, b), *change_words(network, f, a, b))
+        (f, _kind(coding, a, b), *change_text(network, f, a, b))
         for f, (coding, a, b) in enumerate(zip(encoder.codings, old, new, strict=True))
         if coding.state(a) != coding.state(b)
     ]
@@ -456,15 +458,15 @@ _LATTICE = 5
 _SORTED = 10_000
 
 
-def capacity_drawn(mu: SetFunction, upper: SetFunction | None = None) -> tuple[Lattice | Focals, ...]:
+def capacity_figure(mu: SetFunction, upper: SetFunction | None = None) -> tuple[Lattice | Focals, ...]:
     """A capacity, or all those from one to another: the lattice of up to 5 criteria, else focal sets.
 
     Examples
     --------
     >>> from sugenet.capacity import Possibility
-    >>> [figure.title for figure in capacity_drawn(Possibility({"price": 0.5, "room": 1}))]
+    >>> [figure.title for figure in capacity_figure(Possibility({"price": 0.5, "room": 1}))]
     ['what each set of criteria is worth']
-    >>> [len(figure.rows) for figure in capacity_drawn(Possibility([1, 1, 0.5, 0.5, 0.25, 0]))]
+    >>> [len(figure.rows) for figure in capacity_figure(Possibility([1, 1, 0.5, 0.5, 0.25, 0]))]
     [5]
     """
     if len(mu.criteria) <= _LATTICE:
@@ -484,7 +486,7 @@ def lattice_of(mu: SetFunction, upper: SetFunction | None = None, title: str = "
     --------
     >>> from sugenet.capacity import Focal
     >>> drawn = lattice_of(Focal(["price", "room"], {"price": 0.5, ("price", "room"): 1}))
-    >>> [(drawn.key(one), one.low_words, one.focal) for one in drawn.sets]
+    >>> [(drawn.key(one), one.low_text, one.focal) for one in drawn.sets]
     [('none', '0', False), ('a', '0.5', True), ('b', '0', False), ('ab', '1', True)]
     """
     n, greatest = len(mu.criteria), mu if upper is None else upper
@@ -495,8 +497,8 @@ def lattice_of(mu: SetFunction, upper: SetFunction | None = None, title: str = "
             tuple(bits(mask)),
             _share(mu.scale, mu.at(mask)),
             _share(mu.scale, greatest.at(mask)),
-            rating_words(mu.at(mask)),
-            rating_words(greatest.at(mask)),
+            rating_text(mu.at(mask)),
+            rating_text(greatest.at(mask)),
             mu.is_focal(mask),
         )
         for mask in range(1 << n)
@@ -523,7 +525,7 @@ def focal_dots(mu: SetFunction, title: str, limit: int = ROWS, *, up: bool = Tru
     rows = []
     for one in focal:
         level = one.weight if up else mu.scale.reverse(one.weight)
-        phrase = f"{'at least' if up else 'at most'} {rating_words(level)}"
+        phrase = f"{'at least' if up else 'at most'} {rating_text(level)}"
         indices = tuple(index for index, name in enumerate(kept) if name in one.members)
         rows.append(FocalRow(indices, _share(mu.scale, level), phrase))
     caption = (

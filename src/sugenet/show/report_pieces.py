@@ -26,7 +26,7 @@ __all__ = [
     "row_html",
     "section",
     "status_html",
-    "words_table",
+    "text_table",
 ]
 
 STYLE = Html("""
@@ -164,7 +164,7 @@ def section(name: str, title: str, body: Html) -> Html:
     return Html('<section id="{}">\n<h2>{}</h2>\n{}\n</section>\n').format(name, title, body)
 
 
-def words_table(head: tuple[str, ...], rows: Iterable[Html]) -> Html:
+def text_table(head: tuple[str, ...], rows: Iterable[Html]) -> Html:
     """A table of words."""
     heads = element("thead", element("tr", *(element("th", word) for word in head)))
     return element("table", heads, element("tbody", "", *rows))

@@ -12,7 +12,6 @@ from typing import Any
 
 from sugenet.bnn import Condition, Network, summary
 from sugenet.bnn.trace import many
-from sugenet.brief import roughly
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
 from sugenet.reason import Prices, Proved, Reason, Reasons, Refuted, Undecided
@@ -22,22 +21,23 @@ from sugenet.reason.counterfactuals.answers import (
     NoCounterfactual,
     OpenCounterfactual,
 )
+from sugenet.reason.phrases import changes_listed, short_number, show_cost
 from sugenet.reason.questions import Robust, class_of, described_within
 from sugenet.reason.reasons.chain import Chain, key_of
-from sugenet.reason.words import changes_listed, short_number, show_cost
+from sugenet.reprs import roughly
 from sugenet.show.drawings import summary_table, table_html
 from sugenet.show.figures import plural
 from sugenet.show.findings import Findings, find
 from sugenet.show.markup import Html, element, short
 from sugenet.show.pictures import grid_of
 from sugenet.show.prepare import (
-    change_words,
-    changes_drawn,
+    change_text,
+    changes_figure,
     heat_map,
-    kept_drawn,
+    kept_figure,
     match_meters,
-    sample_drawn,
-    value_words,
+    sample_figure,
+    value_text,
     votes_of,
 )
 from sugenet.show.report_pieces import (
@@ -50,7 +50,7 @@ from sugenet.show.report_pieces import (
     row_html,
     section,
     status_html,
-    words_table,
+    text_table,
 )
 
 __all__ = ["GLOSSARY", "Page", "report"]
@@ -149,10 +149,10 @@ class Page:
             judgement = "which is right" if right else f"but the true class is {network.classes[self.truth]}"
             sentence = f"{'' if right else '✗ '}The network answers {self.label}, {judgement}."
             body.append(paragraph(sentence, kind="lead" if right else "lead wrong"))
-        body.append(paragraph(self.lead_words(), kind="lead"))
+        body.append(paragraph(self.lead_text(), kind="lead"))
         votes = figure_html(votes_of(trace, self.truth, "votes and possibility of the classes"))
         if self.noun == "pixel":
-            pictures = figures_html([figure_html(sample_drawn(network, findings.sample)), votes], "pair")
+            pictures = figures_html([figure_html(sample_figure(network, findings.sample)), votes], "pair")
         else:
             pictures = figures_html([votes]) + self.values()
         return Html('<section id="verdict">\n{}\n{}\n</section>\n').format(Html().join(body), pictures)
@@ -182,7 +182,7 @@ class Page:
     def _up_to(self, value: Fraction) -> str:
         return f"1 {self.noun}" if value == 1 else f"up to {self.many(short_number(value))}"
 
-    def lead_words(self) -> str:
+    def lead_text(self) -> str:
         """By how much the class wins, in votes and in score."""
         trace = self.found.trace
         order = sorted(range(len(trace.scores)), key=lambda k: (-trace.scores[k], k))
@@ -209,7 +209,7 @@ class Page:
         """All values of a sample of a table."""
         encoder = self.network.encoder
         rows = [
-            Html("<li><span>{}</span><span>{}</span></li>").format(name, value_words(coding, value))
+            Html("<li><span>{}</span><span>{}</span></li>").format(name, value_text(coding, value))
             for name, coding, value in zip(encoder.names, encoder.codings, self.found.sample, strict=True)
         ]
         left = len(rows) - _FEATURES
@@ -252,7 +252,7 @@ class Page:
         )
         figures = [
             figure_html(
-                kept_drawn(
+                kept_figure(
                     network,
                     near.sample,
                     first.features,
@@ -358,7 +358,7 @@ class Page:
         first = {one.label: one for one in reversed(answers) if isinstance(one, Counterfactual)}
         shown = [
             figure_html(
-                changes_drawn(
+                changes_figure(
                     self.network,
                     one.sample,
                     one.example,
@@ -367,7 +367,7 @@ class Page:
             )
             for label, one in reversed(first.items())
         ]
-        table = words_table(("to", "change", *["what changes"] * image, "that it is the least"), rows)
+        table = text_table(("to", "change", *["what changes"] * image, "that it is the least"), rows)
         return section(
             "changes",
             "What would change it",
@@ -392,7 +392,7 @@ class Page:
                 parts = []
                 for feature, (old, new) in enumerate(zip(answer.sample, answer.example, strict=True)):
                     if old != new:
-                        was, becomes = change_words(self.network, feature, old, new)
+                        was, becomes = change_text(self.network, feature, old, new)
                         parts.append(f"{becomes} (now {was})")
                 what = _some(parts, "; ", 6)
                 status = "proved" if is_proved else "undecided"
@@ -423,7 +423,7 @@ class Page:
         for asked, nearest in ((findings.stays, findings.best), (findings.shifts_stay, findings.shifts)):
             if not isinstance(asked, Refuted):  # what refutes it is in its own row
                 rows += self._beyond(nearest)
-        table = words_table(("claim", "status", "by"), rows)
+        table = text_table(("claim", "status", "by"), rows)
         return section("robust", "How robust it is", table + self._meters())
 
     def _decided(self, answer: Proved | Refuted | Undecided) -> tuple[str, str]:
@@ -473,7 +473,7 @@ class Page:
         if chain is None:
             return section("chain", "How the network came to it", self._not_asked())
         intro, last, count = (
-            paragraph(self._chain_words(chain)),
+            paragraph(self._chain_text(chain)),
             len(self.network.layers),
             len(chain.decisive),
         )
@@ -487,11 +487,11 @@ class Page:
             rows.append(row_html(str(link.neuron), element("span", state, class_="whole"), because))
         left = count - _NEURONS
         more = Html('<p class="note">... and {} more {}; <code>sugenet why --chain</code> shows all.</p>')
-        parts = [intro, words_table(("neuron", "match count", "because"), rows)]
+        parts = [intro, text_table(("neuron", "match count", "because"), rows)]
         parts += [more.format(left, plural(left, "neuron"))] if left > 0 else []
         return section("chain", "How the network came to it", Html().join(parts))
 
-    def _chain_words(self, chain: Chain) -> str:
+    def _chain_text(self, chain: Chain) -> str:
         """What a chain says as a whole."""
         count, size = len(chain.decisive), len(chain.features)
         if not count:

@@ -445,7 +445,7 @@ def _(figure: Lattice) -> Html:
 
 
 def _worth(one: LatticeSet) -> str:
-    return one.low_words if one.settled else f"{one.low_words} to {one.high_words}"
+    return one.low_text if one.settled else f"{one.low_text} to {one.high_text}"
 
 
 def _legend(sheet: _Sheet, figure: Lattice) -> None:
@@ -465,14 +465,12 @@ def _legend(sheet: _Sheet, figure: Lattice) -> None:
 def _lattice_set(sheet: _Sheet, figure: Lattice, one: LatticeSet, x: float, y: float) -> None:
     left, key = x - _BOX / 2, figure.key(one)
     named = " and ".join(figure.criteria[index] for index in one.members) or "no criteria"
-    with sheet.group(
-        f"{named}: {_worth(one)}", data_set=key, data_low=one.low_words, data_high=one.high_words
-    ):
+    with sheet.group(f"{named}: {_worth(one)}", data_set=key, data_low=one.low_text, data_high=one.high_text):
         high = _HEAD + 2 * _VALUE
         sheet.rect(left, y, _BOX, high, PAPER)
-        cells = [(one.high, one.high_words, 1.0), (one.low, one.low_words, 1.0)]
+        cells = [(one.high, one.high_text, 1.0), (one.low, one.low_text, 1.0)]
         if one.settled:
-            cells = [(one.low, one.low_words, 2.0)]
+            cells = [(one.low, one.low_text, 2.0)]
         top = y + _HEAD
         for share, text, tall in cells:
             sheet.rect(left, top, _BOX, tall * _VALUE, blues(share))
@@ -599,7 +597,7 @@ def _(figure: Histogram) -> Html:
     if figure.mark is not None:
         at = x(figure.mark)
         sheet.line(at, top - 6, at, top + tall, VERMILLION, 1.6, stroke_dasharray="4 3")
-        sheet.text(at + 4, top - 1, figure.mark_words, size=11, bold=True)
+        sheet.text(at + 4, top - 1, figure.mark_text, size=11, bold=True)
     for value in nice_ticks(low, high):
         sheet.line(x(value), top + tall, x(value), top + tall + 4, MUTED)
         sheet.text(x(value), top + tall + 16, f"{value:g}", size=11, anchor="middle", fill=MUTED)

@@ -12,13 +12,13 @@ from shlex import quote
 from typing import Any
 
 from sugenet.errors import QuestionError, SugenetError
+from sugenet.reason.phrases import short_number
 from sugenet.reason.questions import WhatIf
 from sugenet.reason.rechecking import certificates_of
-from sugenet.reason.words import short_number
 from sugenet.show.drawings import drawing, table_html
 from sugenet.show.figures import Figure, Meters
 from sugenet.show.markup import Html, element, short
-from sugenet.show.prepare import sample_drawn
+from sugenet.show.prepare import sample_figure
 from sugenet.show.report_pieces import (
     WHOLE,
     canonical_text,
@@ -33,7 +33,7 @@ from sugenet.show.report_pieces import (
 from sugenet.show.reports import GLOSSARY
 from sugenet.sweeps import AccuracyCurve, Results, Row, curve_of
 from sugenet.sweeps.samples import REFUSED
-from sugenet.sweeps.tally import SweepTally, time_words
+from sugenet.sweeps.tally import SweepTally, time_text
 
 __all__ = ["report_results"]
 
@@ -282,9 +282,7 @@ class _SweepPage:
             if len(self.results) == 1:
                 costs = [None, None] if row is None else [row.value, row.lower]
                 cells += [_cost(cost) for cost in costs] if has_cost else []
-                cells.append(
-                    _number("", "") if row is None else _number(time_words(row.seconds), row.seconds)
-                )
+                cells.append(_number("", "") if row is None else _number(time_text(row.seconds), row.seconds))
         return element("tr", *cells)
 
     # -- one sample ------------------------------------------------------------------------------------------
@@ -335,13 +333,13 @@ class _SweepPage:
         """One answer; pictures that stand there already are not drawn again."""
         try:
             if row.outcome == REFUSED:
-                figure = figure_html(sample_drawn(self.network, result.X(row.sample)))
+                figure = figure_html(sample_figure(self.network, result.X(row.sample)))
                 return paragraph(_mark(row), f" {result.refusal(row.sample)}") + figures_html([figure])
             answer = result.answer(row.sample)
         except SugenetError as error:
             return paragraph(status_html("damaged"), f" {error}")
         shown = drawing(answer)
-        took = f"{row.engine or 'answered'}, {time_words(row.seconds)}"
+        took = f"{row.engine or 'answered'}, {time_text(row.seconds)}"
         muted = element("span", took, class_="muted")
         parts = [
             paragraph(_mark(row), " ", Html("<br>").join(shown.sentence.splitlines()), " ", muted),

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from sugenet.bits import prepare
-from sugenet.bits.paying import ENGINE
+from sugenet.bits.compile_policy import ENGINE
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.telling import compiling_seconds, listen, telling
+from sugenet.compile_notice import compiling_seconds, listen, notify_compiling
 
 __all__ = ["Warmed", "warm_up"]
 
@@ -51,7 +51,7 @@ def warm_up(models: Iterable[tuple[Network, Any]], notify: Callable[[str], None]
     def one_more(_: str) -> None:
         compiled[0] += 1
 
-    with _compiled_alone(), telling(one_more, "sugenet."):
+    with _compiled_alone(), notify_compiling(one_more, "sugenet."):
         notify("inference ...")
         prepare("numba", levels=True)
         for network, x in [*models, _wide()]:

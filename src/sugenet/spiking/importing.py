@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
-from sugenet.capacity.arguments import number_words
+from sugenet.capacity.arguments import number_text
 from sugenet.errors import FileError, NetworkError, SoundnessError
 from sugenet.io import Imported, ImportProof
 from sugenet.io.arrays.reader import read_arrays
@@ -634,8 +634,8 @@ def _layer(
         rows.append(rounded)
     shown = sorted(set(kept))
     notes.append(
-        f"{part.where}: {len(rows)} neurons, leak {number_words(shown[0])}"
-        + (f" to {number_words(shown[-1])}" if len(shown) > 1 else "")
+        f"{part.where}: {len(rows)} neurons, leak {number_text(shown[0])}"
+        + (f" to {number_text(shown[-1])}" if len(shown) > 1 else "")
         + ("" if part.threshold is not None else ", no spikes")
     )
     if far:

@@ -18,9 +18,9 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from sugenet.brief import Brief, set_fields
-from sugenet.capacity.arguments import number_words, plain, read_number
+from sugenet.capacity.arguments import number_text, plain, read_number
 from sugenet.errors import NetworkError
+from sugenet.reprs import ShortRepr, set_fields
 
 __all__ = [
     "FIELDS",
@@ -129,7 +129,7 @@ _DECISIONS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Convention(Brief):
+class Convention(ShortRepr):
     """How the neurons of a network run in time, and how a class is read off. Every field has to be given.
 
     In each step ``V = leak * V + input``; the neuron spikes where V is above its threshold.
@@ -248,7 +248,7 @@ class Convention(Brief):
 
     def __str__(self) -> str:
         then = f"its potential then {_RESETS[self.reset]}{f', {_WHENS[self.when]}' if self.when else ''}"
-        length = "" if self.step is None else f" of length {number_words(self.step)}"
+        length = "" if self.step is None else f" of length {number_text(self.step)}"
         return (
             f"{self.steps} step{'s' * (self.steps > 1)}{length}; a neuron spikes where its potential is "
             f"{self.fires} the threshold; {then}; {_CODES[self.code]}; the class is that of the neuron which "
@@ -257,7 +257,7 @@ class Convention(Brief):
 
 
 @dataclass(frozen=True)
-class SpikingLayer(Brief):
+class SpikingLayer(ShortRepr):
     """Neurons over the same inputs: in each step ``V = leak * V + weights @ spikes + bias``.
 
     Parameters
@@ -332,7 +332,7 @@ class SpikingLayer(Brief):
 
 
 @dataclass(frozen=True)
-class SpikingNetwork(Brief):
+class SpikingNetwork(ShortRepr):
     """Layers of spiking neurons; the neurons of the last are the classes. Spikes reach the next layer in the
     step in which they occur.
 

@@ -14,9 +14,9 @@ from math import lcm
 from typing import Any
 
 from sugenet.bnn import Neuron
-from sugenet.brief import Brief
 from sugenet.capacity import Join, Meet, Nested, SetFunction
 from sugenet.errors import NetworkError
+from sugenet.reprs import ShortRepr
 from sugenet.spiking.network import Convention, SpikingLayer
 from sugenet.spiking.simulation import run_neuron
 
@@ -24,7 +24,7 @@ __all__ = ["SpikingNeuron"]
 
 
 @dataclass(frozen=True)
-class SpikingNeuron(Brief):
+class SpikingNeuron(ShortRepr):
     """A leaky integrate-and-fire neuron over a window of steps.
 
     Parameters

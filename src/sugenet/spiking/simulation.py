@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.brief import Brief
 from sugenet.errors import EncodingError
+from sugenet.reprs import ShortRepr
 from sugenet.spiking.network import Convention, SpikingLayer, SpikingNetwork
 
 __all__ = ["Run", "run_neuron", "simulate", "simulate_floats", "trains_of"]
 
 
 @dataclass(frozen=True)
-class Run(Brief):
+class Run(ShortRepr):
     """What happened in a window."""
 
     spikes: tuple[tuple[tuple[int, ...], ...], ...]

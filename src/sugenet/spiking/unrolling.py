@@ -23,12 +23,12 @@ import numpy as np
 
 from sugenet.bnn import Domain, Encoder, Head, Network, Span, integer
 from sugenet.bnn.arrays import Ints
-from sugenet.brief import Brief
 from sugenet.errors import NetworkError, QuestionError, TooLargeError
+from sugenet.reprs import ShortRepr
 from sugenet.spiking.network import Convention, SpikingLayer, SpikingNetwork
 from sugenet.spiking.wiring import Ref, Wiring
 
-__all__ = ["Unrolled", "bit_row", "encoder_of", "keeping_spikes", "subset_sums", "unroll", "whole_costs"]
+__all__ = ["Unrolled", "bit_row", "encoder_of", "keeping_spikes", "scaled_costs", "subset_sums", "unroll"]
 
 _TIME = "time of "
 
@@ -98,7 +98,7 @@ _Terms: TypeAlias = list[tuple[Fraction, Ref]]
 
 
 @dataclass(frozen=True, eq=False)
-class Unrolled(Brief):
+class Unrolled(ShortRepr):
     """The network of thresholds, and what its neurons say."""
 
     network: Network
@@ -227,7 +227,7 @@ class _Drive:
         ]
         if not taken:
             return reached[0]
-        costs = whole_costs(tuple(cost for cost, _ in taken))
+        costs = scaled_costs(tuple(cost for cost, _ in taken))
         sums = sorted(set(subset_sums(costs)))  # in the order of the values
         terms: list[tuple[int, Ref]] = [(1, reached[0])]
         terms += [(after - here, ref) for (here, after), ref in zip(pairwise(sums), reached[1:], strict=True)]
@@ -264,13 +264,13 @@ def bit_row(weights: Ints, times: Sequence[int], convention: Convention) -> tupl
 
 
 @cache
-def whole_costs(costs: tuple[Fraction, ...]) -> tuple[int, ...]:
+def scaled_costs(costs: tuple[Fraction, ...]) -> tuple[int, ...]:
     """Small whole numbers whose sums over subsets come in the same order as those of some costs, equal where
     those are equal: only their order matters where bounds are compared.
 
     Examples
     --------
-    >>> whole_costs((Fraction(81, 100), Fraction(9, 10), Fraction(1)))
+    >>> scaled_costs((Fraction(81, 100), Fraction(9, 10), Fraction(1)))
     (6, 7, 8)
     """
     exact = subset_sums(costs)

@@ -17,7 +17,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sugenet.bnn import Network
-from sugenet.brief import Said
 from sugenet.checker.limit import SECONDS
 from sugenet.errors import CertificateError, CheckLimitError, QuestionError, SugenetError, SweepError
 from sugenet.io.native.file import network_bytes, network_from
@@ -34,9 +33,10 @@ from sugenet.reason import (
     outcome_of,
     rechecking,
 )
+from sugenet.reason.phrases import uncovered_text
 from sugenet.reason.questions import raw_of
 from sugenet.reason.rechecking import STATUSES, is_checkable
-from sugenet.reason.words import uncovered_words
+from sugenet.reprs import Sentences
 from sugenet.sweeps.driving import workers
 from sugenet.sweeps.samples import REFUSALS, REFUSED, Row, digest_of, hash_of
 from sugenet.sweeps.tally import listed
@@ -75,7 +75,7 @@ class SampleCheck:
 
 
 @dataclass(frozen=True)
-class CheckedResults(Said):
+class CheckedResults(Sentences):
     """What came of checking a results file, or a share of it."""
 
     answered: int
@@ -149,7 +149,7 @@ class CheckedResults(Said):
             if len(checks) > _SHOWN:
                 lines.append(f"and samples {listed([one.sample for one in checks[_SHOWN:]], _SHOWN)}")
         if self.uncovered:
-            lines.append(uncovered_words(self.uncovered))
+            lines.append(uncovered_text(self.uncovered))
         return "\n".join(lines)
 
 

@@ -18,14 +18,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sugenet.bnn import Network
-from sugenet.brief import roughly
-from sugenet.capacity.arguments import number_words
+from sugenet.capacity.arguments import number_text
 from sugenet.capacity.thresholds import exact_number
 from sugenet.checker.form import exact
-from sugenet.drawn import Drawn
 from sugenet.errors import FileError, QuestionError, SoundnessError
+from sugenet.plottable import Plottable
 from sugenet.problem.regions import BALLS, L2, Prices
 from sugenet.reason.questions import Robust, WhatIf, class_of, data_of
+from sugenet.reprs import roughly
 from sugenet.sweeps.samples import Row
 from sugenet.sweeps.tally import Between
 
@@ -39,7 +39,7 @@ __all__ = [
     "chosen_radii",
     "curve_of",
     "curve_points",
-    "radius_words",
+    "radius_text",
     "safety_of_radii",
     "safety_of_whatif",
 ]
@@ -151,7 +151,7 @@ def _without_contradiction(safety: dict[int, Safety]) -> dict[int, Safety]:
     for sample, safe in safety.items():
         if safe.broken is not None and safe.is_proved(safe.broken):
             raise SoundnessError(
-                f"sample {sample} is proved to keep its class within {radius_words(safe.broken)}, and "
+                f"sample {sample} is proved to keep its class within {radius_text(safe.broken)}, and "
                 f"refuted there. One of the two is wrong: check their certificates."
             )
     return safety
@@ -180,7 +180,7 @@ def _root_above(square: Fraction) -> Fraction:
 
 def _short_above(size: Fraction) -> Fraction:
     """A size that is short, or else the least float with four digits that is as large."""
-    if len(number_words(size)) <= _SHORT:
+    if len(number_text(size)) <= _SHORT:
         return size
     unit = Fraction(10) ** (math.floor(math.log10(size)) - 3)
     index = math.ceil(size / unit)
@@ -194,15 +194,15 @@ def _decimal(index: int, unit: Fraction) -> Fraction:
     return Fraction(float(index * unit))
 
 
-def radius_words(radius: Fraction) -> str:
+def radius_text(radius: Fraction) -> str:
     """A radius for people, as it is typed in; a long one in four digits.
 
     Examples
     --------
-    >>> [radius_words(Fraction(value)) for value in (0.25, "1/3", 3.735e-05, 0.1234567891)]
+    >>> [radius_text(Fraction(value)) for value in (0.25, "1/3", 3.735e-05, 0.1234567891)]
     ['0.25', '1/3', '3.735e-05', '0.1235']
     """
-    text = number_words(radius)
+    text = number_text(radius)
     return text if len(text) <= _SHORT else roughly(radius, 4)
 
 
@@ -244,7 +244,7 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
-class AccuracyCurve(Drawn):
+class AccuracyCurve(Plottable):
     """Certified accuracy at several radii; made by `curve_of`."""
 
     asked: str
@@ -288,7 +288,7 @@ class AccuracyCurve(Drawn):
         for point in self.points:
             counts = (point.certified, point.on_trust, point.refuted, point.wrong, point.open)
             rows.append(
-                (radius_words(point.radius), *point.accuracy.words, *(f"{count:,}" for count in counts))
+                (radius_text(point.radius), *point.accuracy.words, *(f"{count:,}" for count in counts))
             )
         head = ("R", "at least", "at most", name, "not certified", "refuted", "wrong", "open")
         return head, tuple(rows)
@@ -409,7 +409,7 @@ def _also(network: Network, question: Robust | WhatIf) -> str:
     """What else a question says, in words."""
     parts = []
     if question.target is not None:
-        parts.append(f"only changes to {network.class_words[class_of(network, question.target)]} count")
+        parts.append(f"only changes to {network.class_texts[class_of(network, question.target)]} count")
     if question.ties == "against":
         parts.append("a tie counts as a change")
     if isinstance(question, WhatIf):
@@ -453,7 +453,7 @@ def _check_alike(results: Sequence[Results], radii: Sequence[Fraction]) -> None:
             raise QuestionError(f"{_name(first)} and {_name(other)} make no curve: {wrong}.")
         if radius in seen:
             raise QuestionError(
-                f"{_name(seen[radius])} and {_name(other)} have the same radius, {radius_words(radius)}. "
+                f"{_name(seen[radius])} and {_name(other)} have the same radius, {radius_text(radius)}. "
                 f"Give one of them."
             )
         seen[radius] = other

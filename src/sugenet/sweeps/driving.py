@@ -30,11 +30,11 @@ from typing import Any
 
 from sugenet.errors import SugenetError, SweepError
 from sugenet.orphans import start_worker
-from sugenet.reason.words import percent_words
+from sugenet.reason.phrases import percent_text
 from sugenet.sweeps.interrupts import interrupts_wait, within
 from sugenet.sweeps.samples import DataSet, Row
 from sugenet.sweeps.store import Entry, Store
-from sugenet.sweeps.tally import time_words
+from sugenet.sweeps.tally import time_text
 from sugenet.sweeps.work import Chunk, Done, Task, do
 
 __all__ = ["Progress", "Queue", "drive", "workers"]
@@ -433,7 +433,7 @@ class Progress:
             parts = [f"{done} of {self.total}"]
             for word, count in self.outcomes.most_common():
                 if count:
-                    parts.append(f"{percent_words(Fraction(count, done))} {word}")
+                    parts.append(f"{percent_text(Fraction(count, done))} {word}")
             speed = self._new / max(monotonic() - self._start, 1e-9)
         if self._new:
             parts.append(f"{speed:.3g} a second")
@@ -445,7 +445,7 @@ class Progress:
         assert self.queue is not None
         likely, worst = self.queue.remaining()
         if worst is None:
-            return f"at least {time_words(likely)} left" if likely else "how long is not known yet"
+            return f"at least {time_text(likely)} left" if likely else "how long is not known yet"
         if worst > 1.5 * likely + 1:
-            return f"{time_words(likely)} to {time_words(worst)} left"
-        return f"{time_words(likely)} left"
+            return f"{time_text(likely)} to {time_text(worst)} left"
+        return f"{time_text(likely)} left"

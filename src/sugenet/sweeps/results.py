@@ -17,10 +17,10 @@ from typing import Any, Self
 
 from sugenet.bnn import Network
 from sugenet.checker.limit import SECONDS
-from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError, FileError, QuestionError, SugenetError, how_to_install
 from sugenet.files import write_bytes, write_text
 from sugenet.io.native.file import network_from
+from sugenet.plottable import Plottable
 from sugenet.reason import L2, answer_of, each, question_of, settings_of
 from sugenet.reason.envelope import asked_of
 from sugenet.reason.questions import data_of, described, raw_of
@@ -117,7 +117,7 @@ def write_parquet(
     write_bytes(path, stream.getvalue())
 
 
-class Results(Drawn):
+class Results(Plottable):
     """What a sweep found: short rows, and answers of the same types as the verbs give; read only.
 
     Examples

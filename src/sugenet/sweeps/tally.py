@@ -19,9 +19,9 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from sugenet.checker.form import exact
-from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
-from sugenet.reason.words import percent_words, short_number
+from sugenet.plottable import Plottable
+from sugenet.reason.phrases import percent_text, short_number
 from sugenet.sweeps.samples import REFUSED, Row
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
     "TimeBin",
     "listed",
     "tally_of",
-    "time_words",
+    "time_text",
 ]
 
 TRUSTING = frozenset({"proved", "none", "minimum", "found", "minimal", "sufficient"})
@@ -60,8 +60,8 @@ class Between(NamedTuple):
     def words(self) -> tuple[str, str]:
         """Both ends in percent; where they differ, rounded so that they stay bounds."""
         if self.lower == self.upper:
-            return (percent_words(self.lower),) * 2
-        return percent_words(self.lower, -1), percent_words(self.upper, +1)
+            return (percent_text(self.lower),) * 2
+        return percent_text(self.lower, -1), percent_text(self.upper, +1)
 
     def __str__(self) -> str:
         low, high = self.words
@@ -78,12 +78,12 @@ class TimeBin(NamedTuple):
     @property
     def words(self) -> str:
         """The times, for people."""
-        high = time_words(self.high)
-        return f"{time_words(self.low)} to {high}" if self.low else f"under {high}"
+        high = time_text(self.high)
+        return f"{time_text(self.low)} to {high}" if self.low else f"under {high}"
 
 
 @dataclass(frozen=True)
-class SweepTally(Drawn):
+class SweepTally(Plottable):
     """The rows of a sweep in figures; made by `tally_of`, or by `Results.tally`."""
 
     kind: str
@@ -234,7 +234,7 @@ class SweepTally(Drawn):
         lines = [self.brief()]
         if self.rows:
             lines += ["", *self._time_lines()]
-            hard = [f"{row.sample} ({time_words(row.seconds)})" for row in self.hardest(most)]
+            hard = [f"{row.sample} ({time_text(row.seconds)})" for row in self.hardest(most)]
             lines += [f"hardest: {', '.join(hard)}"] if hard else []
         lines += _counted("undecided", [row.sample for row in self.undecided], most)
         lines += _counted("not certified", [row.sample for row in self.on_trust], most)
@@ -250,7 +250,7 @@ class SweepTally(Drawn):
 
     def _outcome_lines(self) -> list[str]:
         rows = [
-            (word, f"{count:,}", percent_words(_share(count, self.samples)))
+            (word, f"{count:,}", percent_text(_share(count, self.samples)))
             for word, count in [*self.outcomes.items(), ("samples", self.samples)]
         ]
         wide = [max(len(row[column]) for row in rows) for column in range(3)]
@@ -280,8 +280,8 @@ class SweepTally(Drawn):
         assert self.median is not None
         assert self.largest is not None
         lines = [
-            f"times: {time_words(self.seconds)} in all, median {time_words(self.median)}, "
-            f"longest {time_words(self.largest)}"
+            f"times: {time_text(self.seconds)} in all, median {time_text(self.median)}, "
+            f"longest {time_text(self.largest)}"
         ]
         max_answers = max(one.answers for one in self.times)
         names = [one.words for one in self.times]
@@ -343,12 +343,12 @@ def tally_of(
     return SweepTally(kind, asked, samples, ordered, squares, known, has_target)
 
 
-def time_words(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     """A time for people: three digits, and a unit that fits.
 
     Examples
     --------
-    >>> [time_words(seconds) for seconds in (0, 0.00042, 0.03, 2.5, 300, 8000, 200_000)]
+    >>> [time_text(seconds) for seconds in (0, 0.00042, 0.03, 2.5, 300, 8000, 200_000)]
     ['0 s', '0.42 ms', '30 ms', '2.5 s', '5 min', '2.22 h', '2.31 days']
     """
     if seconds and seconds < 0.1:

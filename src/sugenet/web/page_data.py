@@ -19,7 +19,7 @@ from sugenet.bnn import (
     ConvLayer,
     Network,
     OneHot,
-    StairConv,
+    QuantizedConv,
     Steps,
 )
 from sugenet.bnn.arrays import Ints
@@ -200,7 +200,7 @@ def payload(
 
 def _see_that_it_fits(network: Network) -> None:
     """Refuse what the page's own arithmetic, of whole numbers below 2^31, cannot follow."""
-    if network.keeps_reals:
+    if network.passes_reals:
         what = "its first layer reads real numbers as they are"
     elif any(isinstance(coding, Steps) and coding.silent for coding in network.encoder.codings):
         what = "its encoder has silent cuts"
@@ -417,7 +417,7 @@ def _layer(layer: Layer) -> dict[str, Any]:
     if layer.window is None and not layer.is_binary:
         rows = {"weights": _words(layer.weights), "tops": layer.input_tops.tolist()}
         return {"kind": "stairs", **size, **rows, "height": layer.height, "steps": _unsigned(layer.tau)}
-    if isinstance(layer, StairConv):
+    if isinstance(layer, QuantizedConv):
         lowest = np.minimum(layer.weights, 0).reshape(len(layer.weights), -1).sum(axis=1) * layer.top
         above = np.where(layer.steps == NEVER, NEVER, layer.steps - lowest[:, None])
         return {

@@ -59,7 +59,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         # rather one that asks nothing than one that may be about to ask
-        if len(self.connections) > _most_connections():
+        if len(self.connections) > _max_connections():
             idle = (
                 other
                 for other in self.connections
@@ -130,7 +130,7 @@ def _cancel(timer: asyncio.TimerHandle | None) -> None:
 
 
 @cache
-def _most_connections() -> int:
+def _max_connections() -> int:
     """So many that files are left for the workers, whose pipes count too."""
     try:
         import resource

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import sugenet as sg
 from sugenet.capacity import sugeno
-from sugenet.fit.capacities.clashes import Tolerance, least_largest_error
-from sugenet.fit.capacities.fitting import _least_total
+from sugenet.fit.capacities.clashes import Tolerance, min_largest_error
+from sugenet.fit.capacities.fitting import _min_total
 from sugenet.fit.capacities.flows import largest_flow
 from sugenet.fit.capacities.total import Costs
 from sugenet.problem.clock import Clock
@@ -104,7 +104,7 @@ def test_numbers_are_looked_at_coarsely_first_and_bounds_hold_at_any_time(seed):
     assert sg.check(best.certificate, stays)
     gaps = []
     for moments in (0, 2, 6, 12, 20, 10_000):
-        found = _least_total(stays, costs, Clock(moments, now=count().__next__))
+        found = _min_total(stays, costs, Clock(moments, now=count().__next__))
         assert found.least <= best.error <= found.error
         assert sg.check(json.loads(json.dumps(found.certificate)), stays)
         if not found.is_best:
@@ -149,7 +149,7 @@ def test_sets_of_any_width(n):
         and all(x < ratings[i] or y > ratings[j] for x, y in zip(rows[i], rows[j], strict=True))
     }
     assert set(zip(k.tolist(), m.tolist(), strict=True)) == slow
-    assert least_largest_error(stays.samples)[0] == slow_error(rows.tolist(), ratings.tolist())
+    assert min_largest_error(stays.samples)[0] == slow_error(rows.tolist(), ratings.tolist())
     for answer in (sg.version_space(stays), sg.fit_capacity(stays), sg.fit_capacity(stays, "total")):
         assert sg.check(answer.certificate, stays)
 

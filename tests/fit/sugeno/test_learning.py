@@ -11,7 +11,7 @@ from sugenet.capacity import Ordinal, sugeno
 from sugenet.errors import RuleSyntaxError, SugenetError, TooLargeError
 from sugenet.fit import FeatureLevels, LevelRule, ScoreCard, UtilityFunctional, parse_level_rule
 from sugenet.fit.sugeno import learning
-from sugenet.fit.sugeno.columns import given_chain, learn_chain
+from sugenet.fit.sugeno.columns import declared_chain, learn_chain
 from sugenet.fit.sugeno.learning import best_capacity, best_closures, learn_terms, minimal
 from sugenet.fit.sugeno.model import strongest
 
@@ -240,16 +240,16 @@ def test_levels_of_numbers(direction, cuts):
 
 
 def test_given_utilities():
-    chain, cuts = given_chain("wine", {"sour": 0, "sweet": 2, "dry": 2}, [0, 1, 2])
+    chain, cuts = declared_chain("wine", {"sour": 0, "sweet": 2, "dry": 2}, [0, 1, 2])
     assert (chain.order, chain.steps, cuts) == (("sour", "sweet", "dry"), ("sweet", "dry"), (1, 1))
-    assert given_chain("x", None, [0, 5])[1] == (1,)
+    assert declared_chain("x", None, [0, 5])[1] == (1,)
     for utility, words in (
         ({1: 0, 2: 1, 3: 0}, "rise and fall"),
         ({1: 7}, "holds? 7"),
         ([1], "Give a mapping"),
     ):
         with pytest.raises(SugenetError, match=words):
-            given_chain("x", utility, [0, 1])
+            declared_chain("x", utility, [0, 1])
 
 
 CHAINS = (

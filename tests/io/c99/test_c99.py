@@ -23,8 +23,8 @@ from sugenet.bnn import (
     Network,
     OneHot,
     PoolLayer,
+    QuantizedLayer,
     RealLayer,
-    StairLayer,
     Steps,
     Window,
     integer,
@@ -142,7 +142,7 @@ def test_the_edges_of_31_bits_and_of_the_scores(tmp_path):
         layer = LevelLayer([[weight], [weight], [weight]], [0, large, 2**40], encoder.tops)
         network = Network(encoder, [layer], Head([[1, 1, 1], [-1, 1, 1]], bias=[Fraction(1, 3**50), 0]))
         cases.append((network, np.array([[0], [1]])))
-    stairs = StairLayer([[large]], [[1, large, 2**50]], [1])
+    stairs = QuantizedLayer([[large]], [[1, large, 2**50]], [1])
     cases.append(
         (Network(encoder, [stairs], Head([[1], [-1]], [Fraction(1, 3**50), 0.1], tops=[3])), [[0], [1]])
     )

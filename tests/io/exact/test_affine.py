@@ -49,14 +49,14 @@ def norm(rng, count, name="bn"):
     return BatchNorm(name, gamma, beta, mean, (rng.random(count) + 0.1).astype(np.float32), 1e-5)
 
 
-def conv_chain(rng, *front, channels=3, pads=(1, 1, 1, 1), groups=1, pool=False, behind=True):
+def conv_chain(rng, *first_layer, channels=3, pads=(1, 1, 1, 1), groups=1, pool=False, behind=True):
     kernel = Convolution("conv", signs(rng, 6, channels // groups, 3, 3), None, (1, 1), (1, 1), pads, groups)
-    ops = [*front, kernel, *([norm(rng, 6)] if behind else [])]
+    ops = [*first_layer, kernel, *([norm(rng, 6)] if behind else [])]
     side = (
         6
         - 2
         + (pads[0] + pads[2] if any(pads) else 0)
-        + sum(op.pads[0] * 2 for op in front if isinstance(op, Pad))
+        + sum(op.pads[0] * 2 for op in first_layer if isinstance(op, Pad))
     )
     if pool:
         ops, side = [*ops, MaxPool("pool", (2, 2), (2, 2))], side // 2
@@ -64,10 +64,10 @@ def conv_chain(rng, *front, channels=3, pads=(1, 1, 1, 1), groups=1, pool=False,
     return OpChain("net", (channels, 6, 6), tuple(ops))
 
 
-def dense_chain(rng, *front, features=7, weights=None, zero=1):
+def dense_chain(rng, *first_layer, features=7, weights=None, zero=1):
     hidden = signs(rng, 9, features) if weights is None else weights
     ops = (
-        *front,
+        *first_layer,
         LinearOp("fc", hidden),
         norm(rng, 9),
         Sign("sign", zero),
@@ -137,16 +137,16 @@ def test_averages_of_the_first_sums(name, inputs):
 def test_shapes_of_convolutions(real):
     """Groups, pooling in front of the sign, padding in front of the rescaling, channels last."""
     rng = np.random.default_rng(5)
-    front = FRONTS["times 1/std"](rng)
-    around = (Pad("pad", (1, 1, 1, 1), 0.5), *front)
+    first_layer = FRONTS["times 1/std"](rng)
+    around = (Pad("pad", (1, 1, 1, 1), 0.5), *first_layer)
     for chain in (
-        conv_chain(rng, *front, groups=3, pads=(0, 0, 0, 0)),
-        conv_chain(rng, *front, pool=True),
+        conv_chain(rng, *first_layer, groups=3, pads=(0, 0, 0, 0)),
+        conv_chain(rng, *first_layer, pool=True),
         conv_chain(rng, *around, pads=(0, 0, 0, 0)),
     ):
         X = rng.normal(size=(4, 108)) if real else rng.integers(0, 256, (4, 108))
         assert_equal(chain, sg.Reals() if real else PIXELS, X)
-    chain = conv_chain(rng, *front)
+    chain = conv_chain(rng, *first_layer)
     last = OpChain("net", chain.shape, chain.ops, channels_last=True)
     first, inputs = lower(chain, sg.Reals() if real else PIXELS).network, sg.Reals() if real else PIXELS
     X = rng.normal(size=(8, 3, 6, 6)) if real else rng.integers(0, 256, (8, 3, 6, 6))
@@ -190,9 +190,9 @@ def test_any_scale_and_shift_of_features(seed, scale, shift, real, falls):
 @given(st.integers(0, 10**6), st.booleans())
 def test_batch_norms_of_features(seed, real):
     rng = np.random.default_rng(seed)
-    front = norm(rng, 5, "bn0")
-    front.gamma[rng.integers(5)] = 0
-    chain = dense_chain(rng, front, features=5)
+    first_layer = norm(rng, 5, "bn0")
+    first_layer.gamma[rng.integers(5)] = 0
+    chain = dense_chain(rng, first_layer, features=5)
     inputs = sg.Reals() if real else sg.Integers(0, 20)
     found = lower(chain, inputs)
     assert_equal(chain, inputs, rng.normal(size=(4, 5)) if real else rng.integers(0, 21, (4, 5)), found)
@@ -342,8 +342,8 @@ def test_whole_number_questions_of_real_inputs_are_refused_with_the_way():
 def test_thresholds_are_as_far_apart_as_rounded_factors_can_matter():
     """The exact sign at real values is that of the layer wherever its thresholds say one."""
     rng = np.random.default_rng(11)
-    front = norm(rng, 5, "bn0")
-    chain = dense_chain(rng, front, features=5)
+    first_layer = norm(rng, 5, "bn0")
+    chain = dense_chain(rng, first_layer, features=5)
     found = lower(chain, sg.Reals(0, 20))
     layer, seen = found.network.layers[0], 0
     assert found.network.source.outputs == "equal"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sugenet.bnn import NEVER, Encoder, Head, Network, PoolLayer, Window
 from sugenet.errors import FileError
 from sugenet.io.exact.integers import LevelWire, Pooling, Staircase, chained, remapped
-from sugenet.io.exact.requantize import joined, stair_conv, stair_layer, steps_of
+from sugenet.io.exact.requantize import joined, quantized_conv, quantized_layer, steps_of
 
 
 @given(st.integers(1, 40), st.integers(-30, 30), st.integers(1, 9))
@@ -32,13 +32,13 @@ def test_layers_give_the_requantizer_of_their_sums():
     def level(sums):
         return np.clip(np.rint((sums + bias) * 0.3), 0, 6).astype(int)
 
-    layer = stair_layer(weights, level, height=6, top=3, zero=1)
+    layer = quantized_layer(weights, level, height=6, top=3, zero=1)
     rows = np.array(list(product(range(4), repeat=4)))
     assert np.array_equal(layer.activity(rows), level(weights @ (rows - 1).T).T)
 
     kernel = random.integers(-5, 6, (3, 2, 2, 2))
     window = Window((2, 3, 3), kernel=2, pads=1)
-    conv = stair_conv(kernel, level, window, height=6, top=3, zero=2)
+    conv = quantized_conv(kernel, level, window, height=6, top=3, zero=2)
     images = random.integers(0, 4, (20, 2, 3, 3))
     padded = np.pad(images, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=2) - 2
     sums = np.array(
@@ -53,7 +53,7 @@ def test_layers_give_the_requantizer_of_their_sums():
     wanted = level(sums.transpose(1, 0, 2, 3).reshape(3, -1)).reshape(3, 20, 16).transpose(1, 0, 2)
     assert np.array_equal(conv.activity(images.reshape(20, -1)), wanted.reshape(20, -1))
     with pytest.raises(FileError, match=r"its sums can reach .* wrap around"):
-        stair_layer(weights, level, height=6, top=3, reach=5)
+        quantized_layer(weights, level, height=6, top=3, reach=5)
 
 
 @settings(max_examples=60)
@@ -90,7 +90,7 @@ def drawn_steps(random, weights, height, top):
 
 def evaluated(operations, start, images):
     """Every wire by the layers that each operation is by itself."""
-    from sugenet.bnn import StairConv
+    from sugenet.bnn import QuantizedConv
 
     held = {start: images}
     for op in operations:
@@ -99,7 +99,7 @@ def evaluated(operations, start, images):
             held[op.result] = PoolLayer(op.window, top=op.sources[0].top).activity(flat)
         else:
             top = max(source.top for source in op.sources)
-            layer = StairConv(op.weights, op.steps, op.window, op.groups, top=top, pad=op.pad)
+            layer = QuantizedConv(op.weights, op.steps, op.window, op.groups, top=top, pad=op.pad)
             held[op.result] = layer.activity(flat)
     return held
 

@@ -7,7 +7,7 @@ import pytest
 
 from sugenet.bnn import Window
 from sugenet.errors import NetworkError
-from sugenet.io import stair_conv, stair_layer
+from sugenet.io import quantized_conv, quantized_layer
 
 BIAS, MULTIPLIERS, SHIFTS = [7, -12, 0], [19661, 30001, 1 << 30], [17, 18, 31]
 
@@ -25,7 +25,7 @@ def by_rows(sums):
 @pytest.mark.parametrize("zero", [0, 2, 3])
 def test_a_dense_layer_gives_what_the_fixed_point_gives(zero):
     weights = np.random.default_rng(zero).integers(-128, 128, (3, 4))
-    layer = stair_layer(weights.tolist(), by_rows, height=15, top=3, zero=zero)
+    layer = quantized_layer(weights.tolist(), by_rows, height=15, top=3, zero=zero)
     for levels in product(range(4), repeat=4):
         sums = [sum(int(w) * (a - zero) for w, a in zip(row, levels, strict=True)) for row in weights]
         assert layer.activity([levels])[0].tolist() == [microcontroller(s, k) for k, s in enumerate(sums)]
@@ -33,7 +33,7 @@ def test_a_dense_layer_gives_what_the_fixed_point_gives(zero):
 
 def test_padding_of_a_convolution_adds_nothing():
     weights = np.random.default_rng(5).integers(-30, 31, (3, 1, 2, 2))
-    conv = stair_conv(weights, by_rows, Window((1, 2, 2), 2, pads=1), height=15, top=2, zero=1)
+    conv = quantized_conv(weights, by_rows, Window((1, 2, 2), 2, pads=1), height=15, top=2, zero=1)
     for levels in product(range(3), repeat=4):
         values = np.pad(np.reshape(levels, (2, 2)) - 1, 1)
         wanted = [
@@ -63,4 +63,4 @@ def test_padding_of_a_convolution_adds_nothing():
 )
 def test_what_is_no_staircase_is_named(weights, level, about, words):
     with pytest.raises(NetworkError, match=words):
-        stair_layer(weights, level, **{"height": 3, "top": 3, **about})
+        quantized_layer(weights, level, **{"height": 3, "top": 3, **about})

@@ -447,10 +447,10 @@ def test_a_wrong_reading_of_a_shortcut_is_noticed(monkeypatch):
     judge = judge_of_chain(replace(chain, ops=other))
     with pytest.raises(FileError, match="first difference is at conv"):
         prove_import(found, chain, [judge], BitInputs())
-    real = branches.least_sum
+    real = branches.smallest_sum
     monkeypatch.setattr(
         branches,
-        "least_sum",
+        "smallest_sum",
         lambda *given: (
             found if isinstance(found := real(*given), bool) else found._replace(least=found.least + 1)
         ),

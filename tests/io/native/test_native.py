@@ -35,9 +35,9 @@ from sugenet.bnn import (
     Network,
     OneHot,
     PoolLayer,
+    QuantizedConv,
+    QuantizedLayer,
     RealLayer,
-    StairConv,
-    StairLayer,
     Steps,
     Window,
     bit,
@@ -956,9 +956,9 @@ def test_the_same_network_gives_the_same_file(path):
 
 
 def with_stairs():
-    conv = StairConv([[[[2, -1]]]], [[1, 3]], Window((1, 1, 3), (1, 2), pads=(0, 1, 0, 0)), top=4, pad=1)
+    conv = QuantizedConv([[[[2, -1]]]], [[1, 3]], Window((1, 1, 3), (1, 2), pads=(0, 1, 0, 0)), top=4, pad=1)
     pool = PoolLayer(Window((1, 1, 3), (1, 2)), top=2)
-    dense = StairLayer([[1, 2], [3, -1]], [[1, 4], [2, 9]], [2, 2])
+    dense = QuantizedLayer([[1, 2], [3, -1]], [[1, 4], [2, 9]], [2, 2])
     return Network(Encoder.of_integers(3, 0, 4), [conv, pool, dense], Head([[1, 0], [0, 1]], tops=[2, 2]))
 
 

@@ -69,7 +69,7 @@ def by_runtime(raw, data):
     return ort.InferenceSession(raw, options, providers=["CPUExecutionProvider"]).run(["y"], {"x": data})[0]
 
 
-class Drawn:
+class Plottable:
     """Random inputs and attributes of one operator."""
 
     def __init__(self, op, number):
@@ -382,7 +382,7 @@ def test_every_operator_that_is_read_is_known_and_tested():
 def test_operators_against_onnx_runtime(op):
     compared = 0
     for number in range(24):
-        d = Drawn(op, number)
+        d = Plottable(op, number)
         data, constants, rest = DRAWN[op](d)
         if op.startswith("Global") and data.ndim < 3:
             data = data[..., None]

@@ -13,7 +13,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from sugenet.bnn import NEVER, Network, PoolLayer, StairConv, StairLayer
+from sugenet.bnn import NEVER, Network, PoolLayer, QuantizedConv, QuantizedLayer
 from sugenet.errors import FileError
 from sugenet.io import Integers, Reals, read_onnx
 from sugenet.io.onnx.graph import read_graph
@@ -320,7 +320,7 @@ def test_what_quantize_static_writes(tmp_path, kind, quant_format, activations, 
     theirs = run(path.read_bytes(), x=(X / 255).astype(np.float32)).reshape(100, -1)
     mine = found.network.logits(X.reshape(100, -1), engine="definition")
     assert np.array_equal(mine.astype(np.float32), theirs)
-    assert {type(layer) for layer in found.network.layers} <= {StairLayer, StairConv, PoolLayer}
+    assert {type(layer) for layer in found.network.layers} <= {QuantizedLayer, QuantizedConv, PoolLayer}
 
 
 def test_averages_whose_order_of_additions_decides(tmp_path):
@@ -705,7 +705,7 @@ def test_a_wrong_step_is_found_by_the_judge():
     layer = network.layers[0]
     steps = layer.steps.copy()
     steps = np.where(steps < NEVER, steps + 3, NEVER)
-    wrong = StairLayer.from_sums(layer.weights, steps, layer.tops)
+    wrong = QuantizedLayer.from_sums(layer.weights, steps, layer.tops)
     turned = Network(network.encoder, [wrong], network.head)
     with pytest.raises(FileError, match=r"what was read is not what the source computes; .* at 'yq'"):
         prove_levels(replace(made, found=replace(made.found, network=turned)), program)

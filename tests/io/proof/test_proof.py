@@ -108,7 +108,7 @@ def test_near_samples_bring_neurons_of_the_first_layer_to_their_thresholds():
 @pytest.mark.parametrize("neuron", [0, 5, 11])
 @pytest.mark.parametrize("by", [-1, 1])
 def test_one_threshold_that_is_off_by_one_is_found(monkeypatch, neuron, by):
-    real = lower._least_sums
+    real = lower._min_sums
 
     def wrong(*given):
         found = real(*given)
@@ -118,7 +118,7 @@ def test_one_threshold_that_is_off_by_one_is_found(monkeypatch, neuron, by):
 
     right = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs(), prove=False).network.layers[0]
     assert not right.constant[neuron]
-    monkeypatch.setattr(lower, "_least_sums", wrong)
+    monkeypatch.setattr(lower, "_min_sums", wrong)
     with pytest.raises(
         FileError, match=rf"first difference is at 0 \(Linear\): neuron {neuron + 1} of layer 1 is"
     ):

@@ -173,8 +173,8 @@ def _dense(sign="where >=", how="plain", bias=False, **norm):
     )
 
 
-def _conv(*front, tail=0, sign="where >=", flatten=None):
-    return nn.Sequential(*front, flatten or nn.Flatten(), nn.Linear(tail, 3, bias=False))
+def _conv(*first_layer, tail=0, sign="where >=", flatten=None):
+    return nn.Sequential(*first_layer, flatten or nn.Flatten(), nn.Linear(tail, 3, bias=False))
 
 
 def _hwc(x):

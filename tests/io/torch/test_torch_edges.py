@@ -159,10 +159,10 @@ def test_maps_padded_with_zeros_may_be_flattened_for_the_last_layer():
 @pytest.mark.parametrize("signed", [True, False])
 def test_average_pooling_counts_what_pytorch_counts(counts, ceil, divisor, signed):
     pool = nn.AvgPool2d((2, 2), 2, (1, 1), ceil_mode=ceil, count_include_pad=counts, divisor_override=divisor)
-    front = [nn.Conv2d(1, 1, 1), Sign()] if signed else [nn.Conv2d(1, 1, 1)]
-    levels(made((1, 2, 3), *front, pool, shift(-0.6), Sign()), (1, 2, 3))
+    first_layer = [nn.Conv2d(1, 1, 1), Sign()] if signed else [nn.Conv2d(1, 1, 1)]
+    levels(made((1, 2, 3), *first_layer, pool, shift(-0.6), Sign()), (1, 2, 3))
     if signed:
-        levels(made((1, 2, 3), *front, pool), (1, 2, 3))
+        levels(made((1, 2, 3), *first_layer, pool), (1, 2, 3))
 
 
 @pytest.mark.parametrize("order", ["CHW", "HWC"])
@@ -170,17 +170,17 @@ def test_average_pooling_counts_what_pytorch_counts(counts, ceil, divisor, signe
 def test_steps_for_each_feature_stay_behind_the_pool(order, kernel):
     pool = nn.MaxPool2d(kernel, 1, (kernel[0] // 2, kernel[1] // 2))
     flatten = nn.Flatten() if order == "CHW" else Do(lambda x: x.permute(0, 2, 3, 1).flatten(1))
-    front = [nn.Conv2d(1, 2, 1), pool, flatten]
-    count = nn.Sequential(*front)(torch.zeros(2, 1, 1, 3)).shape[1]
+    first_layer = [nn.Conv2d(1, 2, 1), pool, flatten]
+    count = nn.Sequential(*first_layer)(torch.zeros(2, 1, 1, 3)).shape[1]
     shifts = [(-1.0, -2.0, 0.0, -1.5, 0.5, -0.5, 0.0, 1.0)[k] for k in range(count)]
-    levels(made((1, 1, 3), *front, norm(count, shifts), Sign()), (1, 1, 3))
+    levels(made((1, 1, 3), *first_layer, norm(count, shifts), Sign()), (1, 1, 3))
     turned = norm(count, shifts)
     turned.weight.data = torch.tensor([1.0, -1.0] * count)[:count]
-    levels(made((1, 1, 3), *front, turned, Sign()), (1, 1, 3))
+    levels(made((1, 1, 3), *first_layer, turned, Sign()), (1, 1, 3))
     levels(
         made(
             (1, 1, 3),
-            *front,
+            *first_layer,
             Do(lambda x: x * torch.tensor([1.0, -1.0] * count)[:count] + torch.tensor(shifts)),
             Sign(),
         ),
@@ -189,9 +189,9 @@ def test_steps_for_each_feature_stay_behind_the_pool(order, kernel):
 
 
 def test_a_norm_for_each_feature_behind_averages():
-    front = [shift(-1.0), Sign(), nn.AvgPool2d((1, 2), 1), nn.Flatten()]
-    levels(made((2, 1, 3), *front, norm(4, [0.5, -0.5, 0.0, 1.0]), Sign()), (2, 1, 3))
-    levels(made((2, 1, 3), *front, Do(lambda x: x * torch.tensor([1.0, 2.0, -1.0, 0.5]))), (2, 1, 3))
+    first_layer = [shift(-1.0), Sign(), nn.AvgPool2d((1, 2), 1), nn.Flatten()]
+    levels(made((2, 1, 3), *first_layer, norm(4, [0.5, -0.5, 0.0, 1.0]), Sign()), (2, 1, 3))
+    levels(made((2, 1, 3), *first_layer, Do(lambda x: x * torch.tensor([1.0, 2.0, -1.0, 0.5]))), (2, 1, 3))
 
 
 def test_scores_of_maps_keep_their_order():

@@ -41,7 +41,7 @@ def check_again(proof: Single, setting: Setting, took: float) -> None:
         problem = problem_of(setting, limit)
         if isinstance(proof, Enumerate):
             while True:
-                _see_drawn(problem)
+                _check_sampled(problem)
         from sugenet.checker.rules import prove
 
         prove(proof, problem, drawn=True)
@@ -62,7 +62,7 @@ def _weights(network: NetworkForm) -> int:
     return n_weights
 
 
-def _see_drawn(problem: IntegerProblem) -> None:
+def _check_sampled(problem: IntegerProblem) -> None:
     """Draw a choice of options within the budget at random, and see that it is not a violation."""
     problem.limit.look()
     chance, margins, left = SystemRandom(), list(problem.base), problem.budget

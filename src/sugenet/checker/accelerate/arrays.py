@@ -42,8 +42,8 @@ __all__ = [
     "Taps",
     "backed",
     "cuts_of",
-    "sliding_stairs",
-    "summing_stairs",
+    "sliding_quantized",
+    "summing_quantized",
 ]
 
 _CELLS = 1 << 22
@@ -542,7 +542,7 @@ def _layer_of(source: NetworkSource, name: str, part: dict[str, Any], tops: Ints
     if "shape" not in part:
         weights = _weights(source, name, part["weights"], part["inputs"])
         steps = np.asarray(tensors[f"{name}.tau"][0], np.int64).reshape(len(weights), n_steps)
-        return summing_stairs(weights, steps, tops) if kind == "stairs" else Summing(weights, steps, tops)
+        return summing_quantized(weights, steps, tops) if kind == "stairs" else Summing(weights, steps, tops)
     window = _taps(part)
     if "pool" in kind:
         packed = np.asarray(tensors[f"{name}.every"][0], np.uint8)
@@ -552,19 +552,19 @@ def _layer_of(source: NetworkSource, name: str, part: dict[str, Any], tops: Ints
     weights = _weights(source, name, part["weights"], per * size).reshape(-1, per, size)
     if kind == "stairs conv":
         steps = np.asarray(tensors[f"{name}.steps"][0], np.int64).reshape(len(weights), n_steps)
-        return sliding_stairs(weights, steps, tops, window, part["groups"], part["pad"])
+        return sliding_quantized(weights, steps, tops, window, part["groups"], part["pad"])
     thresholds = np.asarray(tensors[f"{name}.tau"][0], np.int64).reshape(len(weights), -1)
     tau = np.broadcast_to(thresholds, (len(weights), len(window.taps))).reshape(-1, 1)
     return Sliding(weights, tau, tops, window, part["groups"])
 
 
-def summing_stairs(weights: Ints, steps: Ints, tops: Ints) -> Summing:
+def summing_quantized(weights: Ints, steps: Ints, tops: Ints) -> Summing:
     """Neurons with steps of which some may be beyond every match count."""
     beyond = Summing(weights, steps, tops).sizes[:, None] + 1
     return Summing(weights, np.where(steps == NEVER, beyond, steps), tops)
 
 
-def sliding_stairs(weights: Ints, steps: Ints, tops: Ints, window: Taps, groups: int, pad: int) -> Sliding:
+def sliding_quantized(weights: Ints, steps: Ints, tops: Ints, window: Taps, groups: int, pad: int) -> Sliding:
     """A convolution whose thresholds are on the sums over all taps, padding included."""
     positions = len(window.taps)
     bare = Sliding(weights, np.zeros((len(weights) * positions, 0), np.int64), tops, window, groups)

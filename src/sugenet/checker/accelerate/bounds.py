@@ -13,26 +13,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.checker.accelerate.integers import Demand, Whole, over_neurons, reachable
 from sugenet.checker.accelerate.products import Bits, Ints
-from sugenet.checker.accelerate.whole import Demand, Whole, over_neurons, reachable
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import most_together
+from sugenet.checker.problem import max_together
 from sugenet.errors import CertificateError
 
 __all__ = ["check_bounds", "exclude", "swing"]
 
 
-def _most_features(problem: Whole) -> int:
-    return most_together((min(price for price, _ in options) for options in problem.features), problem.budget)
+def _max_features(problem: Whole) -> int:
+    return max_together((min(price for price, _ in options) for options in problem.features), problem.budget)
 
 
 def check_bounds(problem: Whole) -> str:
     """See that bounds alone exclude every violation."""
     problem.limit.fits(48 * len(problem.base) * len(problem.features), "the bounds of the first layer")
-    low, high = reachable(problem.base, problem.features, _most_features(problem))
+    low, high = reachable(problem.base, problem.features, _max_features(problem))
     state = problem.base >= 0
     loose = (low >= 0) != (high >= 0)
-    limit = _most_turned(problem, loose)
+    limit = _max_turned(problem, loose)
     for weights, tau in problem.layers:
         problem.limit.look()
         problem.limit.fits(40 * weights.size, "the bounds of a layer")
@@ -85,14 +85,14 @@ def _contradict(rows: list[tuple[npt.NDArray[Any], int]]) -> bool:
     return any((p == -q).all() and a + b > 0 for (p, a), (q, b) in combinations(rows, 2))
 
 
-def _most_turned(problem: Whole, loose: Bits) -> int:
+def _max_turned(problem: Whole, loose: Bits) -> int:
     """How many loose first-layer neurons can turn together: each needs its distance, and the features bring
     only so much in all.
     """
     count = int(loose.sum())
     if problem.budget is None or not count:
         return count
-    fits, state = _most_features(problem), problem.base >= 0
+    fits, state = _max_features(problem), problem.base >= 0
     need = np.where(state, problem.base + 1, -problem.base)[loose]
     sign = np.where(state, -1, 1)[loose]
     if fits <= 1:
@@ -104,4 +104,4 @@ def _most_turned(problem: Whole, loose: Bits) -> int:
         max(int(np.maximum(sign * gain[loose], 0).sum()) for _, gain in options)
         for options in problem.features
     ]
-    return most_together(need.tolist(), sum(sorted(brought)[::-1][:fits]))
+    return max_together(need.tolist(), sum(sorted(brought)[::-1][:fits]))

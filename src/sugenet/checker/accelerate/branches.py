@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.checker.accelerate.branching import GOES_ON, NODES, SET_ASIDE, TOP, VECTOR, VIOLATION, search
+from sugenet.checker.accelerate.integers import Whole, over_neurons, reachable
 from sugenet.checker.accelerate.later import cores
 from sugenet.checker.accelerate.products import Bits, Ints
-from sugenet.checker.accelerate.whole import Whole, over_neurons, reachable
 from sugenet.checker.limit import Limit
 from sugenet.errors import TooLargeError
 

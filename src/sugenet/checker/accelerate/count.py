@@ -17,9 +17,9 @@ import numpy as np
 
 from sugenet.checker.accelerate.arrays import Arrays, backed
 from sugenet.checker.accelerate.counting import MANY, CountPart, CountRegion, counted, counted_in_words
+from sugenet.checker.accelerate.integers import whole_of
 from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.sets import as_words, sets_of
-from sugenet.checker.accelerate.whole import whole_of
 from sugenet.checker.domain import within_domain
 from sugenet.checker.form import Counted, Partition, read_certificate
 from sugenet.checker.limit import MEMORY, SECONDS, Limit

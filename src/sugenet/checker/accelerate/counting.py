@@ -21,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.checker.accelerate.arrays import Arrays, Summing
+from sugenet.checker.accelerate.integers import Demand, Whole
 from sugenet.checker.accelerate.later import bits_of, cores
 from sugenet.checker.accelerate.products import Ints, dense_counts
 from sugenet.checker.accelerate.walk import SetWalk
-from sugenet.checker.accelerate.whole import Demand, Whole
 from sugenet.checker.accelerate.words import SetsSeen, WordWalk
 from sugenet.checker.limit import Limit
 from sugenet.errors import CheckLimitError

@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.checker.accelerate.arrays import Arrays, Layer, Picking, Sliding, backed
+from sugenet.checker.accelerate.integers import Demand, whole_of
 from sugenet.checker.accelerate.products import Ints
-from sugenet.checker.accelerate.whole import Demand, whole_of
 from sugenet.checker.form import Dual
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import in_integers, most_together, priced
+from sugenet.checker.problem import in_integers, max_together, priced
 from sugenet.checker.setting import Setting
 from sugenet.checker.unpack import unpacked
 from sugenet.errors import CertificateError
@@ -523,7 +523,7 @@ def _one_side(setting: Setting, limit: Limit) -> _Question:
             known[key] = np.insert(changes, stay, 0, axis=0), [*prices[:stay], 0, *prices[stay:]]
         limit.take(40 * known[key][0].size, "the list of all changes in whole numbers")
         listed.append((indices, *known[key]))
-    together = most_together((min(costs) for _, costs in options.values()), budget)
+    together = max_together((min(costs) for _, costs in options.values()), budget)
     inputs = _inputs_of(start, list(options), listed, budget, together)
     layers = [_layer(layer, limit) for layer in network.layers]
     return _Question(inputs, layers, _cases(setting, network, limit), limit)

@@ -19,10 +19,10 @@ from dataclasses import replace
 import numpy as np
 
 from sugenet.checker.accelerate.arrays import Summing, cuts_of
+from sugenet.checker.accelerate.integers import Whole, reachable, whole_of
 from sugenet.checker.accelerate.sets import as_words, sets_of
-from sugenet.checker.accelerate.whole import Whole, reachable, whole_of
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import most_together, priced
+from sugenet.checker.problem import max_together, priced
 from sugenet.checker.setting import Setting
 from sugenet.errors import CertificateError, TooLargeError
 
@@ -90,7 +90,7 @@ def _forms(problem: Whole, sets: int | None) -> Iterator[str]:
 def _turning(problem: Whole) -> int:
     """How many neurons of the first layer can turn."""
     lightest = (min(price for price, _ in row) for row in problem.features)
-    low, high = reachable(problem.base, problem.features, most_together(lightest, problem.budget))
+    low, high = reachable(problem.base, problem.features, max_together(lightest, problem.budget))
     return int(np.count_nonzero((low >= 0) != (high >= 0)))
 
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from sugenet.checker.accelerate.arrays import Layer, Picking, Summing, cuts_of
 from sugenet.checker.accelerate.bounds import exclude, swing
+from sugenet.checker.accelerate.integers import violations
 from sugenet.checker.accelerate.later import states_of
 from sugenet.checker.accelerate.products import Bits, Ints
-from sugenet.checker.accelerate.whole import violations
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import in_integers, most_together, priced
+from sugenet.checker.problem import in_integers, max_together, priced
 from sugenet.checker.setting import Option, Setting
 from sugenet.errors import CertificateError
 
@@ -87,7 +87,7 @@ class Large:
 
     def together(self) -> int:
         """How many features can change together within the budget."""
-        return most_together((int(prices.min()) for _, prices in self.options.values()), self.budget)
+        return max_together((int(prices.min()) for _, prices in self.options.values()), self.budget)
 
     # -- bounds ----------------------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class Large:
             brought.append(int(np.maximum(toward, 0).sum(axis=1).max()))
         if fits <= 1:
             return loose, max_turned
-        return loose, most_together(need[loose].tolist(), sum(sorted(brought)[::-1][:fits]))
+        return loose, max_together(need[loose].tolist(), sum(sorted(brought)[::-1][:fits]))
 
     # -- walks -----------------------------------------------------------------------------------------------
 

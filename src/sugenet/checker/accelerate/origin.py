@@ -21,8 +21,8 @@ from sugenet.checker.accelerate.arrays import (
     Sliding,
     Summing,
     Taps,
-    sliding_stairs,
-    summing_stairs,
+    sliding_quantized,
+    summing_quantized,
 )
 from sugenet.checker.network import (
     NEVER,
@@ -108,14 +108,14 @@ def _arrays(layer: Any) -> Layer:
     """A layer of the package."""
     tops = layer.input_tops
     if layer.window is None:
-        make = Summing if layer.is_binary else summing_stairs
+        make = Summing if layer.is_binary else summing_quantized
         return make(layer.weights, layer.thresholds, tops)
     window = Taps(layer.window.shape, layer.window.taps)
     if layer.every is not None:
         return Picking(window, layer.every, layer.height)
     kernels = layer.weights.reshape(*layer.weights.shape[:2], -1)
     if not layer.is_binary:
-        return sliding_stairs(kernels, layer.steps, tops, window, layer.groups, layer.pad)
+        return sliding_quantized(kernels, layer.steps, tops, window, layer.groups, layer.pad)
     return Sliding(kernels, layer.tau.reshape(-1, 1), tops, window, layer.groups)
 
 

@@ -75,7 +75,7 @@ class Propagation:
     def take(self, clauses: Flat) -> None:
         """Draw the conclusions of the implications alone, and of clauses that are given."""
         self._write(clauses)
-        _add_given(self.problem, self.clauses, self.state, self.size)
+        _add_stated(self.problem, self.clauses, self.state, self.size)
 
     def first_that_fails(self, clauses: Flat) -> int | None:
         """Number of the first of more clauses that does not follow; all are taken in, unless there is a
@@ -292,7 +292,7 @@ def _take(problem, clauses, state, number):
 
 
 @njit(nogil=True, cache=True)
-def _add_given(problem, clauses, state, n_clauses):
+def _add_stated(problem, clauses, state, n_clauses):
     """Draw the conclusions of the implications alone, then add the given clauses."""
     firsts = problem[3]
     counts = state[-1]

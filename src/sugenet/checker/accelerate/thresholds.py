@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.accelerate.whole import Whole, over_neurons
+from sugenet.checker.accelerate.integers import Whole, over_neurons
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import IntegerProblem, most_together
+from sugenet.checker.problem import IntegerProblem, max_together
 from sugenet.errors import CertificateError
 
 __all__ = ["Implication", "ThresholdSystem", "implications_of", "reach", "system_of", "thresholds_of"]
@@ -132,7 +132,7 @@ def reach(thresholds: ThresholdSystem) -> tuple[npt.NDArray[Any], npt.NDArray[An
         up.append(gains.max(axis=0))
         down.append((-gains).max(axis=0))
         extra.append(min(cost for k, cost in enumerate(more) if k != cheapest) if len(more) > 1 else 0)
-    fits = most_together(extra, room)
+    fits = max_together(extra, room)
     best = [np.sort(np.array(gains), axis=0)[::-1][:fits].sum(axis=0) for gains in (up, down)]
     return base - best[1], base + best[0]
 

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.checker.accelerate.digits import DIGITS, MOST, WORDS
+from sugenet.checker.accelerate.integers import Demand, violations
 from sugenet.checker.accelerate.later import bits_of
 from sugenet.checker.accelerate.products import Bits, Ints, dense_counts
-from sugenet.checker.accelerate.whole import Demand, violations
 from sugenet.checker.limit import Limit
 
 __all__ = ["Turning", "words_of"]

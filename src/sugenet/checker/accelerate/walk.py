@@ -19,12 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.checker.accelerate.arrays import Summing
+from sugenet.checker.accelerate.integers import Options, Whole, joined, with_best
 from sugenet.checker.accelerate.later import Patterns, cores, judge_of
 from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.vectors import fetch, reaches
-from sugenet.checker.accelerate.whole import Options, Whole, joined, with_best
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import most_together
+from sugenet.checker.problem import max_together
 from sugenet.compiling import njit
 from sugenet.errors import TooLargeError
 
@@ -160,7 +160,7 @@ class SetWalk:
         )
         self.together = len(used)
         if not free:
-            self.together = most_together((min(price for price, _ in row) for row in used), heaviest)
+            self.together = max_together((min(price for price, _ in row) for row in used), heaviest)
         sizes = [len(options) for options in used]
         first = np.cumsum([0, *sizes])
         alone = len(used) == len(gains)  # one option a feature

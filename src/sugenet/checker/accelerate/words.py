@@ -23,12 +23,12 @@ import numpy.typing as npt
 
 from sugenet.checker.accelerate.blocks import visit
 from sugenet.checker.accelerate.digits import MOST, SLOT, WORDS
+from sugenet.checker.accelerate.integers import Demand, Options, Whole, joined, reachable, violations
 from sugenet.checker.accelerate.later import cores
 from sugenet.checker.accelerate.products import Ints, dense_counts
 from sugenet.checker.accelerate.turning import Turning, words_of
-from sugenet.checker.accelerate.whole import Demand, Options, Whole, joined, reachable, violations
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import most_together
+from sugenet.checker.problem import max_together
 from sugenet.errors import TooLargeError
 
 __all__ = ["SetsSeen", "WordWalk", "blocks_seen"]
@@ -79,7 +79,7 @@ class WordWalk:
         gains = np.array([gain for row in features for _, gain in row], np.int64).reshape(
             len(weight), len(base)
         )
-        self.together = most_together((min(price for price, _ in row) for row in features), budget)
+        self.together = max_together((min(price for price, _ in row) for row in features), budget)
         low, high = reachable(np.asarray(base, np.int64), [list(row) for row in features], self.together)
         self.loose = np.flatnonzero((low >= 0) != (high >= 0))
         self.begin = np.asarray(base, np.int64)[self.loose]

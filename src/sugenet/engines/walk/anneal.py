@@ -77,7 +77,7 @@ def search(
     near = problem.near
     try:
         see_time(near, clock)
-        if not near.moves or not len(problem.front.fragile):
+        if not near.moves or not len(problem.first_layer.fragile):
             return None
         annealer = _Annealer(problem, clock)
     except TooLargeError:  # the network, or sums and costs beyond the machine's integers: nothing is found
@@ -162,7 +162,7 @@ class Patience:
         problem = self.within(budget)
         try:
             see_time(problem.near, self.clock)
-            if problem.near.moves and len(problem.front.fragile):
+            if problem.near.moves and len(problem.first_layer.fragile):
                 self.annealer = _Annealer(problem, self.clock)
         except TooLargeError:
             return False
@@ -174,14 +174,14 @@ class _Annealer:
 
     def __init__(self, problem: Problem, clock: Clock) -> None:
         self.near, self.clock = problem.near, clock
-        self.judge = PatternJudge(problem.front, problem.goal)
+        self.judge = PatternJudge(problem.first_layer, problem.goal)
         near = problem.near
         weights = near.columns.weights.tolist()
         if sum(weights) >= _NEVER:
             raise TooLargeError(
                 "the costs are too finely divided to search: as whole numbers they leave 60 bits."
             )
-        start, rows = lanes_for(problem.front)
+        start, rows = lanes_for(problem.first_layer)
         self.options = {
             feature: list(range(moves.start, moves.stop)) for feature, moves in near.places.items()
         }

@@ -52,7 +52,7 @@ def _branch(problem: Problem, clock: Clock, max_nodes: int | None = None) -> Out
     see_time(near, clock)
     if len(near.network.cut.layers) > 1:
         return Open("branch", "branching is for networks with one hidden layer, and this one has more", {})
-    if max_nodes is not None and len(near.moves) * len(problem.front.fragile) > _LIGHT:
+    if max_nodes is not None and len(near.moves) * len(problem.first_layer.fragile) > _LIGHT:
         return Open("branch", "there is too much to look at briefly", {})
     lanes = _Lanes(problem)
     searches = [search for case in problem.goal.members if (search := lanes.search(case)) is not None]
@@ -92,8 +92,8 @@ class _Lanes:
     """What the options of all features take from the neurons that can turn, for either sign."""
 
     def __init__(self, problem: Problem) -> None:
-        self.near, self.front = problem.near, problem.front
-        first_layer, near = self.front, self.near
+        self.near, self.first_layer = problem.near, problem.first_layer
+        first_layer, near = self.first_layer, self.near
         n_fragile = len(first_layer.fragile)
         sizes = [1 + moves.stop - moves.start for moves in near.places.values()]
         self.first = np.cumsum([0, *sizes]).astype(np.int64)

@@ -36,7 +36,7 @@ def _exhaust(problem: Problem, clock: Clock) -> Outcome:
         return Open("exhaust", f"there are {combinations:.3g} combinations, too many to go through", {})
     if _has_many(problem):
         see_time(problem.near, clock)
-        judge = PatternJudge(problem.front, problem.goal)
+        judge = PatternJudge(problem.first_layer, problem.goal)
         combined = Combined.of(problem, judge)
         if combined is not None:
             return _outcome(problem, combined.walk(clock))
@@ -45,12 +45,15 @@ def _exhaust(problem: Problem, clock: Clock) -> Outcome:
 
 def _has_many(problem: Problem) -> bool:
     """Whether there are too many combinations and fragile neurons for patterns to be kept."""
-    return combinations_of(problem.near) >= _MANY and len(problem.front.fragile) > _LANES
+    return combinations_of(problem.near) >= _MANY and len(problem.first_layer.fragile) > _LANES
 
 
 def is_for_blocks(problem: Problem) -> bool:
     """Whether all combinations are walked by blocks."""
-    return _has_many(problem) and Combined.of(problem, PatternJudge(problem.front, problem.goal)) is not None
+    return (
+        _has_many(problem)
+        and Combined.of(problem, PatternJudge(problem.first_layer, problem.goal)) is not None
+    )
 
 
 def _outcome(problem: Problem, enumerated: Enumerated | None) -> Outcome:
@@ -70,10 +73,10 @@ def exhaust(problem: Problem, clock: Clock) -> Enumerated | None:
     None when the time was up.
     """
     see_time(problem.near, clock)
-    judge = PatternJudge(problem.front, problem.goal)
+    judge = PatternJudge(problem.first_layer, problem.goal)
     if judge.shortfall(np.zeros((1, judge.words), np.uint64))[0] <= 0:
         return Enumerated(1, 1, ())
-    start, rows = lanes_for(problem.front)
+    start, rows = lanes_for(problem.first_layer)
     if not len(rows):
         return Enumerated(1, 1, None)
     groups = Groups.last_together(problem.near, start, rows)

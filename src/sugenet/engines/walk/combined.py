@@ -98,7 +98,7 @@ class Combined:
         late = LateJudge.of(judge)
         if late is None:
             return None
-        start, rows = lanes_for(problem.front)
+        start, rows = lanes_for(problem.first_layer)
         groups = Groups.of(problem.near, start, rows)
         return cls(late, start, groups) if late.reads(groups.rows) else None
 

@@ -18,7 +18,7 @@ from sugenet.bits import pack, unpack, words_for
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.packed import Rows, is_wide
 from sugenet.errors import TooLargeError
-from sugenet.problem.front import Front
+from sugenet.problem.first_layer import FirstLayer
 from sugenet.problem.goal import Goal
 
 __all__ = ["PatternJudge", "Patterns"]
@@ -40,8 +40,8 @@ class PatternJudge:
         What to reach.
     """
 
-    def __init__(self, first_layer: Front, goal: Goal) -> None:
-        self.front, self.goal = first_layer, goal
+    def __init__(self, first_layer: FirstLayer, goal: Goal) -> None:
+        self.first_layer, self.goal = first_layer, goal
         self.words = max(1, words_for(len(first_layer.fragile)))
         self.batch = 1 << 13 if self._rows is not None else 1 << 9
 
@@ -55,18 +55,20 @@ class PatternJudge:
 
     def pack(self, turned: Any) -> Patterns:
         """Patterns from truth values, one column a fragile neuron or lane."""
-        bits = np.asarray(turned)[:, : len(self.front.fragile)]
+        bits = np.asarray(turned)[:, : len(self.first_layer.fragile)]
         return pack(bits) if bits.shape[1] else np.zeros((len(bits), 1), np.uint64)
 
     def turned(self, patterns: Patterns) -> Bits:
         """Which fragile neurons have turned, one column each."""
-        count = len(self.front.fragile)
+        count = len(self.first_layer.fragile)
         return unpack(patterns, count) if count else np.zeros((len(patterns), 0), bool)
 
     def _shortfall(self, patterns: Patterns) -> npt.NDArray[Any]:
         if self._rows is None or self.later is None:
             return self.goal.shortfall(
-                self.front.scores(self.turned(patterns) ^ self.front.active[self.front.fragile])
+                self.first_layer.scores(
+                    self.turned(patterns) ^ self.first_layer.active[self.first_layer.fragile]
+                )
             )
         rows, shift = self._rows, self.later[2]
         words = patterns if rows.inputs is None else rows.words(self.turned(patterns))
@@ -86,9 +88,9 @@ class PatternJudge:
 
         None where a layer that is not dense would be too large as a dense one.
         """
-        network = self.front.neighbourhood.network.cut
+        network = self.first_layer.neighbourhood.network.cut
         sizes = [layer.outputs * layer.inputs for layer in network.layers[1:] if layer.kind != "dense"]
-        if sum(sizes) > _UNROLLED or not len(self.front.fragile):
+        if sum(sizes) > _UNROLLED or not len(self.first_layer.fragile):
             return None
         layers = [layer.unrolled() for layer in network.layers[1:]]
         none = np.zeros(network.head.outputs, np.int64)
@@ -96,7 +98,7 @@ class PatternJudge:
             [*(layer.weights for layer in layers), network.head.weights],
             [*(layer.tau for layer in layers), none],
         )
-        active, fragile = self.front.active, self.front.fragile
+        active, fragile = self.first_layer.active, self.first_layer.fragile
         # literals that hold at the sample
         held = np.where(active, np.maximum(weights[0], 0), np.maximum(-weights[0], 0))
         held[:, fragile] = 0
@@ -112,7 +114,7 @@ class PatternJudge:
         over steps are: levels are then faster.
         """
         if self.later is None or (
-            (self.front.neighbourhood.network.has_levels or any(map(is_wide, self.later[0])))
+            (self.first_layer.neighbourhood.network.has_levels or any(map(is_wide, self.later[0])))
             and self._packed_size > _UNROLLED
         ):
             return None

@@ -57,7 +57,7 @@ class LateJudge:
         if len(self.layers) < len(self.judge.later[0]) - 1 or not all(self.judge.goal.cases):
             return None
         try:
-            weights, min_sums = self.judge.goal.neurons(self.judge.front.neighbourhood.network.cut.head)
+            weights, min_sums = self.judge.goal.neurons(self.judge.first_layer.neighbourhood.network.cut.head)
         except TooLargeError:
             return None
         missing = min_sums - weights @ bits

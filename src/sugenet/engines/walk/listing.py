@@ -45,10 +45,10 @@ def needed_changes(problem: Problem, budget: int, clock: Clock) -> list[tuple[Fe
     feature, _, weight = problem.near.columns
     try:
         see_time(problem.near, clock)
-        _ = problem.front.deltas
+        _ = problem.first_layer.deltas
     except TooLargeError:
         return None
-    chunk = max(1 << 8, _CHUNK // (1 + len(problem.front.fragile) // 1024))
+    chunk = max(1 << 8, _CHUNK // (1 + len(problem.first_layer.fragile) // 1024))
     after = np.searchsorted(feature, feature, side="right")  # the first move of a later feature
     minimal: list[frozenset[int]] = []
     listed: list[tuple[FeatureMove, ...]] = []
@@ -102,7 +102,7 @@ def _extended(
 def _violating(problem: Problem, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
     if not len(rows):
         return np.zeros(0, bool)
-    first_layer = problem.front
+    first_layer = problem.first_layer
     margins = np.repeat(first_layer.margins[None, :], len(rows), axis=0)
     for column in range(rows.shape[1]):
         margins += first_layer.deltas[rows[:, column]]

@@ -110,10 +110,10 @@ def flip_level(problem: Problem, budget: int, clock: Clock) -> Enumerated | None
     together = features_that_fit(near, budget)
     if together <= 1:
         return walk_singles(problem, budget, clock)
-    judge = PatternJudge(problem.front, problem.goal)
+    judge = PatternJudge(problem.first_layer, problem.goal)
     if judge.shortfall(np.zeros((1, judge.words), np.uint64))[0] <= 0:
         return Enumerated(1, 1, ())
-    start, rows = lanes_for(problem.front)
+    start, rows = lanes_for(problem.first_layer)
     quick = judge.later is not None or len(rows) <= judge.batch  # it is only for a good order
     order = _order(
         near, judge.shortfall(judge.pack(start + rows >= 0)) if quick else np.zeros(len(rows), np.int64)

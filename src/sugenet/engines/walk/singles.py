@@ -18,7 +18,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood
 from sugenet.problem.problem import Enumerated, Problem
-from sugenet.problem.sizes import is_soon_cut
+from sugenet.problem.sizes import is_soon_expanded
 
 __all__ = ["inputs_after", "rows_at_once", "violating_singles", "walk_singles"]
 
@@ -35,7 +35,7 @@ def walk_singles(problem: Problem, budget: int, clock: Clock) -> Enumerated | No
         return Enumerated(1, 1, ())
     walk = _Single(problem, clock.threads)
     sets = 1
-    for part in problem.front.parts():
+    for part in problem.first_layer.parts():
         if clock.up():
             return None
         inside = np.flatnonzero(near.columns.weights[part.moves] <= budget)
@@ -56,7 +56,7 @@ def violating_singles(problem: Problem, clock: Clock) -> Iterator[FeatureMove]:
     near = problem.near
     packed = near.network.packed("auto")
     block = rows_at_once(near)
-    if not is_soon_cut(near):  # all of them, then, by the network as it is
+    if not is_soon_expanded(near):  # all of them, then, by the network as it is
         for start in range(0, len(near.moves), block):
             if clock.up():
                 return
@@ -64,12 +64,12 @@ def violating_singles(problem: Problem, clock: Clock) -> Iterator[FeatureMove]:
             bad = problem.goal.violates(packed.match_counts(inputs_after(near, chosen), clock.threads))
             yield from (near.moves[chosen[k]] for k in np.flatnonzero(bad).tolist())
         return
-    active = problem.front.margins >= 0
+    active = problem.first_layer.margins >= 0
     waiting: list[int] = []
-    for part in problem.front.parts():
+    for part in problem.first_layer.parts():
         if clock.up():
             return
-        turned = (problem.front.margins[part.neurons] + part.gains >= 0) != active[part.neurons]
+        turned = (problem.first_layer.margins[part.neurons] + part.gains >= 0) != active[part.neurons]
         waiting += (part.moves.start + np.flatnonzero(_changes(turned))).tolist()
         if len(waiting) >= block or part.moves.stop == len(near.moves):
             for start in range(0, len(waiting), block):
@@ -96,7 +96,7 @@ class _Single:
 
     def __init__(self, problem: Problem, threads: int | None) -> None:
         self.problem, self.threads = problem, threads
-        self.margins, self.active = problem.front.margins, problem.front.margins >= 0
+        self.margins, self.active = problem.first_layer.margins, problem.first_layer.margins >= 0
         self.known = {b""}
         """Neurons that turn together."""
         self.waiting: list[int] = []

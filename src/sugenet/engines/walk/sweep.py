@@ -22,7 +22,7 @@ from sugenet.bnn.memory import make_sure
 from sugenet.engines.walk.judge import PatternJudge
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
-from sugenet.problem.front import Front, reach
+from sugenet.problem.first_layer import FirstLayer, reach
 
 __all__ = ["Swept", "Walk", "lanes_for", "sweep_sets"]
 
@@ -50,7 +50,7 @@ class Swept:
     """State of a walk at a violation."""
 
 
-def lanes_for(first_layer: Front) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def lanes_for(first_layer: FirstLayer) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """The lanes: how far each fragile neuron is past its turn at the sample (0 or more: it has turned), and
     what every move adds to that; in as few bytes as hold all sums. Behind the last, neurons that never turn.
     """

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bits.paying import Account, Paying, plain
+from sugenet.bits.compile_policy import Account, CompilePolicy, plain
 from sugenet.engines.walk import kernels
 from sugenet.engines.walk.lanes import GOLDEN, LANES
 
@@ -101,7 +101,7 @@ def _shortfalls(counts, shift, votes, out):
 
 _LEAVES = {"turned": turned, "fetch": fetched, "_put": _put, "_add": _add, "_line": _line, "_spread": _spread}
 
-walk_sets = Paying(kernels.walk_sets, plain(kernels.walk_sets, **_LEAVES), _WALKING)
-settle = Paying(kernels.settle, plain(kernels.settle, **_LEAVES), _WALKING)
-rehash = Paying(kernels.rehash, plain(kernels.rehash, **_LEAVES), _WALKING)
-shortfalls = Paying(kernels.shortfalls, _shortfalls, _JUDGING)
+walk_sets = CompilePolicy(kernels.walk_sets, plain(kernels.walk_sets, **_LEAVES), _WALKING)
+settle = CompilePolicy(kernels.settle, plain(kernels.settle, **_LEAVES), _WALKING)
+rehash = CompilePolicy(kernels.rehash, plain(kernels.rehash, **_LEAVES), _WALKING)
+shortfalls = CompilePolicy(kernels.shortfalls, _shortfalls, _JUDGING)

@@ -28,14 +28,14 @@ from sugenet.capacity import (
     sugeno,
     upper_envelope,
 )
-from sugenet.capacity.arguments import rating_words, show_number
+from sugenet.capacity.arguments import rating_text, show_number
 from sugenet.capacity.criteria import containing_none_before
 from sugenet.capacity.scales import UNIT, Value
 from sugenet.checker.form import exact
-from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError, CriteriaError, SugenetError
 from sugenet.fit.capacities.clashes import Tolerance
 from sugenet.fit.capacities.ratings import Ratings
+from sugenet.plottable import Plottable
 from sugenet.visible import visible
 
 __all__ = [
@@ -119,11 +119,11 @@ def certificate_of(ratings: Ratings, question: Mapping[str, Any], **contents: An
 
 def words_of(value: Value) -> str:
     """A value of a scale in words: as it is written, else about what it is."""
-    text = rating_words(value)
+    text = rating_text(value)
     return show_number(value) if isinstance(value, Fraction) and len(text) > _LONG else text
 
 
-class Learned(Drawn):
+class Learned(Plottable):
     """An answer about capacities, with what it was learned from and a certificate."""
 
     ratings: Ratings
@@ -231,14 +231,14 @@ class Conflict(Learned):
 
     def sentences(self, limit: int | None = None) -> list[str]:
         """Each conflict in words: those of single samples, then those of pairs."""
-        alone = (self._alone_words(k) for k in self.alone)
-        pairs = (self._pair_words(k, m) for k, m in self.pairs)
+        alone = (self._alone_text(k) for k in self.alone)
+        pairs = (self._pair_text(k, m) for k, m in self.pairs)
         return list(islice(chain(alone, pairs), limit))
 
     def _rating(self, k: int) -> str:
         return words_of(self.ratings.value(self.ratings.samples.ratings[k]))
 
-    def _alone_words(self, k: int) -> str:
+    def _alone_text(self, k: int) -> str:
         row, rating = self.ratings.samples.rows[k], self.ratings.samples.ratings[k]
         worse = rating > max(row)
         side, value = ("at most", max(row)) if worse else ("at least", min(row))
@@ -247,7 +247,7 @@ class Conflict(Learned):
             f"but is rated {self._rating(k)}."
         )
 
-    def _pair_words(self, k: int, m: int) -> str:
+    def _pair_text(self, k: int, m: int) -> str:
         samples, names = self.ratings.samples, self.ratings.criteria.names
         held = [
             name for name, value in zip(names, samples.rows[k], strict=True) if value >= samples.ratings[k]
@@ -389,7 +389,7 @@ def answer_from(ratings: Ratings, certificate: dict[str, Any], known: Envelopes 
     if proof["kind"] == "sets":
         name = "maxitive" if question["minitive"] is None else "minitive"
         mu = _limited(ratings, proof["capacity"], name)
-        reason = _limited_words(ratings, question[name], name, proof["because"]) if error else ""
+        reason = _limited_text(ratings, question[name], name, proof["because"]) if error else ""
         return CapacityFit(ratings, None, certificate, loss, size, lower, mu, reason)
     if proof["kind"] == "envelopes":
         envelopes = known or envelopes_of(ratings, Tolerance.of(samples, int(error * samples.unit)))
@@ -428,7 +428,7 @@ def _limited(ratings: Ratings, capacity: list[Any], name: str) -> SetFunction:
     return mu if name == "maxitive" else mu.conjugate()
 
 
-def _limited_words(ratings: Ratings, k: int, name: str, because: int | None) -> str:
+def _limited_text(ratings: Ratings, k: int, name: str, because: int | None) -> str:
     forced = "that all criteria together are worth top" if because is None else ratings.label(because)
     return f"Among {k}-{name} capacities {forced} forces that."
 

@@ -30,8 +30,8 @@ __all__ = [
     "Tolerance",
     "forced_alone",
     "forced_by_pairs",
-    "least_largest_error",
-    "least_maxitive_error",
+    "min_largest_error",
+    "min_maxitive_error",
     "packed",
     "turned",
 ]
@@ -150,7 +150,7 @@ def forced_by_pairs(samples: SampleArrays, pairs: Pairs) -> npt.NDArray[Any]:
     return np.asarray(np.maximum(np.minimum(halves, apart), 0))
 
 
-def least_largest_error(samples: SampleArrays) -> tuple[int, tuple[int, ...]]:
+def min_largest_error(samples: SampleArrays) -> tuple[int, tuple[int, ...]]:
     """The least error, in whole numbers of `samples`, and the sample or pair of samples that forces it.
 
     Whether a pair forces more than some error is quick to see, how much it forces is not. So some of those
@@ -196,7 +196,7 @@ def turned(samples: SampleArrays) -> SampleArrays:
     return SampleArrays(rows, ratings, samples.weights, top, samples.criteria, samples.levels)
 
 
-def least_maxitive_error(samples: SampleArrays, k: int, clock: Clock) -> Greatest:
+def min_maxitive_error(samples: SampleArrays, k: int, clock: Clock) -> Greatest:
     """The least largest error of a k-maxitive capacity."""
     n = len(samples.criteria)
     n_sets = sum(comb(n, size) for size in range(1, k + 1))

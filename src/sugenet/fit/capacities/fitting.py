@@ -27,9 +27,9 @@ from sugenet.fit.capacities.answers import (
     certificate_of,
     envelopes_of,
 )
-from sugenet.fit.capacities.clashes import Pairs, Tolerance, least_largest_error, least_maxitive_error, turned
+from sugenet.fit.capacities.clashes import Pairs, Tolerance, min_largest_error, min_maxitive_error, turned
 from sugenet.fit.capacities.ratings import Ratings
-from sugenet.fit.capacities.total import Costs, least_total_cost
+from sugenet.fit.capacities.total import Costs, min_total_cost
 from sugenet.problem.clock import Clock
 
 __all__ = ["fewest_chains", "fit_capacity", "need_ratings", "version_space"]
@@ -207,7 +207,7 @@ def fit_capacity(
             raise CapacityError(
                 f"{limits[0]} is for loss='largest': of the total cost no exact way is known to us."
             )
-        return _least_total(ratings, Costs.of(ratings, costs), clock)
+        return _min_total(ratings, Costs.of(ratings, costs), clock)
     if costs is not None:
         raise CapacityError("costs are for loss='total'. The largest error is the same in both directions.")
     if ratings.is_weighted:
@@ -216,10 +216,10 @@ def fit_capacity(
             "loss='total'."
         )
     if limits is not None:
-        return _least_limited(ratings, *limits, clock)
+        return _min_limited(ratings, *limits, clock)
     if time_limit is not None:
         raise CapacityError("time_limit is for loss='total', maxitive and minitive. Leave it out.")
-    return _least_largest(ratings)
+    return _min_largest(ratings)
 
 
 def _limits(ratings: Ratings, maxitive: int | None, minitive: int | None) -> tuple[str, int] | None:
@@ -234,9 +234,9 @@ def _limits(ratings: Ratings, maxitive: int | None, minitive: int | None) -> tup
     return None
 
 
-def _least_largest(ratings: Ratings) -> CapacityFit:
+def _min_largest(ratings: Ratings) -> CapacityFit:
     samples = ratings.samples
-    error, because = least_largest_error(samples)
+    error, because = min_largest_error(samples)
     envelopes = envelopes_of(ratings, Tolerance.of(samples, error))
     proof = {
         "kind": "envelopes",
@@ -248,17 +248,17 @@ def _least_largest(ratings: Ratings) -> CapacityFit:
     return _answer(ratings, question, Fraction(error, samples.unit), proof, known=envelopes)
 
 
-def _least_limited(ratings: Ratings, name: str, k: int, clock: Clock) -> CapacityFit:
+def _min_limited(ratings: Ratings, name: str, k: int, clock: Clock) -> CapacityFit:
     samples = ratings.samples
-    greatest = least_maxitive_error(samples if name == "maxitive" else turned(samples), k, clock)
+    greatest = min_maxitive_error(samples if name == "maxitive" else turned(samples), k, clock)
     capacity = [[list(chosen), str(Fraction(worth, samples.unit))] for chosen, worth in greatest.weights]
     proof = {"kind": "sets", "because": greatest.because if greatest.error else None, "capacity": capacity}
     question = {"kind": "fit", "loss": "largest", "maxitive": None, "minitive": None} | {name: k}
     return _answer(ratings, question, Fraction(greatest.error, samples.unit), proof)
 
 
-def _least_total(ratings: Ratings, costs: Costs, clock: Clock) -> CapacityFit:
-    cheapest = least_total_cost(ratings.samples, costs, clock)
+def _min_total(ratings: Ratings, costs: Costs, clock: Clock) -> CapacityFit:
+    cheapest = min_total_cost(ratings.samples, costs, clock)
     written = [str(Fraction(int(level), ratings.samples.unit)) for level in costs.levels.tolist()]
     proof = {
         "kind": "flow",

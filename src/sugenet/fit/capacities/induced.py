@@ -14,11 +14,11 @@ from sugenet.bnn import Network
 from sugenet.capacity import BOOLEAN, Criteria, Dense, SetFunction, WeightedThreshold
 from sugenet.capacity.arguments import plain
 from sugenet.capacity.transforms import violation
-from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
 from sugenet.fit.capacities.fitting import fit_capacity
 from sugenet.fit.capacities.ratings import Ratings
-from sugenet.problem.neighbourhood import place_of
+from sugenet.plottable import Plottable
+from sugenet.problem.neighbourhood import feature_index
 from sugenet.reason.questions import class_of
 
 __all__ = ["InducedCapacity", "induced_capacity"]
@@ -33,7 +33,7 @@ _Judge = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
-class InducedCapacity(Drawn):
+class InducedCapacity(Plottable):
     """What a network says of each set of features that take their good values.
 
     `capacity` is worth 1 on the sets for which the network says yes, as far as a monotone set function can
@@ -169,7 +169,7 @@ def _is_whole(value: object, lower: int = 0) -> bool:
 def _features(network: Network, good: Mapping[Any, Any]) -> list[tuple[int, Any]]:
     if not isinstance(good, Mapping) or not good:
         raise QuestionError("good must give at least one feature its good value, such as {'x1': 1}.")
-    chosen = [(place_of(network, name), value) for name, value in good.items()]
+    chosen = [(feature_index(network, name), value) for name, value in good.items()]
     if len({index for index, _ in chosen}) < len(chosen):
         raise QuestionError("good names a feature twice.")
     return chosen

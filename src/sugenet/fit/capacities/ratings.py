@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.samples import named_rows
-from sugenet.brief import Said
 from sugenet.capacity import UNIT, Criteria, Ordinal, Scale
 from sugenet.capacity.arguments import exact_number, plain
 from sugenet.capacity.criteria import Criterion
@@ -21,6 +20,7 @@ from sugenet.capacity.scales import Value, need_scale
 from sugenet.checker.form import exact
 from sugenet.errors import CapacityError, CriteriaError, ScaleError, SugenetError, TooLargeError
 from sugenet.fit.capacities.clashes import SampleArrays
+from sugenet.reprs import Sentences
 from sugenet.visible import visible
 
 __all__ = ["Ratings", "see_writable"]
@@ -39,7 +39,7 @@ def see_writable(number: Fraction, what: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Ratings(Said):
+class Ratings(Sentences):
     """Samples rated on several criteria, and how good each was found to be overall.
 
     Parameters

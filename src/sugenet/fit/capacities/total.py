@@ -27,7 +27,7 @@ from sugenet.fit.capacities.flows import LargestFlow, largest_flow
 from sugenet.fit.capacities.ratings import Ratings, see_writable
 from sugenet.problem.clock import Clock
 
-__all__ = ["Cheapest", "Costs", "Part", "least_total_cost"]
+__all__ = ["Cheapest", "Costs", "Part", "min_total_cost"]
 
 Places = npt.NDArray[np.int64]
 _SMALL = 1 << 60
@@ -199,9 +199,9 @@ class Cheapest:
     parts: tuple[Part, ...]
 
 
-def least_total_cost(samples: SampleArrays, costs: Costs, clock: Clock) -> Cheapest:
+def min_total_cost(samples: SampleArrays, costs: Costs, clock: Clock) -> Cheapest:
     """Values that some capacity gives to the samples, of the least total cost."""
-    search = _GrowingCut(samples, costs)
+    search = _GrowingMinCut(samples, costs)
     while True:
         cut = search.cut()
         left = search.clashes(cut.places)
@@ -238,7 +238,7 @@ class _Cut:
         )
 
 
-class _GrowingCut:
+class _GrowingMinCut:
     """The implications known so far, and the cut that they allow."""
 
     def __init__(self, samples: SampleArrays, costs: Costs) -> None:

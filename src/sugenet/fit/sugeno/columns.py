@@ -19,8 +19,8 @@ __all__ = [
     "FeatureLevels",
     "Target",
     "costs_of",
-    "given_chain",
-    "given_for",
+    "declared_chain",
+    "declared_for",
     "learn_chain",
     "named_target",
     "nearest_ranks",
@@ -110,7 +110,7 @@ def learn_chain(
     return FeatureLevels(name, tuple(float(step) for step in kept), direction)
 
 
-def given_chain(
+def declared_chain(
     name: str, utility: Mapping[Any, Any] | None, levels: Sequence[Any]
 ) -> tuple[FeatureLevels, tuple[int, ...]]:
     """A feature with given utilities, and the level that it must reach for each level of the target from 1.
@@ -126,7 +126,7 @@ def given_chain(
 
     Examples
     --------
-    >>> price = given_chain("price", {500: "bad", 300: "ok", 100: "ok"}, ["bad", "ok", "good"])
+    >>> price = declared_chain("price", {500: "bad", 300: "ok", 100: "ok"}, ["bad", "ok", "good"])
     >>> price[0].steps, price[0].direction, price[1]
     ((300.0, 100.0), 'falling', (1, 3))
     """
@@ -204,12 +204,12 @@ def ordered_categories(column: Any) -> tuple[Any, ...] | None:
     return tuple(kind.categories) if getattr(kind, "ordered", False) else None
 
 
-def given_for(setting: Any, names: Sequence[str], what: str) -> list[Any]:
+def declared_for(setting: Any, names: Sequence[str], what: str) -> list[Any]:
     """What was given for each feature, in a list or a mapping from names or places from 0; else None."""
     if setting is None:
         return [None] * len(names)
     if isinstance(setting, Mapping):
-        unknown = [key for key in setting if key not in names and not _is_place(key, len(names))]
+        unknown = [key for key in setting if key not in names and not _is_index(key, len(names))]
         if unknown:
             raise SugenetError(
                 f"{what} speaks of {unknown[0]!r}, which is no feature. They are {', '.join(names[:8])}"
@@ -228,7 +228,7 @@ def given_for(setting: Any, names: Sequence[str], what: str) -> list[Any]:
     return list(setting)
 
 
-def _is_place(key: object, count: int) -> bool:
+def _is_index(key: object, count: int) -> bool:
     return isinstance(key, int | np.integer) and not isinstance(key, bool) and 0 <= int(key) < count
 
 
@@ -243,7 +243,7 @@ def read_directions(directions: Any, names: Sequence[str]) -> list[Direction | N
     }
     if isinstance(directions, str):
         directions = [directions] * len(names)
-    entries = given_for(directions, names, "directions")
+    entries = declared_for(directions, names, "directions")
     wrong = next((word for word in entries if isinstance(word, list) or word not in direction_of), None)
     if wrong is not None:
         raise SugenetError(

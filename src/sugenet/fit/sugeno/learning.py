@@ -68,10 +68,10 @@ def best_closures(levels: Ints, sets: Bools, gains: Ints) -> tuple[Bools, Bools]
     worth = np.where(sets.all(axis=1), endless, np.where(sets.any(axis=1), gains, -endless))
     if count <= _FEW:
         return _cut(worth, endless, *_covers(implies))
-    return _cut_lazily(worth, endless, implies)
+    return _thresholds_lazily(worth, endless, implies)
 
 
-def _cut_lazily(worth: Ints, endless: int, implies: Bools) -> tuple[Bools, Bools]:
+def _thresholds_lazily(worth: Ints, endless: int, implies: Bools) -> tuple[Bools, Bools]:
     """Only implications that are violated are added, cut after cut, until none is."""
     rng = np.random.default_rng(0)
     count = len(worth)

@@ -20,14 +20,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.brief import Said
 from sugenet.capacity import Criteria, Focal, Nested, Ordinal, WeightedThreshold
 from sugenet.capacity.arguments import float_number
 from sugenet.capacity.text import Reader, write_name
-from sugenet.drawn import Drawn
 from sugenet.errors import CapacityError, SugenetError, TooLargeError
 from sugenet.fit.sugeno.columns import FeatureLevels
 from sugenet.fit.sugeno.learning import Bools, Fitted, Ints, best_capacity, learn_terms
+from sugenet.plottable import Plottable
+from sugenet.reprs import Sentences
 from sugenet.visible import visible
 
 __all__ = [
@@ -43,7 +43,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class LevelRule(Said):
+class LevelRule(Sentences):
     """If features reach these values, the target is at least of some level.
 
     Parameters
@@ -218,7 +218,7 @@ _RIDGE = 0.01
 
 
 @dataclass(frozen=True)
-class ScoreCard(Said):
+class ScoreCard(Sentences):
     """Whole points for each level of each feature, and the sums that reach each level of the target.
 
     Parameters
@@ -392,7 +392,7 @@ _FINE = 1000
 
 
 @dataclass(frozen=True)
-class LearnedModel(Drawn):
+class LearnedModel(Plottable):
     """The greatest of some Sugeno utility functionals, or a score card.
 
     Parameters

@@ -74,7 +74,7 @@ def write_c(network: Network, path: str | os.PathLike[str]) -> None:
 
 def c_text(network: Network, prefix: str) -> str:
     """The text of the file that `write_c` writes, all names beginning with `prefix`."""
-    if network.keeps_reals:
+    if network.passes_reals:
         raise FileError(
             "layer 1 reads real numbers as they are, whose exact sums have no type in C. Import the network "
             "with inputs=Integers(...)."

@@ -38,7 +38,7 @@ from sugenet.io.exact.ops import (
 from sugenet.io.exact.report import LayerReport
 from sugenet.io.exact.requantize import joined
 from sugenet.io.exact.signals import averaged_window, flat_order
-from sugenet.io.exact.steps import Pipeline, Root, least_sum, pipelines
+from sugenet.io.exact.steps import Pipeline, Root, pipelines, smallest_sum
 from sugenet.io.exact.units import bias_of, exact_weights, in_shared_units
 
 __all__ = [
@@ -292,7 +292,7 @@ class _Channel:
         """Weights over the values themselves, and the least sum that is on."""
         line = Pipeline((*self.steps.parts, *self.later.parts))
         falls = line.direction() * self.worth < 0
-        min_sum = least_sum(line, Fraction(0), zero != 1, self.worth, self.constant)
+        min_sum = smallest_sum(line, Fraction(0), zero != 1, self.worth, self.constant)
         weights = self.weights / self.unit
         if isinstance(min_sum, bool):
             return _Found(weights * 0, Fraction(0 if min_sum else 1), False, False, np.inf)
@@ -346,7 +346,7 @@ def _joined(
     up = step * channel.later.direction() > 0
     for high in range(count + 1):
         line = Pipeline((*channel.steps.parts, (Fraction(1), start + step * high), *channel.later.parts))
-        min_sum = least_sum(line, Fraction(0), zero != 1, channel.worth, channel.constant)
+        min_sum = smallest_sum(line, Fraction(0), zero != 1, channel.worth, channel.constant)
         column = high if up else count - high
         table[:, column] = min_sum if isinstance(min_sum, bool) else sums >= min_sum.least
         met |= not isinstance(min_sum, bool) and min_sum.met and abs(min_sum.least) <= reach + 1

@@ -15,16 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Steps
-from sugenet.brief import Brief
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import FileError
 from sugenet.io.exact.steps import Pipeline, sign_of
+from sugenet.reprs import ShortRepr
 
 __all__ = ["BitInputs", "CutInputs", "Inputs", "Integers", "Reals", "cut_inputs"]
 
 
 @dataclass(frozen=True)
-class Integers(Brief):
+class Integers(ShortRepr):
     """Whole numbers ``low..high``, of which x enters the network as ``start + step * x``: uint8 pixels
     divided by 255 have step 1/255. Both may be rows of numbers, one for each channel of images or each
     feature of flat samples: what is done to samples before they enter the network.
@@ -91,7 +91,7 @@ def _exact(value: Any, name: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Reals(Brief):
+class Reals(ShortRepr):
     """Floats between two bounds, each the exact number that it is; compared with a threshold where a network
     takes the sign of its inputs at once, else kept as they are.
     """

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import NEVER, Layer, PoolLayer, StairConv, StairLayer, Window
+from sugenet.bnn import NEVER, Layer, PoolLayer, QuantizedConv, QuantizedLayer, Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 
@@ -250,11 +250,13 @@ def _layer(chosen: list[Operation], carried: list[LevelWire], state: list[LevelW
 def _alone(op: Staircase, top: int) -> Layer:
     window = op.window
     if (1, 1) == window.kernel == window.shape[1:] == window.positions and op.groups == 1:
-        return StairLayer.from_sums(op.weights[:, :, 0, 0], op.steps.tolist(), np.full(window.inputs, top))
-    return StairConv(op.weights, op.steps, window, op.groups, top=top, pad=op.pad)
+        return QuantizedLayer.from_sums(
+            op.weights[:, :, 0, 0], op.steps.tolist(), np.full(window.inputs, top)
+        )
+    return QuantizedConv(op.weights, op.steps, window, op.groups, top=top, pad=op.pad)
 
 
-def _images(pieces: Sequence[Staircase], state: Sequence[LevelWire], top: int) -> StairConv | None:
+def _images(pieces: Sequence[Staircase], state: Sequence[LevelWire], top: int) -> QuantizedConv | None:
     """One convolution of all that is there, where all pictures have the same size."""
     size, pads = state[0].shape[1:], {op.pad for op in pieces if any(op.window.pads)}
     if size == (1, 1) or any(wire.shape[1:] != size for wire in state):
@@ -266,12 +268,12 @@ def _images(pieces: Sequence[Staircase], state: Sequence[LevelWire], top: int) -
     )
     if combined is None:
         return None
-    return StairConv(combined[0], _all_steps(pieces), combined[1], top=top, pad=max(pads, default=0))
+    return QuantizedConv(combined[0], _all_steps(pieces), combined[1], top=top, pad=max(pads, default=0))
 
 
 def _written_out(
     pieces: Sequence[Staircase], carried: Sequence[LevelWire], state: Sequence[LevelWire], top: int
-) -> StairLayer:
+) -> QuantizedLayer:
     """Every weight written out."""
     inputs, outputs = (sum(wire.size for wire in wires) for wires in (state, [op.result for op in pieces]))
     if outputs * max(inputs, *(op.result.top for op in pieces)) > _MOST:
@@ -282,7 +284,8 @@ def _written_out(
         )
     starts = _starts(state, [wire.size for wire in state])
     dense = [
-        StairConv(op.weights, op.steps, op.window, op.groups, top=top, pad=op.pad).dense() for op in pieces
+        QuantizedConv(op.weights, op.steps, op.window, op.groups, top=top, pad=op.pad).dense()
+        for op in pieces
     ]
     rows = np.zeros((outputs, inputs), np.int64)
     stop = 0
@@ -290,7 +293,7 @@ def _written_out(
         inside = np.concatenate([starts[source] + np.arange(source.size) for source in op.sources])
         stop += op.result.size
         rows[stop - op.result.size : stop, inside] = layer.weights
-    return StairLayer.from_sums(rows, _all_steps(dense), np.full(inputs, top))
+    return QuantizedLayer.from_sums(rows, _all_steps(dense), np.full(inputs, top))
 
 
 def _all_steps(pieces: Sequence[Staircase] | Sequence[Layer]) -> Ints:

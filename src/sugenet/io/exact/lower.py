@@ -25,10 +25,10 @@ from sugenet.bnn import (
     LevelLayer,
     Network,
     PoolLayer,
+    QuantizedConv,
+    QuantizedLayer,
     RealLayer,
     Source,
-    StairConv,
-    StairLayer,
     Window,
 )
 from sugenet.bnn.arrays import Bits, Ints
@@ -54,7 +54,7 @@ from sugenet.io.exact.ops import (
     op_word,
 )
 from sugenet.io.exact.pixels import pixel_by_pixel, pixel_names, source_shape
-from sugenet.io.exact.report import Imported, LayerReport, SignPlace
+from sugenet.io.exact.report import Imported, LayerReport, SignLocation
 from sugenet.io.exact.signals import (
     LevelSignal,
     Padding,
@@ -76,12 +76,12 @@ from sugenet.io.exact.signals import (
     padded,
     padding_past,
     plain_offset,
-    stairs_at,
     stepped,
+    thresholds_at,
     unrolled,
     values_by_channel,
 )
-from sugenet.io.exact.steps import Pipeline, least_sum, pipelines, sign_of, theta_of, within
+from sugenet.io.exact.steps import Pipeline, pipelines, sign_of, smallest_sum, theta_of, within
 from sugenet.io.exact.units import Roots
 
 __all__ = ["WAY", "Refusal", "lower", "lowered"]
@@ -186,7 +186,7 @@ class _Lowering:
 
     def __post_init__(self) -> None:
         self.chain = self.straight.chain
-        self.signs = [SignPlace(number, where, None) for number, where in enumerate(self.straight.signs)]
+        self.signs = [SignLocation(number, where, None) for number, where in enumerate(self.straight.signs)]
         shape = self.chain.shape
         indices = np.arange(prod(shape))
         self.signal: RawSignal | LevelSignal | SumSignal = RawSignal(shape, indices)
@@ -254,7 +254,7 @@ class _Lowering:
         parts, seen = self.straight.parts[self.n_signs], self.straight.reports.get(self.n_signs)
         self.n_signs += 1
         report = None if isinstance(before, LevelSignal) else len(self.reports) - 1
-        made = SignPlace(parts[0].number, op.where, None, report=report)
+        made = SignLocation(parts[0].number, op.where, None, report=report)
         if isinstance(before, SumSignal):
             order = self.signal.order
             indices = None if np.array_equal(order, np.arange(len(order))) else np.argsort(order)
@@ -380,7 +380,7 @@ class _Lowering:
             rows: list[tuple[Fraction, ...]] = [(Fraction(0),)] * channels
         else:
             top, low, high = op.top, Fraction(0), Fraction(op.top)
-            rows, strict = stairs_at(op, channels), op.strict.tolist()
+            rows, strict = thresholds_at(op, channels), op.strict.tolist()
         cuts = cut_inputs([lines[c] for c in channel_of], [rows[c] for c in channel_of], strict, domain)
         ties = cuts.ties if isinstance(op, Sign) else cuts.ties * 0
         if isinstance(op, Sign) and self._zero(op) == 0 and ties.any():
@@ -444,7 +444,7 @@ class _Lowering:
         if sums.window is not None and sums.pad is None and (sums.window.taps < 0).any():
             sums = unrolled(sums)  # the padding is no level, so borders have steps of their own
         sums, kinds = numbered(sums, op.where)
-        rows = stairs_at(op, int(kinds.max()) + 1)
+        rows = thresholds_at(op, int(kinds.max()) + 1)
         channels = len(sums.weights)
         if channels * op.top > _STEPS:
             raise FileError(
@@ -453,19 +453,19 @@ class _Lowering:
             )
         lines = pipelines(sums.steps, channels)
         case = (ends_of(sums.weights, sums.top), plain_offset(sums))
-        min_sums = _least_sums(sums, lines, [rows[k] for k in kinds], op.strict.tolist(), [case])
+        min_sums = _min_sums(sums, lines, [rows[k] for k in kinds], op.strict.tolist(), [case])
         weights, steps = min_sums.weights, min_sums.steps[:, 0]
         layer: Layer
         if sums.window is None:
-            layer = StairLayer.from_sums(weights, steps.tolist(), [sums.top] * weights.shape[1])
+            layer = QuantizedLayer.from_sums(weights, steps.tolist(), [sums.top] * weights.shape[1])
         else:
-            layer = StairConv(weights, steps, sums.window, sums.groups, top=sums.top, pad=sums.pad or 0)
+            layer = QuantizedConv(weights, steps, sums.window, sums.groups, top=sums.top, pad=sums.pad or 0)
         self._report(sums, layer, min_sums.flipped, min_sums.ties, min_sums.nearest)
         return self._made(sums, layer, lines, Fraction(0), Fraction(op.top), op.top)
 
     def _threshold_layer(self, sums: SumSignal, lines: list[Pipeline], zero: Literal[1, -1, 0]) -> Layer:
         cases, case_of = cases_of(sums)
-        min_sums = _least_sums(sums, lines, [[Fraction(0)] * 2] * len(lines), [False, True], cases)
+        min_sums = _min_sums(sums, lines, [[Fraction(0)] * 2] * len(lines), [False, True], cases)
         flipped, weights = min_sums.flipped, min_sums.weights
         at_zero, above = np.moveaxis(min_sums.steps - min_sums.lows[:, :, None], 2, 0)
         tied = at_zero < above
@@ -723,7 +723,7 @@ def _levels(shape: tuple[int, ...], order: Any, low: Fraction, high: Fraction, t
     return LevelSignal(shape, order, start, step, top)
 
 
-class _LeastSums(NamedTuple):
+class _MinSums(NamedTuple):
     """The least sums at which neurons reach their thresholds."""
 
     weights: Ints
@@ -737,13 +737,13 @@ class _LeastSums(NamedTuple):
     nearest: float
 
 
-def _least_sums(
+def _min_sums(
     sums: SumSignal,
     lines: list[Pipeline],
     rows: Sequence[Sequence[Fraction]],
     strict: Sequence[bool],
     cases: Sequence[tuple[Ints, Any]],
-) -> _LeastSums:
+) -> _MinSums:
     """The least sums for the thresholds of each row of weights, which must be passed where they are strict;
     cases differ in their least and largest sums and in their constants.
     """
@@ -756,12 +756,12 @@ def _least_sums(
             low, high = (-ends[c][::-1] if flipped[c] else ends[c]).tolist()
             lows[c, case] = low
             for m, (at, above) in enumerate(zip(rows[c], strict, strict=True)):
-                min_sum = least_sum(line, at, above, sums.unit[c], offset[c])
+                min_sum = smallest_sum(line, at, above, sums.unit[c], offset[c])
                 steps[c, case, m] = within(min_sum, low, high)
                 if not isinstance(min_sum, bool) and low < min_sum.least <= high:
                     ties[c] |= min_sum.met
                     nearest = min(nearest, min_sum.gap * abs(float(sums.unit[c])))
-    return _LeastSums(weights, flipped, lows, steps, ties, nearest)
+    return _MinSums(weights, flipped, lows, steps, ties, nearest)
 
 
 def _turned(sums: SumSignal, lines: list[Pipeline]) -> tuple[Bits, Ints]:

@@ -24,8 +24,8 @@ from sugenet.bnn import (
     Encoder,
     Head,
     Layer,
+    QuantizedConv,
     RealLayer,
-    StairConv,
     Window,
 )
 from sugenet.bnn.arrays import Ints
@@ -168,8 +168,8 @@ def pixel_by_pixel(
     kernel, slide = _widened(first.weights, first.window, first.groups)
     if isinstance(first, RealLayer):
         new = RealLayer(kernel, first.theta, slide)
-    elif isinstance(first, StairConv):
-        new = StairConv(kernel, first.steps, slide, top=first.top, pad=first.pad)
+    elif isinstance(first, QuantizedConv):
+        new = QuantizedConv(kernel, first.steps, slide, top=first.top, pad=first.pad)
     else:
         top = None if first.tops is None else int(first.tops[0])
         new = ConvLayer(kernel, first.tau.reshape(first.output_shape), slide, 1, top, **marks)

@@ -23,7 +23,7 @@ from sugenet.io.exact.evaluation import laid_out, passed
 from sugenet.io.exact.lower import WAY, Refusal, lowered
 from sugenet.io.exact.ops import Convolution, Flatten, LinearOp, Op, OpChain, Sign, Stairs, every
 from sugenet.io.exact.pixels import source_shape
-from sugenet.io.exact.report import Imported, SignPlace
+from sugenet.io.exact.report import Imported, SignLocation
 
 __all__ = ["PartlyImported", "source_values", "split"]
 
@@ -244,10 +244,12 @@ def _said(
     return remarks
 
 
-def _placed(signs: tuple[SignPlace, ...], chain: OpChain, stem: tuple[Op, ...]) -> tuple[SignPlace, ...]:
+def _placed(
+    signs: tuple[SignLocation, ...], chain: OpChain, stem: tuple[Op, ...]
+) -> tuple[SignLocation, ...]:
     """The signs of the exact part among those of the whole chain."""
     indices = [
-        SignPlace(k, op.where, None)
+        SignLocation(k, op.where, None)
         for k, op in enumerate(op for op in every(chain.ops) if isinstance(op, Sign | Stairs))
     ]
     first = sum(isinstance(op, Sign | Stairs) for op in every(stem))

@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network
-from sugenet.brief import Brief, Said
+from sugenet.reprs import Sentences, ShortRepr
 
-__all__ = ["ImportProof", "Imported", "LayerReport", "SignPlace", "many"]
+__all__ = ["ImportProof", "Imported", "LayerReport", "SignLocation", "many"]
 
 _NEAR = 1e-4
 
 
 @dataclass(frozen=True)
-class LayerReport(Said):
+class LayerReport(Sentences):
     """What folding noticed about one layer."""
 
     where: str
@@ -37,7 +37,7 @@ class LayerReport(Said):
     """Neurons that are none of the file's: they carry a value past this layer to where a shortcut ends."""
 
     def __str__(self) -> str:
-        if self.kind.startswith("Stair"):  # steps: there is no sign
+        if self.kind.startswith("QuantizedNeuron"):  # steps: there is no sign
             return f"{self.where}: {self.neurons} neurons of several levels, {self.constant} constant"
         tied = f"zero can occur in {self.ties}" if self.ties else "zero cannot occur"
         close = f", nearest sum {self.nearest:.2g} from turning" if self.nearest < _NEAR else ""
@@ -49,7 +49,7 @@ class LayerReport(Said):
 
 
 @dataclass(frozen=True, eq=False)
-class SignPlace(Brief):
+class SignLocation(ShortRepr):
     """What became of one sign of the chain."""
 
     number: int
@@ -76,7 +76,7 @@ class SignPlace(Brief):
 
 
 @dataclass(frozen=True)
-class ImportProof(Said):
+class ImportProof(Sentences):
     """What was compared, on how many samples, and by whom."""
 
     judges: tuple[str, ...]
@@ -121,7 +121,7 @@ class ImportProof(Said):
 
 
 @dataclass(frozen=True, eq=False)
-class Imported(Said):
+class Imported(Sentences):
     """An exact network read from elsewhere, with the report of its import."""
 
     network: Network
@@ -129,7 +129,7 @@ class Imported(Said):
     remarks: tuple[str, ...] = ()
     shape: tuple[int, ...] = ()
     """Shape of one sample as the file has it; the network's features are in the same order."""
-    signs: tuple[SignPlace, ...] = ()
+    signs: tuple[SignLocation, ...] = ()
     proof: ImportProof | None = None
     """What was compared with the source before the import returned; None: nothing was."""
     error: float = 0.0

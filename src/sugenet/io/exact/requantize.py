@@ -16,11 +16,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import NEVER, StairConv, StairLayer, Window
+from sugenet.bnn import NEVER, QuantizedConv, QuantizedLayer, Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 
-__all__ = ["Requantizer", "joined", "stair_conv", "stair_layer", "steps_of"]
+__all__ = ["Requantizer", "joined", "quantized_conv", "quantized_layer", "steps_of"]
 
 Requantizer: TypeAlias = Callable[[Ints], Ints]
 """Levels from 0 of whole sums of shape (channels, any number); row c belongs to channel c and must rise with
@@ -52,9 +52,9 @@ def steps_of(level: Requantizer, low: Ints, high: Ints, height: int) -> Ints:
     return np.where(first == beyond, NEVER, first)
 
 
-def stair_layer(
+def quantized_layer(
     weights: Any, level: Requantizer, *, height: int, top: int, zero: int = 0, reach: int | None = None
-) -> StairLayer:
+) -> QuantizedLayer:
     """A dense layer that gives ``level(weights @ (a - zero))`` of levels a in 0..top, as levels 0..height.
 
     Parameters
@@ -74,24 +74,24 @@ def stair_layer(
     Examples
     --------
     >>> half = lambda s: np.clip(np.rint(s / 2), 0, 3).astype(int)
-    >>> stair_layer([[1, -1]], half, height=3, top=3).activity([[3, 0], [3, 2], [2, 1]]).ravel()
+    >>> quantized_layer([[1, -1]], half, height=3, top=3).activity([[3, 0], [3, 2], [2, 1]]).ravel()
     array([2, 0, 0])
 
     A multiplier and a shift, as on a microcontroller: times 5 / 64, half up, and 128 stands for 0.
 
     >>> bias = np.array([[40], [-100]])
     >>> rounded = lambda s: np.clip((((s + bias) * 5 + (1 << 5)) >> 6) + 128, 0, 255)
-    >>> layer = stair_layer([[90, -127], [3, 2]], rounded, height=255, top=255, zero=128)
+    >>> layer = quantized_layer([[90, -127], [3, 2]], rounded, height=255, top=255, zero=128)
     >>> layer.activity([[128, 128], [200, 100]])
     array([[131, 120],
            [255, 133]])
     """
     weights = _whole(weights, 2)
     steps, shift = _steps(weights, level, height, top, zero, reach)
-    return StairLayer.from_sums(weights, _shifted(steps, shift), np.full(weights.shape[1], top))
+    return QuantizedLayer.from_sums(weights, _shifted(steps, shift), np.full(weights.shape[1], top))
 
 
-def stair_conv(
+def quantized_conv(
     weights: Any,
     level: Requantizer,
     window: Window,
@@ -101,19 +101,21 @@ def stair_conv(
     top: int,
     zero: int = 0,
     reach: int | None = None,
-) -> StairConv:
-    """The same as `stair_layer` for a convolution with weights of shape (out, in / groups, height, width);
+) -> QuantizedConv:
+    """The same as `quantized_layer` for a convolution with weights of shape (out, in / groups, height,
+    width);
     padding holds `zero`, so that it adds nothing.
 
     Examples
     --------
     >>> mean = lambda s: np.clip((s + 2) // 4, 0, 3)
-    >>> stair_conv([[[[1, 1], [1, 1]]]], mean, Window((1, 2, 2), 2), height=3, top=3).activity([[3, 3, 0, 3]])
+    >>> layer = quantized_conv([[[[1, 1], [1, 1]]]], mean, Window((1, 2, 2), 2), height=3, top=3)
+    >>> layer.activity([[3, 3, 0, 3]])
     array([[2]])
     """
     weights = _whole(weights, 4)
     steps, shift = _steps(weights.reshape(len(weights), -1), level, height, top, zero, reach)
-    return StairConv(weights, _shifted(steps, shift), window, groups, top=top, pad=zero)
+    return QuantizedConv(weights, _shifted(steps, shift), window, groups, top=top, pad=zero)
 
 
 def _steps(

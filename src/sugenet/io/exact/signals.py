@@ -57,8 +57,8 @@ __all__ = [
     "padded",
     "padding_past",
     "plain_offset",
-    "stairs_at",
     "stepped",
+    "thresholds_at",
     "unrolled",
     "values_by_channel",
 ]
@@ -521,12 +521,12 @@ def _elementwise(op: Affine | Clip | Sign | Stairs, channels: int) -> list[Any]:
     if isinstance(op, Sign):
         return [lambda value: _side(op, value)] * channels
     if isinstance(op, Stairs):
-        rows = stairs_at(op, channels)
+        rows = thresholds_at(op, channels)
         return [lambda value, row=row: _count(value, row, op.strict.tolist()) for row in rows]
     return [lambda value, line=line: line(value).p for line in pipelines([op], channels)]
 
 
-def stairs_at(op: Stairs, channels: int) -> list[tuple[Fraction, ...]]:
+def thresholds_at(op: Stairs, channels: int) -> list[tuple[Fraction, ...]]:
     """The exact thresholds of each channel; refused where they fall."""
     table = np.asarray(op.thresholds)
     if table.ndim != 2 or len(table) not in (1, channels) or not table.shape[1]:

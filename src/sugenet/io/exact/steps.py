@@ -22,15 +22,15 @@ from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, Clip
 
 __all__ = [
-    "LeastSum",
+    "MinSum",
     "Pipeline",
     "Root",
     "Step",
     "Surd",
-    "least_sum",
     "pipelines",
     "rational_root",
     "sign_of",
+    "smallest_sum",
     "theta_of",
     "within",
 ]
@@ -234,7 +234,7 @@ def theta_of(
     return (low, high) if half.closed or low < high else (low, low + Fraction(1, low.denominator << 1076))
 
 
-class LeastSum(NamedTuple):
+class MinSum(NamedTuple):
     """Where a neuron begins to reach a threshold."""
 
     least: int
@@ -245,9 +245,9 @@ class LeastSum(NamedTuple):
     """How far the nearest whole sum is from it, for messages only."""
 
 
-def least_sum(
+def smallest_sum(
     line: Pipeline, threshold: Fraction, strict: bool, unit: Fraction, offset: Fraction
-) -> LeastSum | bool:
+) -> MinSum | bool:
     """The least whole s at which ``line(unit * s + offset)`` reaches a threshold, or is above it where
     `strict`; a bool where s does not matter.
 
@@ -256,10 +256,10 @@ def least_sum(
     Examples
     --------
     >>> line = Pipeline((Root(Fraction(1), Fraction(0), Fraction(0), Fraction(2)),))  # x / sqrt(2) >= 3
-    >>> least_sum(line, Fraction(3), False, Fraction(1), Fraction(0)).least
+    >>> smallest_sum(line, Fraction(3), False, Fraction(1), Fraction(0)).least
     5
-    >>> least_sum(Pipeline(()), Fraction(1, 2), True, Fraction(-1, 2), Fraction(0))
-    LeastSum(least=2, met=True, gap=0.0)
+    >>> smallest_sum(Pipeline(()), Fraction(1, 2), True, Fraction(-1, 2), Fraction(0))
+    MinSum(least=2, met=True, gap=0.0)
     """
     half = _sums_in(line, _HalfLine(True, not strict, threshold), unit, offset)
     if isinstance(half, bool):
@@ -267,10 +267,10 @@ def least_sum(
     below = _floor(half)
     met = half.side(Fraction(below)) == 0
     part = 0.0 if met else float(half.p - below) + float(half.q) * sqrt(half.v)
-    return LeastSum(below if met and half.closed else below + 1, met, abs(min(part, 1 - part)))
+    return MinSum(below if met and half.closed else below + 1, met, abs(min(part, 1 - part)))
 
 
-def within(min_sum: LeastSum | bool, low: int, high: int) -> int:
+def within(min_sum: MinSum | bool, low: int, high: int) -> int:
     """The least sum of low..high that reaches a threshold, high + 1 if none does."""
     if isinstance(min_sum, bool):
         return int(low if min_sum else high + 1)

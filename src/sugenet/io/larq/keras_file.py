@@ -337,7 +337,7 @@ def _arrays_of_layers(layers: Sequence[_PlannedLayer], contents: Contents) -> li
     FileError
         For arrays that belong to no layer, or where it is not known to which.
     """
-    by_layer = _by_place(layers, contents) if "names" in contents.notes else _by_name(layers, contents)
+    by_layer = _by_index(layers, contents) if "names" in contents.notes else _by_name(layers, contents)
     for layer, arrays in zip(layers, by_layer, strict=True):
         if "Depthwise" in layer.kind and "kernel" in arrays:  # its name in Keras 3
             arrays["depthwise_kernel"] = arrays.pop("kernel")
@@ -387,7 +387,7 @@ def _owner(layers: Sequence[_PlannedLayer], inside: list[int], group: str, folde
 # -- by place: layers/sequential/layers/dense_1/vars/0 -------------------------------------------------------
 
 
-def _by_place(layers: Sequence[_PlannedLayer], contents: Contents) -> list[_Arrays]:
+def _by_index(layers: Sequence[_PlannedLayer], contents: Contents) -> list[_Arrays]:
     paths = [path for path in contents.arrays if _RANDOM not in path.split("/")]
     owners: dict[str, int] = {}
     _match(layers, list(range(len(layers))), 0, "", paths, contents.notes["names"], owners)

@@ -24,7 +24,7 @@ import numpy as np
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, LinearOp, Op, OpChain, Sign, numbers
 from sugenet.io.plain.gzipped import plain_file
-from sugenet.io.vnnlib_words import UnsupportedError, constant_of
+from sugenet.io.vnnlib_parsing import UnsupportedError, constant_of
 from sugenet.problem.query import Case, Condition, Inequality, Query, QueryBox
 from sugenet.reading import open_text
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, Layer, PoolLayer, RealLayer, StairConv, Window
+from sugenet.bnn import ConvLayer, Layer, PoolLayer, QuantizedConv, RealLayer, Window
 from sugenet.bnn.layers import dense_layer
 from sugenet.bnn.reals import Theta
 from sugenet.errors import FileError
@@ -98,7 +98,7 @@ def _thresholds_out(name: str, layer: Layer, tensors: Tensors, reads_levels: boo
     """Thresholds of a convolution are kept once where all positions share them."""
     if layer.kind == "real":
         return {}
-    if isinstance(layer, StairConv):
+    if isinstance(layer, QuantizedConv):
         tensors[f"{name}.steps"] = _smallest(layer.steps)
         return {"pad": layer.pad, "steps": layer.height}
     tau = layer.tau
@@ -215,7 +215,7 @@ def _maps_in(name: str, part: Document, window: Window, tensors: Tensors, marks:
     kernel = rows.reshape(count, per_group, *window.kernel)
     if kind == "stairs conv":
         steps = tensor(tensors, f"{name}.steps", _INTEGERS, (count, part["steps"]))
-        return StairConv(kernel, steps, window, groups, top=part["top"], pad=part["pad"])
+        return QuantizedConv(kernel, steps, window, groups, top=part["top"], pad=part["pad"])
     if kind == "real conv":
         theta = _theta_in(name, part, (count, len(window.taps)), tensors)
         if len(theta) == count != count * len(window.taps):

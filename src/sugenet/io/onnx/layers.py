@@ -231,9 +231,9 @@ def pooled(node: Node, flow: Flow) -> Flow:
         raise FileError(f"it pools data with {len(flow.axes)} axes: one or two axes of pixels are supported.")
     flow = flow.maps(spatial)
     if node.op == "GlobalAveragePool":
-        return _whole_map(node, flow, "mean")
+        return _full_map(node, flow, "mean")
     if node.op == "GlobalMaxPool":
-        return _whole_map(node, flow, "max")
+        return _full_map(node, flow, "max")
     if "kernel_shape" not in node.attributes:
         raise FileError("it has no kernel_shape.")
     kernel, stride, dilation = (
@@ -262,7 +262,7 @@ def pooled(node: Node, flow: Flow) -> Flow:
     return replace(after.then(AveragePool(str(node), kernel, stride, pads, counted)), whole=False)
 
 
-def _whole_map(node: Node, flow: Flow, how: str) -> Flow:
+def _full_map(node: Node, flow: Flow, how: str) -> Flow:
     """One value for each map. The pixels stay axes of size 1."""
     height, width = _pixels(flow)
     after = replace(flow, axes=(*flow.axes[:2], *((),) * (len(flow.axes) - 2)), parts=(flow.parts[0], (), ()))
@@ -295,7 +295,7 @@ def reduced(node: Node, flow: Flow, inputs: Sequence[Array | None]) -> Flow:
                 f"it reduces axes {list(axes)} of {rank}. Only all pixels of maps together can be reduced."
             )
         first = flow.transposed(order).maps(len(axes))
-        pooled_first = _whole_map(
+        pooled_first = _full_map(
             node, first, {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max"}[node.op]
         )
         flow = pooled_first.transposed([order.index(axis) for axis in range(rank)])

@@ -25,7 +25,7 @@ from sugenet.bnn import (
     Network,
     OneHot,
     PoolLayer,
-    StairConv,
+    QuantizedConv,
     Steps,
     Window,
 )
@@ -271,8 +271,8 @@ def _layer(graph: _Builder, layer: Layer, signal: str) -> str:
         )
     if isinstance(layer, PoolLayer):
         return _pool(graph, layer, signal)
-    if isinstance(layer, StairConv):
-        return _stair_conv(graph, layer, signal)
+    if isinstance(layer, QuantizedConv):
+        return _quantized_conv(graph, layer, signal)
     largest = int(layer.sizes.max(initial=0))
     if isinstance(layer, ConvLayer):
         wide = layer.top is not None and largest + 2 >= _EXACT32
@@ -296,7 +296,7 @@ def _climbed(graph: _Builder, sums: str, steps: Array, lowest: Array, dtype: Any
     return graph.reached(sums, shaped, axis)
 
 
-def _stair_conv(graph: _Builder, layer: StairConv, signal: str) -> str:
+def _quantized_conv(graph: _Builder, layer: QuantizedConv, signal: str) -> str:
     window, flat = layer.window, layer.weights.reshape(len(layer.weights), -1)
     largest = int(np.abs(flat).sum(axis=1).max(initial=0)) * layer.top
     if largest + 2 >= _EXACT32:

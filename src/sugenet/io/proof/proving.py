@@ -22,7 +22,7 @@ from sugenet.io.exact.domains import Inputs
 from sugenet.io.exact.evaluation import rounding_of
 from sugenet.io.exact.ops import OpChain, Sign, Stairs, every
 from sugenet.io.exact.relaxed import PartlyImported, source_values
-from sugenet.io.exact.report import Imported, ImportProof, SignPlace, many
+from sugenet.io.exact.report import Imported, ImportProof, SignLocation, many
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.judges import Seen, SourceJudge, judge_of_chain
 from sugenet.io.proof.near import RawRanges, turning
@@ -182,7 +182,7 @@ class _Comparison:
                 "prove=False goes without the comparison."
             ) from error
 
-    def _bound(self, sign: SignPlace) -> float:
+    def _bound(self, sign: SignLocation) -> float:
         """How far from 0 rounding may turn a sign."""
         return self.rounding.signs[self.places[sign.number]]
 

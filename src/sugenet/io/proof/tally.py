@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.io.exact.report import SignPlace
+from sugenet.io.exact.report import SignLocation
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.judges import Seen, Stage
 
@@ -34,7 +34,7 @@ class _LayerPair:
     stage: int
     order: npt.NDArray[np.intp] | None = None
     part: tuple[int, int] | None = None
-    """The neurons of the layer that are the stage's, as `SignPlace` has them."""
+    """The neurons of the layer that are the stage's, as `SignLocation` has them."""
 
     def of(self, stages: Sequence[Stage]) -> Stage:
         """The stage in the order of the layer's neurons."""
@@ -46,7 +46,7 @@ def _aligned(
     network: Network,
     bits: Sequence[_Bits],
     stages: Sequence[Stage],
-    signs: Sequence[SignPlace],
+    signs: Sequence[SignLocation],
     follows: bool = False,
 ) -> list[_LayerPair]:
     """Pairs of layers and stages, first to last.
@@ -61,7 +61,7 @@ def _aligned(
 
 
 def _known(
-    bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace]
+    bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignLocation]
 ) -> list[_LayerPair] | None:
     if not signs or len(stages) != len(signs):
         return None
@@ -76,7 +76,7 @@ def _known(
 
 
 def _matched(
-    network: Network, bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace]
+    network: Network, bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignLocation]
 ) -> list[_LayerPair]:
     orders = {sign.layer: sign.places for sign in signs}
     best: list[list[tuple[float, list[_LayerPair]]]] = [
@@ -199,7 +199,7 @@ class Tally:
     def __init__(
         self,
         network: Network,
-        signs: Sequence[SignPlace] = (),
+        signs: Sequence[SignLocation] = (),
         *,
         bounds: Mapping[int, float] | None = None,
         decided: Container[int | None] = (),

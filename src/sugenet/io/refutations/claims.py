@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from sugenet.bnn import Network
+from sugenet.checker.accelerate.integers import whole_of
 from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.accelerate.thresholds import ThresholdSystem, thresholds_of
-from sugenet.checker.accelerate.whole import whole_of
 from sugenet.checker.domain import within_domain
 from sugenet.checker.form import (
     Certificate,
@@ -96,7 +96,7 @@ def claims_of(
     asked = Asked(read.question, form, lawful, limits, None if other is None else form_of(other))
     if proof is None:
         raise QuestionError(f"the certificate has no proof to export: its answer is {read.tag[1]!r}.")
-    is_real = isinstance(read.question, QueryAsked) and network.keeps_reals
+    is_real = isinstance(read.question, QueryAsked) and network.passes_reals
     numbers = [] if is_real else parts_of(asked)
     if is_real or len(parts) != len(numbers):
         raise CertificateError("the proof does not fit the parts of the question, or is about real numbers.")

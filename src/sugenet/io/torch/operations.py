@@ -160,7 +160,7 @@ def _operand(call: Call, name: str, like: Any, signal: Signal) -> Piecewise | _A
     if other is not None:
         _open_ended(call, other)
         call.refuse_if(
-            not signal.same_place(other),
+            not signal.same_position(other),
             "It combines two different layers: only their sum or difference can be read.",
         )
         return other.function
@@ -194,7 +194,7 @@ def _arithmetic(call: Call) -> Signal:
     signal, name, other = _pair(call)
     _open_ended(call, signal)
     second = call.find(call.args[other])
-    if second is not None and not signal.same_place(second) and call.name in ("add", "sub"):
+    if second is not None and not signal.same_position(second) and call.name in ("add", "sub"):
         return _joined(call)
     operand = _operand(call, other, call.args[name], signal)
     alpha = _rounded_scalar(call, call.args.get("alpha", 1), call.args[name])

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import NEVER, Encoder, Head, Layer, Network, PoolLayer, Source, StairLayer, Steps, Window
+from sugenet.bnn import NEVER, Encoder, Head, Layer, Network, PoolLayer, QuantizedLayer, Source, Steps, Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import Inputs, Integers
 from sugenet.io.exact.pixels import pixel_names, with_image
 from sugenet.io.exact.report import Imported, ImportProof, LayerReport, many
-from sugenet.io.exact.requantize import stair_conv, stair_layer, steps_of
+from sugenet.io.exact.requantize import quantized_conv, quantized_layer, steps_of
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.torch.backend import AskedSteps, PackedOperation, ask_steps, other_batch
@@ -232,7 +232,7 @@ class _QuantizedLayers:
         if step.name == "relu":
             self.ends = np.maximum(self.ends[0], zero), np.maximum(self.ends[1], zero)
             steps = [[m if m > zero else 0 for m in range(1, 256)]] * prod(shape)
-            return StairLayer(np.eye(prod(shape), dtype=np.int64), steps, [255] * prod(shape))
+            return QuantizedLayer(np.eye(prod(shape), dtype=np.int64), steps, [255] * prod(shape))
         if step.name == "quantized_max_pool2d":
             kernel, stride, pad, dilation, longer = (*step.args[:-2], *_POOL[len(step.args) - 2 :])
             refuse_if(longer, step.where, "max pooling with ceil_mode is not read.")
@@ -264,11 +264,11 @@ class _QuantizedLayers:
                 f"{weights.shape[1]} weights a neuron for values of shape {shape}.",
             )
             level = self._steps(step, weights, guess, zero)
-            return stair_layer(weights, level, height=255, top=255, zero=zero, reach=_REACH)
+            return quantized_layer(weights, level, height=255, top=255, zero=zero, reach=_REACH)
         window = _window(shape, weights.shape[2:], packed.stride(), packed.padding(), packed.dilation())
         groups = int(packed.groups())
         level = self._steps(step, weights, guess, zero, window, groups)
-        return stair_conv(weights, level, window, groups, height=255, top=255, zero=zero, reach=_REACH)
+        return quantized_conv(weights, level, window, groups, height=255, top=255, zero=zero, reach=_REACH)
 
     def _steps(
         self,

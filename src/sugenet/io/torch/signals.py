@@ -106,7 +106,7 @@ class Signal:
         """Of one sample in the program."""
         return self.order.shape
 
-    def same_place(self, other: Signal) -> bool:
+    def same_position(self, other: Signal) -> bool:
         """Whether both are functions of the same numbers."""
         return self.node is other.node and np.array_equal(self.order, other.order)
 

@@ -53,7 +53,7 @@ def chain_of_parts(
     """The operations of an architecture over parameters by their names."""
     arrays = Ledger(parameters)
     with within(source):
-        sizes = _given_shape(shape) if shape is not None else _first_shape(parts, arrays)
+        sizes = _declared_shape(shape) if shape is not None else _first_shape(parts, arrays)
         check_maps("a sample", sizes)
         ops: list[Op] = []
         seen = sizes
@@ -208,7 +208,7 @@ def _first_shape(parts: Architecture, arrays: Ledger[npt.NDArray[Any]]) -> tuple
     )
 
 
-def _given_shape(shape: Any) -> tuple[int, ...]:
+def _declared_shape(shape: Any) -> tuple[int, ...]:
     sizes = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     refuse_if(
         len(sizes) not in (1, 3)

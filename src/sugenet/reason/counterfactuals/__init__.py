@@ -1,6 +1,6 @@
 """What would change it: `whatif`, and its three answers."""
 
 from sugenet.reason.counterfactuals.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
-from sugenet.reason.counterfactuals.hunting import whatif
+from sugenet.reason.counterfactuals.searching import whatif
 
 __all__ = ["Counterfactual", "NoCounterfactual", "OpenCounterfactual", "whatif"]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 from sugenet.bnn import Network
 from sugenet.checker.form import exact
 from sugenet.errors import CertificateError
-from sugenet.problem.goal import Keeps
+from sugenet.problem.goal import LabelGoal
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.envelope import (
     Certified,
@@ -24,9 +24,9 @@ from sugenet.reason.envelope import (
     conditions_of,
     opened,
 )
+from sugenet.reason.phrases import LISTED, advice, changes_listed, show_cost
 from sugenet.reason.questions import WhatIf, described_within, raw_of
-from sugenet.reason.shown import raw_cost, short_witness, tie_words, winners
-from sugenet.reason.words import LISTED, advice, changes_listed, show_cost
+from sugenet.reason.shown import raw_cost, short_witness, tie_text, winners
 
 __all__ = ["Answer", "Counterfactual", "NoCounterfactual", "OpenCounterfactual"]
 
@@ -39,9 +39,9 @@ class _OfWhatIf(Certified):
     question: WhatIf
 
     @property
-    def prop(self) -> Keeps:
+    def prop(self) -> LabelGoal:
         """The property that a counterfactual violates."""
-        return self.question.keeps(self.network)
+        return self.question.label_goal(self.network)
 
     @property
     def cost(self) -> str:
@@ -140,7 +140,7 @@ class Counterfactual(_OfWhatIf, Settled):
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
-        names, proved = self.network.class_words, mark("proved")
+        names, proved = self.network.class_texts, mark("proved")
         shown, lower = show_cost(self.cost, self.value), show_cost(self.cost, self.lower, -1)
         proof = f"{proved} to be the least" if self.is_minimum else f"the least is at least {lower}"
         if not self.is_certified:
@@ -153,7 +153,7 @@ class Counterfactual(_OfWhatIf, Settled):
         best = winners(self.network, self.changed)
         after = names[best[0]]
         if best[0] == self.prop.label:  # only where a tie counts as a change
-            after = tie_words([names[k] for k in best])
+            after = tie_text([names[k] for k in best])
         text = (
             f"{names[self.prop.label]} becomes {after} with "
             f"{shown}, {proof}: {changes_listed(self.network, self.changes())}"

@@ -12,12 +12,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from sugenet.bnn import Network
-from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
+from sugenet.plottable import Plottable
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.envelope import Recorded, Source
+from sugenet.reason.phrases import percent_text
 from sugenet.reason.questions import HowMany, class_of, described_within
-from sugenet.reason.words import percent_words
 
 __all__ = ["METHODS", "CountOpen", "CountSampled", "Counted"]
 
@@ -29,14 +29,14 @@ METHODS = {
 
 
 def _table(network: Network, rows: list[tuple[int, str]]) -> str:
-    names = [network.class_words[k] for k, _ in rows]
+    names = [network.class_texts[k] for k, _ in rows]
     return "\n".join(
         f"  {name:<{max(map(len, names))}}  {text}" for name, (_, text) in zip(names, rows, strict=True)
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Count(Recorded, Drawn):
+class _Count(Recorded, Plottable):
     """What is known of the inputs somewhere."""
 
     is_certified: ClassVar[bool] = False
@@ -121,7 +121,7 @@ class Counted(_Count):
             (k, f"{text:>{len(shown[0])}}  {self._percent(-negative)}")
             for (negative, k), text in zip(some, shown, strict=True)
         ]
-        label, names = self.label, self.network.class_words
+        label, names = self.label, self.network.class_texts
         stays = "" if label is None else f"; {self._percent(self.counts[label])} keep class {names[label]}"
         first = (
             f"{self.total:,} inputs ({self.region}), each legal state of a feature once{stays}; exact, "
@@ -130,7 +130,7 @@ class Counted(_Count):
         return f"{first}\n{_table(self.network, rows)}"
 
     def _percent(self, count: int) -> str:
-        return percent_words(Fraction(count, max(self.total, 1)))
+        return percent_text(Fraction(count, max(self.total, 1)))
 
 
 @dataclass(frozen=True, eq=False)

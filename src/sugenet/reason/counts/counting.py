@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from sugenet.bnn import Network
+from sugenet.compile_notice import notify_compiling
 from sugenet.errors import QuestionError, TooLargeError, refuse
 from sugenet.fields import FIELDS
 from sugenet.problem.boxes import Box
@@ -30,7 +31,6 @@ from sugenet.reason.counts.sums import count_sums
 from sugenet.reason.counts.walk import Part, Partition, count_walk, scores_of
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import HowMany, described_within
-from sugenet.telling import telling
 
 __all__ = [
     "Alarm",
@@ -186,7 +186,7 @@ def count(
         known = None if network.domain.laws else total
         return CountSampled(*about, hits, ends, confidence, known, seed, clock.seconds, n_samples)
     alarm = Alarm(clock, total)
-    with telling(notify):
+    with notify_compiling(notify):
         used, partition = alarm.run(lambda: _counted(near, space, method, alarm))
     return _answer(about, near, alarm, used, partition)
 

@@ -24,7 +24,7 @@ from sugenet.bits import pack, words_for
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.memory import make_sure
 from sugenet.errors import TooLargeError
-from sugenet.problem.front import first_layer, margins_of, move_gains, reach
+from sugenet.problem.first_layer import first_layer, margins_of, move_gains, reach
 from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.sizes import one_more
 

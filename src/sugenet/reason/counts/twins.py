@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bits.paying import Account, Paying
+from sugenet.bits.compile_policy import Account, CompilePolicy
 from sugenet.engines.walk.twins import words_of
 from sugenet.reason.counts import kernels
 
@@ -86,5 +86,5 @@ def _merge(rows, _table, where):
     return firsts[order]
 
 
-walk = Paying(kernels.walk, _walk, _WALKING)
-merge = Paying(kernels.merge, _merge, _MERGING)
+walk = CompilePolicy(kernels.walk, _walk, _WALKING)
+merge = CompilePolicy(kernels.merge, _merge, _MERGING)

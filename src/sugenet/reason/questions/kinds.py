@@ -16,13 +16,12 @@ import numpy as np
 
 from sugenet.bnn import Network, OneHot
 from sugenet.bnn.laws import some_obey
-from sugenet.brief import Brief
 from sugenet.capacity.thresholds import exact_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError, refuse
 from sugenet.problem.boxes import Box, limits_data, limits_of, plain_row
-from sugenet.problem.goal import Keeps, Ties
-from sugenet.problem.neighbourhood import Neighbourhood, place_of, row_of
+from sugenet.problem.goal import LabelGoal, Ties
+from sugenet.problem.neighbourhood import Neighbourhood, feature_index, row_of
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import (
     BALLS,
@@ -37,6 +36,7 @@ from sugenet.problem.regions import (
     region_data,
     region_of,
 )
+from sugenet.reprs import ShortRepr
 
 __all__ = [
     "Agree",
@@ -103,7 +103,7 @@ def class_of(network: Network, label: Any) -> int:
         or not 0 <= label < len(network.classes)
     ):
         raise QuestionError(
-            f"there is no class {label!r}. The classes are {', '.join(network.class_words)}, numbered from 0."
+            f"there is no class {label!r}. The classes are {', '.join(network.class_texts)}, numbered from 0."
         )
     return int(label)
 
@@ -183,7 +183,7 @@ _REGION = Written(
 _WHERE = Written(lambda question, network: limits_data(network, question.box), _read_limits)
 
 
-class Asking(Brief):
+class Asking(ShortRepr):
     """What all questions have in common."""
 
     kind: ClassVar[str]
@@ -280,7 +280,7 @@ class _ClassOf(OfSample):
     target: Any
     ties: Ties
 
-    def keeps(self, network: Network) -> Keeps:
+    def label_goal(self, network: Network) -> LabelGoal:
         """The property."""
         kept = self.__dict__.get("_keeps")
         if kept is None or kept.network is not network:
@@ -289,31 +289,31 @@ class _ClassOf(OfSample):
             counts = network.match_counts(row)
             _see_that_it_obeys(network, values)
             label = int(network.head.classes(counts)[0])
-            kept = Keeps(network, label, _class_or_none(network, self.target), self.ties)
+            kept = LabelGoal(network, label, _class_or_none(network, self.target), self.ties)
             self.__dict__["_keeps"], self.__dict__["_counts"] = kept, counts
             self.__dict__["_row"] = row
         return kept
 
     def asked_in(self, network: Network, near: Neighbourhood) -> Problem:
         """Whether the property fails somewhere in a neighbourhood of the sample."""
-        goal = self.keeps(network).goal
+        goal = self.label_goal(network).goal
         return Problem(near, goal, self.__dict__["_counts"] if near.network is network else None)
 
     def label(self, network: Network) -> int | None:
         """The class of the sample; None where it is asked about each, which has its own."""
         if self.sample is not each:
-            return self.keeps(network).label
+            return self.label_goal(network).label
         target = _class_or_none(network, self.target)
-        Keeps(network, int(target == 0), target, self.ties)  # refuses what no sample could be asked
+        LabelGoal(network, int(target == 0), target, self.ties)  # refuses what no sample could be asked
         return None
 
     def claim(self, network: Network) -> str:
         """What the class does, in words."""
         if self.label(network) is not None:
-            return str(self.keeps(network))
+            return str(self.label_goal(network))
         tie = "; a tie counts as a change" if self.ties == "against" else ""
         target = _class_or_none(network, self.target)
-        goal = "stays what it is" if target is None else f"does not become {network.class_words[target]}"
+        goal = "stays what it is" if target is None else f"does not become {network.class_texts[target]}"
         return f"the class {goal}{tie}"
 
 
@@ -395,7 +395,7 @@ class Suffices(_Kept):
 
     def describe(self, network: Network) -> str:
         """The question's claim in words."""
-        names = ", ".join(network.encoder.feature_words[feature] for feature in self.fixed)
+        names = ", ".join(network.encoder.feature_text[feature] for feature in self.fixed)
         return f"{super().describe(network)}, while {names or 'nothing'} must stay"
 
 
@@ -491,12 +491,12 @@ class WhatIf(_ClassOf):
 
     def movable(self, network: Network) -> list[int]:
         """Features that need not stay as they are, by number from 0."""
-        fixed = {place_of(network, name) for name in self.immutable}
+        fixed = {feature_index(network, name) for name in self.immutable}
         return [index for index in range(network.encoder.features) if index not in fixed]
 
     def describe(self, network: Network) -> str:
         """The question in words."""
-        target, names = _class_or_none(network, self.target), network.class_words
+        target, names = _class_or_none(network, self.target), network.class_texts
         label = self.label(network)
         current = "what it is" if label is None else names[label]
         goal = f"not {current}" if target is None else names[target]
@@ -534,7 +534,7 @@ class _OfClass(Limited):
 
     def describe(self, network: Network) -> str:
         """The question's claim in words."""
-        label = network.class_words[class_of(network, self.label)]
+        label = network.class_texts[class_of(network, self.label)]
         return f"the class {self.verb} {label} for {self.box.words(network)}"
 
 
@@ -583,7 +583,7 @@ class Monotone(Limited):
     kind: ClassVar[str] = "monotone"
     written: ClassVar[Mapping[str, Written]] = {
         "feature": Written(
-            lambda question, network: place_of(network, question.feature),
+            lambda question, network: feature_index(network, question.feature),
             lambda network, data: network.encoder.names[data["feature"]],
         ),
         "label": Written(
@@ -600,8 +600,8 @@ class Monotone(Limited):
 
     def describe(self, network: Network) -> str:
         """The question's claim in words."""
-        name, label = network.encoder.feature_words[place_of(network, self.feature)], self.label
-        kept = None if label is None else network.class_words[class_of(network, label)]
+        name, label = network.encoder.feature_text[feature_index(network, self.feature)], self.label
+        kept = None if label is None else network.class_texts[class_of(network, label)]
         effect = "lowers the class" if kept is None else f"loses class {kept}"
         return (
             f"{'raising' if self.rising else 'lowering'} {name} never {effect}, for {self.box.words(network)}"
@@ -637,12 +637,12 @@ class Fair(Limited):
 
     def features(self, network: Network) -> list[int]:
         """Protected features by number from 0, each once."""
-        return list(dict.fromkeys(place_of(network, feature) for feature in self.protected))
+        return list(dict.fromkeys(feature_index(network, feature) for feature in self.protected))
 
     def describe(self, network: Network) -> str:
         """The question's claim in words."""
         names = ", ".join(
-            network.encoder.feature_words[place_of(network, feature)] for feature in self.protected
+            network.encoder.feature_text[feature_index(network, feature)] for feature in self.protected
         )
         return f"the class does not depend on {names}, for {self.box.words(network)}"
 

@@ -14,7 +14,7 @@ from sugenet.bnn import Network, OneHot, Steps
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError
 from sugenet.problem.goal import Goal, Votes, at_least, lawful, loses, wins
-from sugenet.problem.neighbourhood import Neighbourhood, place_of
+from sugenet.problem.neighbourhood import Neighbourhood, feature_index
 from sugenet.problem.pairs import Joint, abreast, merged, twins
 from sugenet.problem.problem import Problem
 from sugenet.problem.query import Case, Inequality, Query, QueryBox, of_network
@@ -89,7 +89,7 @@ def _two_sided(
 
 
 def _monotone(network: Network, question: Monotone) -> tuple[tuple[Problem, ...], Joint]:
-    feature, box = place_of(network, question.feature), question.box
+    feature, box = feature_index(network, question.feature), question.box
     if isinstance(network.encoder.codings[feature], OneHot):
         raise QuestionError(
             f"feature {network.encoder.names[feature]} is a category, which cannot be raised. "
@@ -167,7 +167,7 @@ def query_about(network: Network, question: Question) -> Query:
         case Query():
             return question
         case Robust():
-            prop, values = question.keeps(network), question.values(network)
+            prop, values = question.label_goal(network), question.values(network)
             ends = _around(network, values, question.region)
             strict = prop.ties == "lowest"
             ways = (

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from sugenet.bnn import Network
-from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError
+from sugenet.plottable import Plottable
 from sugenet.problem.boxes import plain
 from sugenet.reason.envelope import Certified, Recorded, Source, opened
 from sugenet.reason.questions import Suffices, Why, described_within
@@ -73,7 +73,7 @@ class Reason(Certified):
 
 
 @dataclass(frozen=True, eq=False)
-class Reasons(Recorded, Drawn):
+class Reasons(Recorded, Plottable):
     """Reasons for one answer inside one region, shortest first."""
 
     json: ClassVar[Mapping[str, Source]] = {
@@ -193,7 +193,7 @@ class Reasons(Recorded, Drawn):
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """A sentence for each reason, its verdict put through `mark`."""
-        label = self.network.class_words[self.question.keeps(self.network).label]
+        label = self.network.class_texts[self.question.label_goal(self.network).label]
         where = f"for {self.region}" if self.region == "any input" else f"with {self.region}"
         total = self.network.encoder.features
         if not self.reasons:

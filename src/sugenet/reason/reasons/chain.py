@@ -20,15 +20,15 @@ import numpy as np
 
 from sugenet.bnn import NEVER, Condition, Head, Layer, Network
 from sugenet.bnn.arrays import Ints
-from sugenet.brief import Brief
-from sugenet.drawn import Drawn
+from sugenet.plottable import Plottable
 from sugenet.problem.neighbourhood import row_of
+from sugenet.reprs import ShortRepr
 
 __all__ = ["Chain", "Link", "chain_of", "key_of"]
 
 
 @dataclass(frozen=True)
-class Link(Brief):
+class Link(ShortRepr):
     """A hidden neuron of the chain and what made it what it is."""
 
     layer: int
@@ -61,7 +61,7 @@ class Link(Brief):
 
 
 @dataclass(frozen=True, eq=False)
-class Chain(Drawn):
+class Chain(Plottable):
     """From a prediction down to raw features."""
 
     network: Network
@@ -111,7 +111,7 @@ class Chain(Drawn):
         if any(isinstance(literal, Condition) for literal in self.decisive):
             what = "conditions on the last layer"
         lines = [
-            f"{self.network.class_words[self.label]}, because these {len(self.decisive)} {what} suffice:"
+            f"{self.network.class_texts[self.label]}, because these {len(self.decisive)} {what} suffice:"
         ]
         self._below(len(self.network.layers), self.decisive, 1, limit, lines, set())
         return "\n".join(lines)
@@ -127,7 +127,7 @@ class Chain(Drawn):
     ) -> None:
         listed, pad = list(literals), "  " * depth
         if layer == 0:
-            phrases = self._input_words(listed)
+            phrases = self._input_text(listed)
             lines += [pad + word for word in phrases[:limit]]
             lines += [f"{pad}... and {len(phrases) - limit} more"] if len(phrases) > limit else []
             return
@@ -142,7 +142,7 @@ class Chain(Drawn):
         if len(listed) > limit:
             lines.append("  " * depth + f"... and {len(listed) - limit} more")
 
-    def _input_words(self, literals: list[int | Condition]) -> list[str]:
+    def _input_text(self, literals: list[int | Condition]) -> list[str]:
         """What literals of the inputs say, feature by feature."""
         network, encoder = self.network, self.network.encoder
         allowed: dict[int, set[int]] = {}

@@ -90,7 +90,7 @@ def why(
         raise QuestionError(f"n={n!r} must be a number of reasons, at least 1, or 'all'.")
     network = network.within(within)
     question = Why(x, Anything() if region is None else region, target, ties)
-    prop, near = question.keeps(network), question.near(network)
+    prop, near = question.label_goal(network), question.near(network)
     return _Search(
         network,
         Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)),
@@ -127,7 +127,7 @@ def each_reason(
     x2 = +1 and x3 = -1
     """
     question = Why(x, Anything() if region is None else region, target, ties)
-    prop, near = question.keeps(network), question.near(network)
+    prop, near = question.label_goal(network), question.near(network)
     yield from _Search(
         network,
         Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)),

@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.brief import Brief
 from sugenet.engines.bounds import BOUNDS
 from sugenet.engines.hard.dual.deciding import DUAL
 from sugenet.engines.hard.learn.solver import Core, Found, Solver, solver_of
@@ -24,10 +23,11 @@ from sugenet.engines.ladder import decide
 from sugenet.engines.walk.choices import is_for_blocks
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
-from sugenet.problem.front import Front
+from sugenet.problem.first_layer import FirstLayer
 from sugenet.problem.neighbourhood import FeatureMove, row_of
 from sugenet.problem.problem import Fails, Holds, Open, Problem, replayed
-from sugenet.problem.sizes import combinations_of, is_soon_cut, sets_within
+from sugenet.problem.sizes import combinations_of, is_soon_expanded, sets_within
+from sugenet.reprs import ShortRepr
 
 __all__ = ["Contrast", "Features", "Oracle"]
 
@@ -46,7 +46,7 @@ _SHALLOW = 2
 
 
 @dataclass(frozen=True)
-class Contrast(Brief):
+class Contrast(ShortRepr):
     """Features that, changed together in some way, change the class; and one such way."""
 
     features: Features
@@ -101,7 +101,7 @@ class Oracle:
 
     def is_bounded(self, problem: Problem) -> bool:
         """Whether bounds alone exclude every violation."""
-        bounds = BOUNDS if is_soon_cut(self.problem.near) else DUAL.within(_QUICK)
+        bounds = BOUNDS if is_soon_expanded(self.problem.near) else DUAL.within(_QUICK)
         return isinstance(bounds(problem, self.clock), Holds)
 
     def _decided(self, problem: Problem, fixed: Features) -> bool | None:
@@ -155,9 +155,9 @@ class Oracle:
     def _thinned(self, moves: list[FeatureMove]) -> list[FeatureMove]:
         """Drop changes one after another as long as the rest still changes the class."""
         near, goal, kept = self.problem.near, self.problem.goal, list(moves)
-        first_layer: Front | None
+        first_layer: FirstLayer | None
         try:
-            first_layer = self.problem.front if is_soon_cut(near) else None
+            first_layer = self.problem.first_layer if is_soon_expanded(near) else None
             rows = first_layer.rows(moves) if first_layer is not None else np.zeros(0)
         except TooLargeError:  # then by the network as it is
             first_layer = None

@@ -21,17 +21,17 @@ from sugenet.bnn import Network
 from sugenet.bnn.arrays import Ints
 from sugenet.capacity import PossibilisticBase
 from sugenet.checker.limit import SECONDS, Limit
-from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError, QuestionError
+from sugenet.plottable import Plottable
 from sugenet.problem.clock import Clock
+from sugenet.reason.phrases import part_text
 from sugenet.reason.questions import Always, Rules, class_of, reading_data
 from sugenet.reason.rules import export
-from sugenet.reason.rules.grid import Grid, Masks, Share, places_of
+from sugenet.reason.rules.grid import Grid, Masks, Share, indices_of
 from sugenet.reason.rules.recheck import LEFT_OUT, check_book, check_data, masks_in
 from sugenet.reason.rules.rule import NetworkRule
 from sugenet.reason.rules.small import CODEWORDS, all_primes, cover, marked
 from sugenet.reason.verdicts import Proved, verify
-from sugenet.reason.words import part_words
 from sugenet.visible import visible
 
 __all__ = ["ProvedRule", "Rulebook", "rulebook"]
@@ -66,7 +66,7 @@ class ProvedRule(NetworkRule):
     @property
     def states(self) -> dict[int, tuple[int, ...]]:
         """Features it limits, from 0, each with the states it allows."""
-        indices = {f: places_of(self.masks[f]) for f, _ in self.limits}
+        indices = {f: indices_of(self.masks[f]) for f, _ in self.limits}
         return {f: tuple(self.grid.states[f][index] for index in row) for f, row in indices.items()}
 
     def conditions(self) -> list[str]:
@@ -85,11 +85,11 @@ class ProvedRule(NetworkRule):
         }
 
     def __str__(self) -> str:
-        return f"{' and '.join(self.conditions()) or 'any input'} -> {self.network.class_words[self.label]}"
+        return f"{' and '.join(self.conditions()) or 'any input'} -> {self.network.class_texts[self.label]}"
 
 
 @dataclass(frozen=True, eq=False)
-class Rulebook(Drawn):
+class Rulebook(Plottable):
     """Rules of a network, those that cover most first."""
 
     network: Network
@@ -159,7 +159,7 @@ class Rulebook(Drawn):
         return "\n".join([self._summary(), *lines])
 
     def _summary(self) -> str:
-        names = ", ".join(self.network.class_words[label] for label in self.classes)
+        names = ", ".join(self.network.class_texts[label] for label in self.classes)
         kinds = {
             "every": "all prime rules",
             "cover": "prime rules, none of them needless",
@@ -367,7 +367,7 @@ class _Work:
         with suppress(TimeoutError):
             table = self.grid.table(stop=search.up)
             for label in self.classes:
-                self.clock.tell(f"rules of {self.grid.network.class_words[label]} ...")
+                self.clock.tell(f"rules of {self.grid.network.class_texts[label]} ...")
                 has_class = np.asarray(table == label)
                 if every:
                     boxes = all_primes(self.grid, has_class, search.up)
@@ -472,5 +472,5 @@ def _rule(grid: Grid, masks: Masks, label: int, prime: bool, certificate: dict[s
 
 def _percent(share: Fraction, towards: int = 0) -> str:
     """A share in percent, to three digits; one in how many where that is little, or all but so many."""
-    text = part_words(share, 3, towards)
+    text = part_text(share, 3, towards)
     return text if " " in text else f"{100 * float(text):.3g} %"

@@ -13,19 +13,19 @@ from fractions import Fraction
 from typing import Any, Self
 
 from sugenet.bnn import Network
-from sugenet.brief import Brief
-from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError, TooLargeError
+from sugenet.plottable import Plottable
 from sugenet.problem.clock import Clock
 from sugenet.problem.regions import Region
 from sugenet.reason.counts.answers import Counted, CountOpen
 from sugenet.reason.counts.counting import count
 from sugenet.reason.counts.space import combinations_within
+from sugenet.reason.phrases import part_text
 from sugenet.reason.questions import Always, HowMany, Question
 from sugenet.reason.questions.problems import some_inside
 from sugenet.reason.rules.rule import NetworkRule, parse_rule, rule_of_anchor, rules_of_tree
 from sugenet.reason.verdicts import Proved, Refuted, Undecided, verify
-from sugenet.reason.words import part_words
+from sugenet.reprs import ShortRepr
 
 __all__ = [
     "CheckedRule",
@@ -36,7 +36,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class RuleFigures(Brief):
+class RuleFigures(ShortRepr):
     """How many inputs a rule covers, and how many of them have its class;
     bounds where not all could be counted.
     """
@@ -48,14 +48,14 @@ class RuleFigures(Brief):
     """Inputs that meet the rule's conditions."""
     right: int
     """Of these, at least so many have its class; exactly so many when `is_exact`."""
-    right_at_most: int
+    max_right: int
     certificate: dict[str, Any] | None
     """Of the count of the covered inputs."""
 
     @property
     def is_exact(self) -> bool:
         """Whether everything was counted."""
-        return self.right == self.right_at_most
+        return self.right == self.max_right
 
     @property
     def coverage(self) -> Fraction:
@@ -80,12 +80,12 @@ class RuleFigures(Brief):
         """The precision is not smaller and not larger than these."""
         if not self.covered:
             raise QuestionError("the rule covers nothing, so there is no precision.")
-        return Fraction(self.right, self.covered), Fraction(self.right_at_most, self.covered)
+        return Fraction(self.right, self.covered), Fraction(self.max_right, self.covered)
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
         bounds = [str(end) for end in self.precision_bounds] if self.covered else None
-        figures = {"total": self.total, "covered": self.covered, "right": [self.right, self.right_at_most]}
+        figures = {"total": self.total, "covered": self.covered, "right": [self.right, self.max_right]}
         return {
             "rule": str(self.rule),
             **figures,
@@ -108,7 +108,7 @@ class RuleFigures(Brief):
             return text
         if self.is_exact:
             return f"{text}, right for {self.right:,} of them ({float(self.precision):.4g})"
-        return f"{text}, right for {self.right:,} to {self.right_at_most:,} of them"
+        return f"{text}, right for {self.right:,} to {self.max_right:,} of them"
 
 
 def coverage(
@@ -169,7 +169,7 @@ def coverage(
 
 
 @dataclass(frozen=True, eq=False)
-class CheckedRule(Drawn):
+class CheckedRule(Plottable):
     """A rule, whether it always holds, and its coverage and precision."""
 
     rule: NetworkRule
@@ -207,14 +207,14 @@ class CheckedRule(Drawn):
         """The verdict, put through `mark`, and how far the rule reaches."""
         figures = self.figures
         reach = (
-            f"covers {part_words(figures.coverage, 3) if figures.total else 'an unknown part'} of all inputs"
+            f"covers {part_text(figures.coverage, 3) if figures.total else 'an unknown part'} of all inputs"
         )
         if figures.is_exact and figures.covered:
-            reach += f", and is right for {part_words(figures.precision, 4)} of those"
+            reach += f", and is right for {part_text(figures.precision, 4)} of those"
         elif figures.covered:
             low, high = figures.precision_bounds
-            known = [f"at least {part_words(low, 4, -1)}"] * (low > 0)
-            known += [f"at most {part_words(high, 4, 1)}"] * (high < 1)
+            known = [f"at least {part_text(low, 4, -1)}"] * (low > 0)
+            known += [f"at most {part_text(high, 4, 1)}"] * (high < 1)
             reach += f", and is right for {' and '.join(known) or 'an unknown part'} of those"
         return f"{self.verdict.said(mark)}\nit {reach}"
 

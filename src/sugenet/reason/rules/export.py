@@ -14,7 +14,7 @@ from typing import Any
 from sugenet.bnn import OneHot, Steps
 from sugenet.capacity import BOOLEAN, Criteria, PossibilisticBase
 from sugenet.errors import QuestionError
-from sugenet.reason.rules.grid import Grid, Masks, places_of
+from sugenet.reason.rules.grid import Grid, Masks, indices_of
 
 __all__ = ["legal_clauses", "literals_of", "possibilistic_base", "to_cnf_dimacs", "to_dnf", "to_python"]
 
@@ -27,7 +27,7 @@ def literals_of(grid: Grid, masks: Masks) -> list[int]:
     for feature in grid.conditions(masks):
         coding, first = grid.network.encoder.codings[feature], grid.network.encoder.group(feature).start + 1
         if isinstance(coding, OneHot):
-            chosen = places_of(masks[feature])
+            chosen = indices_of(masks[feature])
             literals += (
                 [first + chosen[0]]
                 if len(chosen) == 1
@@ -133,7 +133,7 @@ def to_python(grid: Grid, rules: Sequence[Any]) -> str:
 def _test(grid: Grid, feature: int, mask: int) -> str:
     coding = grid.network.encoder.codings[feature]
     if isinstance(coding, OneHot):
-        chosen = tuple(coding.categories[index] for index in places_of(mask))
+        chosen = tuple(coding.categories[index] for index in indices_of(mask))
         try:
             same = ast.literal_eval(repr(chosen)) == chosen
         except (ValueError, SyntaxError):

@@ -24,7 +24,7 @@ from sugenet.bnn.network import EngineChoice
 from sugenet.errors import QuestionError
 from sugenet.visible import visible
 
-__all__ = ["Grid", "Masks", "Share", "places_of"]
+__all__ = ["Grid", "Masks", "Share", "indices_of"]
 
 Masks: TypeAlias = tuple[int, ...]
 """For each feature the places that a box allows, as bits."""
@@ -170,7 +170,7 @@ class Grid:
 
     def span(self, feature: int, mask: int) -> tuple[int | None, int | None]:
         """Lowest and highest state that an interval of places allows; None at the end of what can occur."""
-        states, indices = self.states[feature], places_of(mask)
+        states, indices = self.states[feature], indices_of(mask)
         low, high = indices[0], indices[-1]
         return (None if low == 0 else states[low]), (None if high == len(states) - 1 else states[high])
 
@@ -181,7 +181,7 @@ class Grid:
             coding = self.network.encoder.codings[feature]
             if isinstance(coding, OneHot):
                 limits.append(
-                    (feature, frozenset(coding.categories[index] for index in places_of(masks[feature])))
+                    (feature, frozenset(coding.categories[index] for index in indices_of(masks[feature])))
                 )
                 continue
             low, high = self.span(feature, masks[feature])
@@ -194,9 +194,9 @@ class Grid:
         """One condition a feature, as `parse_rule` reads it, safe to show."""
         conditions = []
         for feature in self.conditions(masks):
-            coding, name = self.network.encoder.codings[feature], self.network.encoder.feature_words[feature]
+            coding, name = self.network.encoder.codings[feature], self.network.encoder.feature_text[feature]
             if isinstance(coding, OneHot):
-                chosen = [visible(str(coding.categories[index])) for index in places_of(masks[feature])]
+                chosen = [visible(str(coding.categories[index])) for index in indices_of(masks[feature])]
                 conditions.append(
                     f"{name} = {chosen[0]}" if len(chosen) == 1 else f"{name} in {{{', '.join(chosen)}}}"
                 )
@@ -214,7 +214,7 @@ class Grid:
         if len(masks) != len(self.full):
             raise QuestionError(f"the box has {len(masks)} features, the network {len(self.full)}.")
         for feature, (mask, full) in enumerate(zip(masks, self.full, strict=True)):
-            indices = places_of(mask)
+            indices = indices_of(mask)
             gap = self.is_number(feature) and bool(indices) and indices[-1] - indices[0] >= len(indices)
             if not mask or mask & ~full or gap:
                 name = self.network.encoder.names[feature]
@@ -268,7 +268,7 @@ class Grid:
         return total
 
 
-def places_of(mask: int) -> list[int]:
+def indices_of(mask: int) -> list[int]:
     """The places of a mask, rising."""
     return [index for index in range(mask.bit_length()) if mask >> index & 1]
 

@@ -26,7 +26,7 @@ from sugenet.problem.goal import loses
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.problem import Fails, Holds, Problem
 from sugenet.problem.regions import Anything
-from sugenet.reason.rules.grid import Grid, Masks, places_of
+from sugenet.reason.rules.grid import Grid, Masks, indices_of
 
 __all__ = ["Grower", "Grown"]
 
@@ -101,7 +101,7 @@ class Grower:
                 if not mask >> index & 1 and self._holds([*box[:feature], 1 << index, *box[feature + 1 :]]):
                     mask |= 1 << index
             return mask
-        low, high = places_of(mask)[0], places_of(mask)[-1]
+        low, high = indices_of(mask)[0], indices_of(mask)[-1]
         far, near = 0, low  # all down to `near` are allowed, and it is not known to go further than `far`
         while far < near:
             middle = (far + near) // 2
@@ -164,7 +164,7 @@ class Grower:
 
     def _ends(self, feature: int, mask: int) -> tuple[int | None, int | None]:
         """Literals for "no lower" and "no higher" of neighbouring places."""
-        steps, indices = self._steps.get(feature, range(0)), places_of(mask)
+        steps, indices = self._steps.get(feature, range(0)), indices_of(mask)
         low = None if indices[0] == 0 else steps[indices[0] - 1] + 1
         high = None if indices[-1] == self.grid.sizes[feature] - 1 else -(steps[indices[-1]] + 1)
         return low, high

@@ -15,12 +15,12 @@ from sugenet.checker.certificate import check
 from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError, CheckLimitError, refuse
 from sugenet.reason.envelope import envelope
+from sugenet.reason.phrases import uncovered_text
 from sugenet.reason.questions import Always
-from sugenet.reason.rules.grid import Grid, Masks, places_of
+from sugenet.reason.rules.grid import Grid, Masks, indices_of
 from sugenet.reason.rules.rule import NetworkRule
 from sugenet.reason.rules.small import CODEWORDS, all_primes, marked
 from sugenet.reason.verdicts import Proved, Refuted, verify
-from sugenet.reason.words import uncovered_words
 
 if TYPE_CHECKING:
     from sugenet.reason.rules.book import ProvedRule, Rulebook
@@ -161,9 +161,9 @@ def check_book(book: Rulebook, judge: Network, limit: Limit) -> str:
         raise CertificateError("each rule stands once in a book, those that cover most first.")
     if book.complete:
         summary += (
-            f", and cover exactly the inputs of {', '.join(judge.class_words[k] for k in book.classes)}"
+            f", and cover exactly the inputs of {', '.join(judge.class_texts[k] for k in book.classes)}"
         )
-    return f"{summary}; {uncovered_words(_uncovered(book))}"
+    return f"{summary}; {uncovered_text(_uncovered(book))}"
 
 
 def _check_envelope(rule: ProvedRule, number: int, judge: Network) -> None:
@@ -206,7 +206,7 @@ def _check_class(book: Rulebook, grid: Grid, has_class: Any, label: int) -> int:
     """See that the rules of a class are what their kind says, and hold exactly its codewords where the book
     is complete; of every rule, how many are missing.
     """
-    boxes, name = [rule.masks for rule in book.of(label)], grid.network.class_words[label]
+    boxes, name = [rule.masks for rule in book.of(label)], grid.network.class_texts[label]
     if book.complete and not np.array_equal(marked(grid, boxes), has_class):
         raise CertificateError(f"the rules do not cover exactly the inputs of {name}.")
     if book.kind == "every":
@@ -230,7 +230,7 @@ def _check_class(book: Rulebook, grid: Grid, has_class: Any, label: int) -> int:
 def _widened(grid: Grid, masks: Masks) -> Iterator[Masks]:
     """Every box that allows one state more: a neighbouring one of a number, any of a category."""
     for feature in grid.conditions(masks):
-        mask, indices = masks[feature], places_of(masks[feature])
+        mask, indices = masks[feature], indices_of(masks[feature])
         more = [indices[0] - 1, indices[-1] + 1] if grid.is_number(feature) else range(grid.sizes[feature])
         for index in more:
             if 0 <= index < grid.sizes[feature] and not mask >> index & 1:

@@ -15,13 +15,13 @@ from math import ceil, floor, inf, nextafter
 from typing import Any
 
 from sugenet.bnn import Network, OneHot, Steps
-from sugenet.bnn.samples import places_of
-from sugenet.brief import Said, quoted
-from sugenet.capacity.arguments import number_words, read_number
+from sugenet.bnn.samples import indices_of
+from sugenet.capacity.arguments import number_text, read_number
 from sugenet.capacity.conditions import SAME, TURNED, compares
 from sugenet.errors import QuestionError, RuleSyntaxError
 from sugenet.problem.boxes import Box
 from sugenet.reason.questions import class_of
+from sugenet.reprs import Sentences, quoted
 
 __all__ = ["NetworkRule", "parse_rule", "rule_of_anchor", "rules_of_tree"]
 
@@ -30,7 +30,7 @@ _SIGN = r"(<=|>=|==|!=|<|>|=|≤|≥|≠)"
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkRule(Said):
+class NetworkRule(Sentences):
     """If the conditions hold, the class is `label`."""
 
     network: Network
@@ -46,7 +46,7 @@ class NetworkRule(Said):
     def __str__(self) -> str:
         names = self.network.encoder.names
         box = Box([(names[feature], limit) for feature, limit in self.limits])
-        return f"{box if self.limits else 'any input'} -> {self.network.class_words[self.label]}"
+        return f"{box if self.limits else 'any input'} -> {self.network.class_texts[self.label]}"
 
 
 def parse_rule(network: Network, text: str) -> NetworkRule:
@@ -110,7 +110,7 @@ def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
             f"the tree reads {inner.n_features} features, the network {network.encoder.features}."
         )
     named = getattr(tree, "feature_names_in_", None)
-    columns = range(inner.n_features) if named is None else places_of(list(named), network.encoder.names)
+    columns = range(inner.n_features) if named is None else indices_of(list(named), network.encoder.names)
     indices = {column: feature for feature, column in enumerate(columns)}
     rules: list[NetworkRule] = []
 
@@ -338,7 +338,7 @@ def _beyond(value: Any, way: float) -> Any:
         return value
     neighbour = nextafter(near, way)
     if neighbour == way:
-        raise RuleSyntaxError(f"no value is {'above' if way > 0 else 'below'} {number_words(value)}.")
+        raise RuleSyntaxError(f"no value is {'above' if way > 0 else 'below'} {number_text(value)}.")
     return neighbour
 
 

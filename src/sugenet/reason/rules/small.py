@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits
 from sugenet.errors import TooLargeError
-from sugenet.reason.rules.grid import Grid, Masks, places_of
+from sugenet.reason.rules.grid import Grid, Masks, indices_of
 
 __all__ = ["CODEWORDS", "all_primes", "cover", "marked"]
 
@@ -87,7 +87,7 @@ def _part(table: npt.NDArray[Any], box: Sequence[int]) -> npt.NDArray[Any]:
     part = table[tuple(slice(None) if run is None else run for run in runs)]
     for axis, (mask, run) in enumerate(zip(box, runs, strict=True)):
         if run is None:
-            part = part.take(places_of(mask), axis=axis)
+            part = part.take(indices_of(mask), axis=axis)
     return part
 
 
@@ -100,7 +100,7 @@ def _put(table: npt.NDArray[Any], box: Sequence[int], value: Any) -> None:
     if all(_run(mask) is not None for mask in box):
         table[tuple(_run(mask) for mask in box)] = value
     else:
-        table[np.ix_(*(places_of(mask) for mask in box))] = value
+        table[np.ix_(*(indices_of(mask) for mask in box))] = value
 
 
 def _grown(has_class: Bits, point: Sequence[int], order: Sequence[int], ordered: Sequence[bool]) -> list[int]:
@@ -175,7 +175,7 @@ def all_primes(grid: Grid, has_class: Bits, stop: Callable[[], bool] = lambda: F
         parts = []
         for mask in masks:
             _see_time(stop)
-            parts.append(true.take(places_of(mask), axis=axis).all(axis=axis))
+            parts.append(true.take(indices_of(mask), axis=axis).all(axis=axis))
         true = np.stack(parts, axis=axis)
     prime = true.copy()
     for axis, masks in enumerate(options):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sugenet.engines.hard.dual.bound import Branch, Multipliers, Relaxed, Weighed
-from sugenet.engines.hard.dual.sums import Reals, StairSums
+from sugenet.engines.hard.dual.sums import QuantizedSums, Reals
 from sugenet.problem.clock import Clock
 
 __all__ = ["ascend"]
@@ -38,7 +38,7 @@ def ascend(node: Branch, multipliers: Multipliers, clock: Clock, steps: int) -> 
         after = []
         for number, (layer, slopes) in enumerate(zip(relaxed.layers, here, strict=True)):
             taken = seen.best[number].at
-            if isinstance(layer, StairSums):
+            if isinstance(layer, QuantizedSums):
                 fall = layer.base + layer.forward(levels[number]) - taken
             else:
                 fall = np.where(layer.inside, levels[number][:, layer.taps], 0).reshape(taken.shape) - taken
@@ -72,7 +72,7 @@ def _unit(node: Branch, number: int, worth: Reals) -> Reals:
     rise = (levels.high - levels.low) / room
     layer = node.relaxed.layers[number]
     mean = np.abs(worth).mean(axis=1, keepdims=True)
-    if isinstance(layer, StairSums):
+    if isinstance(layer, QuantizedSums):
         return np.asarray(rise * (np.abs(worth) + mean) / 2)
     return np.asarray(
         np.where(layer.inside, ((np.abs(worth) + mean) * rise / 2)[:, :, None], 0.0).reshape(len(worth), -1)

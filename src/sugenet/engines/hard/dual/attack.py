@@ -8,7 +8,7 @@ import numpy as np
 
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.hard.dual.bound import Branch, Relaxed
-from sugenet.engines.hard.dual.sums import Pool, Reals, StairSums
+from sugenet.engines.hard.dual.sums import Pool, QuantizedSums, Reals
 from sugenet.problem.clock import Clock
 from sugenet.problem.moves import FeatureMove
 
@@ -146,7 +146,7 @@ class Attack:
         return out
 
 
-def climbed(layer: StairSums, sums: Ints) -> Ints:
+def climbed(layer: QuantizedSums, sums: Ints) -> Ints:
     """Levels of match counts, one row each."""
     if layer.top == 1:
         return (sums >= layer.steps[:, 0]).astype(np.int64)

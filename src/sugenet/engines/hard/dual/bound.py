@@ -15,7 +15,16 @@ import numpy.typing as npt
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.hard.dual.inputs import Inputs, Taken
 from sugenet.engines.hard.dual.star import star_of
-from sugenet.engines.hard.dual.sums import Best, Pieces, Pool, Range, Reading, Reals, StairSums, reading_of
+from sugenet.engines.hard.dual.sums import (
+    Best,
+    Pieces,
+    Pool,
+    QuantizedSums,
+    Range,
+    Reading,
+    Reals,
+    reading_of,
+)
 from sugenet.problem.problem import Problem
 
 __all__ = ["Branch", "Multipliers", "Relaxed", "Weighed", "Windows"]
@@ -72,7 +81,7 @@ class Branch:
     def pieces(self) -> list[Pieces | None]:
         """The staircases of every layer."""
         return [
-            Pieces.of(layer.steps, reach) if isinstance(layer, StairSums) else None
+            Pieces.of(layer.steps, reach) if isinstance(layer, QuantizedSums) else None
             for layer, reach in zip(self.relaxed.layers, self.reach, strict=True)
         ]
 
@@ -115,7 +124,7 @@ class Relaxed:
         self.inputs = Inputs(problem.near)
         self.rows, self.least = problem.goal.neurons(problem.near.network.head)
         self.cases = problem.goal.members
-        compares = bool(self.layers) and isinstance(self.layers[-1], StairSums)
+        compares = bool(self.layers) and isinstance(self.layers[-1], QuantizedSums)
         self.stars = [star_of(self.rows, self.least, case) if compares else None for case in self.cases]
 
     def node(self, windows: Windows, before: Branch | None = None) -> Branch:
@@ -165,7 +174,7 @@ class Relaxed:
             asked.append(worth)
             pieces = node.pieces[number]
             if pieces is not None:
-                assert isinstance(layer, StairSums)
+                assert isinstance(layer, QuantizedSums)
                 layer_best = pieces.best(worth, slopes)
                 if number + 1 == len(self.layers):
                     layer_best = self._compared(pieces, multipliers.cases, worth, slopes, layer_best)

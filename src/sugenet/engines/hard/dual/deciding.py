@@ -21,7 +21,7 @@ from sugenet.engines.hard.dual.attack import Attack
 from sugenet.engines.hard.dual.bound import Branch, Multipliers, Relaxed, Weighed
 from sugenet.engines.hard.dual.linear import Solved, fits, solve
 from sugenet.engines.hard.dual.slopes import SCALE, by_slopes
-from sugenet.engines.hard.dual.sums import Pool, Reals, StairSums
+from sugenet.engines.hard.dual.sums import Pool, QuantizedSums, Reals
 from sugenet.engines.protocol import Engine
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
@@ -222,7 +222,7 @@ class _Deciding:
         best, split = 0.0, None
         star = self.relaxed.stars[number]
         for index, layer in enumerate(self.relaxed.layers):
-            assert isinstance(layer, StairSums)
+            assert isinstance(layer, QuantizedSums)
             low, high = node.levels[index + 1]
             stands = (layer.steps <= np.rint(solved.sums[index])[:, None]).sum(axis=1)
             gap = np.abs(worth[index + 1][0] * (solved.levels[index] - stands)) * (low < high)
@@ -247,7 +247,7 @@ class _Deciding:
             return feature
         best, split, level = 0.0, None, 0
         for number, layer in enumerate(self.relaxed.layers):
-            if not isinstance(layer, StairSums):
+            if not isinstance(layer, QuantizedSums):
                 continue
             low, high = node.levels[number + 1]
             gap = np.abs(seen.worth[number + 1][0]) * (high - low)
@@ -293,7 +293,7 @@ class _Deciding:
         else the step nearest to a sum.
         """
         layer = self.relaxed.layers[number]
-        assert isinstance(layer, StairSums)
+        assert isinstance(layer, QuantizedSums)
         low, high = (int(end[unit]) for end in node.levels[number + 1])
         marks = self._kinks(node, number, unit) or list(range(low + 1, high + 1))
         return min(marks, key=lambda level: abs(float(layer.steps[unit, level - 1]) - 0.5 - at))
@@ -301,7 +301,7 @@ class _Deciding:
     def _kinks(self, node: Branch, number: int, unit: int) -> list[int]:
         """The levels at which a long flat end of a staircase of several steps is split off."""
         layer = self.relaxed.layers[number]
-        assert isinstance(layer, StairSums)
+        assert isinstance(layer, QuantizedSums)
         low, high = (int(end[unit]) for end in node.levels[number + 1])
         if high - low < 2:
             return []

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.hard.dual.sums import Range, Reading, Reals, StairSums
+from sugenet.engines.hard.dual.sums import QuantizedSums, Range, Reading, Reals
 from sugenet.problem.moves import FeatureMove
 from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.sizes import features_that_fit, heaviest
@@ -146,7 +146,7 @@ class Inputs:
     def reach(self, first: Reading, open_: npt.NDArray[np.bool_]) -> Range:
         """Least and largest match counts of the first layer."""
         there = first.reach(self.box(open_))
-        if not isinstance(first, StairSums) or not self.count:
+        if not isinstance(first, QuantizedSums) or not self.count:
             return there
         if self.budget is None and self.single:
             return there

@@ -16,7 +16,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.engines.hard.dual.bound import Branch, Multipliers, Relaxed
 from sugenet.engines.hard.dual.slopes import SCALE
 from sugenet.engines.hard.dual.star import Star
-from sugenet.engines.hard.dual.sums import Pieces, Reals, StairSums
+from sugenet.engines.hard.dual.sums import Pieces, QuantizedSums, Reals
 
 __all__ = ["Solved", "fits", "solve"]
 
@@ -39,7 +39,7 @@ class Solved:
 
 def fits(relaxed: Relaxed) -> bool:
     """Whether the problem is small enough: all layers dense, and few options."""
-    if not all(isinstance(layer, StairSums) and layer.dense is not None for layer in relaxed.layers):
+    if not all(isinstance(layer, QuantizedSums) and layer.dense is not None for layer in relaxed.layers):
         return False
     first = relaxed.layers[0].outputs if relaxed.layers else len(relaxed.rows)
     columns = len(relaxed.inputs.features) if _is_box(relaxed) else relaxed.inputs.count
@@ -79,7 +79,7 @@ class _Program:
         self.rows = 0
         before, still = self._columns_of_inputs()
         for number, layer in enumerate(self.relaxed.layers):
-            assert isinstance(layer, StairSums)
+            assert isinstance(layer, QuantizedSums)
             assert layer.dense is not None
             reach, levels, mine = node.reach[number], node.levels[number + 1], self.wanted[number]
             weights = layer.dense[mine]
@@ -119,7 +119,7 @@ class _Program:
                 marks[star] = True
             marks[[unit for at, unit in self.node.windows if at == number + 1]] = True
             wanted.append(np.flatnonzero(marks))
-            assert isinstance(layer, StairSums)
+            assert isinstance(layer, QuantizedSums)
             assert layer.dense is not None
             read = layer.dense[marks].any(axis=0)
         return wanted[::-1]
@@ -208,7 +208,7 @@ class _Program:
         pieces = self.node.pieces[-1]
         assert pieces is not None
         layer, sums = self.relaxed.layers[-1], self.sums[-1]
-        assert isinstance(layer, StairSums)
+        assert isinstance(layer, QuantizedSums)
         mine = pieces.of_neuron(star.center)
         for row in star.rows:
             if not row.theirs:  # a window on the center says the same

@@ -10,7 +10,7 @@ import numpy as np
 
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.hard.dual.bound import Branch, Multipliers
-from sugenet.engines.hard.dual.sums import Pool, Range, Reals, StairSums
+from sugenet.engines.hard.dual.sums import Pool, QuantizedSums, Range, Reals
 
 __all__ = ["SCALE", "by_slopes", "slope_of"]
 
@@ -29,7 +29,7 @@ def by_slopes(node: Branch, cases: Ints, mu: Reals, *, flat: bool) -> Multiplier
     layers: list[Reals] = []
     for number in reversed(range(len(relaxed.layers))):
         layer, reach = relaxed.layers[number], node.reach[number]
-        if isinstance(layer, StairSums):
+        if isinstance(layer, QuantizedSums):
             rise, fall = slope_of(layer.steps, reach, flat=flat)
             slopes = np.rint(worth * np.where(worth > 0, rise, fall))
         else:

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.window import Window
-from sugenet.bnn import ConvLayer, PoolLayer, StairConv
+from sugenet.bnn import ConvLayer, PoolLayer, QuantizedConv
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.layers import Layer
 
-__all__ = ["Best", "Pieces", "Pool", "Range", "Reading", "StairSums", "reading_of"]
+__all__ = ["Best", "Pieces", "Pool", "QuantizedSums", "Range", "Reading", "reading_of"]
 
 Reals: TypeAlias = npt.NDArray[Any]
 """Floats that guide, or whole numbers that decide."""
@@ -92,7 +92,7 @@ class Pieces(NamedTuple):
         return Best(best, self.level[index], np.take_along_axis(at, index, axis=1))
 
 
-class StairSums(ABC):
+class QuantizedSums(ABC):
     """Sums of levels: match counts ``base + W a``, with rising steps."""
 
     def __init__(self, base: Ints, steps: Ints, sizes: Ints, inputs: int) -> None:
@@ -131,7 +131,7 @@ class StairSums(ABC):
             reach.high[neuron] = min(int(reach.high[neuron]), int(self.steps[neuron, high]) - 1)
 
 
-class _DenseSums(StairSums):
+class _DenseSums(QuantizedSums):
     def __init__(self, weights: Ints, base: Ints, steps: Ints, sizes: Ints) -> None:
         super().__init__(base, steps, sizes, weights.shape[1])
         self.weights = self.dense = weights
@@ -149,7 +149,7 @@ class _DenseSums(StairSums):
         return Range((there - far) // 2, (there + far) // 2)
 
 
-class _SlidingSums(StairSums):
+class _SlidingSums(QuantizedSums):
     def __init__(
         self, kernel: Ints, window: Window, groups: int, base: Ints, steps: Ints, sizes: Ints
     ) -> None:
@@ -259,7 +259,7 @@ class Pool:
         return Best(value, level * self.sign, signed.reshape(len(slopes), -1))
 
 
-Reading: TypeAlias = StairSums | Pool
+Reading: TypeAlias = QuantizedSums | Pool
 
 
 def reading_of(layer: Layer) -> Reading:
@@ -267,7 +267,7 @@ def reading_of(layer: Layer) -> Reading:
     if isinstance(layer, PoolLayer):
         return Pool(layer)
     base, steps, sizes = -layer.lowest, layer.thresholds, layer.sizes
-    if isinstance(layer, ConvLayer | StairConv):
+    if isinstance(layer, ConvLayer | QuantizedConv):
         base = base + layer.rim  # taps on padding do not count
         return _SlidingSums(layer.weights, layer.window, layer.groups, base, steps, sizes)
     return _DenseSums(layer.weights, base, steps, sizes)

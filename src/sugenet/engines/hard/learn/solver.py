@@ -26,9 +26,9 @@ from sugenet.engines.protocol import Engine
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.cascade import Cascade
 from sugenet.problem.clock import Clock
-from sugenet.problem.front import Front
+from sugenet.problem.first_layer import FirstLayer
 from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
-from sugenet.problem.sizes import is_soon_cut, see_time
+from sugenet.problem.sizes import is_soon_expanded, see_time
 
 __all__ = ["BRIEFLY", "CDCL", "Core", "Found", "Solver", "Stopped", "facts_of", "solver_of"]
 
@@ -81,7 +81,7 @@ class Stopped:
 Answer: TypeAlias = Found | Core | Stopped
 
 
-def facts_of(first_layer: Front, cascade: Cascade) -> list[int]:
+def facts_of(first_layer: FirstLayer, cascade: Cascade) -> list[int]:
     """First-layer neurons that no allowed set of moves can turn, as signed variable numbers from 1."""
     fixed = np.ones(len(first_layer.active), bool)
     fixed[first_layer.fragile] = False
@@ -94,12 +94,12 @@ def facts_of(first_layer: Front, cascade: Cascade) -> list[int]:
 def solver_of(problem: Problem, seed: int) -> Solver | None:
     """The solver of a problem; None where the network is too large for it."""
     try:
-        if not is_soon_cut(problem.near):
+        if not is_soon_expanded(problem.near):
             return None
         layers = problem.near.network.cut.layers[1:]
         if sum(layer.inputs * layer.outputs for layer in layers) > _HEAVY_LAYERS:
             return None
-        return Solver(problem.cascade, facts_of(problem.front, problem.cascade), seed=seed)
+        return Solver(problem.cascade, facts_of(problem.first_layer, problem.cascade), seed=seed)
     except TooLargeError:
         return None
 
@@ -381,7 +381,7 @@ def _searched(problem: Problem, clock: Clock, work: Callable[[int], int]) -> Out
     seed, solver = _PAUSED.pop(problem, (clock.seed, None))
     afresh = solver is None or seed != clock.seed
     if solver is None or afresh:
-        solver = Solver(cascade, facts_of(problem.front, cascade), seed=clock.seed)
+        solver = Solver(cascade, facts_of(problem.first_layer, cascade), seed=clock.seed)
     match solver.solve(clock, work=work(solver.loads), afresh=afresh):
         case Found(values=values):
             return replayed(problem, "cdcl", cascade.moves(values))
@@ -395,7 +395,7 @@ def _searched(problem: Problem, clock: Clock, work: Callable[[int], int]) -> Out
 def _briefly(problem: Problem, clock: Clock) -> Outcome:
     """Search for a few conflicts, where the thresholds are written down at once."""
     layers = problem.near.network.cut.layers[1:]
-    size = len(problem.near.moves) * len(problem.front.fragile)
+    size = len(problem.near.moves) * len(problem.first_layer.fragile)
     if size + sum(layer.inputs * layer.outputs for layer in layers) > _LIGHT_LAYERS:
         return Open("cdcl", "the network is too large to be learned from at once", {})
     return _searched(problem, clock, lambda loads: _BRIEF if loads <= _SPARSE else _BRIEF // 4)

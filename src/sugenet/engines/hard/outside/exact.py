@@ -39,7 +39,7 @@ def _exact(problem: Problem, clock: Clock) -> Outcome:
     from exact import Exact
 
     engine, cascade = f"Exact {version('exact')}", problem.cascade
-    facts = facts_of(problem.front, cascade)
+    facts = facts_of(problem.first_layer, cascade)
     rows = list(constraints_of(cascade, facts))
     used = used_of(rows, cascade, facts)
     variables = cascade.starts[-1] + len(cascade.cases)

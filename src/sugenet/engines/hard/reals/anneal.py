@@ -18,7 +18,7 @@ from sugenet.bnn import Layer
 from sugenet.bnn.arrays import Ints
 from sugenet.compiling import njit
 from sugenet.engines.hard.reals.bound import Slack
-from sugenet.engines.hard.reals.front import BoxFront
+from sugenet.engines.hard.reals.first_layer import BoxFirstLayer
 
 __all__ = ["Search"]
 
@@ -243,7 +243,7 @@ def _is_short(weights: Ints) -> bool:
 class Search:
     """A network over a box, ready to be walked."""
 
-    front: BoxFront
+    first_layer: BoxFirstLayer
     inside: tuple[Ints, Ints]
     """The box in units of the grid, rounded inwards, or beside it where it holds no point of the grid."""
     ptr: Ints
@@ -256,7 +256,7 @@ class Search:
     """The sum from which each neuron is active."""
 
     @classmethod
-    def of(cls, box_layers: BoxFront, inside: tuple[Ints, Ints]) -> Search | None:
+    def of(cls, box_layers: BoxFirstLayer, inside: tuple[Ints, Ints]) -> Search | None:
         """Which neurons each input and each neuron is read by; None for a network that is too large."""
         layers = box_layers.network.layers
         if sum(map(_fan_bytes, layers)) > _BYTES:
@@ -287,19 +287,19 @@ class Search:
     def start(self) -> tuple[Ints, Ints]:
         """The middle of the box, whole where it can be, and the sums of all neurons there."""
         x = (self.inside[0] + self.inside[1]) // 2
-        rounded = x // self.front.grid * self.front.grid
+        rounded = x // self.first_layer.grid * self.first_layer.grid
         x = np.where(rounded >= self.inside[0], rounded, x)
         return x, self.sums(x)
 
     def sums(self, x: Ints) -> Ints:
         """The sums of all neurons at a point; those of inputs, in front, are without meaning."""
         values, out = x, [np.zeros(len(x), np.int64)]
-        for number, blocks in enumerate(self.front.blocks):
-            sums = np.empty(len(self.front.states[number]), np.int64)
+        for number, blocks in enumerate(self.first_layer.blocks):
+            sums = np.empty(len(self.first_layer.states[number]), np.int64)
             active = np.empty(len(sums), np.int64)
             for block in blocks:
                 sums[block.outs] = block.weights @ values[block.ins]
-                edge = self.front.high[block.outs] if number == 0 else block.sums
+                edge = self.first_layer.high[block.outs] if number == 0 else block.sums
                 active[block.outs] = np.where(sums[block.outs] >= edge, 1, -1)
             out.append(sums)
             values = active
@@ -320,14 +320,14 @@ class Search:
         return float((rows @ self._signs(sums) + constants).min(initial=np.inf))
 
     def _signs(self, sums: Ints) -> npt.NDArray[np.float64]:
-        last = len(self.front.states[-1])
+        last = len(self.first_layer.states[-1])
         return np.where(sums[-last:] >= self.least[-last:], 1.0, -1.0)
 
     def walk(self, slack: Slack, steps: int, seed: int, *, whole: bool) -> tuple[float, Ints | None]:
         """The best least slack of one walk, and the point where it is 0 or more, if it came there; `whole`
         keeps to whole numbers.
         """
-        grid, (low, high) = self.front.grid, self.inside
+        grid, (low, high) = self.first_layer.grid, self.inside
         first, last = -(-low // grid) * grid, high // grid * grid
         no = (first > last) | (not whole)
         first, last = np.where(no, low, first), np.where(no, high, last)
@@ -352,7 +352,7 @@ class Search:
             self.where,
             self.target,
             self.weight,
-            len(self.front.blocks),
+            len(self.first_layer.blocks),
             sums,
             self.least,
         )

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Head
-from sugenet.engines.hard.reals.front import BoxFront
+from sugenet.engines.hard.reals.first_layer import BoxFirstLayer
 from sugenet.engines.hard.reals.patterns import BoxPatches
 from sugenet.problem.query import Inequality
 
@@ -93,13 +93,13 @@ class Proposal:
 class Reach:
     """One conjunction over one box."""
 
-    front: BoxFront
+    first_layer: BoxFirstLayer
     patches: BoxPatches
     slack: Slack
 
     def by_bounds(self) -> list[int]:
         """The most that each inequality reaches, whatever the open neurons of the last layer are."""
-        states = self.front.states[-1].astype(self.slack.rows.dtype)
+        states = self.first_layer.states[-1].astype(self.slack.rows.dtype)
         max_sums = (
             self.slack.rows @ states
             + np.abs(self.slack.rows) @ (states == 0).astype(states.dtype)
@@ -111,7 +111,7 @@ class Reach:
     def _fixed(self) -> npt.NDArray[Any]:
         """What settled neurons and constants add to each inequality."""
         return np.asarray(
-            self.slack.rows @ self.front.states[-1].astype(self.slack.rows.dtype) + self.slack.constants
+            self.slack.rows @ self.first_layer.states[-1].astype(self.slack.rows.dtype) + self.slack.constants
         )
 
     @cached_property

@@ -38,7 +38,7 @@ def coupled_point(
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array, csr_array, hstack
 
-    box_layers, patches, gains = reach.front, reach.patches.found, reach._gains
+    box_layers, patches, gains = reach.first_layer, reach.patches.found, reach._gains
     neurons = sorted({j for patch in patches for j in patch.cone})
     starts = np.cumsum([0, *(len(patch.patterns) for patch in patches)])
     if not neurons or starts[-1] > _MOST:

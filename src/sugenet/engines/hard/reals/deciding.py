@@ -25,7 +25,7 @@ from sugenet.bnn.reals import Placed
 from sugenet.engines.hard.reals.anneal import Search
 from sugenet.engines.hard.reals.bound import Reach, Slack
 from sugenet.engines.hard.reals.coupled import coupled_point
-from sugenet.engines.hard.reals.front import BoxFront
+from sugenet.engines.hard.reals.first_layer import BoxFirstLayer
 from sugenet.engines.hard.reals.patterns import BoxPatches
 from sugenet.engines.hard.reals.split import Closure, OutOfBudget, Splitter, Witness
 from sugenet.engines.hard.reals.witness import check_real_witness, real_scores
@@ -83,7 +83,7 @@ class _Boxed:
     """One case of the query with all that is worked out about its box."""
 
     case: Case
-    front: BoxFront
+    first_layer: BoxFirstLayer
     patches: BoxPatches
     levels: tuple[list[Fraction], list[Fraction]]
     slacks: list[Slack]
@@ -94,7 +94,7 @@ class _Boxed:
         boxed = in_box(network, case.box.lower, case.box.upper)
         if boxed is None:
             raise QuestionError("the box leaves the real numbers that the features can be.")
-        box_layers = BoxFront.of(boxed)
+        box_layers = BoxFirstLayer.of(boxed)
         slacks = [Slack.of(boxed.network.cut.head, conjunction) for conjunction in case.condition]
         levels = boxed.lower, boxed.upper
         return cls(case, box_layers, BoxPatches(box_layers, clock), levels, slacks, boxed.placed)
@@ -108,14 +108,14 @@ class _Boxed:
         the point of the grid below.
         """
         lower, upper = self.levels
-        high = np.array([floor(value * self.front.grid) for value in upper], np.int64)
-        low = np.array([ceil(value * self.front.grid) for value in lower], np.int64)
+        high = np.array([floor(value * self.first_layer.grid) for value in upper], np.int64)
+        low = np.array([ceil(value * self.first_layer.grid) for value in lower], np.int64)
         return np.minimum(low, high), high
 
     def brought_in(self, x: Sequence[int]) -> list[Fraction]:
         """A point of the grid as exact levels, moved into the box where it is outside."""
         ends = zip(x, *self.levels, strict=True)
-        return [min(max(Fraction(value, self.front.grid), low), high) for value, low, high in ends]
+        return [min(max(Fraction(value, self.first_layer.grid), low), high) for value, low, high in ends]
 
 
 class _Run:
@@ -131,7 +131,7 @@ class _Run:
 
         A box has its share of the time, and what all of them leave over goes to the search.
         """
-        searches = [Search.of(boxed.front, boxed.inside()) for boxed in boxes]
+        searches = [Search.of(boxed.first_layer, boxed.inside()) for boxed in boxes]
         closures: list[list[Closure | None]] = [[None] * len(boxed.slacks) for boxed in boxes]
         facts: list[dict[str, Any]] = []
         rest: list[tuple[_Boxed, Search, list[int], int]] = []
@@ -189,7 +189,7 @@ class _Run:
             )
         cases = [
             {
-                "grid": boxed.front.grid,
+                "grid": boxed.first_layer.grid,
                 "patches": [patch.outs.tolist() for patch in boxed.patches.found] if _needs(row) else [],
                 "closures": row,
             }
@@ -203,7 +203,7 @@ class _Run:
         """Close what bounds close, or patterns without multipliers; what is left open, hardest first."""
         still = []
         for k, slack in enumerate(boxed.slacks):
-            reach = Reach(boxed.front, boxed.patches, slack)
+            reach = Reach(boxed.first_layer, boxed.patches, slack)
             by, values = "bounds", reach.by_bounds()
             if not any(value < 0 for value in values) and not self.clock.up():
                 by, values = "multipliers", reach.decoupled()
@@ -226,7 +226,7 @@ class _Run:
     ) -> list[int]:
         """Close conjunctions by multipliers and cases, until one stays open; what is left."""
         for index, k in enumerate(still):
-            reach = Reach(boxed.front, boxed.patches, boxed.slacks[k])
+            reach = Reach(boxed.first_layer, boxed.patches, boxed.slacks[k])
             splitter = Splitter(reach, boxed.levels, partial(self._violates, boxed), clock, nodes)
             try:
                 row[k] = splitter.close({})
@@ -286,7 +286,7 @@ class _Run:
             left = part.left()
             if left is not None and left <= 0:
                 return
-            reach = Reach(boxed.front, boxed.patches, boxed.slacks[k])
+            reach = Reach(boxed.first_layer, boxed.patches, boxed.slacks[k])
             point = coupled_point(reach, left)
             if point is not None:
                 splitter = Splitter(reach, boxed.levels, partial(self._violates, boxed), self.clock, 0)

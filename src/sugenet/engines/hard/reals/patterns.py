@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits
-from sugenet.engines.hard.reals.front import BoxFront
+from sugenet.engines.hard.reals.first_layer import BoxFirstLayer
 from sugenet.problem.clock import Clock
 
 __all__ = ["BoxPatches", "Conflict", "Patch", "conflicts"]
@@ -53,7 +53,7 @@ class Patch:
 class BoxPatches:
     """All patches over one box; open last-layer neurons outside every patch are taken as free."""
 
-    front: BoxFront
+    first_layer: BoxFirstLayer
     clock: Clock
     """When its time is up, it stays at the patches found so far."""
 
@@ -72,25 +72,25 @@ class BoxPatches:
     @cached_property
     def free(self) -> npt.NDArray[np.intp]:
         """Open neurons of the last layer outside every patch."""
-        covered = np.zeros(len(self.front.states[-1]), bool)
+        covered = np.zeros(len(self.first_layer.states[-1]), bool)
         for patch in self.found:
             covered[patch.outs] = True
-        return np.flatnonzero((self.front.states[-1] == 0) & ~covered)
+        return np.flatnonzero((self.first_layer.states[-1] == 0) & ~covered)
 
     def _groups(self) -> Iterator[tuple[npt.NDArray[np.intp], tuple[int, ...]]]:
         """Open neurons of the last layer with the same cone."""
-        cones = _cones(self.front)
+        cones = _cones(self.first_layer)
         joined: dict[tuple[int, ...], list[int]] = {}
-        if len(self.front.blocks) == 1:
-            for block in self.front.blocks[0]:
-                open_ones = block.outs[self.front.states[0][block.outs] == 0].tolist()
+        if len(self.first_layer.blocks) == 1:
+            for block in self.first_layer.blocks[0]:
+                open_ones = block.outs[self.first_layer.states[0][block.outs] == 0].tolist()
                 size = len(open_ones) if len(open_ones) <= _FEW // 2 else _DENSE
                 for start in range(0, len(open_ones), max(size, 1)):
                     part = open_ones[start : start + size]
                     joined[tuple(part)] = part
         else:
-            for block, cone in zip(self.front.blocks[-1], cones, strict=True):
-                open_ones = block.outs[self.front.states[-1][block.outs] == 0].tolist()
+            for block, cone in zip(self.first_layer.blocks[-1], cones, strict=True):
+                open_ones = block.outs[self.first_layer.states[-1][block.outs] == 0].tolist()
                 if open_ones and cone is not None:
                     joined.setdefault(cone, []).extend(open_ones)
         for cone, outs in joined.items():
@@ -100,7 +100,9 @@ class BoxPatches:
         patterns = self._patterns(cone, limit)
         if patterns is None:
             return None
-        widest = max((len(block.ins) for blocks in self.front.blocks[1:] for block in blocks), default=1)
+        widest = max(
+            (len(block.ins) for blocks in self.first_layer.blocks[1:] for block in blocks), default=1
+        )
         step, parts = max(1, _CHUNK // widest), []
         for start in range(0, len(patterns), step):  # what a layer is in all patterns at once can be large
             if self.clock.up():
@@ -108,8 +110,8 @@ class BoxPatches:
             rows = patterns[start : start + step]
             parts.append(
                 _signs_of(
-                    self.front,
-                    len(self.front.blocks) - 1,
+                    self.first_layer,
+                    len(self.first_layer.blocks) - 1,
                     outs,
                     {j: rows[:, k] for k, j in enumerate(cone)},
                     len(rows),
@@ -121,7 +123,7 @@ class BoxPatches:
     def _patterns(self, cone: tuple[int, ...], limit: int) -> Bits | None:
         """All patterns without a conflict; None where they are too many."""
         by_last: dict[int, list[Conflict]] = {}
-        for conflict in conflicts(self.front, cone):
+        for conflict in conflicts(self.first_layer, cone):
             by_last.setdefault(max(conflict[0]), []).append(conflict)
         rows = np.zeros((1, 0), bool)
         for index in range(len(cone)):
@@ -136,7 +138,7 @@ class BoxPatches:
         return rows
 
 
-def conflicts(box_layers: BoxFront, cone: Sequence[int]) -> Iterator[Conflict]:
+def conflicts(box_layers: BoxFirstLayer, cone: Sequence[int]) -> Iterator[Conflict]:
     """Two or three signs of the cone that no point of the box gives together."""
     rows, inputs = box_layers.rows(cone)
     lower, upper = box_layers.lower[inputs], box_layers.upper[inputs]
@@ -157,7 +159,7 @@ def conflicts(box_layers: BoxFront, cone: Sequence[int]) -> Iterator[Conflict]:
                     yield tuple(indices), signs
 
 
-def _cones(box_layers: BoxFront) -> list[tuple[int, ...] | None]:
+def _cones(box_layers: BoxFirstLayer) -> list[tuple[int, ...] | None]:
     """For every block of the last layer the open first-layer neurons behind its inputs;
     None where they are too many.
     """
@@ -190,7 +192,7 @@ def _joined(cones: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
 
 
 def _signs_of(
-    box_layers: BoxFront, layer: int, indices: npt.NDArray[np.intp], pattern: dict[int, Bits], count: int
+    box_layers: BoxFirstLayer, layer: int, indices: npt.NDArray[np.intp], pattern: dict[int, Bits], count: int
 ) -> npt.NDArray[np.int8]:
     """-1 or +1 of some neurons of a layer in each of `count` patterns of the open first-layer neurons."""
     states = box_layers.states[layer][indices]

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.engines.hard.reals.bound import Proposal, Reach
-from sugenet.engines.hard.reals.front import common_denominator
+from sugenet.engines.hard.reals.first_layer import common_denominator
 from sugenet.problem.clock import Clock
 
 __all__ = ["Closure", "OutOfBudget", "Splitter", "Witness"]
@@ -120,7 +120,7 @@ class Splitter:
         from scipy.optimize import linprog
         from scipy.sparse import csr_array
 
-        box_layers = self.reach.front
+        box_layers = self.reach.first_layer
         neurons = sorted(signs)
         rows, inputs = box_layers.rows(neurons)
         turned = np.array([1 if signs[j] else -1 for j in neurons])
@@ -154,7 +154,7 @@ class Splitter:
         """Whether the weighted sum of margins cannot reach zero over the box: on the grid,
         or else with exact ends.
         """
-        box_layers = self.reach.front
+        box_layers = self.reach.first_layer
         rows, inputs = box_layers.rows([j for j, _ in shares])
         weights = np.array([share if signs[j] else -share for j, share in shares], dtype=object)
         total = (weights @ rows.astype(object)).tolist() if shares else []

@@ -94,7 +94,7 @@ def _made(
     reports = tuple(
         LayerReport(
             next((index.name for index in indices if index.layer == k), ""),
-            "Stair" + type(layer).__name__.removesuffix("Layer").removeprefix("Stair"),
+            "QuantizedNeuron" + type(layer).__name__.removesuffix("Layer").removeprefix("QuantizedNeuron"),
             layer.outputs,
             0,
             int(np.count_nonzero(layer.constant)),

@@ -16,10 +16,10 @@ from sugenet.bnn import Network
 from sugenet.errors import FileError
 from sugenet.io.exact.report import Imported, ImportProof
 from sugenet.io.onnx.graph import Array, Graph
+from sugenet.io.onnx.judge.integers import IntegerRun
 from sugenet.io.onnx.judge.tensors import UncomparableError
-from sugenet.io.onnx.judge.whole import WholeRun
 from sugenet.io.onnx.quantized.network import LevelImport
-from sugenet.io.onnx.quantized.values import LevelArray, PendingSum, whole_levels
+from sugenet.io.onnx.quantized.values import LevelArray, PendingSum, integer_levels
 from sugenet.io.onnx.quantized.walk import IntegerProgram
 from sugenet.io.onnx.wire import number
 from sugenet.io.proof.near import RawRanges, turning
@@ -51,7 +51,7 @@ def prove_levels(made: LevelImport, program: IntegerProgram) -> Imported:
     scores = network.head.logits(network.head.match_counts(shown[-1]))
     judges, levels, unsure = [], 0, np.zeros(len(rows), bool)
     try:
-        judge = WholeRun(graph, program.scores)
+        judge = IntegerRun(graph, program.scores)
         theirs, tensors, unsure = _batched(judge, source)
     except UncomparableError as error:
         raise FileError(
@@ -123,7 +123,7 @@ def _work(network: Network) -> int:
     return max(1, total)
 
 
-def _batched(judge: WholeRun, rows: Array) -> tuple[Array, dict[str, Array], Array]:
+def _batched(judge: IntegerRun, rows: Array) -> tuple[Array, dict[str, Array], Array]:
     """The judge on all samples, in batches that the file takes."""
     with np.errstate(over="ignore"):  # what is infinite is clipped
         parts = [judge(rows[k : k + 64]) for k in range(0, len(rows), 64)]
@@ -135,7 +135,7 @@ def _batched(judge: WholeRun, rows: Array) -> tuple[Array, dict[str, Array], Arr
 
 
 def _same_scores(program: IntegerProgram, scores: Array, theirs: Array, sure: Array, who: str) -> None:
-    if whole_levels(program.end) is not None:
+    if integer_levels(program.end) is not None:
         theirs = theirs.astype(np.float64)
     rounded = isinstance(program.end, PendingSum)
     mine = scores if rounded else scores.astype(np.float32)

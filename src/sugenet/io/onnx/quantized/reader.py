@@ -43,10 +43,10 @@ from sugenet.io.onnx.quantized.values import (
     clip_to,
     ends_of,
     floats_of,
+    integer_levels,
     number_of,
     rising,
     row_of,
-    whole_levels,
     whole_of,
     word,
     zero_of,
@@ -139,7 +139,7 @@ def _cast(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     node.attributes.get("saturate"), node.attributes.get("round_mode")
     if isinstance(value, PendingSum) and value.op == "sums" and not value.rescaled:
         return replace(value, rescaled=(lambda x: x.astype(np.float32),))
-    if (levels := whole_levels(value)) is not None:
+    if (levels := integer_levels(value)) is not None:
         return LevelTensor.of(levels, 1, 0)
     raise FileError(f"it casts {word(value)}.")
 
@@ -225,7 +225,7 @@ def _operand(inputs: list[Value | None], index: int) -> LevelTensor | FixedLevel
     zero = inputs[index + 2] if len(inputs) > index + 2 else None
     if scale.size != 1 or not np.isfinite(scale[0]) or scale[0] <= 0:
         raise FileError(f"its scale {scale[:3]} must be one positive number.")
-    if (levels := whole_levels(value)) is not None:
+    if (levels := integer_levels(value)) is not None:
         return LevelTensor.of(levels, scale[0], zero_of(zero, levels.kind))
     if isinstance(value, FixedArray):
         zeros = np.array([zero_of(zero, value.array.dtype)])
@@ -341,7 +341,7 @@ def _qlinear_concat(walk: Walk, node: Node, inputs: list[Value | None]) -> Value
 def _integer_product(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """MatMulInteger and ConvInteger: the sums themselves, in 32 bits."""
     inputs = inputs + [None] * (4 - len(inputs))
-    levels = whole_levels(inputs[0])
+    levels = integer_levels(inputs[0])
     if levels is None:
         raise FileError(f"its input is {word(inputs[0])}, but whole numbers are needed.")
     zero = zero_of(inputs[2], levels.kind)

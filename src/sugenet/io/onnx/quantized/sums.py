@@ -38,9 +38,9 @@ from sugenet.io.onnx.quantized.values import (
     fits_evenly,
     floats_of,
     image,
+    integer_levels,
     rising,
     row_of,
-    whole_levels,
     word,
 )
 from sugenet.io.onnx.quantized.walk import Walk
@@ -74,7 +74,7 @@ _TAPS = 1 << 22
 
 def dequantize(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """DequantizeLinear."""
-    levels = whole_levels(inputs[0])
+    levels = integer_levels(inputs[0])
     if levels is None:
         raise FileError(f"it dequantizes {word(inputs[0])}, but whole numbers are needed.")
     grid, _ = walk.grid(node, inputs, levels.kind)

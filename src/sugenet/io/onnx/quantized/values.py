@@ -36,10 +36,10 @@ __all__ = [
     "fits_evenly",
     "floats_of",
     "image",
+    "integer_levels",
     "number_of",
     "rising",
     "row_of",
-    "whole_levels",
     "whole_of",
     "word",
     "zero_of",
@@ -302,7 +302,7 @@ def fits_evenly(window: Window) -> bool:
     ) % window.stride[1] == 0
 
 
-def whole_levels(value: Value | None) -> LevelArray | None:
+def integer_levels(value: Value | None) -> LevelArray | None:
     """A tensor of integers; None of anything else, floats that are functions of levels too."""
     return value if isinstance(value, LevelArray) and not isinstance(value, LevelTensor) else None
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sugenet.brief import Said
+from sugenet.reprs import Sentences
 
-__all__ = ["Drawn"]
+__all__ = ["Plottable"]
 
 
-class Drawn(Said):
+class Plottable(Sentences):
     """A value that can be drawn.
 
     Answers live in rooms below `show`, and must not import it. But a notebook asks the value itself for its

@@ -11,7 +11,7 @@ from re import fullmatch
 from typing import Any
 
 from sugenet.bnn import Network
-from sugenet.capacity.arguments import number_words
+from sugenet.capacity.arguments import number_text
 from sugenet.visible import visible
 
 __all__ = [
@@ -19,13 +19,13 @@ __all__ = [
     "advice",
     "changes_listed",
     "engine_in",
-    "engine_words",
-    "part_words",
-    "percent_words",
+    "engine_text",
+    "part_text",
+    "percent_text",
     "short_number",
     "show_cost",
-    "uncovered_words",
-    "value_words",
+    "uncovered_text",
+    "value_text",
 ]
 
 LISTED = 6
@@ -46,23 +46,23 @@ _ENGINES = {
 _NAMES = {phrase: name for name, phrase in _ENGINES.items()}
 
 
-def uncovered_words(names: Iterable[str]) -> str:
+def uncovered_text(names: Iterable[str]) -> str:
     """Which fields of an answer nothing shows, in words.
 
     Examples
     --------
-    >>> uncovered_words(["engine", "seconds"])
+    >>> uncovered_text(["engine", "seconds"])
     'not covered by a certificate: engine, seconds'
     """
     return f"not covered by a certificate: {', '.join(names)}"
 
 
-def engine_words(engine: str, sets: int | None = None) -> str:
+def engine_text(engine: str, sets: int | None = None) -> str:
     """What settled a question, in words, and how many sets of changes it enumerated.
 
     Examples
     --------
-    >>> engine_words("flips", 1200)
+    >>> engine_text("flips", 1200)
     'flip enumeration (1,200 changes)'
     >>> engine_in("flip enumeration (1,200 changes)")
     ('flips', 1200)
@@ -72,22 +72,22 @@ def engine_words(engine: str, sets: int | None = None) -> str:
 
 
 def engine_in(phrase: str) -> tuple[str, int | None]:
-    """The engine and the number of sets that `engine_words` said."""
+    """The engine and the number of sets that `engine_text` said."""
     counted = fullmatch(r"(.*) \(([0-9,]{1,40}) changes\)", phrase)
     if counted is None:
         return _NAMES.get(phrase, phrase), None
     return _NAMES.get(counted[1], counted[1]), int(counted[2].replace(",", ""))
 
 
-def percent_words(share: Fraction, towards: int = 0) -> str:
+def percent_text(share: Fraction, towards: int = 0) -> str:
     """A share in percent with two decimals: the nearest, or rounded down (-1) or up (+1), so that a bound
     stays one; 0 and 100 are written only where they are exact.
 
     Examples
     --------
-    >>> [percent_words(Fraction(2, 3), towards) for towards in (-1, 0, 1)]
+    >>> [percent_text(Fraction(2, 3), towards) for towards in (-1, 0, 1)]
     ['66.66 %', '66.67 %', '66.67 %']
-    >>> [percent_words(share) for share in (Fraction(0), Fraction(1), Fraction(99_999, 100_000))]
+    >>> [percent_text(share) for share in (Fraction(0), Fraction(1), Fraction(99_999, 100_000))]
     ['0 %', '100 %', 'over 99.99 %']
     """
     if share in (0, 1):
@@ -101,22 +101,22 @@ def percent_words(share: Fraction, towards: int = 0) -> str:
     return f"{parts // 100}.{parts % 100:02d} %"
 
 
-def part_words(share: Fraction, digits: int, towards: int = 0) -> str:
+def part_text(share: Fraction, digits: int, towards: int = 0) -> str:
     """A part of a whole in few digits, rounded down (-1) or up (+1) where it is a bound; or one in how many,
     or all but so many, since nearly all is not all.
 
     Examples
     --------
-    >>> [part_words(Fraction(2, 3), 3, towards) for towards in (-1, 0, 1)]
+    >>> [part_text(Fraction(2, 3), 3, towards) for towards in (-1, 0, 1)]
     ['0.666', '0.667', '0.667']
-    >>> [part_words(share, 3) for share in (Fraction(1), Fraction(1, 70_000), Fraction(69_999, 70_000))]
+    >>> [part_text(share, 3) for share in (Fraction(1), Fraction(1, 70_000), Fraction(69_999, 70_000))]
     ['1', '1 in 70,000', 'all but 1 in 70,000']
     """
     if share in (0, 1):
         return str(share)
     if share >= Fraction(1, 1000):
         near = _rounded(share, digits, towards)
-        return f"all but {part_words(1 - share, digits, -towards)}" if near == 1 else str(near.normalize())
+        return f"all but {part_text(1 - share, digits, -towards)}" if near == 1 else str(near.normalize())
     ratio = 1 / share
     integer = ceil(ratio) if towards < 0 else floor(ratio) if towards > 0 else round(ratio)
     return f"1 in {integer:,}" if ratio < 10**15 else f"1 in 10^{len(str(integer)) - (towards >= 0)}"
@@ -137,15 +137,15 @@ def short_number(value: Fraction, towards: int = 0) -> str:
         return str(value)
     near = _rounded(value, 6, 0)
     if value == float(near):
-        return number_words(float(near))
+        return number_text(float(near))
     if value == Fraction(near):  # a decimal, but no float: what is typed in as a decimal would be another
         return str(value)
     if towards == 0:
-        return f"about {number_words(float(near))}"
+        return f"about {number_text(float(near))}"
     rounded = _rounded(value, 6, towards)
     while (Fraction(float(rounded)) - value) * towards < 0:  # the float of a decimal may be on the other side
         rounded = Context(prec=6).add(rounded, towards * Decimal(1).scaleb(rounded.adjusted() - 5))
-    return number_words(float(rounded))
+    return number_text(float(rounded))
 
 
 def _rounded(value: Fraction, digits: int, towards: int) -> Decimal:
@@ -178,7 +178,7 @@ def _root(value: Fraction, towards: int) -> str:
     how = {-1: ROUND_FLOOR, 0: ROUND_HALF_EVEN, 1: ROUND_CEILING}[towards]
     fine = Context(prec=60)
     root60 = fine.sqrt(fine.divide(Decimal(value.numerator), Decimal(value.denominator)))
-    return f"{'' if towards else 'about '}{number_words(float(Context(prec=6, rounding=how).plus(root60)))}"
+    return f"{'' if towards else 'about '}{number_text(float(Context(prec=6, rounding=how).plus(root60)))}"
 
 
 def advice(reason: str, smaller: str = "ask about a smaller region") -> str:
@@ -195,14 +195,14 @@ def changes_listed(network: Network, changes: Mapping[str, tuple[Any, Any]], lim
     do so too; and how many more there are.
     """
     listed = [
-        f"{visible(name)} from {number_words(before)} to {value_words(network, name, after)}"
+        f"{visible(name)} from {number_text(before)} to {value_text(network, name, after)}"
         for name, (before, after) in islice(changes.items(), limit)
     ]
     return "; ".join(listed) + (f"; and {len(changes) - limit} more" if len(changes) > limit else "")
 
 
-def value_words(network: Network, name: str, value: Any) -> str:
+def value_text(network: Network, name: str, value: Any) -> str:
     """A raw value of a feature, with the condition that it fulfils."""
     coding = network.encoder.codings[network.encoder.names.index(name)]
     span = coding.span(coding.state(value))
-    return f"{number_words(value)} ({span})" if span else number_words(value)
+    return f"{number_text(value)} ({span})" if span else number_text(value)

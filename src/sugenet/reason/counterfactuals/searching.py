@@ -15,7 +15,6 @@ from math import floor
 from typing import Any, Literal
 
 from sugenet.bnn import Network
-from sugenet.brief import roughly
 from sugenet.engines.bounds import BOUNDS
 from sugenet.engines.hard.dual.deciding import DUAL
 from sugenet.engines.ladder import decide
@@ -30,7 +29,7 @@ from sugenet.problem.goal import Ties
 from sugenet.problem.moves import FeatureMove, Moves
 from sugenet.problem.problem import ENUMERATED, Fails, Holds, Open, Outcome, Problem, replayed
 from sugenet.problem.regions import L0, Cost, Linf, Prices, Region, surroundings
-from sugenet.problem.sizes import heaviest, is_soon_cut, sets_within
+from sugenet.problem.sizes import heaviest, is_soon_expanded, sets_within
 from sugenet.reason.counterfactuals.answers import (
     Answer,
     Counterfactual,
@@ -39,13 +38,14 @@ from sugenet.reason.counterfactuals.answers import (
 )
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import WhatIf
+from sugenet.reprs import roughly
 
 __all__ = [
     "ByLevels",
     "ByRadius",
-    "Hunt",
+    "CounterfactualSearch",
     "hunted",
-    "is_least_but_for_rounding",
+    "is_minimum_up_to_rounding",
     "whatif",
 ]
 
@@ -53,12 +53,16 @@ _FINE = 1 << 60
 """Costs in all, as whole numbers, from which on they are too finely divided to search."""
 
 
-class Hunt:
+class CounterfactualSearch:
     """One question on its way."""
 
     def __init__(self, network: Network, question: WhatIf, engine: str, clock: Clock) -> None:
         self.network, self.question, self.engine, self.clock = network, question, engine, clock
-        self.prop, self.values, self.most = question.keeps(network), question.values(network), question.most
+        self.prop, self.values, self.most = (
+            question.label_goal(network),
+            question.values(network),
+            question.most,
+        )
         movable = question.movable(network)
         self.whole = surroundings(network.lawful, self.values, question.cost, None, movable, question.region)
         """All moves that may be made."""
@@ -109,7 +113,7 @@ class Hunt:
         """Search for something that changes the answer, whatever it costs, and make it cheaper: the same
         search under every cost, so that what one finds, all find. `asked`: all moves, within the limit.
         """
-        clock, soon = self.clock, is_soon_cut(self.whole)
+        clock, soon = self.clock, is_soon_expanded(self.whole)
         if clock.up() or not self.whole.moves:
             return
         clock.tell("search ...")
@@ -184,8 +188,8 @@ _SOME, _MANY = 4_000_000, 60_000_000
 class ByLevels:
     """The strategy for every cost but the largest change; a level is a sum of weights."""
 
-    def __init__(self, searcher: Hunt) -> None:
-        self.hunt, self.near, self.unit = searcher, searcher.whole, searcher.whole.unit
+    def __init__(self, searcher: CounterfactualSearch) -> None:
+        self.searcher, self.near, self.unit = searcher, searcher.whole, searcher.whole.unit
         total = heaviest(self.near)
         self.top = total if searcher.most is None else min(total, int(searcher.most / self.unit // 1))
         """The largest weight that is asked about."""
@@ -194,11 +198,11 @@ class ByLevels:
     @property
     def is_complete(self) -> bool:
         """Whether the proof is about all that was asked."""
-        return self.hunt.lower > self.top * self.unit
+        return self.searcher.lower > self.top * self.unit
 
     def search(self) -> None:
         """Search for something, then prove or find something cheaper."""
-        searcher, clock, lightest = self.hunt, self.hunt.clock, self.near.lightest
+        searcher, clock, lightest = self.searcher, self.searcher.clock, self.near.lightest
         if lightest:  # below the lightest move there is nothing
             self._proved(min(lightest, self.top + 1) - 1, Holds("bounds", {"kind": "bound"}))
         searcher.first(self._within(self.top))
@@ -225,12 +229,12 @@ class ByLevels:
 
     def _walk_up(self, max_sets: float) -> None:
         """Walk through levels, rising, as long as there are not too many sets."""
-        clock, proved = self.hunt.clock, 0
+        clock, proved = self.searcher.clock, 0
         for level in self._steps():
             if clock.up() or self._is_ended:
                 break
             walked = self._last(proved, self._below(level), max_sets)
-            if self.hunt.lower <= walked * self.unit and not self._walk(walked):
+            if self.searcher.lower <= walked * self.unit and not self._walk(walked):
                 break
             if walked < self._below(level):
                 break
@@ -249,8 +253,8 @@ class ByLevels:
         """Search on for something lighter than the best, from the start once more whenever something is
         found; False where nothing is left to search, or the time is up.
         """
-        searcher = self.hunt
-        if searcher.best is None or not is_soon_cut(self.near):
+        searcher = self.searcher
+        if searcher.best is None or not is_soon_expanded(self.near):
             return False
         patience = self.patience
         searcher.clock.tell("search on ...")
@@ -266,30 +270,30 @@ class ByLevels:
     def _within(self, budget: int) -> Problem:
         """The moves that a budget in whole units allows."""
         near = self.near.only(lambda move: move.weight <= budget)
-        return Problem(replace(near, budget=budget), self.hunt.prop.goal)
+        return Problem(replace(near, budget=budget), self.searcher.prop.goal)
 
     def _asked(self, budget: int) -> Problem:
         """What engines are asked: while nothing is known, all as the certificate says it, without a budget
         where there is no limit.
         """
-        if self.hunt.best is not None:
+        if self.searcher.best is not None:
             return self._within(budget)
-        if self.hunt.most is not None:
-            return self._within(floor(self.hunt.most / self.unit))
-        return self._within(self.top) if self.hunt.engine == "flips" else self.hunt.everything
+        if self.searcher.most is not None:
+            return self._within(floor(self.searcher.most / self.unit))
+        return self._within(self.top) if self.searcher.engine == "flips" else self.searcher.everything
 
     def _below(self, level: int) -> int:
         """A level, or just below the best that is known."""
-        best = self.hunt.best
+        best = self.searcher.best
         return min(level, self.top if best is None else _weight(best) - 1)
 
     @property
     def _is_ended(self) -> bool:
-        return self.hunt.lower > self._below(self.top) * self.unit
+        return self.searcher.lower > self._below(self.top) * self.unit
 
     def _walk(self, level: int) -> bool:
         """Walk all sets up to a weight; False when that was not possible."""
-        searcher, clock = self.hunt, self.hunt.clock
+        searcher, clock = self.searcher, self.searcher.clock
         try:
             walked = flip_level(self._within(level), level, clock)
         except TooLargeError as error:
@@ -308,8 +312,8 @@ class ByLevels:
         return True
 
     def _proved(self, level: int, outcome: Holds) -> None:
-        if (level + 1) * self.unit > self.hunt.lower:
-            self.hunt.proved(outcome, (level + 1) * self.unit)
+        if (level + 1) * self.unit > self.searcher.lower:
+            self.searcher.proved(outcome, (level + 1) * self.unit)
 
     def _steps(self) -> list[int]:
         """Levels to walk, rising: every total that can occur while these are few, or all moves weigh the
@@ -339,16 +343,16 @@ class ByLevels:
         best_weight = _weight(best)
         for budget in [best_weight] if only else [step for step in self._steps() if step >= best_weight]:
             problem = self._within(budget)
-            yield Problem(replace(problem.near, limit=self.hunt.most), problem.goal)
+            yield Problem(replace(problem.near, limit=self.searcher.most), problem.goal)
 
 
-def is_least_but_for_rounding(answer: Counterfactual) -> bool:
+def is_minimum_up_to_rounding(answer: Counterfactual) -> bool:
     """Whether nothing cheaper is left but what the rounding of costs to whole weights hides, as it may where
     they are sums of floats: then more time could not prove more.
     """
     if answer.is_minimum or answer.question.cost is Linf:
         return answer.is_minimum
-    near = Hunt(answer.network, answer.question, "auto", Clock()).whole
+    near = CounterfactualSearch(answer.network, answer.question, "auto", Clock()).whole
     return answer.lower >= _weight(near.moves_to(answer.changed)) * near.unit
 
 
@@ -363,8 +367,8 @@ _QUICK = 1.0
 class ByRadius:
     """The strategy for the largest change."""
 
-    def __init__(self, searcher: Hunt) -> None:
-        self.hunt = searcher
+    def __init__(self, searcher: CounterfactualSearch) -> None:
+        self.searcher = searcher
         ways = searcher.whole.moves.distinct.values()
         shared = {id(way.price): way.price for rows in ways for way in rows}
         prices = set(shared.values())
@@ -380,23 +384,25 @@ class ByRadius:
         """
         self._reached(-1, Holds("bounds", {"kind": "bound"}))  # below the smallest move there is nothing
         if self.radii:
-            self.hunt.first(self._ball(self.radii[-1]))
-        if self.hunt.engine == "auto":
+            self.searcher.first(self._ball(self.radii[-1]))
+        if self.searcher.engine == "auto":
             self._close_in(self._bounded, onwards=False)
         self._close_in(self._sought, onwards=True)
-        self._close_in(lambda problem: decide(problem, self.hunt.clock, self.hunt.engine), onwards=False)
+        self._close_in(
+            lambda problem: decide(problem, self.searcher.clock, self.searcher.engine), onwards=False
+        )
 
     @property
     def _high(self) -> int:
         """The number of the least radius that is known to do, or one behind the last."""
-        best = self.hunt.best
-        return len(self.radii) if best is None else bisect_left(self.radii, self.hunt.value(best))
+        best = self.searcher.best
+        return len(self.radii) if best is None else bisect_left(self.radii, self.searcher.value(best))
 
     def _close_in(self, ask: Callable[[Problem], Outcome], *, onwards: bool) -> None:
         """Ask about radii, in steps that grow, at most half of the way to what is known to do. What is open
         ends it, unless it goes `onwards`, or nothing is known to do.
         """
-        searcher, radii = self.hunt, self.radii
+        searcher, radii = self.searcher, self.radii
         low, step = self.low, 1
         while low + 1 < self._high and not searcher.clock.up():
             high = self._high
@@ -414,30 +420,32 @@ class ByRadius:
 
     def _bounded(self, problem: Problem) -> Outcome:
         """What bounds alone say."""
-        return (BOUNDS if is_soon_cut(problem.near) else DUAL.within(_QUICK))(problem, self.hunt.clock)
+        return (BOUNDS if is_soon_expanded(problem.near) else DUAL.within(_QUICK))(
+            problem, self.searcher.clock
+        )
 
     def _sought(self, problem: Problem) -> Outcome:
         """What a short search says."""
         moves = None
-        if is_soon_cut(problem.near):
-            moves = search(problem, self.hunt.clock, restarts=4, light=False)
+        if is_soon_expanded(problem.near):
+            moves = search(problem, self.searcher.clock, restarts=4, light=False)
         return (
             Open("search", "nothing was found", {}) if moves is None else replayed(problem, "search", moves)
         )
 
     def _ball(self, radius: Fraction) -> Problem:
         """The moves that are no larger than a radius."""
-        return Problem(self.hunt.whole.only(lambda move: move.price <= radius), self.hunt.prop.goal)
+        return Problem(self.searcher.whole.only(lambda move: move.price <= radius), self.searcher.prop.goal)
 
     def _reached(self, low: int, outcome: Holds) -> None:
         """Up to this radius there is nothing."""
         self.low = low
         self.is_complete = low == len(self.radii) - 1
-        self.hunt.proved(outcome, Fraction(0) if self.is_complete else self.radii[low + 1])
+        self.searcher.proved(outcome, Fraction(0) if self.is_complete else self.radii[low + 1])
 
     def rising(self, best: tuple[FeatureMove, ...], *, only: bool) -> Iterator[Problem]:
         """Problems that hold ever more sets of moves, from those no larger than the best on; `only` these."""
-        best_value = self.hunt.value(best)
+        best_value = self.searcher.value(best)
         for radius in [best_value] if only else [radius for radius in self.radii if radius >= best_value]:
             problem = self._ball(radius)
             total = int(problem.near.columns.weights.sum())
@@ -512,10 +520,12 @@ def whatif(
         raise QuestionError(
             f"n={n!r} must be a number of counterfactuals, at least 1, or 'all' for all of least cost."
         )
-    return hunted(Hunt(network, question, engine, Clock(time_limit, threads, seed, notify)), n)
+    return hunted(
+        CounterfactualSearch(network, question, engine, Clock(time_limit, threads, seed, notify)), n
+    )
 
 
-def hunted(searcher: Hunt, n: int | Literal["all"] = 1) -> Answer:
+def hunted(searcher: CounterfactualSearch, n: int | Literal["all"] = 1) -> Answer:
     """What a hunt comes to. Its work does not depend on how much time there is, which only ends it, and what
     was found or proved until then is kept: more time never gives a worse answer.
     """
@@ -531,7 +541,7 @@ def hunted(searcher: Hunt, n: int | Literal["all"] = 1) -> Answer:
     return OpenCounterfactual(network, question, searcher.shown, reason, certificate)
 
 
-def _searched(searcher: Hunt, way: ByLevels | ByRadius) -> str:
+def _searched(searcher: CounterfactualSearch, way: ByLevels | ByRadius) -> str:
     """Search for something, then prove or find something cheaper; why it ended."""
     try:
         if searcher.is_there:
@@ -544,7 +554,10 @@ def _searched(searcher: Hunt, way: ByLevels | ByRadius) -> str:
 
 
 def _several(
-    searcher: Hunt, way: ByLevels | ByRadius, best: tuple[FeatureMove, ...], n: int | Literal["all"]
+    searcher: CounterfactualSearch,
+    way: ByLevels | ByRadius,
+    best: tuple[FeatureMove, ...],
+    n: int | Literal["all"],
 ) -> Counterfactual:
     """The best with others behind it, by going through all sets at rising budgets until there are enough."""
     first = searcher.found(best, searcher.value(best))
@@ -562,7 +575,10 @@ def _several(
 
 
 def _listed(
-    searcher: Hunt, way: ByLevels | ByRadius, best: tuple[FeatureMove, ...], n: int | Literal["all"]
+    searcher: CounterfactualSearch,
+    way: ByLevels | ByRadius,
+    best: tuple[FeatureMove, ...],
+    n: int | Literal["all"],
 ) -> tuple[list[tuple[FeatureMove, ...]], bool]:
     """The sets of changes that were listed, and whether they are enough."""
     changes: list[tuple[FeatureMove, ...]] = []

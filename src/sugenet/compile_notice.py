@@ -6,7 +6,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
-__all__ = ["compiling_seconds", "listen", "telling"]
+__all__ = ["compiling_seconds", "listen", "notify_compiling"]
 
 
 class _Watch:
@@ -57,7 +57,7 @@ def compiling_seconds() -> float:
 
 
 @contextmanager
-def telling(notify: Callable[[str], None] | None, each: str = "") -> Iterator[None]:
+def notify_compiling(notify: Callable[[str], None] | None, each: str = "") -> Iterator[None]:
     """Call `notify` once, before the first thing that numba has to compile meanwhile; or, with the beginning
     of a module's name, with the name of each function in such a module that it compiles.
     """

@@ -15,15 +15,15 @@ from math import isqrt, lcm
 from typing import Any, NamedTuple, TypeAlias
 
 from sugenet.checker.composed_form import (
+    CompositeClaim,
+    CompositeProof,
+    CompositeStated,
+    CompositeSum,
     EveryPart,
     Formula,
     NamedClasses,
     NamedRows,
     SomePart,
-    WholeProof,
-    WholeSaid,
-    WholeStated,
-    WholeSum,
 )
 from sugenet.checker.form import Lemma
 from sugenet.checker.limit import Limit
@@ -31,7 +31,7 @@ from sugenet.checker.problem import IntegerProblem, Row
 from sugenet.checker.rules import prove
 from sugenet.errors import CertificateError
 
-__all__ = ["ClassCosts", "ComposedWhole", "FormulaWhole", "Wish", "composed_whole"]
+__all__ = ["ClassCosts", "CompositeFormula", "StatementComposite", "Wish", "composite_of"]
 
 ClassCosts = Sequence[Mapping[int, Fraction]]
 """For each reading the classes that it may have, by number, and what each costs."""
@@ -51,7 +51,7 @@ class Wish(NamedTuple):
         return bool((value == self.value) != self.other)
 
 
-class ComposedWhole(ABC):
+class CompositeFormula(ABC):
     """What all wholes have: the names of the classes of each reading, of which one is chosen."""
 
     def __init__(self, classes: Sequence[Sequence[str]]) -> None:
@@ -68,7 +68,7 @@ class ComposedWhole(ABC):
 
     @abstractmethod
     def refute(
-        self, proof: WholeProof, costs: ClassCosts, wish: Wish, limit: Limit, *, plain: bool = False
+        self, proof: CompositeProof, costs: ClassCosts, wish: Wish, limit: Limit, *, plain: bool = False
     ) -> None:
         """Refuse a proof that does not show that no choice is as wished; `plain` as in `check`."""
 
@@ -85,7 +85,7 @@ class ComposedWhole(ABC):
         return True
 
 
-class _DigitSum(ComposedWhole):
+class _DigitSum(CompositeFormula):
     """Two numbers of digits, the first digit first, are added."""
 
     def __init__(self, classes: Sequence[Sequence[str]], left: int) -> None:
@@ -106,7 +106,7 @@ class _DigitSum(ComposedWhole):
 
     def refute(
         self,
-        proof: WholeProof,
+        proof: CompositeProof,
         costs: ClassCosts,
         wish: Wish,
         limit: Limit,
@@ -198,7 +198,7 @@ def _expanded(node: _Node) -> _Node:
     return _count(1, 1, rows) if node.on else _count(-1, 0, rows)
 
 
-class FormulaWhole(ComposedWhole):
+class StatementComposite(CompositeFormula):
     """A formula over classes: conditions on readings, and counts of the parts that hold."""
 
     def __init__(self, classes: Sequence[Sequence[str]], formula: Formula) -> None:
@@ -226,7 +226,7 @@ class FormulaWhole(ComposedWhole):
         return _holds(self.root, choice)
 
     def refute(
-        self, proof: WholeProof, costs: ClassCosts, wish: Wish, limit: Limit, *, plain: bool = False
+        self, proof: CompositeProof, costs: ClassCosts, wish: Wish, limit: Limit, *, plain: bool = False
     ) -> None:
         if isinstance(proof, Lemma):
             problem = self.problem(costs, wish, limit)
@@ -304,11 +304,11 @@ class FormulaWhole(ComposedWhole):
         )
 
 
-class _Grid(FormulaWhole):
+class _Grid(StatementComposite):
     """A square of cells, row by row, in which every row, column and box has every digit once, or not."""
 
     def __init__(self, classes: Sequence[Sequence[str]]) -> None:
-        ComposedWhole.__init__(self, classes)
+        CompositeFormula.__init__(self, classes)
         size, self.places = isqrt(len(classes)), set(range(len(classes)))
         box = isqrt(size)
         if not classes or size**2 != len(classes) or box**2 != size:
@@ -337,10 +337,12 @@ class _Grid(FormulaWhole):
         return all(sorted(written[cell] for cell in unit) == sorted(self.digits) for unit in self.units)
 
 
-def composed_whole(description: WholeSaid, classes: Sequence[Sequence[str]]) -> ComposedWhole:
+def composite_of(description: CompositeClaim, classes: Sequence[Sequence[str]]) -> CompositeFormula:
     """The whole that a certificate is about."""
-    if isinstance(description, WholeSum):
+    if isinstance(description, CompositeSum):
         return _DigitSum(classes, description.left)
     return (
-        FormulaWhole(classes, description.formula) if isinstance(description, WholeStated) else _Grid(classes)
+        StatementComposite(classes, description.formula)
+        if isinstance(description, CompositeStated)
+        else _Grid(classes)
     )

@@ -17,7 +17,7 @@ import numpy as np
 from sugenet.compiling import see_space
 from sugenet.errors import SugenetError
 
-__all__ = ["ENGINE", "Account", "Paying", "is_disabled", "is_ready", "plain", "see_compiler"]
+__all__ = ["ENGINE", "Account", "CompilePolicy", "is_disabled", "is_ready", "plain", "see_compiler"]
 
 ENGINE = "SUGENET_ENGINE"
 """The variable of the environment that names an engine."""
@@ -53,7 +53,7 @@ class Account:
             return self._done > self.price
 
 
-class Paying:
+class CompilePolicy:
     """A kernel and its twin.
 
     Parameters

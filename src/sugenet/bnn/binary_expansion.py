@@ -19,7 +19,7 @@ from sugenet.bnn.head import Head
 from sugenet.bnn.layers import DenseLayer, Layer, dense_layer
 from sugenet.bnn.memory import make_sure
 
-__all__ = ["cut_layers", "is_cut", "owners_of"]
+__all__ = ["expanded_layers", "is_cut", "owners_of"]
 
 _Places: TypeAlias = npt.NDArray[np.intp]
 
@@ -32,7 +32,9 @@ def is_cut(layers: Sequence[Layer], head: Head) -> bool:
     return head.tops is None and not later and all(layer.is_binary for layer in layers)
 
 
-def cut_layers(layers: Sequence[Layer], head: Head, *, from_levels: bool) -> tuple[tuple[Layer, ...], Head]:
+def expanded_layers(
+    layers: Sequence[Layer], head: Head, *, from_levels: bool
+) -> tuple[tuple[Layer, ...], Head]:
     """Layers and head over bits that give the same match counts of the classes.
 
     `from_levels` says whether the first layer reads levels, and not the bits of the encoder.

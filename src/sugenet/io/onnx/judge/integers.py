@@ -21,7 +21,7 @@ from sugenet.io.onnx.judge.windows import cut, window_axes
 from sugenet.io.onnx.operators import checked, constant_value
 from sugenet.io.onnx.shapes import rearrangement
 
-__all__ = ["WholeRun"]
+__all__ = ["IntegerRun"]
 
 _f = np.float32
 _Floats: TypeAlias = npt.NDArray[np.float32]
@@ -33,7 +33,7 @@ _SAMPLES = 1_000_003
 
 
 @dataclass
-class _WholeSums:
+class _IntegerSums:
     """Whole sums with one factor an output channel, on axis 1."""
 
     sums: Array
@@ -121,7 +121,7 @@ def _grid(scale: Any, zero: Any, kind: np.dtype[Any] = _UINT8, width: int | None
     return _LevelGrid(_row(scale)[0], int(_zero(zero)[0]), kind if zero is None else zero.dtype, width)
 
 
-class WholeRun:
+class IntegerRun:
     """A graph that is run on batches; `tensors` of a run are its whole tensors by name."""
 
     def __init__(self, graph: Graph, scores: str) -> None:
@@ -180,19 +180,19 @@ class WholeRun:
 
     # -- products --------------------------------------------------------------------------------------------
 
-    def _sums(self, node: Node, x: _Scaled, w: _Scaled) -> _WholeSums:
+    def _sums(self, node: Node, x: _Scaled, w: _Scaled) -> _IntegerSums:
         factor = np.asarray(x.scale[0] * w.scale, _f)
         if "Conv" not in node.op:
-            return _WholeSums(x.centred @ (w.centred.T if _is_turned(node) else w.centred), factor)
+            return _IntegerSums(x.centred @ (w.centred.T if _is_turned(node) else w.centred), factor)
         weights, groups = w.centred, node.attributes["group"]
         taps = _windows(x.centred, node, weights.shape[2:], 0)  # (batch, channels, positions..., taps)
         out, each = weights.shape[:2]
         rows = weights.reshape(groups, out // groups, each, -1)
         laid = taps.reshape(len(taps), groups, each, *taps.shape[2:])
         sums = np.einsum("goct,bgc...t->bgo...", rows, laid)
-        return _WholeSums(sums.reshape(len(taps), out, *taps.shape[2:-1]), factor)
+        return _IntegerSums(sums.reshape(len(taps), out, *taps.shape[2:-1]), factor)
 
-    def _product(self, node: Node, inputs: list[Any]) -> _WholeSums:
+    def _product(self, node: Node, inputs: list[Any]) -> _IntegerSums:
         x, w, bias = inputs[:3]
         if not isinstance(x, _Scaled) or not isinstance(w, _Scaled):
             raise UncomparableError("it does not read quantized numbers.")
@@ -217,7 +217,7 @@ class WholeRun:
             return made
         return self._whole(node, made, _grid(inputs[scale], inputs[scale + 1], x.whole.dtype))
 
-    def _whole_product(self, node: Node, inputs: list[Any]) -> Array:
+    def _product_in_integers(self, node: Node, inputs: list[Any]) -> Array:
         ones = np.ones(1, _f)
         x = _Scaled(inputs[0], ones, _zero(inputs[2]), 1, node.inputs[0])
         return self._sums(node, x, _Scaled(inputs[1], ones, _zero(inputs[3]), _weight_axis(node), "")).sums
@@ -235,7 +235,7 @@ class WholeRun:
         if width:
             self.narrow.add(node.outputs[0])
         grid = _grid(scale, zero, width=width)
-        if isinstance(value, _WholeSums):
+        if isinstance(value, _IntegerSums):
             mixed = grid.kind == np.int8 and self._unturned(node.outputs[0])
             floats = value.floats or mixed or bool(width) or grid.kind.itemsize > 1
             return self._whole(node, replace(value, floats=floats), grid)
@@ -251,9 +251,9 @@ class WholeRun:
                 _laid(row, value.ndim, node.attributes["axis"]) for row in (_row(scale), _zero(zero))
             )
             return grid.levels(value / scales, zeros)
-        return self._show(node, _to_whole(_plain(value), grid))
+        return self._show(node, _to_integer(_plain(value), grid))
 
-    def _whole(self, node: Node, value: _WholeSums, grid: _LevelGrid) -> Array:
+    def _whole(self, node: Node, value: _IntegerSums, grid: _LevelGrid) -> Array:
         if value.floats or grid.live(value.clips):
             wide = value.doubles
             for a, b in value.clips:
@@ -269,7 +269,7 @@ class WholeRun:
     def _add(self, node: Node, inputs: list[Any]) -> Any:
         left, right = inputs[:2]
         for value, other in ((left, right), (right, left)):
-            if isinstance(value, _WholeSums) and isinstance(other, np.ndarray | _Scaled):
+            if isinstance(value, _IntegerSums) and isinstance(other, np.ndarray | _Scaled):
                 return replace(value, shift=_plain(other).reshape(-1), floats=True)
         if isinstance(left, _Scaled) and isinstance(right, _Scaled):
             return _Pair((node.inputs[0], node.inputs[1]))
@@ -326,7 +326,7 @@ class WholeRun:
                 for name, end, bound in (("min", -np.inf, inputs[1]), ("max", np.inf, inputs[2]))
             )
         value = inputs[0]
-        if isinstance(value, _WholeSums | _Pair | _Mean):
+        if isinstance(value, _IntegerSums | _Pair | _Mean):
             return replace(value, clips=(*value.clips, (low, high)))
         array = _plain(value)
         made = np.clip(array, *((_f(low), _f(high)) if array.dtype.kind == "f" else (low, high)))
@@ -346,9 +346,9 @@ class WholeRun:
     def _rearranged(self, node: Node, inputs: list[Any]) -> Any:
         """Flatten, Reshape and Squeeze of every sample, however many the file says there are."""
         value = inputs[0]
-        name = {_Scaled: "whole", _WholeSums: "sums"}.get(type(value), "")
+        name = {_Scaled: "whole", _IntegerSums: "sums"}.get(type(value), "")
         array = getattr(value, name) if name else np.asarray(value)
-        if isinstance(value, _WholeSums) and array.ndim > 2 and array.shape[2:] != (1, 1):
+        if isinstance(value, _IntegerSums) and array.ndim > 2 and array.shape[2:] != (1, 1):
             raise UncomparableError("it reshapes sums.")
         if node.op == "Reshape":
             inputs = [value, np.array([0, *inputs[1].reshape(-1)[1:]])]
@@ -369,7 +369,7 @@ class WholeRun:
     def _quantized_concat(self, node: Node, inputs: list[Any]) -> Array:
         parts = [_operand(inputs, k).values for k in range(2, len(node.inputs), 3)]
         both = np.concatenate(parts, axis=node.attributes.get("axis", 1))
-        return self._show(node, _to_whole(both, _grid(inputs[0], inputs[1])))
+        return self._show(node, _to_integer(both, _grid(inputs[0], inputs[1])))
 
     def _cast(self, node: Node, inputs: list[Any]) -> Array:
         return np.asarray(inputs[0]).astype(DTYPES[node.attributes.get("to", 0)])
@@ -378,43 +378,43 @@ class WholeRun:
         return inputs[0]
 
 
-def _elementwise(function: Callable[[Any, Any], Any]) -> Callable[[WholeRun, Node, list[Any]], Array]:
+def _elementwise(function: Callable[[Any, Any], Any]) -> Callable[[IntegerRun, Node, list[Any]], Array]:
     return lambda _, __, inputs: np.asarray(function(_plain(inputs[0]), _plain(inputs[1])))
 
 
-_RULES: Mapping[str, Callable[[WholeRun, Node, list[Any]], Any]] = {
-    "Add": WholeRun._add,
+_RULES: Mapping[str, Callable[[IntegerRun, Node, list[Any]], Any]] = {
+    "Add": IntegerRun._add,
     "AveragePool": lambda _, node, __: _Mean(node.inputs[0], node),
-    "Cast": WholeRun._cast,
-    "Clip": WholeRun._clip,
-    "Concat": WholeRun._concat,
+    "Cast": IntegerRun._cast,
+    "Clip": IntegerRun._clip,
+    "Concat": IntegerRun._concat,
     "Constant": lambda _, node, __: constant_value(node.attributes),
-    "Conv": WholeRun._product,
-    "ConvInteger": WholeRun._whole_product,
-    "DequantizeLinear": WholeRun._dequantize,
+    "Conv": IntegerRun._product,
+    "ConvInteger": IntegerRun._product_in_integers,
+    "DequantizeLinear": IntegerRun._dequantize,
     "Div": _elementwise(np.divide),
-    "Dropout": WholeRun._same,
-    "Flatten": WholeRun._rearranged,
-    "Gemm": WholeRun._product,
+    "Dropout": IntegerRun._same,
+    "Flatten": IntegerRun._rearranged,
+    "Gemm": IntegerRun._product,
     "GlobalAveragePool": lambda _, node, __: _Mean(node.inputs[0], node),
-    "Identity": WholeRun._same,
-    "MatMul": WholeRun._product,
-    "MatMulInteger": WholeRun._whole_product,
-    "MaxPool": WholeRun._max_pool,
+    "Identity": IntegerRun._same,
+    "MatMul": IntegerRun._product,
+    "MatMulInteger": IntegerRun._product_in_integers,
+    "MaxPool": IntegerRun._max_pool,
     "Mul": _elementwise(np.multiply),
-    "QGemm": WholeRun._fused,
-    "QLinearAdd": WholeRun._quantized_add,
-    "QLinearAveragePool": WholeRun._quantized_mean,
-    "QLinearConcat": WholeRun._quantized_concat,
-    "QLinearConv": WholeRun._fused,
-    "QLinearGlobalAveragePool": WholeRun._quantized_mean,
-    "QLinearMatMul": WholeRun._fused,
-    "QuantizeLinear": WholeRun._quantize,
-    "Relu": WholeRun._clip,
-    "Reshape": WholeRun._rearranged,
-    "Squeeze": WholeRun._rearranged,
+    "QGemm": IntegerRun._fused,
+    "QLinearAdd": IntegerRun._quantized_add,
+    "QLinearAveragePool": IntegerRun._quantized_mean,
+    "QLinearConcat": IntegerRun._quantized_concat,
+    "QLinearConv": IntegerRun._fused,
+    "QLinearGlobalAveragePool": IntegerRun._quantized_mean,
+    "QLinearMatMul": IntegerRun._fused,
+    "QuantizeLinear": IntegerRun._quantize,
+    "Relu": IntegerRun._clip,
+    "Reshape": IntegerRun._rearranged,
+    "Squeeze": IntegerRun._rearranged,
     "Sub": _elementwise(np.subtract),
-    "Transpose": WholeRun._transpose,
+    "Transpose": IntegerRun._transpose,
 }
 
 
@@ -464,7 +464,7 @@ def _free(_: int) -> None:
     """Samples are few, so that nothing is counted."""
 
 
-def _to_whole(values: Array, grid: _LevelGrid) -> Array:
+def _to_integer(values: Array, grid: _LevelGrid) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         return grid.levels(values.astype(_f) / grid.scale, grid.zero)
 
@@ -491,4 +491,4 @@ def _channels(row: Array, like: Array) -> Array:
 
 
 def _plain(value: Any) -> Array:
-    return value.values if isinstance(value, _Scaled | _WholeSums) else np.asarray(value)
+    return value.values if isinstance(value, _Scaled | _IntegerSums) else np.asarray(value)

@@ -24,7 +24,7 @@ from sugenet.bnn.boxed import Boxed
 from sugenet.bnn.reals import Theta
 from sugenet.errors import QuestionError
 
-__all__ = ["Block", "BoxFront", "blocks_of", "common_denominator", "finest_grid"]
+__all__ = ["Block", "BoxFirstLayer", "blocks_of", "common_denominator", "finest_grid"]
 
 # beyond every sum of the first layer, in units of the grid:
 # three of them and their thresholds add up in 64 bits
@@ -116,7 +116,7 @@ def common_denominator(values: Iterable[Fraction]) -> int | None:
 
 
 @dataclass(frozen=True, eq=False)
-class BoxFront:
+class BoxFirstLayer:
     """The layers of a network as blocks, and the state of every neuron over a box: +1 on, -1 off, 0 open.
 
     Staircases are cut into their steps.
@@ -138,7 +138,7 @@ class BoxFront:
     """Of every layer."""
 
     @classmethod
-    def of(cls, boxed: Boxed) -> BoxFront:
+    def of(cls, boxed: Boxed) -> BoxFirstLayer:
         """Bounds through all layers; `QuestionError` where sums are too large for them."""
         network, lower, upper = boxed.network.cut, boxed.lower, boxed.upper
         rational = {low.denominator for low, high in boxed.theta if low == high}

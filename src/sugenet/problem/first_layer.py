@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import DenseLayer, LevelLayer, Network
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.cutting import owners_of
+from sugenet.bnn.binary_expansion import owners_of
 from sugenet.bnn.layers import Layer
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.packed import Packed, Unpacked, compiled
@@ -27,7 +27,7 @@ from sugenet.problem.sizes import features_that_fit
 
 __all__ = [
     "FeatureGains",
-    "Front",
+    "FirstLayer",
     "first_layer",
     "gains_by_feature",
     "kinds_of",
@@ -55,7 +55,7 @@ class FeatureGains:
 
 
 @dataclass(frozen=True, eq=False)
-class Front:
+class FirstLayer:
     """A neighbourhood as numbers: margins of the fragile neurons at the sample,
     and what each move adds to them.
     """
@@ -81,7 +81,7 @@ class Front:
     """
 
     @classmethod
-    def of(cls, neighbourhood: Neighbourhood) -> Front:
+    def of(cls, neighbourhood: Neighbourhood) -> FirstLayer:
         """Look at a neighbourhood from the first layer, which stays a convolution where it is one."""
         first = _first(neighbourhood.network)
         margins = margins_of(neighbourhood, first)
@@ -169,7 +169,7 @@ class Front:
         """
         order = sorted(range(len(moves)), key=lambda k: moves[k].feature)
         ways = Moves({moves[k].feature: (Way(*moves[k][1:]),) for k in order})
-        some = Front(
+        some = FirstLayer(
             replace(self.neighbourhood, moves=ways),
             self.active,
             self.fragile,
@@ -266,7 +266,7 @@ def _table(neighbourhood: Neighbourhood, first: Layer) -> Ints | None:
     ):
         return None
     features, states, _ = neighbourhood.columns
-    rise = states - neighbourhood.own_states[features]
+    rise = states - neighbourhood.sample_states[features]
     return np.asarray(rise[:, None] * first.columns[features])
 
 

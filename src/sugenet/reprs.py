@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Brief", "Said", "cut", "quoted", "roughly", "set_fields"]
+__all__ = ["Sentences", "ShortRepr", "cut", "quoted", "roughly", "set_fields"]
 
 LINES, LETTERS = 10, 1000
 _ROOM = 240
@@ -67,7 +67,7 @@ def set_fields(value: object, **fields: object) -> None:
         object.__setattr__(value, name, field)
 
 
-class Said:
+class Sentences:
     """A value that prints as sentences: at a prompt the same, with its type, and no more than ten lines."""
 
     __slots__ = ()
@@ -84,14 +84,14 @@ class Said:
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         if "__repr__" not in cls.__dict__:  # before a dataclass gives it one with all its fields
-            cls.__repr__ = Said.__repr__  # type: ignore[method-assign]
+            cls.__repr__ = Sentences.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
         name = type(self).__name__
         return f"<{name}: {cut(str(self), letters=LETTERS - len(name) - 4)}>"
 
 
-class Brief:
+class ShortRepr:
     """A dataclass whose repr is the usual one while that is short; else what is long is cut, and counted."""
 
     __slots__ = ()
@@ -99,7 +99,7 @@ class Brief:
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         if "__repr__" not in cls.__dict__:
-            cls.__repr__ = Brief.__repr__  # type: ignore[method-assign]
+            cls.__repr__ = ShortRepr.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
         shown = [field.name for field in fields(self) if field.repr]  # type: ignore[arg-type]
