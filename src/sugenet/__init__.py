@@ -241,13 +241,13 @@ def __getattr__(name: str) -> Any:
     line begin at once.
     """
     if name in _ROOMS or name == "models":
-        found = _room("data" if name == "models" else name)
+        value = _room("data" if name == "models" else name)
     elif name in __all__:
-        found = next(getattr(room, name) for room in map(_room, _FACES) if name in room.__all__)
+        value = next(getattr(room, name) for room in map(_room, _FACES) if name in room.__all__)
     else:
         raise AttributeError(f"module 'sugenet' has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def _room(name: str) -> Any:

@@ -43,24 +43,24 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         config: Any = numba.core.config
         if not options.get("cache"):
             return numba.njit(**options)(function)
-        given = config.CACHE_DIR
+        configured = config.CACHE_DIR
         with _choosing:
             try:
-                for folder in dict.fromkeys([given, "", private_folder]):
+                for folder in dict.fromkeys([configured, "", private_folder]):
                     config.CACHE_DIR = chosen = folder() if callable(folder) else folder
                     if chosen is None or (chosen and not is_private(chosen, _ours())):
                         continue
                     kernel = _kept(numba.njit(**options), function)
                     if kernel is not None:
-                        if given and chosen != given:
+                        if configured and chosen != configured:
                             _say(
-                                f"NUMBA_CACHE_DIR={visible(given)[:60]} is not used for sugenet: you cannot "
+                                f"NUMBA_CACHE_DIR={visible(configured)[:60]} is not used for sugenet: you cannot "
                                 "write it, or others can, and what is kept there is run as code. Name a "
                                 "folder that only you can write."
                             )
                         return kernel
             finally:
-                config.CACHE_DIR = given
+                config.CACHE_DIR = configured
         _say(
             "compiled kernels are not kept: there is no folder that you can write and others cannot. NumPy "
             "does small work, and larger work is compiled in each run. Set NUMBA_CACHE_DIR to such a folder."
@@ -152,10 +152,10 @@ def _is_own_group(group: int) -> bool:
     import pwd
 
     try:
-        user, found = pwd.getpwuid(os.getuid()), grp.getgrgid(group)
+        user, entry = pwd.getpwuid(os.getuid()), grp.getgrgid(group)
     except KeyError:
         return False
-    return found.gr_name == user.pw_name and user.pw_gid == group and set(found.gr_mem) <= {user.pw_name}
+    return entry.gr_name == user.pw_name and user.pw_gid == group and set(entry.gr_mem) <= {user.pw_name}
 
 
 def _say(text: str) -> None:

@@ -20,8 +20,8 @@ _FLAGS = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY"))
 """To open a pipe without waiting for its writer, so that it can be refused."""
 
 
-def open_file(path: str | os.PathLike[str], most: int) -> io.BufferedReader:
-    """Open a regular file of at most `most` bytes; the stream raises `FileError` beyond that.
+def open_file(path: str | os.PathLike[str], limit: int) -> io.BufferedReader:
+    """Open a regular file of at most `limit` bytes; the stream raises `FileError` beyond that.
 
     Raises
     ------
@@ -36,19 +36,19 @@ def open_file(path: str | os.PathLike[str], most: int) -> io.BufferedReader:
     Traceback (most recent call last):
     sugenet.errors.FileError: it is not a file but a device. Give the path of a file.
     """
-    return io.BufferedReader(_Bounded(path, most))
+    return io.BufferedReader(_Bounded(path, limit))
 
 
 def open_text(
-    path: str | os.PathLike[str], most: int, encoding: str = "utf-8-sig", newline: str | None = ""
+    path: str | os.PathLike[str], limit: int, encoding: str = "utf-8-sig", newline: str | None = ""
 ) -> io.TextIOWrapper:
     """The same as text; line ends stay as they are (default), as CSV needs them."""
-    return io.TextIOWrapper(open_file(path, most), encoding=encoding, newline=newline)
+    return io.TextIOWrapper(open_file(path, limit), encoding=encoding, newline=newline)
 
 
-def read_file(path: str | os.PathLike[str], most: int) -> bytes:
-    """All bytes of a regular file, of which there are at most `most`."""
-    with open_file(path, most) as stream:
+def read_file(path: str | os.PathLike[str], limit: int) -> bytes:
+    """All bytes of a regular file, of which there are at most `limit`."""
+    with open_file(path, limit) as stream:
         return stream.read()
 
 

@@ -137,7 +137,7 @@ def _short(value: Any, room: int) -> str:
     return cut(repr(value), letters=max(room, 40))
 
 
-def _joined(parts: Iterable[str], many: int, room: int, ends: Any) -> str:
+def _joined(parts: Iterable[str], total: int, room: int, ends: Any) -> str:
     """Parts as far as there is room for them, and how many are left."""
     shown: list[str] = []
     used = 0
@@ -146,7 +146,7 @@ def _joined(parts: Iterable[str], many: int, room: int, ends: Any) -> str:
         if shown and used > room:
             break
         shown.append(part)
-    left = many - len(shown)
-    comma = "," if many == 1 and ends == "()" else ""
+    left = total - len(shown)
+    comma = "," if total == 1 and ends == "()" else ""
     more = f", ... {left:,} more" if left else ""
     return f"{ends[0]}{', '.join(shown)}{more}{comma}{ends[1]}"

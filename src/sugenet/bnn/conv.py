@@ -190,6 +190,8 @@ class ConvLayer(_MapForm):
     ([[4, 2, 3, 2]], [[True, False, True, False]])
     """
 
+    fingerprint_name = "ConvLayer"
+
     weights: Ints
     tau: Ints
     window: Window
@@ -247,6 +249,8 @@ class QuantizedConv(_MapForm):
     >>> layer.sums(x).tolist(), layer.activity(x).tolist()
     ([[7]], [[2]])
     """
+
+    fingerprint_name = "StairConv"
 
     weights: Ints
     steps: Ints
@@ -321,6 +325,8 @@ class PoolLayer(_MapForm):
     >>> pool.activity(np.array([[1, 0, 0, 0, 1, 0, 0, 0]], bool))
     array([[ True, False]])
     """
+
+    fingerprint_name = "PoolLayer"
 
     window: Window
     every: Bits

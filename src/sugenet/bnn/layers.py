@@ -65,6 +65,8 @@ class Layer(ShortRepr, ABC):
 
     kind: ClassVar[str]
     """``dense``, ``conv``, ``pool`` or ``real``."""
+    fingerprint_name: ClassVar[str]
+    """What fingerprints call the class: they stay if the class is renamed."""
     weights: Ints
     """One row per neuron; of maps one kernel per output channel. Of pooling all are 1."""
     tau: Ints
@@ -355,6 +357,8 @@ class DenseLayer(_DenseForm):
     array([[ True, False]])
     """
 
+    fingerprint_name = "DenseLayer"
+
     weights: Ints
     tau: Ints
     flipped: Bits | None = field(default=None, compare=False)
@@ -392,6 +396,8 @@ class LevelLayer(_DenseForm):
     >>> LevelLayer([[+1, -1]], [2], tops=[2, 1]).unrolled()
     DenseLayer(weights=array([[ 1,  1, -1]]), tau=array([2]), flipped=None, ties=None)
     """
+
+    fingerprint_name = "LevelLayer"
 
     weights: Ints
     tau: Ints
@@ -434,6 +440,8 @@ class QuantizedLayer(_DenseForm):
     >>> QuantizedLayer.from_sums([[+1, -1]], [[-1, 1, 2]], tops=[3, 3]) == layer
     True
     """
+
+    fingerprint_name = "StairLayer"
 
     weights: Ints
     tau: Ints

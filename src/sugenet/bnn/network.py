@@ -407,7 +407,7 @@ class Network(Plottable):
             digest.update(known[coding])
         digest.update(json.dumps([self.encoder.names, self.classes]).encode())
         for layer in self.layers:
-            digest.update(type(layer).__name__.encode())
+            digest.update(layer.fingerprint_name.encode())
             _digest(digest, *layer.spelled())
         _digest(digest, self.head.weights, *([] if self.head.tops is None else [self.head.tops]))
         digest.update(

@@ -79,6 +79,8 @@ class RealLayer(Layer):
     [[True], [False]]
     """
 
+    fingerprint_name = "RealLayer"
+
     weights: Ints
     theta: Theta
     window: Window | None = None

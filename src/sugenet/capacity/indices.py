@@ -512,9 +512,9 @@ def _(mu: Possibility, masks: Sequence[int], index: Index) -> list[Number]:
     exact = [Fraction(value) for value in mu.pi]
     rising = sorted(exact)
     worth, below, total = {Fraction(0): Fraction(0)}, Fraction(0), Fraction(0)
-    for place, level in enumerate(rising):
-        if level > below and len(rising) - place >= t:
-            total += (level - below) * _step(len(rising) - place, 1, t, index)
+    for position, level in enumerate(rising):
+        if level > below and len(rising) - position >= t:
+            total += (level - below) * _step(len(rising) - position, 1, t, index)
             below = level
         worth[level] = total
     min_levels = [

@@ -507,8 +507,8 @@ def _refuse(array: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], complaint: st
         raise ScaleError(f"{complaint}. Found {plain(array[index])!r}{_where(index)}.")
 
 
-def _where(place: Sequence[Any]) -> str:
-    indices = [int(index) for index in place]
+def _where(position: Sequence[Any]) -> str:
+    indices = [int(index) for index in position]
     return f" at {indices if len(indices) > 1 else indices[0]}" if indices else ""
 
 

@@ -42,12 +42,12 @@ def violation(table: Codes) -> tuple[int, int] | None:
     """Return masks A, B with A a subset of B, one criterion apart, and a larger value on A; None when the
     table is monotone.
     """
-    for place, (without, within) in enumerate(_halves(table)):
+    for position, (without, within) in enumerate(_halves(table)):
         falls = np.argwhere(without > within)
         if falls.size:
             rest, step = (int(index) for index in falls[0])
-            mask = (rest << (place + 1)) + step
-            return mask, mask | 1 << place
+            mask = (rest << (position + 1)) + step
+            return mask, mask | 1 << position
     return None
 
 

@@ -294,9 +294,9 @@ _CODES = {"I8": "b", "U8": "B", "I16": "h", "I32": "i", "I64": "q", "F64": "d"}
 _NAMES = {
     "dense": "DenseLayer",
     "level": "LevelLayer",
-    "stairs": "QuantizedLayer",
+    "stairs": "StairLayer",
     "conv": "ConvLayer",
-    "stairs conv": "QuantizedConv",
+    "stairs conv": "StairConv",
     "pool": "PoolLayer",
     "level pool": "PoolLayer",
     "real": "RealLayer",

@@ -112,18 +112,18 @@ def compare(network: Network, module: LevelModule, X: Any) -> Comparison:
     array = network.encoder.rows(X)
     values, differing, first = 0, 0, None
     for start in range(0, len(array), _CHUNK):
-        for place, (ours, theirs) in _pairs(network, module, array[start : start + _CHUNK]).items():
+        for position, (ours, theirs) in _pairs(network, module, array[start : start + _CHUNK]).items():
             wrong = ours != theirs
             values += wrong.size
             differing += int(wrong.sum())
             if first is None and wrong.any():
                 row, column = (int(index) for index in np.argwhere(wrong)[0])
                 spot = (
-                    f"{place}, neuron {column + 1}"
-                    if place.startswith("layer")
-                    else f"{place} of class {column}"
+                    f"{position}, neuron {column + 1}"
+                    if position.startswith("layer")
+                    else f"{position} of class {column}"
                 )
-                spot = f"the {place}" if place == "predicted class" else spot
+                spot = f"the {position}" if position == "predicted class" else spot
                 first = (
                     f"{spot}: the network has {ours[row, column]}, the module {theirs[row, column]} on "
                     f"sample {start + row}."

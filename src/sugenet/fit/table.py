@@ -103,7 +103,7 @@ def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), del
     """
     file, skip = Path(path), set(ignore)
     header, rows = read_cells(file, delimiter, [target, *sorted(skip)])
-    used = [place for place, name in enumerate(header) if name not in skip and name != target]
+    used = [position for position, name in enumerate(header) if name not in skip and name != target]
     refuse_unnamed(file, header, used)
     if not used:
         raise EncodingError(f"{called(file)} has no column besides the target {target!r}.")
@@ -114,7 +114,7 @@ def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), del
         X[:, column] = values
         kinds.append(kind)
     y, classes = _classes(file, target, [cells[header.index(target)] for _, cells in rows])
-    return Table(X, y, tuple(header[place] for place in used), tuple(kinds), classes)
+    return Table(X, y, tuple(header[position] for position in used), tuple(kinds), classes)
 
 
 def read_arrays(path: str | Path) -> Table:

@@ -134,11 +134,11 @@ class Choices:
             low, high = 0, rank_of(best)
             while low < high:
                 middle = (low + high) // 2
-                found = solved(middle)
-                if found is None:
+                solution = solved(middle)
+                if solution is None:
                     low = middle + 1
                 else:
-                    best, high = found, rank_of(found)
+                    best, high = solution, rank_of(solution)
         return (levels[high] if levels else 0), best
 
     def min_cost(

@@ -351,8 +351,8 @@ def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
         return still_open
     if len(held) == 1:
         return held[0]
-    proofs = [found.proof for found in held]
-    engines = ", ".join(dict.fromkeys(found.engine for found in held)) or "an empty question"
+    proofs = [one.proof for one in held]
+    engines = ", ".join(dict.fromkeys(one.engine for one in held)) or "an empty question"
     return Holds(engines, None if None in proofs else proofs)
 
 

@@ -378,10 +378,10 @@ class QuantizedView(_View):
         if not self._is_open:
             return None
         if self.stair is None:
-            wrong = [place for place, _ in self.weights if (values[place] >= self.level) == reached]
+            wrong = [position for position, _ in self.weights if (values[position] >= self.level) == reached]
             asked = {"at_most": self.level - 1} if reached else {"at_least": self.level}
             some = wrong if reached is not self._every else wrong[:1]
-            return [Condition(place + 1, **asked) for place in some]
+            return [Condition(position + 1, **asked) for position in some]
         weights, tops = np.array(self.stair.weights), np.array(self.stair.tops)
         ups = (weights > 0) != reached  # which way each input has to go
         gains = np.abs(weights) * np.where(ups, tops - values, values)

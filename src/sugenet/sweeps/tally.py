@@ -195,9 +195,9 @@ class SweepTally(Plottable):
         """How many answers took how long, in half decades from the shortest to the longest."""
         return _binned([row.seconds for row in self.rows])
 
-    def hardest(self, most: int = _SHOWN) -> tuple[Row, ...]:
+    def hardest(self, limit: int = _SHOWN) -> tuple[Row, ...]:
         """The rows that took longest, the longest first."""
-        return tuple(sorted(self.rows, key=lambda row: (-row.seconds, row.sample))[:most])
+        return tuple(sorted(self.rows, key=lambda row: (-row.seconds, row.sample))[:limit])
 
     # -- said ------------------------------------------------------------------------------------------------
 
@@ -229,16 +229,16 @@ class SweepTally(Plottable):
         ends = {"least": self.costs[0], "median": median(self.costs), "largest": self.costs[-1]}
         return {name: str(cost) for name, cost in ends.items()} | {"squares": self.squares}
 
-    def text(self, most: int = _SHOWN) -> str:
+    def text(self, limit: int = _SHOWN) -> str:
         """The same as text, with at most so many samples in each list."""
         lines = [self.brief()]
         if self.rows:
             lines += ["", *self._time_lines()]
-            hard = [f"{row.sample} ({time_text(row.seconds)})" for row in self.hardest(most)]
+            hard = [f"{row.sample} ({time_text(row.seconds)})" for row in self.hardest(limit)]
             lines += [f"hardest: {', '.join(hard)}"] if hard else []
-        lines += _counted("undecided", [row.sample for row in self.undecided], most)
-        lines += _counted("not certified", [row.sample for row in self.on_trust], most)
-        lines += _counted("missing", self.missing, most)
+        lines += _counted("undecided", [row.sample for row in self.undecided], limit)
+        lines += _counted("not certified", [row.sample for row in self.on_trust], limit)
+        lines += _counted("missing", self.missing, limit)
         return "\n".join(lines)
 
     def brief(self) -> str:

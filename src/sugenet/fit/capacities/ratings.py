@@ -345,9 +345,9 @@ def _weights(weights: Any, rows: int) -> tuple[Fraction, ...]:
     if len(values) != rows:
         raise CapacityError(f"weights has {len(values)} numbers for {rows} samples. Give one for each.")
     fractions = tuple(
-        Fraction(exact_number(value, f"weights[{place}]")) for place, value in enumerate(values)
+        Fraction(exact_number(value, f"weights[{position}]")) for position, value in enumerate(values)
     )
-    wrong = next((place for place, weight in enumerate(fractions) if weight < 0), None)
+    wrong = next((position for position, weight in enumerate(fractions) if weight < 0), None)
     if wrong is not None:
         raise CapacityError(f"weights[{wrong}] is {plain(values[wrong])}: weights must not be negative.")
     for index, weight in enumerate(fractions):
