@@ -54,9 +54,9 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
                     if kernel is not None:
                         if configured and chosen != configured:
                             _say(
-                                f"NUMBA_CACHE_DIR={visible(configured)[:60]} is not used for sugenet: you cannot "
-                                "write it, or others can, and what is kept there is run as code. Name a "
-                                "folder that only you can write."
+                                f"NUMBA_CACHE_DIR={visible(configured)[:60]} is not used for sugenet: you "
+                                "cannot write it, or others can, and what is kept there is run as code. "
+                                "Name a folder that only you can write."
                             )
                         return kernel
             finally:

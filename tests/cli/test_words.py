@@ -34,6 +34,8 @@ def run(capsys, line, *more):
 
 # -- advice --------------------------------------------------------------------------------------------------
 
+REFUSALS = ("refuse", "refuse_if", "required", "Refusal")
+"""What raises an error for a caller, or becomes one."""
 ROOMS = ("bnn", "fit", "io", "reason", "sweeps", "problem", "engines", "show", "checker")
 NEVER_THERE = {
     # of an architecture, an ONNX node or a PyTorch layer, as the file spells it
@@ -62,8 +64,8 @@ def advised():
     for room in ROOMS:
         for file in sorted((SOURCE / room).rglob("*.py")):
             for raised in ast.walk(ast.parse(file.read_text())):
-                texts = ast.walk(raised) if isinstance(raised, ast.Raise) else ()
-                for part in texts:
+                refuses = isinstance(raised, ast.Call) and ast.unparse(raised.func) in REFUSALS
+                for part in ast.walk(raised) if refuses or isinstance(raised, ast.Raise) else ():
                     if isinstance(part, ast.Constant) and isinstance(part.value, str):
                         for word in re.findall(r"(?<![\w.])([a-z_]+)=", part.value):
                             yield word, f"{file.relative_to(SOURCE)}, line {part.lineno}"

@@ -30,7 +30,7 @@ from sugenet.engines.walk.sets import FLIPS
 from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Fails, Interrupted, Open, Outcome, Problem
-from sugenet.problem.sizes import combinations_of, expansion_seconds, sets_within
+from sugenet.problem.sizes import combinations_of, expansion_seconds, is_soon_expanded, sets_within
 
 __all__ = ["ENGINES", "RUNGS", "Facts", "Rung", "decide"]
 
@@ -51,8 +51,10 @@ _LARGE = 256
 """Features from which on it pays to learn for some milliseconds first. Smaller networks are walked as soon,
 and their first question need not wait for the solver to be compiled.
 """
-_LEARNED = 0.67
-"""Seconds that learning takes, roughly."""
+_LEARNED, _SHORT, _DUAL = 0.67, 3.0, 30.0
+"""Seconds that learning takes, roughly; that a walk over levels within a budget may take; and that the dual
+bounds of levels get before anything else is tried.
+"""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,12 @@ class Facts:
     def sets(self) -> float:
         """Sets of moves within the budget, if they are fewer than all combinations; else infinite."""
         return sets_within(self.problem.near) if self.combinations == inf else inf
+
+    @cached_property
+    def is_dual_first(self) -> bool:
+        """Whether there are levels that take long to write out as steps, or that a walk takes long for."""
+        is_short = self.combinations * _SET <= _LEARNED or self.sets * _SET <= _SHORT
+        return self.has_levels and not (is_short and is_soon_expanded(self.problem.near))
 
     @cached_property
     def each_set(self) -> float:
@@ -147,8 +155,11 @@ class Rung:
     """How often as long as levels take to be cut it is expected to take besides."""
 
     def seconds(self, facts: Facts) -> float:
-        """Expected seconds."""
-        return self.start + self.size(facts) + self.cuts * facts.cut
+        """Expected seconds; an engine that reads levels as steps comes after the dual bounds if those are
+        first.
+        """
+        waits = _DUAL if facts.is_dual_first and self.cuts else self.cuts * facts.cut
+        return self.start + self.size(facts) + waits
 
     def step(self, facts: Facts) -> Engine:
         """The engine, for as long as it may take."""
@@ -157,7 +168,7 @@ class Rung:
 
 
 RUNGS = (
-    Rung(BOUNDS, 5e-4),
+    Rung(BOUNDS, 5e-4, lambda f: not f.is_dual_first),
     Rung(BRANCH_BRIEFLY, 9e-4, lambda f: f.is_large and f.is_free and not f.turns_many),
     Rung(
         BRIEFLY,
@@ -182,7 +193,7 @@ RUNGS = (
         lambda f: min(f.combinations * _SET, _LEARNED),
         lambda f: min(60.0, f.combinations * _SET_WIDE) if f.is_wide else 60.0,
     ),
-    Rung(DUAL, 1.0, lambda f: f.has_levels, limit=lambda _: 30.0, cuts=0.0),
+    Rung(DUAL, 1.0, lambda f: f.has_levels, limit=lambda _: _DUAL, cuts=0.0),
     Rung(
         CDCL,
         0.7,
@@ -190,7 +201,7 @@ RUNGS = (
         limit=lambda f: 10.0 if f.has_levels else f.patience,
     ),
     # without a limit, when all others have given up
-    Rung(DUAL, inf, lambda f: f.has_levels),
+    Rung(DUAL, inf, lambda f: f.has_levels, cuts=0.0),
     Rung(CDCL, inf, lambda f: not f.has_levels),
     Rung(_CPSAT, inf, lambda f: not f.has_levels and _CPSAT.is_there),
 )

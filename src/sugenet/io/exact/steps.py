@@ -266,7 +266,10 @@ def smallest_sum(
         return half
     below = _floor(half)
     met = half.side(Fraction(below)) == 0
-    part = 0.0 if met else float(half.p - below) + float(half.q) * sqrt(half.v)
+    try:
+        part = 0.0 if met else float(half.p - below) + float(half.q) * sqrt(half.v)
+    except OverflowError:  # of the terms; the sum is from 0 to 1
+        part = float(_enclosed(half)[0] - below)
     return MinSum(below if met and half.closed else below + 1, met, abs(min(part, 1 - part)))
 
 

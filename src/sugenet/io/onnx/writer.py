@@ -167,6 +167,7 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
+    >>> from sugenet.bnn import DenseLayer, Head
     >>> layer, head = DenseLayer([[+1, -1, +1]], tau=[2]), Head([[+1], [-1]])
     >>> net = Network.of_bits([layer], head, classes=["on", "off"])
     >>> with TemporaryDirectory() as folder:
