@@ -268,3 +268,23 @@ print(network.predict(X[:3]).tolist())
     )
     assert done.stdout == "[9, 9, 2]\n", done.stderr
     assert done.stderr.count("the slower NumPy engine is used") == 1
+
+
+TUPLES = """
+from typing import NamedTuple
+from sugenet.compiling import njit
+class {name}(NamedTuple):
+    x: int
+@njit(cache=True)
+def inner(pair):
+    return 2 * pair.x
+def twice(x):
+    return inner({name}(x))
+twice.stats = inner.stats
+"""
+
+
+def test_a_cache_of_types_that_are_gone_is_made_anew(install):
+    for name in ("Old", "New"):
+        (install / "kernel.py").write_text(TUPLES.format(name=name))
+        ran(install)

@@ -76,6 +76,7 @@ def _kept(compile_it: Callable[[Callable[..., Any]], Any], function: Callable[..
         kernel = compile_it(function)
     except RuntimeError:  # no folder can be written
         return None
+    _see_stale(kernel)
     index = getattr(getattr(kernel, "stats", None), "cache_path", None)
     if index is None:  # numba was told to compile nothing
         return kernel
@@ -83,6 +84,24 @@ def _kept(compile_it: Callable[[Callable[..., Any]], Any], function: Callable[..
     beside = os.path.dirname(index) == os.path.dirname(source)
     # whoever owns the source can run code anyway
     return kernel if is_private(index, _ours() | ({os.stat(source).st_uid} if beside else set())) else None
+
+
+def _see_stale(kernel: Any) -> None:
+    """Compile anew if the index of a cache cannot be read: numba reads what it holds before it compares the
+    age of the source, and types of an older version may be gone.
+    """
+    kept = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    load = getattr(kept, "_load_index", None)
+    if kept is None or load is None:
+        return
+
+    def load_or_forget() -> Any:
+        try:
+            return load()
+        except Exception:  # whatever unpickling raises
+            return {}
+
+    kept._load_index = load_or_forget
 
 
 # -- folders that nobody else can write ----------------------------------------------------------------------

@@ -133,7 +133,7 @@ def short_number(value: Fraction, towards: int = 0) -> str:
     >>> [short_number(Fraction(2, 3), towards) for towards in (-1, 0, 1)]
     ['0.666666', 'about 0.666667', '0.666667']
     """
-    if value.denominator == 1:
+    if value.denominator == 1 or abs(value) >= 1 << 1023:  # beyond that there are no floats
         return str(value)
     near = _rounded(value, 6, 0)
     if value == float(near):
