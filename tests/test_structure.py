@@ -1,5 +1,6 @@
-"""The tree keeps the shape that CONTRIBUTING.md describes: rooms and their order, the wall, public names,
-light imports. Every rule is a function from a tree to its complaints, and is shown a bad tree, too.
+"""The source keeps the structure that CONTRIBUTING.md describes: packages and their order, the separate
+checker, public names, light imports, words. Each rule is a function from a tree to its complaints, and is
+tested on a bad tree, too.
 """
 
 import ast
@@ -363,7 +364,7 @@ def with_two_names(package: str) -> list[str]:
     return [f"{value.__module__}.{value.__qualname__}" for value, given in names.items() if len(given) > 1]
 
 
-# -- the house -----------------------------------------------------------------------------------------------
+# -- the source ----------------------------------------------------------------------------------------------
 
 
 def test_rooms_and_what_stands_in_them_import_only_what_stands_before():
@@ -643,3 +644,62 @@ def test_import_is_light():
 def test_help_and_errors_load_nothing_heavy(words):
     code = f"from sugenet.cli import main\ntry:\n    main({words!r})\nexcept SystemExit:\n    pass"
     assert loaded_by(code) == []
+
+
+# -- words ---------------------------------------------------------------------------------------------------
+
+RETIRED = {
+    *("brief", "drawn", "telling", "paying", "keeps", "front", "hunt", "hunting", "leeway", "beforehand"),
+    *("everyone", "stair", "stairs"),
+}
+"""Words that no module, class, function, parameter or local variable has in its name."""
+EMPTY = {"found", "given", "own", "said", "most", "least", "many", "place", "places"}
+"""Names that say nothing about a value: no local variable has them."""
+KEPT = {"drawn", "stairs", "stair", "_drawn", "most_common"}
+"""Names of JSON fields and of their attributes, which are part of file formats."""
+
+
+def words_in(name: str) -> set[str]:
+    """The words of a name in either spelling."""
+    return {word.lower() for word in re.findall(r"[a-z]+|[A-Z][a-z]*", name)}
+
+
+def retired(source: Path) -> list[str]:
+    """Names with retired words, and local variables whose names say nothing."""
+    complaints = []
+    for module, path in files_of(source).items():
+        names = {(1, module.rpartition(".")[2])}
+        empty = set()
+        for node in ast.walk(syntax(path)):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                names.add((node.lineno, node.name))
+            elif isinstance(node, ast.arg):
+                names.add((node.lineno, node.arg))
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add((node.lineno, node.id))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                stored = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
+                empty |= {(one.lineno, one.id) for one in stored if isinstance(one.ctx, ast.Store)}
+        bad = {one for one in names if words_in(one[1]) & RETIRED and one[1] not in KEPT}
+        bad |= {one for one in empty if one[1] in EMPTY}
+        complaints += [f"{module}, line {line}: {name}" for line, name in sorted(bad)]
+    return complaints
+
+
+def test_names_have_no_retired_word():
+    assert retired(SOURCE) == []
+
+
+def test_retired_words_are_seen(tmp_path):
+    text = "def hunt(x):\n    if x:\n        found = 1\n    return StairConv(x)\nclass StairConv: ..."
+    tree = plant(tmp_path, {"sugenet/__init__.py": "", "sugenet/low.py": text})
+    assert retired(tree) == [
+        "sugenet.low, line 1: hunt",
+        "sugenet.low, line 3: found",
+        "sugenet.low, line 5: StairConv",
+    ]
+
+
+def test_the_glossary_is_short():
+    page = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text().partition("## Glossary")[2]
+    assert 20 <= len(re.findall(r"^\| (?!word|--)", page, re.MULTILINE)) <= 60

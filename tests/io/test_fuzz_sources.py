@@ -16,7 +16,7 @@ pytest.importorskip("h5py", reason="h5py is not installed")
 
 from sugenet.io import BitInputs, from_state_dict
 from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import Convolution, Flatten, LinearOp, OpChain, Pad, Sign, Stairs
+from sugenet.io.exact.ops import Convolution, Flatten, LinearOp, OpChain, Pad, Quantize, Sign
 from sugenet.io.larq.reader import read_model
 from tests.fuzzing import exports, sources
 from tests.fuzzing.source_keras import write
@@ -120,7 +120,7 @@ def test_padding_around_bits_that_are_always_one(kernel, value):
         Sign("always"),
         Pad("pad", (1, 0, 1, 0), value),
         Convolution("conv", np.array(kernel).reshape(1, 1, 2, 1)),
-        Stairs("steps", np.array([[-0.5, 0.5]]), np.array([True, False])),
+        Quantize("steps", np.array([[-0.5, 0.5]]), np.array([True, False])),
         Flatten("flat"),
         LinearOp("out", np.eye(3)),
     )

@@ -272,7 +272,7 @@ def _union_reader(kinds: tuple[Any, ...]) -> _Read:
                 known = [name for name in names if name in value]
                 if not known:
                     raise CertificateError(f"a JSON object has no field {' or '.join(map(repr, names))}.")
-                raise CertificateError(f"unknown {known[0]} {_brief(value[known[0]])}.")
+                raise CertificateError(f"unknown {known[0]} {_shortened(value[known[0]])}.")
             return tagged[None](value, sizes)
         reader = others.get(type(value), others.get(None))
         if reader is None:
@@ -308,10 +308,10 @@ def _object_reader(kind: Any) -> _Read:
         if not isinstance(value, dict):
             raise _wrong(_WORDS[dict], value)
         if tag is not None and value.get(tag[0]) != tag[1]:
-            raise CertificateError(f"unknown {tag[0]} {_brief(value.get(tag[0]))}.")
+            raise CertificateError(f"unknown {tag[0]} {_shortened(value.get(tag[0]))}.")
         for name in value:
             if name not in known and (tag is None or name != tag[0]):
-                raise CertificateError(f"{what} has a field {_brief(name)} that it must not have.")
+                raise CertificateError(f"{what} has a field {_shortened(name)} that it must not have.")
         arguments = {}
         for name, field in known.items():
             if name not in value:
@@ -323,7 +323,7 @@ def _object_reader(kind: Any) -> _Read:
             except CertificateError as error:
                 raise CertificateError(f"{name}: {error}") from None
             if field.default is not MISSING and arguments[field.name] == field.default:
-                raise CertificateError(f"{name} must be left out where it is {_brief(value[name])}.")
+                raise CertificateError(f"{name} must be left out where it is {_shortened(value[name])}.")
         return kind(**arguments)
 
     readers: dict[str, _Read] = {}  # a type may contain itself
@@ -336,7 +336,7 @@ def _object_reader(kind: Any) -> _Read:
     return first
 
 
-def _brief(value: Any) -> str:
+def _shortened(value: Any) -> str:
     if isinstance(value, list | dict | NoneType):
         return _WORDS[type(value)]
     if isinstance(value, int) and value.bit_length() > _SHOWN:
@@ -346,4 +346,4 @@ def _brief(value: Any) -> str:
 
 
 def _wrong(needed: str, value: Any) -> CertificateError:
-    return CertificateError(f"{needed} is needed, not {_brief(value)}.")
+    return CertificateError(f"{needed} is needed, not {_shortened(value)}.")

@@ -180,7 +180,7 @@ def _show(options: Namespace, screen: Screen, results: Results, seconds: float) 
     from sugenet.sweeps.tally import time_text
 
     tally = results.tally()
-    lines = [tally.brief()]
+    lines = [tally.headline()]
     if tally.missing:
         left = f"{len(tally.missing)} of {tally.samples} samples have no answer"
         lines.append(f"the time was up: {left}. The same command goes on.")

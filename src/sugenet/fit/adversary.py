@@ -197,7 +197,7 @@ class Adversary:
     >>> import numpy as np
     >>> from sugenet.bnn import Encoder, thermometer
     >>> from sugenet.problem.regions import Linf
-    >>> leeway = Leeway(Encoder([thermometer([3, 5, 8])]), Linf(2), levels=False)
+    >>> leeway = Perturbation(Encoder([thermometer([3, 5, 8])]), Linf(2), levels=False)
     >>> bits, rows = np.array([[True, True, False]]), np.array([[6.0]])
     >>> limits = Adversary(leeway).limits(bits, leeway.distances(bits, rows), 1.0)
     >>> limits.low.tolist(), limits.high.tolist()
@@ -207,7 +207,7 @@ class Adversary:
     perturbation: Perturbation
 
     def limits(self, inputs: npt.NDArray[Any], distances: npt.NDArray[Any], share: float) -> Limits:
-        """The limits of samples, with the distances that `Leeway` gives, at a share of the full radius."""
+        """The limits of samples, with the distances of `Perturbation`, at a share of the full radius."""
         perturbation = self.perturbation
         radius = perturbation.grown(share)
         low, high = perturbation.ends(inputs, distances, radius)

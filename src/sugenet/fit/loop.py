@@ -160,7 +160,7 @@ _PRUNING_ENDS = 0.5  # share of the epochs in which sparsity grows to its goal; 
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Encoded samples and their class numbers; `top` is the largest level, 1 for bits.
-    Robust training needs the `distances` of `Leeway`.
+    Robust training needs the `distances` of `Perturbation`.
     """
 
     inputs: npt.NDArray[Any]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network, Steps
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Sign, Stairs
+from sugenet.io.exact.ops import Quantize, Sign
 from sugenet.io.exact.relaxed import PartlyImported
 from sugenet.io.exact.report import Imported, many
 from sugenet.io.plain.gzipped import plain_file
@@ -71,7 +71,7 @@ def _module(torch: Any, module: Any) -> tuple[Run, str]:
         stages = [
             Stage.of_op(node.op, node.before.values, node.values)
             for node in signal.node.path()
-            if isinstance(node.op, Sign | Stairs) and node.before is not None
+            if isinstance(node.op, Sign | Quantize) and node.before is not None
         ]
         return Seen(outputs, tuple(stages))
 

@@ -19,7 +19,7 @@ from sugenet.io.arrays import reader as arrays_reader
 from sugenet.io.arrays.judge import judge_of_arrays, judge_of_folder
 from sugenet.io.exact.domains import Inputs, Integers
 from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import LinearOp, OpChain, Sign, Stairs, every
+from sugenet.io.exact.ops import LinearOp, OpChain, Quantize, Sign, every
 from sugenet.io.exact.pixels import with_image, with_shape
 from sugenet.io.exact.ranges import sharpened
 from sugenet.io.exact.relaxed import split
@@ -327,7 +327,7 @@ def read_larq(
 
 def _signs(chain: OpChain) -> list[str]:
     """Where the signs and quantizers of a chain stand."""
-    return [op.where for op in every(chain.ops) if isinstance(op, Sign | Stairs)]
+    return [op.where for op in every(chain.ops) if isinstance(op, Sign | Quantize)]
 
 
 def read_npz(

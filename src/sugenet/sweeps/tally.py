@@ -231,7 +231,7 @@ class SweepTally(Plottable):
 
     def text(self, limit: int = _SHOWN) -> str:
         """The same as text, with at most so many samples in each list."""
-        lines = [self.brief()]
+        lines = [self.headline()]
         if self.rows:
             lines += ["", *self._time_lines()]
             hard = [f"{row.sample} ({time_text(row.seconds)})" for row in self.hardest(limit)]
@@ -241,7 +241,7 @@ class SweepTally(Plottable):
         lines += _counted("missing", self.missing, limit)
         return "\n".join(lines)
 
-    def brief(self) -> str:
+    def headline(self) -> str:
         """What was asked, how often each outcome, and how accurate."""
         return "\n".join([self.asked, *self._outcome_lines(), *self.accuracy_lines(), *self._cost_lines()])
 

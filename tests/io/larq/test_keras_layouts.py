@@ -17,7 +17,7 @@ h5py = pytest.importorskip("h5py", reason="h5py is not installed")
 import sugenet as sg  # noqa: E402
 from sugenet.errors import FileError  # noqa: E402
 from sugenet.io import BitInputs, Integers, import_file, read_larq  # noqa: E402
-from sugenet.io.exact.ops import Affine, Sign, Stairs  # noqa: E402
+from sugenet.io.exact.ops import Affine, Quantize, Sign  # noqa: E402
 from sugenet.io.larq import quantizers  # noqa: E402
 from sugenet.io.larq.keras_file import KerasLayer  # noqa: E402
 from sugenet.io.plain.ledger import Ledger  # noqa: E402
@@ -448,7 +448,7 @@ def test_activations_of_qkeras():
     assert [(op.zero, op.low, op.high) for op in steps("binary")] == [(1, -1.0, 1.0)]
     assert [(op.low, op.high) for op in steps("binary(use_01=1, alpha=2.0)")] == [(0.0, 2.0)]
     stairs, affine = steps("ternary(alpha=0.5, threshold=0.25)")
-    assert isinstance(stairs, Stairs)
+    assert isinstance(stairs, Quantize)
     assert isinstance(affine, Affine)
     assert (stairs.thresholds.tolist(), stairs.strict.tolist()) == ([[-0.25, 0.25]], [True, False])
     assert (affine.scale.tolist(), affine.shift.tolist()) == ([0.5], [-0.5])

@@ -20,7 +20,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.domains import BitInputs, Integers
 from sugenet.io.exact.evaluation import apply
 from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import Affine, Flatten, Sign, Stairs
+from sugenet.io.exact.ops import Affine, Flatten, Quantize, Sign
 from sugenet.io.onnx.writer import onnx_bytes
 from tests.io.chains import evaluate, read_chain
 
@@ -1478,7 +1478,7 @@ def test_tfc_1w1a(zoo):
 
 def test_tfc_1w2a(zoo):
     chain = read_chain(zoo / "qonnx" / "TFC_1W2A.onnx")
-    assert [op.top for op in chain.ops if isinstance(op, Stairs)] == [2, 2, 2, 2]
+    assert [op.top for op in chain.ops if isinstance(op, Quantize)] == [2, 2, 2, 2]
     assert not any(isinstance(op, Sign) for op in chain.ops)
 
 

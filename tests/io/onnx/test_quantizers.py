@@ -276,7 +276,7 @@ def test_dense_graphs_agree_with_fractions_on_every_input(part):
     read = [one for one in found if one is not None]
     assert len(read) >= 8
     assert all(one.proof.left < one.proof.samples for one in read)
-    assert any(layer.kind == "stair" for one in read for layer in one.layers)
+    assert any(layer.kind == "quantized" for one in read for layer in one.layers)
 
 
 @pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.slow)])
@@ -288,7 +288,7 @@ def test_graphs_of_maps_agree_with_fractions(part):
         found.append(read_or_no_unit(maps(seed), WHOLE, samples))
     read = [one for one in found if one is not None]
     assert len(read) >= 8
-    assert any(layer.kind == "stairconv" for one in read for layer in one.layers)
+    assert any(layer.kind == "quantizedconv" for one in read for layer in one.layers)
 
 
 def test_a_quantizer_of_raw_reals_cuts_them_exactly():

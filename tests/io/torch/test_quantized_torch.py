@@ -248,7 +248,7 @@ def test_fake_quantizers_are_quantizers():
     torch.manual_seed(5)
     net = nn.Sequential(FakeLinear(3, 5, bias=False), Fake(), FakeLinear(5, 2, bias=False)).eval()
     found = from_torch(net, torch.rand(1, 3), inputs=Integers(0, 7, step=Fraction(1, 7)))
-    assert found.layers[0].kind == "stair"
+    assert found.layers[0].kind == "quantized"
     X = np.array(list(product(range(8), repeat=3)))
     with torch.no_grad():
         expected = net((torch.from_numpy(X).double() / 7).float()).numpy()

@@ -30,8 +30,8 @@ from sugenet.io.exact.ops import (
     Op,
     OpChain,
     Pad,
+    Quantize,
     Sign,
-    Stairs,
     every,
     op_word,
 )
@@ -461,7 +461,7 @@ def straightened(chain: OpChain, zero: Literal[1, -1] | None = None) -> Straight
     FileError
         Where a branch cannot be carried along; it names the operation and what would be needed.
     """
-    signs = [op for op in every(chain.ops) if isinstance(op, Sign | Stairs)]
+    signs = [op for op in every(chain.ops) if isinstance(op, Sign | Quantize)]
     where = tuple(op.where for op in signs)
     if not any(isinstance(op, Branches) for op in chain.ops):
         return Straight(chain, tuple((SignPart(k, op.where),) for k, op in enumerate(signs)), {}, where)
@@ -533,12 +533,12 @@ class _Straightening:
 
     def _plain(self, op: Op) -> None:
         self._append(op)
-        if isinstance(op, Sign | Stairs):
+        if isinstance(op, Sign | Quantize):
             self.parts.append((SignPart(self.numbers[id(op)], op.where),))
 
     def _fork(self, op: Branches) -> Form:
         """The values that branches begin at, which must be two-valued."""
-        last = max((k for k, made in enumerate(self.ops) if isinstance(made, Sign | Stairs)), default=None)
+        last = max((k for k, made in enumerate(self.ops) if isinstance(made, Sign | Quantize)), default=None)
         behind = self.ops[last + 1 :] if last is not None else []
         wrong: Op | None = next(
             (made for made in behind if not isinstance(made, Affine | Flatten | MaxPool)), None

@@ -33,8 +33,8 @@ from sugenet.io.exact.ops import (
     Op,
     OpChain,
     Pad,
+    Quantize,
     Sign,
-    Stairs,
 )
 
 __all__ = [
@@ -87,7 +87,7 @@ def apply(op: Op, x: _Array) -> _Array:
         case Sign():
             middle = {1: op.high, -1: op.low, 0: (op.low + op.high) / 2}[op.zero]
             return np.where(x > 0, op.high, np.where(x < 0, op.low, middle))
-        case Stairs():
+        case Quantize():
             return _counted(op, x)
         case MaxPool():
             return np.asarray(
@@ -145,7 +145,7 @@ def _convolved(op: Convolution, x: _Array) -> _Array:
     return _biased(np.concatenate(parts, axis=3).transpose(0, 3, 1, 2), op.bias)
 
 
-def _by_channel(op: Stairs, x: _Array, function: Callable[[_Array, _Array], _Array]) -> _Array:
+def _by_channel(op: Quantize, x: _Array, function: Callable[[_Array, _Array], _Array]) -> _Array:
     """A function of the thresholds and the values of each channel."""
     rows = _floats(op.thresholds)
     if len(rows) == 1:
@@ -153,7 +153,7 @@ def _by_channel(op: Stairs, x: _Array, function: Callable[[_Array, _Array], _Arr
     return np.stack([function(row, x[:, c]) for c, row in enumerate(rows)], axis=1)
 
 
-def _counted(op: Stairs, x: _Array) -> _Array:
+def _counted(op: Quantize, x: _Array) -> _Array:
     """How many thresholds of its channel each value reaches."""
 
     def count(row: _Array, part: _Array) -> _Array:
@@ -163,7 +163,7 @@ def _counted(op: Stairs, x: _Array) -> _Array:
     return _by_channel(op, x, count)
 
 
-def nearest(op: Stairs, x: _Array) -> _Array:
+def nearest(op: Quantize, x: _Array) -> _Array:
     """How far each value is from the threshold of its channel that is nearest to it."""
 
     def gap(row: _Array, part: _Array) -> _Array:
@@ -315,13 +315,13 @@ class _RoundingWalk:
     def _one(self, op: Op, now: _Known, shape: tuple[int, ...]) -> _Known:
         number, floats = self.number, self.floats
         mine = op if self.others is None else self.others[number]
-        if isinstance(op, Sign | Stairs) and self.is_sum_exact and now.error:
+        if isinstance(op, Sign | Quantize) and self.is_sum_exact and now.error:
             self.after_sums.add(number)
         if isinstance(op, Sign):
             self.signs[number] = now.error
             return _signed(op, now, floats, self.clean)
-        if isinstance(op, Stairs):
-            assert isinstance(mine, Stairs)
+        if isinstance(op, Quantize):
+            assert isinstance(mine, Quantize)
             self.signs[number] = now.error + _most(_minus(op.thresholds, mine.thresholds))
             error = 0.0 if self.clean else 4 * floats.unit * (now.size + op.top)
             return _Known(float(op.top), error, 0 if self.clean else None)

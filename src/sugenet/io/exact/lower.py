@@ -49,8 +49,8 @@ from sugenet.io.exact.ops import (
     Op,
     OpChain,
     Pad,
+    Quantize,
     Sign,
-    Stairs,
     op_word,
 )
 from sugenet.io.exact.pixels import pixel_by_pixel, pixel_names, source_shape
@@ -161,7 +161,7 @@ WAY = " Or read the rest exactly and leave this layer in floats: strict=False."
 
 def _at_an_end(chain: OpChain, number: int) -> bool:
     """Whether an operation stands in front of the first sign or behind the last one, with layers between."""
-    signs = [index for index, op in enumerate(chain.ops) if isinstance(op, Sign | Stairs)]
+    signs = [index for index, op in enumerate(chain.ops) if isinstance(op, Sign | Quantize)]
     if not signs or signs[0] < number < signs[-1]:
         return False
     middle = chain.ops[signs[0] :] if number < signs[0] else chain.ops[: signs[-1]]
@@ -232,12 +232,12 @@ class _Lowering:
     def take(self, op: Op) -> None:
         """Move the signal past one operation."""
         signal = self.signal
-        if isinstance(op, Stairs) and op.top == 1:  # two levels are a sign
+        if isinstance(op, Quantize) and op.top == 1:  # two levels are a sign
             shift = -np.array([Fraction(v) for v in np.asarray(op.thresholds)[:, 0].tolist()], dtype=object)
             self.take(Affine(op.where, np.ones(1), shift))
             self.take(Sign(op.where, -1 if op.strict[0] else 1, 0.0, 1.0))
             return
-        if isinstance(signal, LevelSignal) and signal.top > 1 and isinstance(op, Sign | Stairs):
+        if isinstance(signal, LevelSignal) and signal.top > 1 and isinstance(op, Sign | Quantize):
             signal = identity_of_levels(signal, op.where)
         if isinstance(signal, RawSignal):
             self.signal = self._from_raw(signal, op)
@@ -245,10 +245,10 @@ class _Lowering:
             self.signal = self._from_levels(signal, op)
         else:
             self.signal = self._from_sums(signal, op)
-        if isinstance(op, Sign | Stairs):
+        if isinstance(op, Sign | Quantize):
             self._place(op, signal)
 
-    def _place(self, op: Sign | Stairs, before: RawSignal | LevelSignal | SumSignal) -> None:
+    def _place(self, op: Sign | Quantize, before: RawSignal | LevelSignal | SumSignal) -> None:
         """Note what became of a sign, and of the signs of the file that it holds."""
         assert isinstance(self.signal, LevelSignal)
         parts, seen = self.straight.parts[self.n_signs], self.straight.reports.get(self.n_signs)
@@ -288,7 +288,7 @@ class _Lowering:
                     order=flat_order(raw.order, raw.shape, op.order),
                     steps=steps,
                 )
-            case Sign() | Stairs():
+            case Sign() | Quantize():
                 return self._cut(raw, op)
             case Pad() if len(raw.shape) == 3:
                 return replace(
@@ -304,7 +304,7 @@ class _Lowering:
 
     def _from_levels(self, levels: LevelSignal, op: Op) -> LevelSignal | SumSignal:
         match op:
-            case Affine() | Clip() | Sign() | Stairs():
+            case Affine() | Clip() | Sign() | Quantize():
                 return mapped(levels, op)
             case BatchNorm():
                 raise FileError(
@@ -359,8 +359,8 @@ class _Lowering:
                 )
             case Sign():
                 return self._sign(sums, op)
-            case Stairs():
-                return self._stairs(sums, op)
+            case Quantize():
+                return self._quantize(sums, op)
         raise FileError(
             f"{op.where}: {op_word(op)} behind {sums.where} without a sign between. Two linear steps "
             "in a row are one: multiply them together first; real-valued shortcuts are not supported."
@@ -368,7 +368,7 @@ class _Lowering:
 
     # -- signs -----------------------------------------------------------------------------------------------
 
-    def _cut(self, raw: RawSignal, op: Sign | Stairs) -> LevelSignal:
+    def _cut(self, raw: RawSignal, op: Sign | Quantize) -> LevelSignal:
         """A sign on raw inputs is one threshold a feature, a quantizer several."""
         domain = Reals() if self.inputs is None else self.inputs
         assert not isinstance(domain, BitInputs)
@@ -434,7 +434,7 @@ class _Lowering:
             count = self.layers[-1].outputs
         return _levels(sums.shape, sums.order(count), low, high, top)
 
-    def _stairs(self, sums: SumSignal, op: Stairs) -> LevelSignal:
+    def _quantize(self, sums: SumSignal, op: Quantize) -> LevelSignal:
         """A quantizer of sums: each of its thresholds is a step of every neuron."""
         if sums.real:
             raise FileError(

@@ -34,9 +34,9 @@ __all__ = [
     "OpChain",
     "Pad",
     "Picks",
+    "Quantize",
     "Rounding",
     "Sign",
-    "Stairs",
     "check_maps",
     "check_numbers",
     "every",
@@ -118,7 +118,7 @@ class Sign:
 
 
 @dataclass(frozen=True, eq=False)
-class Stairs:
+class Quantize:
     """How many thresholds a value reaches: a quantizer, whatever rounds and whatever counts thresholds.
 
     What a quantizer's codes stand for is said by an `Affine` behind it.
@@ -140,7 +140,7 @@ Rounding: TypeAlias = Literal["half even", "half up", "half down", "floor", "cei
 """Of a half: to the even number, away from zero (up), towards zero (down)."""
 
 
-def rounded(where: str, low: int, high: int, rounding: Rounding = "half even") -> Stairs:
+def rounded(where: str, low: int, high: int, rounding: Rounding = "half even") -> Quantize:
     """The whole numbers ``low..high`` that values are rounded to, counted from `low`.
 
     Examples
@@ -164,7 +164,7 @@ def rounded(where: str, low: int, high: int, rounding: Rounding = "half even") -
             cuts, strict = np.where(codes < 0, integers, integers + 1), codes < 0
         case "from zero":
             cuts, strict = np.where(codes < 0, integers + 1, integers), codes >= 0
-    return Stairs(where, cuts[None], np.asarray(strict))
+    return Quantize(where, cuts[None], np.asarray(strict))
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +229,7 @@ Op: TypeAlias = (
     | Branches
     | Clip
     | Sign
-    | Stairs
+    | Quantize
     | MaxPool
     | AveragePool
     | Pad

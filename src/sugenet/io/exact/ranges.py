@@ -27,8 +27,8 @@ from sugenet.io.exact.ops import (
     Op,
     OpChain,
     Pad,
+    Quantize,
     Sign,
-    Stairs,
 )
 
 __all__ = ["sharpened"]
@@ -68,7 +68,7 @@ def _sharpened(chain: tuple[Op, ...], ends: _Ends) -> tuple[tuple[Op, ...], _End
             now = _two_valued(op, ends) if op.zero == 0 else op
             # a sign may turn its input around
             ends = ((Fraction(min(now.low, now.high)), Fraction(max(now.low, now.high))),)
-        elif isinstance(op, Stairs):
+        elif isinstance(op, Quantize):
             ends = ((Fraction(0), Fraction(op.top)),)
         else:
             ends = _past(op, ends)

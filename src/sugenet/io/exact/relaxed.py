@@ -21,7 +21,7 @@ from sugenet.errors import EncodingError, FileError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers
 from sugenet.io.exact.evaluation import laid_out, passed
 from sugenet.io.exact.lower import WAY, Refusal, lowered
-from sugenet.io.exact.ops import Convolution, Flatten, LinearOp, Op, OpChain, Sign, Stairs, every
+from sugenet.io.exact.ops import Convolution, Flatten, LinearOp, Op, OpChain, Quantize, Sign, every
 from sugenet.io.exact.pixels import source_shape
 from sugenet.io.exact.report import Imported, SignLocation
 
@@ -126,7 +126,7 @@ def split(
     full = lowered(chain, inputs, zero=zero, names=about.features, classes=about.classes)
     if not isinstance(full, Refusal):
         return full
-    signs = [index for index, op in enumerate(chain.ops) if isinstance(op, Sign | Stairs)]
+    signs = [index for index, op in enumerate(chain.ops) if isinstance(op, Sign | Quantize)]
     for stem_end in [-1, *signs]:
         for tail_start in [len(chain.ops), *(index + 1 for index in reversed(signs) if index > stem_end)]:
             if (stem_end, tail_start) == (-1, len(chain.ops)):
@@ -169,8 +169,8 @@ def _middle(
     if stem:
         shape = passed(stem, np.zeros((1, *chain.shape))).shape[1:]
         last = stem[-1]
-        assert isinstance(last, Sign | Stairs)
-        if isinstance(last, Stairs) and last.top > 1 << 16:
+        assert isinstance(last, Sign | Quantize)
+        if isinstance(last, Quantize) and last.top > 1 << 16:
             return Refusal("more steps than integers have.")
         inputs = BitInputs(last.low, last.high) if isinstance(last, Sign) else Integers(0, last.top)
         names = _numbered(last, prod(shape))
@@ -183,7 +183,7 @@ def _middle(
             return Refusal("the exact part ends in too many values.")
         flat = (Flatten("the values themselves"),) if len(inside) == 3 else ()
         exact = (*exact, *flat, LinearOp("the values themselves", np.eye(prod(inside))))
-        ending = next(op for op in reversed(list(every(kept))) if isinstance(op, Sign | Stairs))
+        ending = next(op for op in reversed(list(every(kept))) if isinstance(op, Sign | Quantize))
         classes = _numbered(ending, prod(inside))
     part = replace(chain, shape=shape, ops=exact, channels_last=chain.channels_last and not stem)
     outcome = lowered(part, inputs, zero=zero, names=names, classes=classes)
@@ -207,7 +207,7 @@ def _middle(
     )
 
 
-def _numbered(op: Sign | Stairs, count: int) -> tuple[object, ...]:
+def _numbered(op: Sign | Quantize, count: int) -> tuple[object, ...]:
     """Names of values that have none in the file."""
     word = "sign" if isinstance(op, Sign) else "level"
     return tuple(f"{word} {k}" for k in range(1, count + 1))
@@ -250,9 +250,9 @@ def _placed(
     """The signs of the exact part among those of the whole chain."""
     indices = [
         SignLocation(k, op.where, None)
-        for k, op in enumerate(op for op in every(chain.ops) if isinstance(op, Sign | Stairs))
+        for k, op in enumerate(op for op in every(chain.ops) if isinstance(op, Sign | Quantize))
     ]
-    first = sum(isinstance(op, Sign | Stairs) for op in every(stem))
+    first = sum(isinstance(op, Sign | Quantize) for op in every(stem))
     for sign in signs:
         indices[first + sign.number] = replace(sign, number=first + sign.number)
     return tuple(indices)

@@ -21,7 +21,7 @@ from sugenet.bnn import RealLayer, Window
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.layers import WIDEST
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, LinearOp, Sign, Stairs
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, LinearOp, Quantize, Sign
 from sugenet.io.exact.steps import Pipeline, Step, pipelines, sign_of
 from sugenet.io.exact.units import (
     bias_of,
@@ -488,7 +488,7 @@ _WIDEST = 1 << 12
 """Flat values that a layer may carry one by one."""
 
 
-def mapped(levels: LevelSignal, op: Affine | Clip | Sign | Stairs) -> LevelSignal:
+def mapped(levels: LevelSignal, op: Affine | Clip | Sign | Quantize) -> LevelSignal:
     """An elementwise operation on levels changes what they stand for, and the value of the padding.
 
     It must leave the same distance between any two of them, as everything does with bits.
@@ -516,17 +516,17 @@ def mapped(levels: LevelSignal, op: Affine | Clip | Sign | Stairs) -> LevelSigna
     return replace(levels, start=start, step=step, pad=padding_past(levels.pad, op), raw=False)
 
 
-def _elementwise(op: Affine | Clip | Sign | Stairs, channels: int) -> list[Any]:
+def _elementwise(op: Affine | Clip | Sign | Quantize, channels: int) -> list[Any]:
     """The operation as an exact function of one number, for each channel."""
     if isinstance(op, Sign):
         return [lambda value: _side(op, value)] * channels
-    if isinstance(op, Stairs):
+    if isinstance(op, Quantize):
         rows = thresholds_at(op, channels)
         return [lambda value, row=row: _count(value, row, op.strict.tolist()) for row in rows]
     return [lambda value, line=line: line(value).p for line in pipelines([op], channels)]
 
 
-def thresholds_at(op: Stairs, channels: int) -> list[tuple[Fraction, ...]]:
+def thresholds_at(op: Quantize, channels: int) -> list[tuple[Fraction, ...]]:
     """The exact thresholds of each channel; refused where they fall."""
     table = np.asarray(op.thresholds)
     if table.ndim != 2 or len(table) not in (1, channels) or not table.shape[1]:
@@ -558,7 +558,7 @@ def _side(op: Sign, value: Fraction) -> Fraction:
     return Fraction(op.high if sign > 0 else op.low)
 
 
-def padding_past(pad: Padding | None, op: Affine | BatchNorm | Clip | Sign | Stairs) -> Padding | None:
+def padding_past(pad: Padding | None, op: Affine | BatchNorm | Clip | Sign | Quantize) -> Padding | None:
     """Padding behind an elementwise operation, which changes its values too."""
     if pad is None:
         return None

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, Op, Sign, Stairs
+from sugenet.io.exact.ops import Affine, Op, Quantize, Sign
 from sugenet.io.larq.keras_file import KerasLayer
 from sugenet.io.plain.ledger import Ledger
 from sugenet.io.plain.refusals import refuse_if
@@ -361,7 +361,7 @@ def qkeras_steps(where: str, key: str, value: Any) -> tuple[Op, ...]:
     quantizer.closed()
     # -1 up to -threshold, +1 from the threshold on; at a threshold of 0, 0 at 0
     strict = np.array([threshold > 0, threshold == 0])
-    steps = Stairs(where, np.array([[-threshold, threshold]]), strict)
+    steps = Quantize(where, np.array([[-threshold, threshold]]), strict)
     return (steps, Affine(where, np.array([scale]), np.array([-scale])))
 
 
@@ -471,7 +471,7 @@ def hls4ml_kernel(layer: KerasLayer, kernel: npt.NDArray[Any]) -> npt.NDArray[An
 def _hls4ml_steps(where: str, name: str) -> tuple[Op, ...]:
     """An activation as operations."""
     if name == "ternary_tanh":
-        cuts = Stairs(where, np.array([[-0.5, 0.5]]), np.array([True, True]))
+        cuts = Quantize(where, np.array([[-0.5, 0.5]]), np.array([True, True]))
         return (cuts, Affine(where, np.array([1.0]), np.array([-1.0])))
     return (Sign(where, zero=-1, low=0.0 if name == "binary_sigmoid" else -1.0),)
 

@@ -32,8 +32,8 @@ from sugenet.io.exact.ops import (
     Op,
     OpChain,
     Pad,
+    Quantize,
     Sign,
-    Stairs,
     check_maps,
     every,
     numbers,
@@ -304,7 +304,7 @@ def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
         _nothing_left(layer)
         known[layer.name] = walk
     refuse_if(
-        not any(isinstance(op, Sign | Stairs) for op in every(walk.ops)),
+        not any(isinstance(op, Sign | Quantize) for op in every(walk.ops)),
         "no sign was found on the way from the input to the output, so this is no binarized network.",
     )
     return OpChain("model", shape, walk.ops, len(shape) == 3, walk.left_out)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.io.exact.evaluation import Floats, apply, laid_out
-from sugenet.io.exact.ops import Affine, Branches, Op, OpChain, Sign, Stairs, every
+from sugenet.io.exact.ops import Affine, Branches, Op, OpChain, Quantize, Sign, every
 from sugenet.io.onnx.graph import Array, Graph
 from sugenet.io.onnx.judge.interpreter import Computed, Interpreter
 from sugenet.io.onnx.judge.tensors import UncomparableError
@@ -80,7 +80,7 @@ class _Interpreted:
             for part, kept in _batches(rows, self.program.batch, self.per)
         ]
         ops = list(every(self.chain.ops))
-        signs = [_levels(ops, k) for k, op in enumerate(ops) if isinstance(op, Sign | Stairs)]
+        signs = [_levels(ops, k) for k, op in enumerate(ops) if isinstance(op, Sign | Quantize)]
         scores = np.concatenate([_rows(outcome.scores.values, *counts) for outcome, counts in outcomes])
         error = np.concatenate(
             [_rows(np.ascontiguousarray(outcome.scores.errors), *counts) for outcome, counts in outcomes]
@@ -91,7 +91,7 @@ class _Interpreted:
         return Seen(ends, tuple(self._stages(x, outcomes, signs)), scores, error)
 
     def _stages(
-        self, x: Array, outcomes: list[tuple[Computed, tuple[int, int]]], signs: list[Sign | Stairs]
+        self, x: Array, outcomes: list[tuple[Computed, tuple[int, int]]], signs: list[Sign | Quantize]
     ) -> list[Stage]:
         """The signs and quantizers of the chain, by the nodes they are named for;
         none at all where one of them cannot be found.
@@ -107,7 +107,7 @@ class _Interpreted:
                 if pair is None or pair[0].before.size % counts[0]:
                     return []
                 decision, after = pair
-                if isinstance(sign, Stairs):
+                if isinstance(sign, Quantize):
                     if decision.levels is None:
                         return []
                     base = self._base(sign) if decision.unbased else 0
@@ -123,7 +123,7 @@ class _Interpreted:
                 columns = (decision.before, decision.high, decision.low, decision.margin, values, errors)
                 parts.append([_rows(np.asarray(column), *counts) for column in columns])
             joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
-            if isinstance(sign, Stairs):
+            if isinstance(sign, Quantize):
                 before, levels, margin = joined
                 unsure = (np.abs(before) <= margin) & (margin > 0)
                 stages.append(Stage.of_levels(sign.where, before, levels, unsure))
@@ -135,7 +135,7 @@ class _Interpreted:
             )
         return self._ordered(x, stages, outcomes[0][0].decisions, signs)
 
-    def _base(self, quantizer: Stairs) -> int:
+    def _base(self, quantizer: Quantize) -> int:
         """The least whole number of a quantizer, which the shift behind it says."""
         ops = list(every(self.chain.ops))
         behind = ops[next(k for k, op in enumerate(ops) if op is quantizer) + 1]
@@ -143,7 +143,7 @@ class _Interpreted:
         return int(np.asarray(behind.shift).reshape(-1)[0])
 
     def _ordered(
-        self, x: Array, stages: list[Stage], decisions: Any, signs: list[Sign | Stairs]
+        self, x: Array, stages: list[Stage], decisions: Any, signs: list[Sign | Quantize]
     ) -> list[Stage]:
         """The stages in the order of the chain's own values, which are channel by channel."""
         if not self.ways or len(self.ways) != len(stages):
@@ -184,12 +184,12 @@ def _rows(array: Array, batch: int, kept: int) -> Array:
     return array.reshape(batch, -1)[:kept]
 
 
-def _levels(ops: Sequence[Op], index: int) -> Sign | Stairs:
+def _levels(ops: Sequence[Op], index: int) -> Sign | Quantize:
     """A sign with the values that its node gives; a chain writes those that are not the same on both sides of
     0 as a sign and a shift.
     """
     sign, behind = ops[index], ops[index + 1 : index + 2]
-    if isinstance(sign, Stairs):
+    if isinstance(sign, Quantize):
         return sign
     assert isinstance(sign, Sign)
     if (
@@ -237,7 +237,7 @@ def _shown(ops: Sequence[Op], x: Array, chain_values: list[Array]) -> Array:
         x = apply(op, x)
         if isinstance(op, Sign):
             chain_values.append(x == op.high)
-        elif isinstance(op, Stairs):
+        elif isinstance(op, Quantize):
             chain_values.append(x)
     return x
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, BatchNorm, Clip, Stairs, rounded
+from sugenet.io.exact.ops import Affine, BatchNorm, Clip, Quantize, rounded
 from sugenet.io.onnx.flow import Flow, shape_of
 from sugenet.io.onnx.fold import ELEMENTWISE, Folder, quantizer_of, thin
 from sugenet.io.onnx.graph import DTYPES, Array, Node
@@ -216,7 +216,7 @@ def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Data:
     flow, indices = x, np.zeros(1, np.intp)
     if len(rows) > 1:  # differs everywhere, so that no axis is narrowed
         flow, (indices,) = x.beside([np.arange(len(rows)).reshape(shape)], where)
-    counted = Stairs(where, np.sort(rows, axis=1)[indices.reshape(-1)], np.zeros(rows.shape[1], bool))
+    counted = Quantize(where, np.sort(rows, axis=1)[indices.reshape(-1)], np.zeros(rows.shape[1], bool))
     is_integer = bool(scale == np.floor(scale) and bias == np.floor(bias))
     flow = flow.then(counted).then(Affine(where, np.asarray(scale), np.asarray(bias)))
     return replace(flow, dtype=flow.real_dtype, whole=is_integer)

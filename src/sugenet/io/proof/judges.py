@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.io.exact.evaluation import DOUBLE, Floats, apply, laid_out, nearest
-from sugenet.io.exact.ops import Branches, Op, OpChain, Sign, Stairs
+from sugenet.io.exact.ops import Branches, Op, OpChain, Quantize, Sign
 
 __all__ = ["Run", "Seen", "SourceJudge", "Stage", "judge_of_chain", "judge_of_stages"]
 
@@ -52,7 +52,7 @@ class Stage:
         return cls(name, before, high, ~high)
 
     @classmethod
-    def of_op(cls, op: Sign | Stairs, before: _Array, after: _Array) -> Stage:
+    def of_op(cls, op: Sign | Quantize, before: _Array, after: _Array) -> Stage:
         """A sign or a quantizer, from the values before and after it."""
         flat = after.reshape(len(after), -1)
         if isinstance(op, Sign):
@@ -139,6 +139,6 @@ def _staged(ops: Sequence[Op], x: _Array, stages: list[Stage]) -> _Array:
             x = np.asarray(sum(_staged(branch, x, stages) for branch in op.branches))
             continue
         before, x = x, apply(op, x)
-        if isinstance(op, Sign | Stairs):
+        if isinstance(op, Sign | Quantize):
             stages.append(Stage.of_op(op, before, x))
     return x

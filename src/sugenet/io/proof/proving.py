@@ -20,7 +20,7 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.errors import FileError, TooLargeError
 from sugenet.io.exact.domains import Inputs
 from sugenet.io.exact.evaluation import rounding_of
-from sugenet.io.exact.ops import OpChain, Sign, Stairs, every
+from sugenet.io.exact.ops import OpChain, Quantize, Sign, every
 from sugenet.io.exact.relaxed import PartlyImported, source_values
 from sugenet.io.exact.report import Imported, ImportProof, SignLocation, many
 from sugenet.io.plain.refusals import refuse_if
@@ -150,7 +150,7 @@ class _Comparison:
             others=judge.ops,
             reaches=None if judge.reaches is None else judge.reaches(),
         )
-        self.places = [k for k, op in enumerate(every(self.chain.ops)) if isinstance(op, Sign | Stairs)]
+        self.places = [k for k, op in enumerate(every(self.chain.ops)) if isinstance(op, Sign | Quantize)]
         self.tally = Tally(
             ours.network,
             self.found.signs,

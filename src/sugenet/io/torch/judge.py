@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import DOUBLE, SINGLE, nearest
-from sugenet.io.exact.ops import Affine, Op, OpChain, Sign, Stairs, every
+from sugenet.io.exact.ops import Affine, Op, OpChain, Quantize, Sign, every
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_stages
 from sugenet.io.torch.architecture import Architecture, Part
 from sugenet.io.torch.reader import dispatching, first_of, require_torch, signal_of_module
@@ -118,12 +118,12 @@ class _Module:
             if isinstance(node.op, Sign)
             else _level_stage(node.op, node, path[index + 1 :], 16 * self.floats.unit * node.reach)
             for index, node in enumerate(path)
-            if isinstance(node.op, Sign | Stairs) and node.before is not None
+            if isinstance(node.op, Sign | Quantize) and node.before is not None
         ]
         return Seen(plain, tuple(stages), signal.node.values.reshape(len(x), -1)[:, signal.order.reshape(-1)])
 
 
-def _level_stage(op: Stairs, node: SignalNode, behind: Sequence[SignalNode], slack: float) -> Stage:
+def _level_stage(op: Quantize, node: SignalNode, behind: Sequence[SignalNode], slack: float) -> Stage:
     """A quantizer, whose levels are seen from the program's own values behind it."""
     assert node.before is not None
     counts, before = node.values, node.before.values

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, Clip, Op, Sign, Stairs, numbers
+from sugenet.io.exact.ops import Affine, Clip, Op, Quantize, Sign, numbers
 from sugenet.io.exact.steps import sign_of
 
 __all__ = ["FARTHEST", "Line", "Piecewise"]
@@ -211,7 +211,7 @@ class Piecewise:
         if clip is not None:
             return clip
         if self.is_steps:
-            return self._stairs(where)
+            return self._quantize(where)
         if len(self.breaks) > FARTHEST:
             raise FileError(
                 f"{where}: rounds numbers without bounds to whole ones. Clip them before or after rounding."
@@ -237,7 +237,7 @@ class Piecewise:
             return (*moved, Sign(where, rule[point], float(low), float(high)))
         return (*moved, Sign(where, rule[point]), *_affine(where, (high - low) / 2, (high + low) / 2))
 
-    def _stairs(self, where: str) -> tuple[Op, ...]:
+    def _quantize(self, where: str) -> tuple[Op, ...]:
         """Levels that rise or fall, all of them multiples of one distance apart."""
         levels = [start for _, start in self.lines]
         jumps = [b - a for a, b in pairwise(levels)]
@@ -260,7 +260,7 @@ class Piecewise:
         row = [(t, strict) for t, strict, count in sorted(turns) for _ in range(count)]
         if len(row) > 2 * FARTHEST:
             raise FileError(f"{where}: its {len(levels)} values are no multiples of one distance apart.")
-        steps = Stairs(where, numbers([t for t, _ in row])[None], np.array([strict for _, strict in row]))
+        steps = Quantize(where, numbers([t for t, _ in row])[None], np.array([strict for _, strict in row]))
         turned = () if rises else _affine(where, Fraction(-1), Fraction(0))
         return (*turned, steps, *_affine(where, unit, min(levels)))
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import apply
-from sugenet.io.exact.ops import Affine, Branches, Clip, Flatten, LinearOp, Op, OpChain, Picks, Sign, Stairs
+from sugenet.io.exact.ops import Affine, Branches, Clip, Flatten, LinearOp, Op, OpChain, Picks, Quantize, Sign
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.torch.piecewise import Piecewise
 
@@ -315,7 +315,7 @@ def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> 
     )
     first, *later = signal.node.path()
     refuse_if(
-        not any(isinstance(node.op, Sign | Stairs) for node in signal.node.every()),
+        not any(isinstance(node.op, Sign | Quantize) for node in signal.node.every()),
         source,
         "no sign and no quantizer was found on the way from the input to the output, so this "
         "is no quantized network. Binarize activations with torch.where(x >= 0, 1, -1), or round them.",
@@ -334,7 +334,7 @@ def _reshaped(node: SignalNode, shape: tuple[int, ...], last: bool, where: str) 
     first, *later = node.path()
     careless = all(
         isinstance(step.op, Clip | Sign)
-        or (isinstance(step.op, Stairs) and len(step.op.thresholds) == 1)
+        or (isinstance(step.op, Quantize) and len(step.op.thresholds) == 1)
         or (isinstance(step.op, Affine) and np.size(step.op.scale) == np.size(step.op.shift) == 1)
         for step in later
     )
