@@ -2,8 +2,8 @@
 
 `Neuron` is the pair (Lam, tau): active iff at least tau of the literals Lam hold. `QuantizedNeuron` has
 several thresholds over inputs of several levels, and is the level-valued Sugeno integral that goes with them.
-Input i has levels 0..tops[i]; its literal at level v is "input i is at least v" where the weight is positive and
-"input i is below v" where it is negative. Step m is the threshold capacity over these literals with the
+Input i has levels 0..tops[i]; its literal at level v is "input i is at least v" where the weight is positive
+and "input i is below v" where it is negative. Step m is the threshold capacity over these literals with the
 weight of their input; the neuron is the maximum of the steps, each cut at its level.
 """
 
