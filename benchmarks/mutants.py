@@ -34,7 +34,7 @@ def faults() -> list[Fault]:
     """What the file lists, in its order."""
     read = []
     for block in FILE.read_text().split("\n\n")[1:]:
-        first, old, new = block.strip().splitlines()
+        first, old, new = block.strip("\n").splitlines()
         package, _, tests = first.partition(" ")
         read.append(Fault(package, old[2:], new[2:], tests))
     return read
