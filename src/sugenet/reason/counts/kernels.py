@@ -313,7 +313,7 @@ def _forget(memory, tail, work, tally):
     _judge(tail[0][0] + (second.shape[0] > 0), store, tail, work, tally)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _by_bounds(acc, depth, where, size, limits, tail, scratch, tally):
     """Whether all sets that begin with a prefix, which are so many, are known to have one class: then they
     are added up, or wait with their pattern.
@@ -356,7 +356,7 @@ def _add_heavy(tail, work, scratch, tally):
     sizes[0] = 0
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _line(acc, depth, rows, start, end, weight, left, alike, patterns, n):
     """Write down the patterns of the sets that add one of the options start..end-1, where what is left of the
     budget allows it: how many there are then.
@@ -375,7 +375,7 @@ def _line(acc, depth, rows, start, end, weight, left, alike, patterns, n):
     return n
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _next_prefix(depth, end, acc, spent, following, moves):
     """Go on to the next prefix: how many options it has, -1 at the end."""
     rows, weight, after, lightest, budget, _, _ = moves
