@@ -197,15 +197,15 @@ class BlockWalk:
         start, rows = start.astype(kind), np.ascontiguousarray(rows, kind)
         start[~movable] = np.where(start[~movable] >= 0, 1, -1)
         lightest = np.append(2 * budget + 1, np.minimum.accumulate(weight))
-        pieces = _pieces(rows, before, self.upto) if pairs else rows
-        ends = np.stack([pieces.min(axis=0), pieces.max(axis=0)])  # of single moves too
-        padded = -(-len(pieces) // (64 * BLOCK)) * 64 * BLOCK
-        adds = np.zeros((lanes, padded), kind)
-        adds[:, : len(pieces)] = pieces.T
+        n_pieces = int(self.upto[-1])
+        padded = -(-n_pieces // (64 * BLOCK)) * 64 * BLOCK
+        adds, weights = np.zeros((lanes, padded), kind), np.zeros((1, padded), np.int64)
+        columns = np.ascontiguousarray(rows.T)
+        _add_pieces(columns, before if pairs else 0 * before, self.upto, adds)
+        _add_pieces(weight[None], before if pairs else 0 * before, self.upto, weights)
+        ends = np.stack([adds[:, :n_pieces].min(axis=1), adds[:, :n_pieces].max(axis=1)])  # of moves too
         single = np.zeros(padded, bool)
         single[self.upto[:-1]] = True
-        weights = np.zeros(padded, np.int64)
-        weights[: len(pieces)] = _pieces(weight[:, None], before, self.upto)[:, 0] if pairs else weight
         self.moves = _BlockMoves(
             rows,
             start,
@@ -216,7 +216,7 @@ class BlockWalk:
             alike,
             self.upto,
             pack(single[None])[0],
-            weights,
+            weights[0],
             pairs,
             adds,
         )
@@ -434,13 +434,11 @@ def _kind(start: Any, low: Any, high: Any, together: int) -> Any:
     return np.int8 if largest <= np.iinfo(np.int8).max else np.int32  # two, so that little is compiled
 
 
-def _pieces(rows: Any, before: Ints, upto: Ints) -> Any:
-    """What each move adds, and behind it what it adds with each one before it of another feature."""
-    out = np.empty((int(upto[-1]), rows.shape[1]), rows.dtype)
+def _add_pieces(columns: Any, before: Ints, upto: Ints, out: Any) -> None:
+    """Write what each move adds, and behind it what it adds with each one before it of another feature."""
     for k, first in enumerate(upto[:-1].tolist()):
-        out[first] = rows[k]
-        np.add(rows[k], rows[: before[k]], out=out[first + 1 : first + 1 + before[k]])
-    return out
+        out[:, first] = columns[:, k]
+        np.add(columns[:, k : k + 1], columns[:, : before[k]], out=out[:, first + 1 : first + 1 + before[k]])
 
 
 def _tail(layers: list[tuple[Ints, Ints]], movable: Any) -> _BlockLayers:
