@@ -76,11 +76,11 @@ def _of_group() -> int:
         ("", "memory.max", "memory.current"),
         ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
     ):
-        index = Path("/sys/fs/cgroup", folder)
+        path = Path("/sys/fs/cgroup", folder)
         try:
-            rows = dict(line.split() for line in (index / "memory.stat").read_text().splitlines())
-            kept = int((index / used).read_text()) - int(rows.get("inactive_file", 0))
-            return int((index / limit).read_text()) - kept
+            rows = dict(line.split() for line in (path / "memory.stat").read_text().splitlines())
+            kept = int((path / used).read_text()) - int(rows.get("inactive_file", 0))
+            return int((path / limit).read_text()) - kept
         except (OSError, ValueError):  # no such file, or "max"
             continue
     return 1 << 62

@@ -266,14 +266,14 @@ def _order(layer: LayerForm, following: LayerForm | None = None) -> list[tuple[i
     return [(c * pixels + p, m) for c in range(channels) for m in levels for p in range(pixels)]
 
 
-def _row(neuron: Summed | Pooled, m: int, index: dict[tuple[int, int], int], top: int) -> Row:
+def _row(neuron: Summed | Pooled, m: int, index_of: dict[tuple[int, int], int], top: int) -> Row:
     """A neuron of a later layer reaching level m, over the bits of the layer before."""
     if isinstance(neuron, Pooled):
-        return {index[position, m]: 1 for position in neuron.inputs}, len(
+        return {index_of[position, m]: 1 for position in neuron.inputs}, len(
             neuron.inputs
         ) if neuron.least else 1
     weights = {
-        index[position, level]: weight
+        index_of[position, level]: weight
         for position, weight in zip(neuron.inputs, neuron.weights, strict=True)
         for level in range(1, top + 1)
     }

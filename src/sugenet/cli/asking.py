@@ -316,9 +316,9 @@ def _check_cost(options: Namespace) -> None:
 def _spelled(kind: str) -> tuple[str, ...]:
     """The options for the fields and the settings of a kind of question."""
     names = [*KINDS[kind].fields, *KINDS[kind].settings, *["prices"] * (kind == "whatif")]
-    indices = ("where",) if kind == "whatif" else (*REGIONS, "where") if "region" in names else ()
+    fields = ("where",) if kind == "whatif" else (*REGIONS, "where") if "region" in names else ()
     return (
-        *indices,
+        *fields,
         *(FIELDS[name].flag.lstrip("-") for name in names if name in FIELDS and name != "where"),
     )
 

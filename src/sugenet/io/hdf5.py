@@ -67,18 +67,18 @@ class Hdf5Format:
         FileError
             For files that are damaged, or of another kind.
         """
-        index = Path(path)
-        _check_file(index, self.damaged)
-        return self._read_apart(index) if apart and sys.executable else self._opened(index)
+        file = Path(path)
+        _check_file(file, self.damaged)
+        return self._read_apart(file) if apart and sys.executable else self._opened(file)
 
     def main(self) -> int:
         """Read one file and write its contents to standard output: the other side of `read`."""
         from safetensors.numpy import save
 
-        index = Path(sys.argv[1])
-        _limit_memory(3 * index.stat().st_size + _MAX_PROCESS)
+        file = Path(sys.argv[1])
+        _limit_memory(3 * file.stat().st_size + _MAX_PROCESS)
         try:
-            contents = self._opened(index)
+            contents = self._opened(file)
         except FileError as error:
             sys.stderr.buffer.write(str(error).encode())
             return _REFUSED
@@ -95,9 +95,9 @@ class Hdf5Format:
         sys.stdout.buffer.write(save(tensors, about))
         return 0
 
-    def _read_apart(self, index: Path) -> Contents:
-        seconds = _SECONDS + index.stat().st_size / _BYTES_A_SECOND
-        command = [sys.executable, "-W", "ignore", "-m", self.module, str(index.resolve())]
+    def _read_apart(self, path: Path) -> Contents:
+        seconds = _SECONDS + path.stat().st_size / _BYTES_A_SECOND
+        command = [sys.executable, "-W", "ignore", "-m", self.module, str(path.resolve())]
         try:
             done = subprocess.run(
                 command, capture_output=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL
@@ -114,14 +114,14 @@ class Hdf5Format:
         )
         return _unpacked(done.stdout, self.damaged)
 
-    def _opened(self, index: Path) -> Contents:
+    def _opened(self, path: Path) -> Contents:
         try:
             import h5py  # type: ignore[import-untyped]
         except ImportError:
             raise FileError(f"reading {self.whose} files needs h5py; {how_to_install(self.extra)}") from None
         try:
-            with h5py.File(index, "r") as file:
-                return self.contents(Hdf5File(h5py, self.damaged, index.stat().st_size + _MAX_SPARE), file)
+            with h5py.File(path, "r") as file:
+                return self.contents(Hdf5File(h5py, self.damaged, path.stat().st_size + _MAX_SPARE), file)
         except FileError:
             raise
         except Exception as error:
@@ -208,10 +208,10 @@ def _unpacked(raw: bytes, damaged: str) -> Contents:
         ) from None
 
 
-def _check_file(index: Path, damaged: str) -> None:
+def _check_file(path: Path, damaged: str) -> None:
     """Refuse what is no HDF5 file, is too large, or would keep the library busy for ever."""
     try:
-        with open_file(index, _MAX_FILE) as stream:
+        with open_file(path, _MAX_FILE) as stream:
             start = stream.read(8)
             refuse_if(start != b"\x89HDF\r\n\x1a\n", "it is no HDF5 file.")
             _check_heaps(stream, damaged)

@@ -89,9 +89,9 @@ def _blocks(arrays: Mapping[str, _Array], x: _Array, stages: list[Stage]) -> _Ar
     return linear("output_lin", x)
 
 
-def _folder(index: Path, x: _Array, stages: list[Stage]) -> _Array:
+def _folder(folder: Path, x: _Array, stages: list[Stage]) -> _Array:
     def table(block: str, name: str) -> _Array:
-        with open_text(index / block / f"{name}.csv", _MAX_CSV) as lines:
+        with open_text(folder / block / f"{name}.csv", _MAX_CSV) as lines:
             return np.loadtxt(lines, delimiter=",", ndmin=2)
 
     def linear(block: str, x: _Array) -> _Array:
@@ -101,7 +101,7 @@ def _folder(index: Path, x: _Array, stages: list[Stage]) -> _Array:
     stages.append(Stage.of_bits("inputs", x, on))
     x = np.where(on, 1.0, -1.0)
     number = 1
-    while (index / f"blk{number}").is_dir():
+    while (folder / f"blk{number}").is_dir():
         block = f"blk{number}"
         gamma, beta, mean, var = (
             table(block, f"bn_{part}").reshape(-1) for part in ("weight", "bias", "mean", "var")

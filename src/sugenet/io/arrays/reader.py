@@ -209,44 +209,44 @@ def read_bnnquanalyst(folder: str | Path) -> OpChain:
     ``bn_var.csv``. Its batch norm divides by the root of the variance without an eps,
     and a value of 0 is active.
     """
-    index = Path(folder)
-    with within(index.name):
+    path = Path(folder)
+    with within(path.name):
         refuse_if(
-            not (index / "out_blk").is_dir(),
+            not (path / "out_blk").is_dir(),
             "it has no folder 'out_blk', so it is no network of BNNQuanalyst.",
         )
         refuse_if(
-            sum(table.stat().st_size for table in index.glob("*/*.csv") if table.is_file()) > _MAX_CSV,
+            sum(table.stat().st_size for table in path.glob("*/*.csv") if table.is_file()) > _MAX_CSV,
             f"its tables have more than {_MAX_CSV:,} bytes together.",
         )
         ops: list[Op] = [Sign("inputs", zero=-1)]
         width, number = None, 1
-        while (index / f"blk{number}").is_dir() and number <= _MAX_BLOCKS:
+        while (path / f"blk{number}").is_dir() and number <= _MAX_BLOCKS:
             name = f"blk{number}"
-            layer = _linear(index / name, name, width)
+            layer = _linear(path / name, name, width)
             width = len(layer.weights)
             gamma, beta, mean, var = (
-                _row(index / name / f"bn_{part}.csv", f"{name}/bn_{part}.csv", width) for part in _PARTS
+                _row(path / name / f"bn_{part}.csv", f"{name}/bn_{part}.csv", width) for part in _PARTS
             )
             if (var <= 0).any():
                 raise FileError(f"{name}/bn_var.csv is not positive at {int(np.argmax(var <= 0))}.")
             ops += [layer, BatchNorm(name, gamma, beta, mean, var, 0.0), Sign(f"{name} sign")]
             number += 1
-        ops.append(_linear(index / "out_blk", "out_blk", width))
-        _nothing_left(index, number - 1)
+        ops.append(_linear(path / "out_blk", "out_blk", width))
+        _nothing_left(path, number - 1)
         first = ops[1]
         assert isinstance(first, LinearOp)
-        return OpChain(index.name, (int(first.weights.shape[1]),), tuple(ops))
+        return OpChain(path.name, (int(first.weights.shape[1]),), tuple(ops))
 
 
-def _nothing_left(index: Path, blocks: int) -> None:
+def _nothing_left(location: Path, blocks: int) -> None:
     """Refuse tables and folders that the network was not made of."""
     used = {Path("out_blk")} | {Path(f"blk{k}") for k in range(1, blocks + 1)}
     used |= {folder / f"lin_{part}.csv" for folder in used for part in ("weight", "bias")} | {
         Path(f"blk{k}") / f"bn_{part}.csv" for k in range(1, blocks + 1) for part in _PARTS
     }
-    for path in sorted(index.glob("*")) + sorted(index.glob("*/*")):
-        name = path.relative_to(index)
+    for path in sorted(location.glob("*")) + sorted(location.glob("*/*")):
+        name = path.relative_to(location)
         refuse_if(
             name not in used and (path.is_dir() or path.suffix.lower() == ".csv"),
             f"{name} would be left over: the network of {blocks} blocks has no place for it.",

@@ -213,16 +213,16 @@ class _Lowering:
     def run(self) -> Refusal | None:
         """Take all operations, up to the first that is refused."""
         for number, op in enumerate(self.chain.ops):
-            index = f"{self.chain.source}: operation {number}"
+            where = f"{self.chain.source}: operation {number}"
             try:
                 self.take(op)
             except NetworkError as error:
-                return Refusal(f"{index}, {op.where}: {error}", number)
+                return Refusal(f"{where}, {op.where}: {error}", number)
             except OverflowError:
-                return Refusal(f"{index}, {op.where}: its numbers are too far apart to compute with.", number)
+                return Refusal(f"{where}, {op.where}: its numbers are too far apart to compute with.", number)
             except FileError as error:
                 way = WAY if _at_an_end(self.chain, number) else ""
-                return Refusal(f"{index}: {error}{way}", number, final=False)
+                return Refusal(f"{where}: {error}{way}", number, final=False)
             if isinstance(self.signal, LevelSignal) and self.signal.pad is None:
                 self.levels, self.behind = self.signal, number + 1
         return None

@@ -248,11 +248,11 @@ def _placed(
     signs: tuple[SignLocation, ...], chain: OpChain, stem: tuple[Op, ...]
 ) -> tuple[SignLocation, ...]:
     """The signs of the exact part among those of the whole chain."""
-    indices = [
+    signs_before = [
         SignLocation(k, op.where, None)
         for k, op in enumerate(op for op in every(chain.ops) if isinstance(op, Sign | Quantize))
     ]
     first = sum(isinstance(op, Sign | Quantize) for op in every(stem))
     for sign in signs:
-        indices[first + sign.number] = replace(sign, number=first + sign.number)
-    return tuple(indices)
+        signs_before[first + sign.number] = replace(sign, number=first + sign.number)
+    return tuple(signs_before)

@@ -530,32 +530,32 @@ def read_layers(
     ]
 
 
-def _model_and_weights(index: Path, weights: Path | None, apart: bool) -> tuple[str, Contents]:
+def _model_and_weights(path: Path, weights: Path | None, apart: bool) -> tuple[str, Contents]:
     try:
-        with open_file(index, _MAX_ARCHIVE) as stream:
+        with open_file(path, _MAX_ARCHIVE) as stream:
             start = stream.read(64)
     except OSError as error:
         raise FileError(f"it cannot be opened: {error.strerror or error}.") from None
     if start.lstrip()[:1] == b"{":
-        return _pair(index, weights, apart)
+        return _pair(path, weights, apart)
     if weights is not None:
         raise FileError(
             f"{weights.name} would be left over: weights_file= goes with a model as text (model.to_json()), "
-            f"and {index.name} is none."
+            f"and {path.name} is none."
         )
     if start[:2] == b"PK":
-        return _unpacked(index, apart)
-    contents = KERAS.read(index, apart=apart)
+        return _unpacked(path, apart)
+    contents = KERAS.read(path, apart=apart)
     refuse_if(
         not contents.model,
         "it holds weights without a model. Save the model's layers too, as text (model.to_json() in a "
-        f"file model.json), and give both: model.json with weights_file={index.name}. Or save all in "
+        f"file model.json), and give both: model.json with weights_file={path.name}. Or save all in "
         "one: model.save('net.h5').",
     )
     return contents.model, contents
 
 
-def _pair(index: Path, weights: Path | None, apart: bool) -> tuple[str, Contents]:
+def _pair(path: Path, weights: Path | None, apart: bool) -> tuple[str, Contents]:
     """Layers as text, and their weights."""
     if weights is None:
         raise FileError(
@@ -563,21 +563,21 @@ def _pair(index: Path, weights: Path | None, apart: bool) -> tuple[str, Contents
             "weights_file=net.weights.h5, as model.save_weights('net.weights.h5') writes them."
         )
     try:
-        text = read_file(index, _MAX_TEXT).decode("utf-8-sig")
+        text = read_file(path, _MAX_TEXT).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileError(f"it cannot be read as text: {error}. {DAMAGED}") from None
     with within(weights.name):
         contents = KERAS.read(weights, apart=apart)
-    refuse_if(contents.model, f"{weights.name} holds a whole model: read it alone, without {index.name}.")
+    refuse_if(contents.model, f"{weights.name} holds a whole model: read it alone, without {path.name}.")
     return text, contents
 
 
-def _unpacked(index: Path, apart: bool) -> tuple[str, Contents]:
+def _unpacked(path: Path, apart: bool) -> tuple[str, Contents]:
     """A `.keras` file."""
-    size = index.stat().st_size
+    size = path.stat().st_size
     try:
         with (
-            open_file(index, _MAX_ARCHIVE) as packed,
+            open_file(path, _MAX_ARCHIVE) as packed,
             zipfile.ZipFile(packed) as archive,
             TemporaryDirectory() as folder,
         ):

@@ -164,15 +164,15 @@ def layer_size(entry: Any, what: str) -> int:
             type(value) is int and 0 <= value < 1 << 16 for value in parts[key]
         ):
             raise FileError(f"{what}: {key} must be {length} whole numbers in 0..65535.")
-    indices = prod(size + sum(parts["pads"]) for size in parts["shape"][1:])  # at most so many positions
-    taps = indices * prod(parts["kernel"])
+    n_positions = prod(size + sum(parts["pads"]) for size in parts["shape"][1:])  # at most so many positions
+    taps = n_positions * prod(parts["kernel"])
     if kind in ("pool", "level pool"):
         return int(taps + prod(parts["shape"]))
     _check_counts(what, parts["groups"], parts["outputs"])
     if kind == "stairs conv":
         kernel = parts["shape"][0] * prod(parts["kernel"])
         return int(taps + parts["outputs"] * (kernel + parts["steps"]))
-    return int(taps + parts["outputs"] * (indices + parts["shape"][0] * prod(parts["kernel"])))
+    return int(taps + parts["outputs"] * (n_positions + parts["shape"][0] * prod(parts["kernel"])))
 
 
 def layer_in(name: str, part: Document, tops: tuple[int, ...] | None, tensors: Tensors) -> Layer:

@@ -66,17 +66,17 @@ def plain_file(path: str | Path, limit: int = MODEL_LIMIT) -> Iterator[Path]:
     """The file as it is; where its name ends in ``.gz``, what it unpacks to, under the rest of its name, as
     long as it is needed.
     """
-    index = Path(path)
-    if index.suffix.lower() != ".gz" or not index.is_file():
-        yield index
+    source = Path(path)
+    if source.suffix.lower() != ".gz" or not source.is_file():
+        yield source
         return
     try:
-        raw = unzipped(read_file(index, limit), limit)
+        raw = unzipped(read_file(source, limit), limit)
     except FileError as error:
-        raise FileError(f"{index.name}: {error}") from None
+        raise FileError(f"{source.name}: {error}") from None
     except OSError as error:
-        raise FileError(f"{index.name} cannot be read: {error.strerror or error}.") from None
+        raise FileError(f"{source.name} cannot be read: {error.strerror or error}.") from None
     with TemporaryDirectory() as folder:
-        plain = Path(folder) / index.stem
+        plain = Path(folder) / source.stem
         plain.write_bytes(raw)
         yield plain

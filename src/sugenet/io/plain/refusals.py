@@ -44,7 +44,7 @@ def required(value: _T | None, *message: str) -> _T:
 
 
 @contextmanager
-def within(index: object) -> Iterator[None]:
+def within(where: object) -> Iterator[None]:
     """Put a place before the message of every `FileError` that is raised inside.
 
     Examples
@@ -58,4 +58,4 @@ def within(index: object) -> Iterator[None]:
     try:
         yield
     except FileError as error:
-        raise FileError(f"{index}: {error}") from None
+        raise FileError(f"{where}: {error}") from None

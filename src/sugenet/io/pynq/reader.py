@@ -275,11 +275,11 @@ def is_folder(folder: Path) -> bool:
 
 def read_memory(folder: str | Path, design: str | Path | None = None) -> Memory:
     """Read all files of a folder; refuses those that the design has no place for."""
-    index = Path(folder)
-    refuse_if(not index.is_dir(), f"{index} is no folder.")
-    names = {tuple(part) for part in _names(index)}
+    path = Path(folder)
+    refuse_if(not path.is_dir(), f"{path} is no folder.")
+    names = {tuple(part) for part in _names(path)}
     refuse_if(not names, "it has no files such as 0-0-weights.bin, so it is no folder of BNN-PYNQ.")
-    folded = _design(index, names, design)
+    folded = _design(path, names, design)
     refuse_if(
         sum(layer.height * (layer.words + 1) for layer in folded.layers) > _MAX_WORDS,
         f"{folded.name} has layers of more than {_MAX_WORDS:,} words, far more than a board.",
@@ -288,12 +288,12 @@ def read_memory(folder: str | Path, design: str | Path | None = None) -> Memory:
     thresholds: list[npt.NDArray[np.int64] | None] = []
     last = len(folded.layers) - 1
     for number, layer in enumerate(folded.layers):
-        words = _rows(index, number, layer, "weights", layer.words, short=number == last)
+        words = _rows(path, number, layer, "weights", layer.words, short=number == last)
         weights.append(words)
         rows = words.shape[1] // layer.words
         names -= {(str(number), str(pe), "weights") for pe in range(layer.pe)}
         if number < last or (str(number), "0", "thres") in names:
-            limits = _rows(index, number, layer, "thres", 1, short=number == last).astype(np.int64)
+            limits = _rows(path, number, layer, "thres", 1, short=number == last).astype(np.int64)
             refuse_if(
                 limits.shape[1] < rows,
                 f"layer {number} has {rows} rows of weights an element, but {limits.shape[1]} thresholds.",
@@ -305,11 +305,11 @@ def read_memory(folder: str | Path, design: str | Path | None = None) -> Memory:
     if names:
         name = "-".join(min(names)) + ".bin"
         raise FileError(f"{name} would be left over: {folded.name} has no place for it.")
-    return Memory(index.name, folded, tuple(weights), tuple(thresholds), _classes(index))
+    return Memory(path.name, folded, tuple(weights), tuple(thresholds), _classes(path))
 
 
-def _names(index: Path) -> Iterator[tuple[str, str, str]]:
-    for path in index.iterdir():
+def _names(folder: Path) -> Iterator[tuple[str, str, str]]:
+    for path in folder.iterdir():
         match = _FILE.fullmatch(path.name)
         if match:
             yield match[1], match[2], match[3]
@@ -317,12 +317,12 @@ def _names(index: Path) -> Iterator[tuple[str, str, str]]:
             raise FileError(f"{path.name} is no file of an element, such as 0-0-weights.bin.")
 
 
-def _design(index: Path, names: set[tuple[str, ...]], design: str | Path | None) -> _Design:
+def _design(folder: Path, names: set[tuple[str, ...]], design: str | Path | None) -> _Design:
     if design is not None:
         return _design_named(design)
     for name in _CONFIGS:
-        if (index / name).exists():
-            return _read_config(index / name)
+        if (folder / name).exists():
+            return _read_config(folder / name)
     layers = sorted({int(number) for number, _, _ in names})
     if layers != list(range(len(layers))):
         raise FileError(f"layer {next(k for k in range(len(layers)) if k not in layers)} is missing.")
@@ -333,7 +333,7 @@ def _design(index: Path, names: set[tuple[str, ...]], design: str | Path | None)
 
 
 def _rows(
-    index: Path, number: int, layer: Folding, kind: str, n_words: int, *, short: bool
+    folder: Path, number: int, layer: Folding, kind: str, n_words: int, *, short: bool
 ) -> npt.NDArray[np.uint64]:
     """One row of words an element; those of the last layer may leave out rows at the end, as older folders
     do, which the driver reads as nothing.
@@ -341,7 +341,7 @@ def _rows(
     expected = layer.height // layer.pe * n_words
     rows: list[npt.NDArray[np.uint64]] = []
     for pe in range(layer.pe):
-        path = index / f"{number}-{pe}-{kind}.bin"
+        path = folder / f"{number}-{pe}-{kind}.bin"
         try:
             data = read_file(path, 8 * 2 * expected)
         except FileError as error:
@@ -365,8 +365,8 @@ def _rows(
     return np.stack(rows)
 
 
-def _classes(index: Path) -> tuple[str, ...] | None:
-    path = index / "classes.txt"
+def _classes(folder: Path) -> tuple[str, ...] | None:
+    path = folder / "classes.txt"
     if not path.exists():
         return None
     try:

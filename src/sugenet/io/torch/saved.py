@@ -447,9 +447,9 @@ class _PickleSteps:
             return {_key(key): value for key, value in pairs}
         return _sizes(args[0]) if name == "torch.Size" else OtherObject(name)
 
-    def stored(self, index: Any) -> Any:
+    def stored(self, reference: Any) -> Any:
         """The storage that a tensor refers to."""
-        word, kind, key, _, count, *view = index
+        word, kind, key, _, count, *view = reference
         refuse_if(
             word != "storage" or not isinstance(kind, _Name) or not isinstance(key, str) or any(view),
             f"its pickle refers to what is no storage. {PLAIN}",
@@ -501,9 +501,9 @@ def read_checkpoint(path: str | Path) -> Arrays:
         For a damaged file, one that needs code to be run, or one whose tensors claim more memory
         than the file has.
     """
-    index = Path(path)
-    with within(index.name), open_saved(index) as contents:
-        return arrays_of_state(_read(_state(contents), index.stat().st_size))
+    file = Path(path)
+    with within(file.name), open_saved(file) as contents:
+        return arrays_of_state(_read(_state(contents), file.stat().st_size))
 
 
 def arrays_of_state(state: Mapping[str, Any]) -> Arrays:

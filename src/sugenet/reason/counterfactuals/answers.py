@@ -239,10 +239,10 @@ class OpenCounterfactual(_OfWhatIf):
 
 def _above(gap: Fraction) -> str:
     """The least power of ten that is not below a small number."""
-    index = 0
-    while gap <= Fraction(1, 10 ** (index + 1)):
-        index += 1
-    return f"1e-{index}"
+    digits = 0
+    while gap <= Fraction(1, 10 ** (digits + 1)):
+        digits += 1
+    return f"1e-{digits}"
 
 
 Answer: TypeAlias = Counterfactual | NoCounterfactual | OpenCounterfactual
