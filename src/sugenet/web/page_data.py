@@ -110,8 +110,6 @@ def certified(network: Network) -> dict[str, Any] | None:
 
 
 MOST_SAMPLES = 400
-MOST_STATES = 64
-"""Codings with more states go without a list of them."""
 MOST_PIXELS = 4096
 """Larger pictures are shown as tables."""
 COLOURS = (1, 3)
@@ -162,8 +160,8 @@ def payload(
     >>> page = payload(net, [[1, -1, 1, -1]], title="Example 1")
     >>> page["layers"]
     [{'kind': 'dense', 'inputs': 4, 'outputs': 1, 'signs': 'CwAAAA==', 'mask': None, 'tau': [2]}]
-    >>> page["features"][0], page["codings"][0]["states"][1]
-    (['x1', 0], {'words': '{name} = +1', 'value': 1})
+    >>> page["features"][0], page["codings"][0]["kind"]
+    (['x1', 0], 'steps')
     """
     from sugenet import __version__
 
@@ -291,8 +289,6 @@ def _coding(coding: Coding, span: Span | None = None) -> dict[str, Any]:
     if span is not None:
         kept = limit(coding, span)
         about["limit"] = kept if isinstance(kept, list) else {"values": [raw_value(value) for value in kept]}
-    if coding.states <= MOST_STATES:
-        about["states"] = [_state(coding, state) for state in range(coding.states)]
     return about
 
 
@@ -306,12 +302,6 @@ def _category(category: Any) -> Any:
         f"the page cannot hold the category {category!r}, which JavaScript reads as another number. "
         f"Use text, or an integer below 2^53."
     )
-
-
-def _state(coding: Coding, state: int) -> dict[str, Any] | None:
-    if not coding.reachable(state):
-        return None
-    return {"words": coding.describe("{name}", state), "value": _state_value(coding, state)}
 
 
 def _typical(coding: Steps, state: int) -> float | int:
