@@ -270,3 +270,16 @@ def test_samples_without_a_network_are_refused(opened, tmp_path):
     page.wait_for_function(
         "() => document.getElementById('toast').textContent.includes('.sugenet file first')"
     )
+
+
+def test_a_wrong_prediction_says_so(opened, tmp_path):
+    page, give = opened
+    net = Network.of_bits([DenseLayer([[1, 1]], [1])], Head([[-1], [1]]), classes=["off", "on"])
+    sg.save(net, tmp_path / "net.sugenet")
+    (tmp_path / "data.csv").write_text("x1,x2,truth\n1,1,off\n1,1,on\n")
+    give(tmp_path / "net.sugenet", tmp_path / "data.csv")
+    page.wait_for_url(re.compile("^blob:"))
+    verdict(page)
+    assert page.inner_text("#truth") == "truth: off, so the network is wrong here"
+    page.click("#after")
+    assert page.inner_text("#truth") == "truth: on"

@@ -37,6 +37,7 @@ from sugenet.show import grid_of
 __all__ = [
     "certified",
     "clauses",
+    "first_right",
     "limit",
     "page_value",
     "payload",
@@ -240,6 +241,14 @@ def _domain(network: Network) -> dict[str, Any]:
         "lawful": _layers(network.lawful) if network.domain.laws else None,
         "data": certified(network),
     }
+
+
+def first_right(network: Network, samples: Any, truth: Any) -> int:
+    """The first sample that the network classifies correctly: the one to begin with. 0 if none is known."""
+    if samples is None or truth is None or not len(samples):
+        return 0
+    right = network.predict(samples[:MOST_SAMPLES]) == np.array(truth[:MOST_SAMPLES], object)
+    return int(right.argmax())
 
 
 # -- features and samples ------------------------------------------------------------------------------------
