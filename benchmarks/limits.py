@@ -193,7 +193,7 @@ def warm_up() -> None:
         reason.verify(small, reason.Robust(x, reason.Hamming(3)), engine=engine)
     reason.count(small, method="walk")
     reason.count(small, method="sums")
-    reason.why(small, x)
+    reason.why(small, x, reason.Anything())
 
 
 def one(name: str, question: str, seconds: float) -> None:

@@ -123,8 +123,11 @@ ONES = [
 @pytest.mark.parametrize("row", ROWS[:2])
 def test_questions_are_read_by_name(one, row):
     for x in (one(row, NAMES), one(turned(row), turned(NAMES))):
-        assert NETWORK.predict(x).tolist() == NETWORK.predict([row]).tolist()
-        assert NETWORK.trace(x).matches.tolist() == NETWORK.trace([row]).matches.tolist()
+        assert np.ravel(NETWORK.predict(x)).tolist() == NETWORK.predict([row]).tolist()
+        assert NETWORK.predict_one(x) == NETWORK.predict_one(row)
+        found = NETWORK.trace(x)
+        found = found[0] if isinstance(found, list) else found
+        assert found.matches.tolist() == NETWORK.trace([row])[0].matches.tolist()
         for region in (sg.Anything(), sg.Free(["dose"]), sg.Box({"age": (0, 4)}), sg.L0(1)):
             ours, theirs = (sg.verify(NETWORK, sg.Robust(given, region)) for given in (x, row))
             assert (type(ours), ours.certificate["question"]) == (
@@ -307,7 +310,7 @@ def test_tables_that_lie_the_wrong_way_are_refused():
         pandas.Series(ROWS[0]),
         frame.set_index(pandas.Index(["age", "b", "c"])).iloc[0],
     ):
-        assert NETWORK.predict(sample).tolist() == NETWORK.predict(ROWS[:1]).tolist()
+        assert NETWORK.predict(sample) == NETWORK.predict(ROWS[:1])[0]
     square = frame.set_axis(list(NAMES), axis=0)  # rows and columns with the same names: columns are features
     assert NETWORK.predict(square).tolist() == NETWORK.predict(ROWS[:3]).tolist()
 
@@ -334,7 +337,7 @@ def test_columns_in_a_dict_are_not_one_sample():
 
 def test_one_name_needs_no_brackets():
     assert sg.Free("dose") == sg.Free(["dose"])
-    assert sg.whatif(NETWORK, ROWS[0], immutable="age").question.immutable == ("age",)
+    assert sg.whatif(NETWORK, ROWS[0], keep="age").question.keep == ("age",)
 
 
 def test_rows_of_different_lengths_are_no_table():

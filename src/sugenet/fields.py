@@ -40,8 +40,8 @@ FIELDS = {
         ("L0", "L1", "L2", "Linf", "Hamming"),
     ),
     "prices": Field("--price", "PRICE", "instead, FEATURE=P, the price of changing a feature; others stay"),
-    "immutable": Field("--keep", "FEATURES", "features that must stay, commas between them; may be repeated"),
-    "limit": Field("--within", "COST", "look no further than this cost"),
+    "keep": Field("--keep", "FEATURES", "features that must stay, commas between them; may be repeated"),
+    "max_cost": Field("--within", "COST", "look no further than this cost"),
     "where": Field("--where", "LIMITS", "within FEATURE=LOW..HIGH or FEATURE=VALUE; may be repeated"),
     "minimal": Field(
         "--minimal",
@@ -96,10 +96,10 @@ KINDS = {
     ),
     "whatif": Kind(
         "WhatIf",
-        ("sample", "cost", "target", "immutable", "region", "limit", "ties"),
+        ("sample", "cost", "target", "keep", "region", "max_cost", "ties"),
         {"n": 1, "engine": "auto"},
         ("sample",),
-        ("cost", "target", "immutable", "n"),
+        ("cost", "target", "keep", "n"),
     ),
     "why": Kind(
         "Why",

@@ -125,7 +125,7 @@ def test_trace_tells_what_happened_and_proves_it(network, data):
     row = raw(data.draw(samples(network, size=1)))
     trace = network.trace(row[0])
     assert list(trace.scores) == scores_by_hand(network, row[0])
-    assert trace.predicted == network.predict(row)[0]
+    assert trace.index == network.predict(row)[0]
     for seen, active in zip(trace.layers, network.hidden(row), strict=True):
         assert (seen.active == active[0]).all()
         assert ((seen.slack >= 0) == seen.active).all()
@@ -325,12 +325,7 @@ def test_values_are_frozen():
             NetworkError,
             "layer 1: there is no neuron 0",
         ),
-        (lambda: Network.of_bits([DenseLayer([[1]], [1])], Head([[1]])).predict([1]), EncodingError, "shape"),
-        (
-            lambda: Network.of_bits([DenseLayer([[1]], [1])], Head([[1]])).trace([[1], [1]]),
-            EncodingError,
-            "one sample",
-        ),
+        (lambda: Network.of_bits([DenseLayer([[1]], [1])], Head([[1]])).predict([1, 1]), EncodingError, "2"),
     ],
 )
 def test_what_does_not_fit_is_named(call, error, message):

@@ -285,7 +285,7 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
             sg.Prices({0: Fraction(1, 3), 1: 1}, per_unit=True),
         ]
         for cost in costs:
-            for options in ({}, {"limit": 1}, {"immutable": [0]}, {"target": (label + 1) % 3}):
+            for options in ({}, {"max_cost": 1}, {"keep": [0]}, {"target": (label + 1) % 3}):
                 said = (
                     f"{name}: what if, {cost.prices if isinstance(cost, sg.Prices) else cost.__name__}, "
                     f"{options}"
@@ -444,7 +444,7 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
         "wide convolution",
         None,
         True,
-        lambda: sg.whatif(wide, image, sg.L0, limit=1, threads=1).certificate,
+        lambda: sg.whatif(wide, image, sg.L0, max_cost=1, threads=1).certificate,
     )
     X, _ = sg.models.samples("digits")
     for number in (0, 3):
@@ -502,7 +502,7 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
             "breast cancer",
             None,
             True,
-            lambda n=number: sg.why(patient, X[n], threads=1).reasons[0].certificate,
+            lambda n=number: sg.why(patient, X[n], sg.Anything(), threads=1).reasons[0].certificate,
         )
     feature = patient.encoder.names[0]
     yield (

@@ -269,7 +269,7 @@ def test_parts_about_some_changes_only():
     total = sg.Sum.of(NET, [ONE], [TWO])
     honest = json.loads(json.dumps(logic.whatif(total).certificate))
     assert int(honest["lower"]) == 2  # two bits lead to a tie, which the lowest class wins
-    for some in ({"immutable": range(1, 6)}, {"region": sg.Free([0])}):
+    for some in ({"keep": range(1, 6)}, {"region": sg.Free([0])}):
         lie = copy.deepcopy(honest)
         lie["parts"] = [
             {

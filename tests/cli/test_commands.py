@@ -52,7 +52,7 @@ def test_predict_reads_csv_npy_npz_images_and_standard_input(capsys, tmp_path, m
     def classes(*arguments):
         code, out, _ = run(capsys, "predict", "digits", *arguments, "--json")
         assert code == 0
-        return [row["class"] for row in json.loads(out)["predictions"]]
+        return [row["index"] for row in json.loads(out)["predictions"]]
 
     np.save(tmp_path / "x.npy", X[:5])
     np.save(tmp_path / "one.npy", X[0])
@@ -142,7 +142,7 @@ def test_whatif_finds_the_cheapest_change_and_check_holds_it(capsys, tmp_path):
         "--json",
     )
     data = json.loads(out)
-    assert data["outcome"] == "minimum"
+    assert data["outcome"] == "found"
     assert "mean radius" not in data["changes"]
 
 

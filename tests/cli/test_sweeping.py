@@ -79,7 +79,7 @@ def test_predictions_are_those_of_predict(run):
     with closing(read_results("r.db")) as found:
         kept = [found.data(row["sample"]) for row in rows]
         assert [row.truth for row in found.rows()] == [row["truth"] for row in rows]
-    for name in ("class", "label", "scores", "tie"):
+    for name in ("label", "index", "scores", "is_tie"):
         assert [row[name] for row in kept] == [row[name] for row in rows]
 
 

@@ -199,7 +199,7 @@ def real(network: Network, other: Network, rng: np.random.Generator) -> Iterator
                 yield sg.verify(network, question, engine=engine, time_limit=5).certificate
     for cost in (sg.L0, sg.L1, sg.Hamming, sg.L2)[rng.integers(2) :]:
         with suppress(SugenetError):
-            yield sg.whatif(network, x, cost, limit=None if rng.random() < 0.5 else 2).certificate
+            yield sg.whatif(network, x, cost, max_cost=None if rng.random() < 0.5 else 2).certificate
     for minimal in ("subset", "size"):
         with suppress(SugenetError):
             yield (

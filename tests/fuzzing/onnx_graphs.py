@@ -716,7 +716,7 @@ def result(case: Case, count: int = 48) -> Result:
     x = samples(case, count)
     given = in_file(case, x)
     try:
-        found = read_onnx(case.raw, inputs=case.inputs, prove=False)
+        found = read_onnx(case.raw, inputs=case.inputs, prove=False).report
     except FileError as error:
         text = str(error)
         if "please report" in text or text[-1] not in ".?" or "Traceback" in text:

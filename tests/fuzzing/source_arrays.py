@@ -60,7 +60,7 @@ def make_folder(random: Random) -> tuple[Any, ...]:
         for name, table in (tables | ({extra: np.ones(2)} if extra else {})).items():
             (folder / name).parent.mkdir(exist_ok=True)
             np.savetxt(folder / f"{name}.csv", np.atleast_2d(table), delimiter=",")
-        return read_bnnquanalyst(folder, inputs=inputs, zero=zero, prove=False)
+        return read_bnnquanalyst(folder, inputs=inputs, zero=zero, prove=False).report
 
     def run(x: Any, _zero: Any) -> tuple[Any, list[Any]]:
         before: list[Any] = []
@@ -119,7 +119,7 @@ def make_counts(random: Random) -> tuple[Any, ...]:
             inputs=inputs,
             zero=zero,
             prove=False,
-        )
+        ).report
 
     def run(x: Any, _zero: Any) -> tuple[Any, list[Any]]:
         on = np.zeros((len(x), sizes[0]), bool)
@@ -174,7 +174,7 @@ def make_blocks(random: Random) -> tuple[Any, ...]:
 
     def read(folder: Path, inputs: Any, zero: Any) -> Any:
         np.savez(folder / "net.npz", **arrays, **({extra: np.ones((1, 1))} if extra else {}))
-        return read_npz(folder / "net.npz", inputs=inputs, zero=zero, prove=False)
+        return read_npz(folder / "net.npz", inputs=inputs, zero=zero, prove=False).report
 
     def run(x: Any, _zero: Any) -> tuple[Any, list[Any]]:
         before: list[Any] = []
@@ -245,7 +245,7 @@ def make_layout(random: Random) -> tuple[Any, ...]:
         given = state | ({extra: np.ones(1)} if extra else {})
         return from_state_dict(
             given, bits=1 if told and not npaq else None, inputs=inputs, zero=zero, prove=False
-        )
+        ).report
 
     def weights(name: str, all_rows: bool = False) -> Any:
         w = state[f"{name}.weight"]

@@ -59,7 +59,7 @@ def make(random: Random) -> tuple[Any, ...]:
         state, text = state | {"extra.bias": np.ones(2, np.float32)}, text + " unused:extra"
 
     def read(_folder: Any, inputs: Any, zero: Any) -> Any:
-        return from_state_dict(state, text, shape=given, inputs=inputs, zero=zero, prove=False)
+        return from_state_dict(state, text, shape=given, inputs=inputs, zero=zero, prove=False).report
 
     used = "extra.weight" not in state and not any(
         name.startswith("l0.") and name.split(".")[-1] in ("scale", "value") for name in state

@@ -466,7 +466,7 @@ def outcome(case: Case, *, prove: bool = False) -> Outcome:
             warnings.simplefilter("ignore")
             found = sg.from_torch(
                 case.module, torch.zeros(1, *case.shape), inputs=case.inputs, zero=case.zero, prove=prove
-            )
+            ).report
     except SugenetError as error:
         return Outcome("refused", f"{type(error).__name__}: {error}")
     except Exception as error:  # anything else is a crash

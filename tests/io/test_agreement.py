@@ -148,7 +148,7 @@ def test_the_first_difference_is_named_with_both_numbers(dense, layer, place):
 def test_convolutions_and_pools_of_both_kinds(conv):
     X = samples(300, 1, 6, 6)
     imported = lower(chain_of_module(conv, X[:1].astype(np.float32)), BitInputs())
-    agreement = verify_against(imported, conv, X)
+    agreement = verify_against(imported.reported, conv, X)
     assert agreement.equal
     assert agreement.layers == 2
     assert agreement.neurons == 4 * 9 + 3 * 4
@@ -383,8 +383,8 @@ def test_a_file_for_a_fixed_number_of_samples_is_run_in_blocks(tmp_path, block):
 )
 def test_raw_samples_become_the_numbers_of_the_source(conv, tmp_path, inputs, raw):
     X = np.random.default_rng(3).permutation(raw).reshape(-1, 6, 6)
-    found = from_torch(conv, np.zeros((1, 1, 6, 6), np.float32), inputs=inputs, prove=False)
-    assert verify_against(found, conv, X).equal
+    found = from_torch(conv, np.zeros((1, 1, 6, 6), np.float32), inputs=inputs, prove=False).report
+    assert verify_against(found.reported, conv, X).equal
     bits = isinstance(inputs, BitInputs)
     assert verify_against(found.network, conv, (X > 0 if bits else X).reshape(len(X), -1)).equal
     low, step = (inputs.low, inputs.high - inputs.low) if bits else (inputs.start, inputs.step)
@@ -392,14 +392,15 @@ def test_raw_samples_become_the_numbers_of_the_source(conv, tmp_path, inputs, ra
 
     by_hand = (float(low) + whole * float(step)).astype(np.float32)[:, None]
     chunks = iter(np.split(by_hand, range(256, len(X), 256)))
-    assert verify_against(found, conv, X, prepare=lambda _: next(chunks)).equal
-    assert not verify_against(found, conv, X, prepare=lambda x: x[:, None].astype(np.float32) + 3).equal
+    assert verify_against(found.reported, conv, X, prepare=lambda _: next(chunks)).equal
+    moved = verify_against(found.reported, conv, X, prepare=lambda x: x[:, None].astype(np.float32) + 3)
+    assert not moved.equal
 
 
 def test_what_is_exact_in_part_is_not_compared_as_a_whole(dense):
     dense[-1].weight.data.mul_(torch.rand(3, 6))
     found = from_torch(
         nn.Sequential(nn.Linear(8, 8), *dense).eval(), np.zeros((1, 8), np.float32), strict=False
-    )
-    with pytest.raises(FileError, match=r"only a part of the source was made exact.*found.scores\(X\)"):
-        verify_against(found, dense, samples(3, 8))
+    ).report
+    with pytest.raises(FileError, match=r"part of the source was made exact.*net\.report\.scores\(X\)"):
+        verify_against(found.reported, dense, samples(3, 8))

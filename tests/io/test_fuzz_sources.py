@@ -94,7 +94,7 @@ def test_the_sign_of_padded_zeros_is_one(tmp_path):
 def test_two_pads_of_different_values():
     state = {"c.weight": np.ones((1, 1, 1, 3), np.float32), "d.weight": np.ones((2, 3), np.float32)}
     text = "pad(size=0x1) pad(size=0x0, value=1) conv:c sign(low=0) flatten linear:d"
-    found = from_state_dict(state, text, shape=(1, 1, 3), inputs=BitInputs())
+    found = from_state_dict(state, text, shape=(1, 1, 3), inputs=BitInputs()).report
     assert found.network.head.logits(
         found.network.match_counts([[1, 1, 1], [0, 0, 1], [0, 1, 0]])
     ).tolist() == [[3, 3], [1, 1], [2, 2]]
@@ -104,7 +104,7 @@ def test_a_sign_that_turns_its_input_around_and_another_behind():
     state = {"c.weight": np.ones((1, 3), np.float32), "d.weight": np.ones((2, 1), np.float32)}
     found = from_state_dict(
         state, "linear:c sign(low=1, high=-1) sign(zero=0, low=1, high=-1) linear:d", inputs=BitInputs()
-    )
+    ).report
     assert found.network.head.logits(found.network.match_counts([[1, 1, 0], [1, 0, 0]])).tolist() == [
         [1, 1],
         [-1, -1],

@@ -30,7 +30,7 @@ def dense(n, *first_layer):
 
 
 def names(module, *shape, **options):
-    found = from_torch(module, torch.zeros(1, *shape), inputs=BitInputs(), prove=False, **options)
+    found = from_torch(module, torch.zeros(1, *shape), inputs=BitInputs(), prove=False, **options).report
     return found.network.encoder
 
 
@@ -68,7 +68,7 @@ def test_colours_lie_as_they_are_said_to(image, second):
 
 def test_it_is_the_same_network():
     found = [
-        from_torch(dense(16), torch.zeros(1, 16), inputs=Integers(0, 9), image=image)
+        from_torch(dense(16), torch.zeros(1, 16), inputs=Integers(0, 9), image=image).report
         for image in (None, (4, 4))
     ]
     X = np.random.default_rng(1).integers(0, 10, (50, 16))
@@ -137,9 +137,9 @@ def test_packed_checkpoints_are_read(tmp_path):
     torch.save(module.state_dict(), tmp_path / "net.pt")
     (tmp_path / "net.pt.gz").write_bytes(gzip.compress((tmp_path / "net.pt").read_bytes()))
     plain, packed, direct = (
-        import_file(tmp_path / "net.pt", architecture=text, inputs=BitInputs()),
-        import_file(tmp_path / "net.pt.gz", architecture=text, inputs=BitInputs()),
-        from_state_dict(module.state_dict(), text, inputs=BitInputs()),
+        import_file(tmp_path / "net.pt", architecture=text, inputs=BitInputs()).report,
+        import_file(tmp_path / "net.pt.gz", architecture=text, inputs=BitInputs()).report,
+        from_state_dict(module.state_dict(), text, inputs=BitInputs()).report,
     )
     assert plain.network == packed.network == direct.network
     (tmp_path / "cut.pt.gz").write_bytes((tmp_path / "net.pt.gz").read_bytes()[:-5])

@@ -134,7 +134,7 @@ def samples(shape, count=300):
 @pytest.mark.parametrize(("make", "shape"), NETWORKS)
 def test_modules(make, shape):
     module, X = trained(make()), samples(shape)
-    found = sg.from_torch(module, torch.zeros(1, *shape), inputs=sg.BitInputs())
+    found = sg.from_torch(module, torch.zeros(1, *shape), inputs=sg.BitInputs()).report
     assert np.abs(found.network.logits(X) - scores(module, X)).max() < 1e-11
     assert found.proof.judges == ("the module itself in float64",)
     assert found.proof.unseen == ()
@@ -147,7 +147,7 @@ def test_onnx(make, shape, dynamo, tmp_path):
     pytest.importorskip("onnxscript" if dynamo else "onnx")
     module, X = trained(make(), 1), samples(shape)
     path = exported(module, shape, tmp_path / "net.onnx", dynamo)
-    found = sg.read_onnx(path, inputs=sg.BitInputs())
+    found = sg.read_onnx(path, inputs=sg.BitInputs()).report
     mine = found.network.logits(X)
     # batch norms that the exporter folds are rounded to float32
     assert np.abs(mine - scores(module, X)).max() < (1e-5 if dynamo else 1e-11)
@@ -177,7 +177,7 @@ def test_onnx_with_a_sum_that_is_read_at_once(name, tmp_path):
     way = [kernel(3, 3), nn.BatchNorm2d(3), *([] if real else [Cut()])]
     end = [*([Cut()] if real else []), nn.Flatten(), nn.Linear(48, 3)]
     module = trained(nn.Sequential(kernel(1, 3), nn.BatchNorm2d(3), Cut(), Added(*way), *end))
-    found = sg.read_onnx(exported(module, (1, 4, 4), tmp_path / "net.onnx"), inputs=sg.BitInputs())
+    found = sg.read_onnx(exported(module, (1, 4, 4), tmp_path / "net.onnx"), inputs=sg.BitInputs()).report
     X = samples((1, 4, 4), 100)
     assert np.abs(found.network.logits(X) - scores(module, X)).max() < 1e-11
 
@@ -321,7 +321,7 @@ def keras_net(seed):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_keras(seed, tmp_path):
     net = keras_net(seed)
-    found = sg.read_larq(net.write(tmp_path / "net.h5"), inputs=sg.BitInputs())
+    found = sg.read_larq(net.write(tmp_path / "net.h5"), inputs=sg.BitInputs()).report
     X = np.random.default_rng(2).integers(0, 2, (300, 5, 4, 1))
     assert np.abs(found.network.logits(X) - net.scores(X * 2.0 - 1)).max() < 1e-11
     assert found.proof.unseen == ()
@@ -357,7 +357,7 @@ class Signed(nn.Module):
 def test_a_shortcut_behind_signs_on_the_inputs(layers, inputs):
     """A sign of bits has no layer and no report, so reports are not counted by signs."""
     net = trained(Signed(layers))
-    found = sg.from_torch(net, torch.zeros(1, 6), inputs=inputs)
+    found = sg.from_torch(net, torch.zeros(1, 6), inputs=inputs).report
     named = [layer.where.split()[0] for layer in found.layers if layer.kind != "inputs"]
     assert named == [f"layers.{k}" for k in range(layers + 1)]
     assert [layer.carried for layer in found.layers if layer.kind != "inputs"] == [0] * layers + [5]
@@ -412,7 +412,7 @@ def test_a_sign_in_two_comparisons_beside_another_branch(spelled):
 
     c = up(up(X) @ numbers["bw"])
     expected = (up(c @ numbers["dw"]) + up(c @ numbers["fw"]) + c) @ numbers["yw"]
-    assert (sg.read_onnx(raw, inputs=sg.BitInputs()).network.logits(X) == expected).all()
+    assert (sg.read_onnx(raw, inputs=sg.BitInputs()).logits(X) == expected).all()
 
 
 # -- floats at both ends -------------------------------------------------------------------------------------
@@ -436,7 +436,7 @@ def test_what_is_exact_and_what_is_not_is_said(tmp_path):
     path = exported(trained(net), (1, 5, 5), tmp_path / "net.onnx")
     with pytest.raises(FileError, match="leave this layer in floats: strict=False"):
         sg.read_onnx(path)
-    found = sg.read_onnx(path, strict=False)
+    found = sg.read_onnx(path, strict=False).report
     assert isinstance(found, PartlyImported)
     said = str(found).splitlines()
     assert said[0] == "partly exact: a network 27-36-36 between float layers"

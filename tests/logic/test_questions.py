@@ -105,7 +105,7 @@ def test_what_would_change_it_against_all_images(seed):
                 assert answer.is_minimum
                 assert answer.cost == min(others)
                 assert answer.value != own
-                assert answer.changes
+                assert answer.changes()
             else:
                 assert answer.outcome == "none"
         targets = [True, False] if whole.kind == "stated" else [*list(least)[:2], 17]
@@ -206,7 +206,7 @@ def test_given_readings_stay_as_they_are():
     printed = Reading.given("printed", {"5": 0, "6": 0})
     total = sg.Sum((Reading.of(net, x, "image"),), (printed,))
     answer = seen(logic.whatif(total), net)
-    assert list(answer.changes) == ["image"]
+    assert list(answer.changes()) == ["image"]
     assert total.margin == 0  # what is given may be either, as far as reading goes
     seen(logic.verify(total, sg.Hamming(1)), net)
     with pytest.raises(QuestionError, match="no reading comes from a network"):

@@ -52,8 +52,8 @@ def test_every_region_against_brute_force(seed):
                 sum(column)
                 for column in zip(*(row for _, row in answer.certificate["proof"]["parts"]), strict=True)
             ] == want
-        assert answer.label == int(network.predict(np.array([x], dtype=object))[0])
-        assert answer.robustness == Fraction(want[answer.label], sum(want))
+        assert answer.index == int(network.predict(np.array([x], dtype=object))[0])
+        assert answer.robustness == Fraction(want[answer.index], sum(want))
         assert sum(answer.share(k) for k in range(network.head.outputs)) == 1
 
 
@@ -222,7 +222,7 @@ def test_limits_inside_a_region(seed):
         figures = coverage(network, rule, **asked)
         assert figures.is_exact
         assert figures.coverage == Fraction(len(inside), len(by_states(network, near)))
-        assert figures.precision == Fraction(want[rule.label], len(inside))
+        assert figures.precision == Fraction(want[rule.index], len(inside))
 
 
 def test_rules_that_cover_nothing_in_a_region():

@@ -139,12 +139,12 @@ def test_robustness_and_least_changes(seed):
         if not other:
             assert isinstance(answer, sg.reason.NoCounterfactual)
             continue
-        assert answer.value == answer.lower
-        assert answer.value <= min(map(size, other))
+        assert answer.cost == answer.lower
+        assert answer.cost <= min(map(size, other))
         assert can_occur(network, answer.changed, sample)
         if cost is sg.L0:
-            assert answer.value == min(map(size, other))
-    reason = sg.why(network, sample, minimal="size").reasons[0]
+            assert answer.cost == min(map(size, other))
+    reason = sg.why(network, sample, sg.Anything(), minimal="size").reasons[0]
     assert sg.check(reason.certificate, network)
     kept = set(reason.features)
     names = network.encoder.names
@@ -237,7 +237,7 @@ def test_answers_come_back_with_their_domain():
     answers = [
         sg.verify(network, Robust(sample, sg.L0(1)), within=LAW),
         sg.whatif(network, sample, sg.L1, within=["dose >= 1", LAW]),
-        sg.why(network, sample, within="data"),
+        sg.why(network, sample, sg.Anything(), within="data"),
         sg.count(network, sample, sg.L0(2), within=LAW),
         sg.check_rule(network, "smoker = yes -> well", within=LAW),
     ]
@@ -466,7 +466,7 @@ def test_steps_of_laws_do_not_count_as_flipped_bits():
     """Cuts at 1 and 3, and a law that adds 2, make every step of a whole number a cut."""
     network = Network(Encoder([Steps((1.0, 3.0), 0, 3, True), bit()]), [], Head([[1, 1, 0], [-1, -1, 0]]))
     least = sg.whatif(network, [0, 0], sg.Hamming, within="x1 != 1 or x2")
-    assert (least.value, least.changed) == (1, (2, 0))
+    assert (least.cost, least.changed) == (1, (2, 0))
     found = sg.count(network, [0, 0], sg.Hamming(2), within="x1 != 2")
     assert found.total == 5
     assert sg.check(found.certificate, network)

@@ -113,7 +113,7 @@ def test_a_chain_suffices_step_by_step(kind):
     for _ in range(3):
         x = random_sample(network, rng)
         found = sg.chain_of(network, x)
-        assert found.label == network.predict([x], engine="definition")[0]
+        assert found.index == network.predict([x], engine="definition")[0]
         reasons, _ = reasons_of(network, x, sg.Anything())
         assert any(reason <= set(found.features) for reason in reasons)
         json.dumps(found.data())
@@ -196,7 +196,7 @@ def test_saturated_outputs_tie_and_the_lowest_class_wins():
     assert isinstance(sg.verify(network, sg.Robust([8], sg.Linf(3))), sg.Refuted)
     assert isinstance(sg.verify(network, sg.Robust([8], sg.Linf(1), ties="against")), sg.Refuted)
     found = sg.whatif(network, [8], sg.L1)
-    assert (found.value, found.changed) == (3, (5,))
+    assert (found.cost, found.changed) == (3, (5,))
 
 
 def test_a_sweep_over_levels(tmp_path):
@@ -258,7 +258,7 @@ def test_a_network_that_is_too_large_once_it_is_cut():
     answer = sg.verify(network, sg.Robust(x, sg.L0(1)), engine="flips")
     assert isinstance(answer, sg.Undecided)
     assert "4,194,304 neurons, one for each step" in str(answer)
-    assert not isinstance(sg.whatif(network, x, sg.L0, limit=1), sg.Counterfactual)
+    assert not isinstance(sg.whatif(network, x, sg.L0, max_cost=1), sg.Counterfactual)
     assert isinstance(sg.verify(network, sg.Fair([0])), sg.Undecided)
     reason = sg.why(network, x, sg.Free([0, 1])).reasons[0]
     sg.check(json.loads(json.dumps(reason.certificate)), network)

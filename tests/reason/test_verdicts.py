@@ -298,13 +298,13 @@ def test_what_cannot_be_asked_is_said():
     x = random_sample(network, rng)
     with pytest.raises(QuestionError, match="no engine"):
         verify(network, Robust(x, Hamming(1)), engine="oracle")
-    with pytest.raises(QuestionError, match="no region"):
+    with pytest.raises(QuestionError, match="not a region"):
         verify(network, Robust(x, 3))
     with pytest.raises(QuestionError, match="no class"):
         verify(network, Always("nobody"))
     with pytest.raises(QuestionError, match="no feature"):
         verify(network, Fair(["nothing"]))
-    with pytest.raises(QuestionError, match="no question"):
+    with pytest.raises(QuestionError, match="needs a question"):
         verify(network, "is it good?")
     with pytest.raises(EncodingError, match="no category"):
         verify(network, Robust(x, Box({0: {object()}})))

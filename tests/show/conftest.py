@@ -33,7 +33,7 @@ def answers_of(network, x):
         "trace": network.trace(x),
         "chain": sg.chain_of(network, x),
         "counterfactual": sg.whatif(network, x),
-        "no counterfactual": sg.whatif(network, x, immutable=network.encoder.names),
+        "no counterfactual": sg.whatif(network, x, keep=network.encoder.names),
         "proved": sg.verify(network, sg.Robust(x, sg.Hamming(0))),
         "refuted": sg.verify(network, sg.Robust(x, sg.L0(len(x)))),
         "undecided": sg.verify(network, sg.Robust(x, sg.Hamming(3)), time_limit=0),

@@ -137,10 +137,10 @@ def test_every_step_of_a_chain_suffices(kind):
         chain = chain_of(network, x)
         X = every_input(network)
         labels = network.predict(X, engine="definition")
-        assert chain.label == network.predict(np.array([x], object))[0]
+        assert chain.index == network.predict(np.array([x], object))[0]
         values = [network.inputs(X), *network.hidden(X)]
         held = met(values[-1], chain.decisive)
-        assert (labels[held] == chain.label).all()
+        assert (labels[held] == chain.index).all()
         for (number, key), link in chain.links.items():
             assert key == key_of(link.wanted)
             below = met(values[number - 1], link.literals)
@@ -150,8 +150,8 @@ def test_every_step_of_a_chain_suffices(kind):
         kept = np.ones(len(X), bool)
         for f in chain.features:
             kept &= np.array([network.encoder.codings[f].state(v) == same[f] for v in X[:, f]])
-        assert (labels[kept] == chain.label).all()
-        assert json.loads(json.dumps(chain.data()))["class"] == network.classes[chain.label]
+        assert (labels[kept] == chain.index).all()
+        assert json.loads(json.dumps(chain.data()))["label"] == network.classes[chain.index]
         assert html(chain)
 
 

@@ -279,10 +279,10 @@ def test_a_change_of_one_feature_that_a_narrower_question_found_is_told_first():
     network = Network.of_bits([], sg.Head([[1, 1], [-1, 1], [-1, -1]]))
     findings = find(network, [1, 1], time_limit=20)
     found = findings.nearest
-    assert found.value == 1
+    assert found.cost == 1
     late = sg.whatif(network, [1, 1], time_limit=0)
     assert isinstance(late, sg.OpenCounterfactual)
-    page = Page(replace(findings, nearest=late, targets=((found.label, found),)), None, "m")
+    page = Page(replace(findings, nearest=late, targets=((found.index, found),)), None, "m")
     assert page.headline() == "0. A change of 1 feature can alter it."
 
 
@@ -328,7 +328,7 @@ def test_a_refutation_with_many_changes_counts_those_that_are_left_out():
     network = Network.of_bits([], sg.Head([[1] * 11, [-1] * 11]))
     findings = find(network, [1] * 11, time_limit=5)
     refuted = sg.verify(network, sg.Robust([1] * 11, sg.Free(network.encoder.names)))
-    changed = [f"{name} from {a} to {b}" for name, (a, b) in refuted.changes.items()]
+    changed = [f"{name} from {a} to {b}" for name, (a, b) in refuted.changes().items()]
     assert len(changed) > 4
     _, by = Page(findings, None, "m")._decided(refuted)
     assert by.endswith(f"{'; '.join(changed[:4])}; and {len(changed) - 4} more")

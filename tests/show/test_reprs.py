@@ -285,7 +285,7 @@ def test_reprs_of_all_that_answers_hold_fit_ten_lines(digits, table, bit_answers
     more = [
         large,
         sg.Robust(x, sg.L0(1)),
-        sg.WhatIf(x, sg.Prices({f"x{k}": k for k in range(1, 785)}), immutable=range(784)),
+        sg.WhatIf(x, sg.Prices({f"x{k}": k for k in range(1, 785)}), keep=range(784)),
         sg.Always(0, {f"x{k}": (0, 1) for k in range(1, 785)}),
         sg.Free(range(784)),
         sg.Encoder.of_integers(784),

@@ -118,7 +118,7 @@ def only_failure(done, sample=1):
     return failure.words
 
 
-FIELDS = {"minimum": ["found"], "proved": ["refuted"], "refuted": ["proved"], "on": ["off"], "off": ["on"]}
+FIELDS = {"found": ["none"], "proved": ["refuted"], "refuted": ["proved"], "on": ["off"], "off": ["on"]}
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -170,7 +170,7 @@ def test_claims_beside_the_certificates_are_seen(tmp_path):
     false = tuple(Contrast(frozenset({place}), (), ((place, 1),)) for place in (2, 3))
     words = failure(why, 0, lambda data, _: changed(data, contrasts=false, all_contrasts=True))
     assert words.startswith("x3 are no contrastive set")
-    one = sg.why(network, samples[1], n="all").reasons[:1]
+    one = sg.why(network, samples[1], sg.Anything(), n="all").reasons[:1]
     assert "all reasons are listed" in failure(why, 1, lambda data, _: changed(data, reasons=one))
 
 
@@ -212,8 +212,8 @@ def test_an_answer_to_another_question_is_seen(tmp_path):
         ({"outcome": "undecided"}, "the row says outcome undecided, but the answer"),
         ({"settled": False}, "the row says settled False"),
         ({"certified": False}, "the row says certified False"),
-        ({"label": 1}, "the row says class 1, but the answer 0"),
-        ({"value": "1"}, "the row says value 1, but the answer none"),
+        ({"index": 1}, "the row says index 1, but the answer 0"),
+        ({"cost": "1"}, "the row says cost 1, but the answer none"),
         ({"lower": "7"}, "the row says lower bound 7"),
     ],
 )
@@ -302,7 +302,7 @@ def test_a_witness_beside_the_word_of_a_solver_is_replayed(tmp_path):
 
     def change(data):
         """Another witness at the same cost, which is none."""
-        sample, cost = data["certificate"]["question"]["sample"], int(data["value"])
+        sample, cost = data["certificate"]["question"]["sample"], int(data["cost"])
         near = (
             [-v if k in turned else v for k, v in enumerate(sample)]
             for turned in combinations(range(4), cost)

@@ -108,16 +108,16 @@ def test_equal_values_are_the_same_samples_whatever_their_type(copy):
 @pytest.mark.parametrize(
     "forged",
     [
-        {"label": 99},
-        {"label": "x"},
+        {"index": 99},
+        {"index": "x"},
         {"truth": 99},
         {"outcome": b"proved"},
         {"settled": 7},
         {"seconds": float("inf")},
         {"seconds": -1.0},
         {"time_limit": "long"},
-        {"value": "1/0"},
-        {"value": "9" * 5000},
+        {"cost": "1/0"},
+        {"cost": "9" * 5000},
         {"lower": "1e999999999"},
         {"engine": b"\xff"},
     ],
@@ -126,10 +126,11 @@ def test_equal_values_are_the_same_samples_whatever_their_type(copy):
 def test_rows_that_no_sweep_writes_are_damage_although_their_digests_fit(copy, forged):
     connection = sqlite3.connect(copy)
     names = [field.name for field in fields(Row)]
-    said = f"SELECT {', '.join(names)}, hash, packed FROM answers WHERE sample = 1"
+    quoted = ", ".join(f'"{name}"' for name in names)
+    said = f"SELECT {quoted}, hash, packed FROM answers WHERE sample = 1"
     *columns, known, packed = connection.execute(said).fetchone()
     columns = [forged.get(name, column) for name, column in zip(names, columns, strict=True)]
-    told = ", ".join(f"{name} = ?" for name in (*names, "digest"))
+    told = ", ".join(f'"{name}" = ?' for name in (*names, "digest"))
     digest = _digest(columns, known, packed)
     connection.execute(f"UPDATE answers SET {told} WHERE sample = 1", (*columns, digest))
     connection.commit()
@@ -508,7 +509,7 @@ def test_answers_come_back_as_the_verbs_gave_them(whole):
 
 KINDS = {
     "whatif": (sg.WhatIf(sg.each, sg.L0), {}),
-    "prices": (sg.WhatIf(sg.each, sg.Prices({0: 1, 9: 2}), limit=2), {"n": 2}),
+    "prices": (sg.WhatIf(sg.each, sg.Prices({0: 1, 9: 2}), max_cost=2), {"n": 2}),
     "why": (sg.Why(sg.each, sg.Hamming(1)), {"minimal": "size"}),
     "count": (sg.HowMany(sg.each, sg.Hamming(1)), {}),
     "predict": (sg.Predict(sg.each), {}),
@@ -575,8 +576,8 @@ def test_of_two_answers_that_are_not_settled_the_worse_is_not_kept():
         return Row(0, 0, None, outcome, False, True, None, 1.0, 1.0, value, lower, "0")
 
     rows = [
-        row("unknown", None, "1"),
-        row("unknown", None, "3/2"),
+        row("undecided", None, "1"),
+        row("undecided", None, "3/2"),
         row("found", "5", "1"),
         row("found", "9/2", "1"),
         row("found", "4", "2"),
@@ -617,17 +618,17 @@ def test_wrong_arguments_are_refused_before_any_work(tmp_path):
 
 NONE, OTHER = "is none that a sweep writes", "has a number that is none here"
 ROWS = {
-    "class": ({"label": 99}, OTHER),
-    "negative": ({"label": -1}, OTHER),
+    "index": ({"index": 99}, OTHER),
+    "negative": ({"index": -1}, OTHER),
     "truth": ({"truth": 10}, OTHER),
     "sample": ({"sample": FEW}, OTHER),
     "endless": ({"seconds": float("inf")}, NONE),
     "time": ({"seconds": "soon"}, NONE),
     "word": ({"outcome": b"proved"}, NONE),
-    "cost": ({"value": "<b>"}, NONE),
+    "cost": ({"cost": "<b>"}, NONE),
     "division": ({"lower": "1/0"}, NONE),
-    "long": ({"value": "9" * 5000}, NONE),
-    "large": ({"value": "9" * 400}, NONE),
+    "long": ({"cost": "9" * 5000}, NONE),
+    "large": ({"cost": "9" * 400}, NONE),
 }
 
 

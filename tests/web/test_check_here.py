@@ -105,12 +105,12 @@ def answers_about(network, x, rng):
         yield sg.whatif(network, x, cost=cost)
     for region in (sg.Linf(2), sg.Free(names[:2]), box):
         yield sg.whatif(network, x, region=region, ties="against")
-    yield sg.whatif(network, x, cost=sg.L1, target=target, limit=2)
+    yield sg.whatif(network, x, cost=sg.L1, target=target, max_cost=2)
     yield sg.whatif(
         network,
         x,
         cost=sg.Prices({name: Fraction(k + 1, 2) for k, name in enumerate(names)}),
-        immutable=names[:1],
+        keep=names[:1],
     )
     yield from sg.why(network, x, sg.Anything()).reasons
     yield from sg.why(network, x, sg.Hamming(2), minimal="size").reasons

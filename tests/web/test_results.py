@@ -184,7 +184,7 @@ def test_the_table_shows_what_the_file_holds(page, folder, name):
         assert by(page, f"outcome-{outcome}").inner_text() == f"{outcome} {count}"
     shown = rows[:50]
     assert cells(page, "sample") == [str(row.sample) for row in shown]
-    assert cells(page, "class") == [NETWORK.classes[row.label] for row in shown]
+    assert cells(page, "class") == [NETWORK.classes[row.index] for row in shown]
     assert cells(page, "truth") == [NETWORK.classes[row.truth] for row in shown]
     assert cells(page, "outcome") == [row.outcome for row in shown]
     assert cells(page, "certificate") == ["yes" if row.certified else "none" for row in shown]
@@ -212,7 +212,7 @@ def test_pictures_are_the_samples(page, folder, dark):
 
 KEYS = {
     "sample": lambda row: row.sample,
-    "class": lambda row: row.label,
+    "class": lambda row: row.index,
     "truth": lambda row: row.truth,
     "outcome": lambda row: row.outcome,
     "time": lambda row: row.seconds,
@@ -297,7 +297,7 @@ def test_outcomes_are_walked_by_arrows(page, folder):
 def test_filters_count_and_stay_in_the_address(page, folder):
     rows = open_page(page, folder, "bounds")
     open_ = [row.sample for row in rows if row.outcome == "undecided"]
-    wrong = [row.sample for row in rows if row.label != row.truth]
+    wrong = [row.sample for row in rows if row.index != row.truth]
     both = sorted(set(open_) & set(wrong))
     assert 0 < len(both) < len(wrong)
     by(page, "outcome-undecided").click()
@@ -386,7 +386,7 @@ def test_a_row_leads_to_its_sample_its_answer_and_its_certificate(page, folder):
     card = by(page, "stored").locator(".answer")
     expect(card.locator(".said")).to_have_text(said(folder / "verify.db", refuted))
     expect(card.locator(".chip")).to_have_text("refuted")
-    expect(by(page, "verdict")).to_contain_text(NETWORK.classes[rows[refuted].label])
+    expect(by(page, "verdict")).to_contain_text(NETWORK.classes[rows[refuted].index])
     with read_results(folder / "verify.db", NETWORK) as results:
         certificate = results.data(refuted)["certificate"]
         changes = results.answer(refuted).changes

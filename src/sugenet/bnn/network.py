@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +26,16 @@ from sugenet.bnn.laws import Law, some_obey
 from sugenet.bnn.layers import Layer
 from sugenet.bnn.neuron import Condition, Neuron, QuantizedNeuron
 from sugenet.bnn.packed import Packed, Unpacked, compiled
+from sugenet.bnn.samples import is_single
 from sugenet.bnn.source import Source
-from sugenet.bnn.trace import Trace, many, trace
+from sugenet.bnn.trace import many, trace
 from sugenet.errors import NetworkError
 from sugenet.plottable import Plottable
 from sugenet.visible import see_name, see_unicode, visible
 
 __all__ = ["EngineChoice", "Network"]
 
+_Array = TypeVar("_Array", npt.NDArray[np.intp], npt.NDArray[np.float64])
 EngineChoice = Literal["auto", "numba", "numpy", "definition"]
 CHUNK = 1 << 16  # samples at a time, to bound the memory of a batch
 
@@ -80,6 +82,8 @@ class Network(Plottable):
     notes: Mapping[str, str] = field(default_factory=dict, compare=False)
     source: Source = field(default=Source(), compare=False)
     domain: Domain = field(default=Domain(), compare=False)
+    report: Any = field(default=None, init=False, repr=False, compare=False)
+    """What an importer found and compared (`sugenet.io.ImportReport`); None if it was not imported."""
 
     def __init__(
         self,
@@ -277,6 +281,10 @@ class Network(Plottable):
         """The same network, whose encoder remembers what the features of these samples were."""
         return self._with(encoder=self.encoder.seeing(X))
 
+    def with_report(self, report: Any) -> Network:
+        """The same network with the report of its import."""
+        return self._with(report=report)
+
     def _with(self, **parts: Any) -> Network:
         """The same with other parts that do not change what it computes; what is compiled is kept."""
         made = object.__new__(Network)
@@ -325,28 +333,105 @@ class Network(Plottable):
     def predict(
         self, X: Any, engine: EngineChoice = "auto", threads: int | None = None
     ) -> npt.NDArray[np.intp]:
-        """Class of each raw sample; a tie goes to the lowest number."""
-        return self.head.classes(self.match_counts(X, engine, threads))
+        """Predict the class of each raw sample, as a number from 0.
+
+        Parameters
+        ----------
+        X : array, data frame, list or mapping
+            A batch of raw samples, or one sample.
+        engine : str, default: "auto"
+            ``"numba"``, ``"numpy"`` or ``"definition"``; all give the same.
+        threads : int, default: None
+            How many may work at once. None: one per core.
+
+        Returns
+        -------
+        array of int, or int
+            One index per sample; for one sample its index. A tie goes to the lowest index.
+
+        Raises
+        ------
+        EncodingError
+            If a value is not one that its feature can have.
+
+        Examples
+        --------
+        >>> net = Network.of_bits([], Head([[1, 1], [-1, -1]]), classes=["yes", "no"])
+        >>> net.predict([[1, 1], [-1, -1]])
+        array([0, 1])
+        >>> int(net.predict([1, 1]))
+        0
+
+        See Also
+        --------
+        predict_one : name of the class of one sample.
+        """
+        return self._each(X, lambda rows: self.head.classes(self.match_counts(rows, engine, threads)))
+
+    def predict_one(self, x: Any) -> str:
+        """Predict the class of one raw sample, by name.
+
+        Parameters
+        ----------
+        x : array, list or mapping
+            One raw sample.
+
+        Returns
+        -------
+        str
+            Name of the class. A tie goes to the class with the lowest index.
+
+        Raises
+        ------
+        EncodingError
+            If `x` is not one sample, or if a value is not one that its feature can have.
+
+        Examples
+        --------
+        >>> Network.of_bits([], Head([[1, 1], [-1, -1]]), classes=["yes", "no"]).predict_one([1, 1])
+        'yes'
+
+        See Also
+        --------
+        predict : indices of the classes of many samples.
+        """
+        row = np.array([self.encoder.values(x)], dtype=object)
+        return self.classes[int(self.head.classes(self.match_counts(row))[0])]
 
     def logits(
         self, X: Any, engine: EngineChoice = "auto", threads: int | None = None
     ) -> npt.NDArray[np.float64]:
-        """Scores of the classes."""
-        return self.head.logits(self.match_counts(X, engine, threads))
+        """Scores of the classes: one row per sample; for one sample, its row."""
+        return self._each(X, lambda rows: self.head.logits(self.match_counts(rows, engine, threads)))
 
     def probability(self, X: Any, temperature: float = 1.0) -> npt.NDArray[np.float64]:
-        """Softmax of the scores."""
-        return self.head.probability(self.match_counts(X), temperature)
+        """Softmax of the scores: one row per sample; for one sample, its row."""
+        return self._each(X, lambda rows: self.head.probability(self.match_counts(rows), temperature))
 
     def possibility(self, X: Any, temperature: float = 1.0) -> npt.NDArray[np.float64]:
-        """Possibility distribution over the classes: the best has 1."""
-        return self.head.possibility(self.match_counts(X), temperature)
+        """Possibility distribution over the classes, in which the best has 1: one row per sample; for one
+        sample, its row.
+        """
+        return self._each(X, lambda rows: self.head.possibility(self.match_counts(rows), temperature))
+
+    def _each(self, X: Any, evaluate: Callable[[npt.NDArray[Any]], _Array]) -> _Array:
+        """What is evaluated of a batch; of one sample, its first row."""
+        rows = self.encoder.rows(X)
+        if is_single(X, rows):
+            first: _Array = evaluate(rows.reshape(1, -1))[0]
+            return first
+        return evaluate(rows)
 
     # -- looking inside --------------------------------------------------------------------------------------
 
-    def trace(self, x: Any) -> Trace:
-        """Every layer's match counts, thresholds and activity for one raw sample."""
-        return trace(self, x)
+    def trace(self, X: Any) -> Any:
+        """Every layer's match counts, thresholds and activity: a `Trace` for one raw sample, a list of them
+        for a batch.
+        """
+        rows = self.encoder.rows(X)
+        if is_single(X, rows):
+            return trace(self, rows.reshape(1, -1))
+        return [trace(self, row[None, :]) for row in rows]
 
     def unrolled(self) -> Network:
         """The same network with every layer as neurons over bits."""

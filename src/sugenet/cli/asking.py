@@ -72,8 +72,8 @@ def _price(text: str) -> tuple[str, Any]:
 _REPEATED = {"action": "append", "default": []}
 _READING: dict[str, dict[str, Any]] = {
     "prices": {"type": typed(_price), **_REPEATED},
-    "immutable": _REPEATED,
-    "limit": {"type": typed(number)},
+    "keep": _REPEATED,
+    "max_cost": {"type": typed(number)},
     "where": _REPEATED,
     "n": {"type": typed(_how_many)},
 }
@@ -102,7 +102,7 @@ def on_regions(title: str, default: str = "", balls: dict[str, str] = BALLS, *, 
 
 CLASSES = (field("target"), field("ties"))
 """What counts as a change."""
-CHANGES = tuple(field(name) for name in ("cost", "prices", "immutable", "limit"))
+CHANGES = tuple(field(name) for name in ("cost", "prices", "keep", "max_cost"))
 """What a change costs, and what may change."""
 DOMAIN = Group(
     "inputs that can occur; the others are not asked about",
@@ -350,8 +350,8 @@ _VALUES: dict[str, Callable[[Namespace, Network], Any]] = {
     "target": target_of,
     "ties": lambda options, _: options.ties,
     "cost": _cost,
-    "immutable": _kept,
-    "limit": lambda options, _: options.within,
+    "keep": _kept,
+    "max_cost": lambda options, _: options.within,
 }
 """The value of a field, as the options say it."""
 

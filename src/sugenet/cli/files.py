@@ -35,7 +35,6 @@ from sugenet.visible import visible
 if TYPE_CHECKING:
     from sugenet.bnn import Network
     from sugenet.fit.table import Table
-    from sugenet.io import Imported
 
 __all__ = [
     "COMMANDS",
@@ -112,7 +111,7 @@ def is_spiking(options: Namespace) -> bool:
     return name.endswith(".nir") or any(name in options.given for name in SPIKING_NAMES)
 
 
-def read_spiking(options: Namespace, names: Any, classes: Any, others: tuple[str, ...]) -> Imported:
+def read_spiking(options: Namespace, names: Any, classes: Any, others: tuple[str, ...]) -> Network:
     """Read it, with the convention that the options say."""
     refuse_idle(options, others, "is not for spiking networks.")
     needed = ["steps", *(name for name in _WORDS if name != "when")]
@@ -388,14 +387,15 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
         text = f"{visible(options.source)}, with what can occur"
         save(network, options.output)
     elif is_spiking(options):
-        imported = read_spiking(options, _names(options.names), _names(options.classes), _NOT_SPIKING)
-        network = _seeing(imported.network, options.seen).within(options.law or None)
+        read = read_spiking(options, _names(options.names), _names(options.classes), _NOT_SPIKING)
+        imported = read.report
+        network = _seeing(read, options.seen).within(options.law or None)
         data, text = imported.data(), str(imported)
         save(network, options.output)
     else:
         plain = {name: getattr(options, name) for name in _PLAIN if name != "inputs"}
         layers = options.architecture
-        imported = import_file(
+        read = import_file(
             options.source,
             inputs=_inputs(options.inputs),
             names=_names(options.names),
@@ -405,13 +405,14 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
             prove=not options.no_proof,
             **plain,
         )
+        imported = read.report
         if isinstance(imported, PartlyImported):
             raise SugenetError(
                 f"{options.source}: only a part of it can be exact, and a model file holds no floats. "
                 f"{'. '.join(part for part in imported.remarks if part.startswith(('exact', 'in floats')))}. "
-                "In Python, sugenet.io.import_file keeps the floats beside `network`, the exact part."
+                "In Python, sugenet.io.import_file gives the exact part, and its `report` has the floats."
             )
-        network = _seeing(imported.network, options.seen).within(options.law or None)
+        network = _seeing(read, options.seen).within(options.law or None)
         data, text = imported.data(), str(imported)
         save(network, options.output)
     return screen.say(

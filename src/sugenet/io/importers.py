@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sugenet.bnn import Network
 from sugenet.errors import FileError
 from sugenet.io.arrays import reader as arrays_reader
 from sugenet.io.arrays.judge import judge_of_arrays, judge_of_folder
@@ -83,6 +84,17 @@ class _Options:
         return imported if self.image is None else with_image(imported, self.image, self.names)
 
 
+def _network(
+    chain: OpChain,
+    options: _Options,
+    judges: Callable[[OpChain], Sequence[SourceJudge]],
+    remarks: tuple[str, ...] = (),
+) -> Network:
+    """The exact network of a chain, with its report."""
+    imported = _imported(chain, options, judges)
+    return replace(imported, remarks=(*imported.remarks, *remarks)).reported
+
+
 def _imported(
     chain: OpChain, options: _Options, judges: Callable[[OpChain], Sequence[SourceJudge]]
 ) -> Imported:
@@ -111,7 +123,7 @@ def read_onnx(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read an ONNX, QONNX or FINN file.
 
     Integer networks (QuantizeLinear and DequantizeLinear, QLinearConv, QGemm, ...) become layers of
@@ -140,11 +152,11 @@ def read_onnx(
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     graph = read_graph(path)
     if is_quantized(graph):
-        return _levels(graph, options)
+        return _levels(graph, options).reported
     chain, graph, output = onnx_reader.read_file(graph)
     if prove:
         chain = replace(chain, judged_alone=compare_nodes(plain_graph(graph)))
-    return _imported(chain, options, lambda chain: judges_of_graph(graph, output, chain))
+    return _network(chain, options, lambda chain: judges_of_graph(graph, output, chain))
 
 
 def _levels(graph: Graph, options: _Options) -> Imported:
@@ -170,7 +182,7 @@ def from_torch(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read a PyTorch module in eval mode by following an example through it; modules of torch.ao.nn.quantized
     are read in whole numbers.
 
@@ -199,10 +211,10 @@ def from_torch(
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     if quantized.is_quantized(module):
-        return _whole(module, example, options)
+        return _whole(module, example, options).reported
     chain = torch_reader.chain_of_module(module, example, alone=prove)
     options = replace(options, shape=tuple(int(size) for size in np.shape(example)[1:]))
-    return _imported(
+    return _network(
         chain,
         options,
         lambda chain: judges_of_module(module, example, chain),
@@ -239,7 +251,7 @@ def from_state_dict(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read a PyTorch checkpoint or state dict whose architecture is declared, or is one of the known layouts.
 
     Parameters
@@ -278,8 +290,8 @@ def from_state_dict(
         arrays, parts, told = state_dict.declared(source, architecture, bits)
     name = Path(source).name if isinstance(source, str | Path) else "state dict"
     chain = state_dict.chain_of_parts(name, arrays, parts, shape)
-    imported = _imported(chain, options, lambda chain: judges_of_state_dict(arrays, parts, chain.shape))
-    return replace(imported, remarks=(*imported.remarks, told)) if told else imported
+    remarks = (told,) if told else ()
+    return _network(chain, options, lambda chain: judges_of_state_dict(arrays, parts, chain.shape), remarks)
 
 
 def read_larq(
@@ -293,7 +305,7 @@ def read_larq(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read a model of Keras, Larq, QKeras or hls4ml's examples; needs the package h5py, and no TensorFlow.
 
     Parameters
@@ -322,7 +334,7 @@ def read_larq(
     with plain_file(path) as file, plain_file(path if weights_file is None else weights_file) as arrays:
         chain, layers = larq_reader.read_model(file, None if weights_file is None else arrays)
     options = _Options(inputs, zero, strict, names, classes, image, prove)
-    return _imported(chain, options, lambda chain: [judge_of_layers(layers, _signs(chain))])
+    return _network(chain, options, lambda chain: [judge_of_layers(layers, _signs(chain))])
 
 
 def _signs(chain: OpChain) -> list[str]:
@@ -343,7 +355,7 @@ def read_npz(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read a network kept as arrays in an `.npz` file.
 
     Parameters
@@ -372,7 +384,7 @@ def read_npz(
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     with plain_file(path) as file:
         chain = arrays_reader.read_npz(file, features=features, outputs=outputs, above=above)
-        return _imported(
+        return _network(
             chain,
             options,
             lambda _: [judge_of_arrays(arrays_reader.read_arrays(file), features, outputs, above)],
@@ -389,7 +401,7 @@ def read_bnnquanalyst(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read a BNNQuanalyst folder of CSV files.
 
     Parameters
@@ -413,7 +425,7 @@ def read_bnnquanalyst(
         False leaves out the comparison of the network with its source, which is made before this returns.
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
-    return _imported(arrays_reader.read_bnnquanalyst(folder), options, lambda _: [judge_of_folder(folder)])
+    return _network(arrays_reader.read_bnnquanalyst(folder), options, lambda _: [judge_of_folder(folder)])
 
 
 def read_bnn_pynq(
@@ -431,7 +443,7 @@ def read_bnn_pynq(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read a parameter folder of BNN-PYNQ with one bit for weights and activations: ``0-0-weights.bin``,
     ``0-0-thres.bin``, ... and ``classes.txt``. Samples are bytes, 0 to 255; of a convolutional design plane
     by plane, (channels, height, width), as files of CIFAR-10 hold them.
@@ -482,9 +494,7 @@ def read_bnn_pynq(
     options = _Options(Integers(0, 255), None, True, names, classes, image, prove)
     last_op = chain.ops[-1]
     assert isinstance(last_op, LinearOp)
-    return _imported(
-        chain, options, lambda _: [judge_of_memory(memory, len(last_op.weights), last, rounding)]
-    )
+    return _network(chain, options, lambda _: [judge_of_memory(memory, len(last_op.weights), last, rounding)])
 
 
 def read_ipq(
@@ -497,7 +507,7 @@ def read_ipq(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read the network of an input query of Marabou (``query.saveQuery("net.ipq")``), where it is one of
     signs; `read_query` reads what the file asks about it.
 
@@ -524,7 +534,7 @@ def read_ipq(
     with within(contents.source):
         chain = chain_of_query(contents)
     options = _Options(inputs, zero, strict, names, classes, image, prove)
-    return _imported(chain, options, lambda _: [judge_of_query(contents)])
+    return _network(chain, options, lambda _: [judge_of_query(contents)])
 
 
 def read_query(path: str | Path) -> Query:
@@ -562,7 +572,7 @@ def import_file(
     design: str | Path | None = None,
     last: Last | None = None,
     rounding: PixelRounding | None = None,
-) -> Imported:
+) -> Network:
     """Read any kind of file that has an importer, by its ending.
 
     Parameters
@@ -623,12 +633,13 @@ def import_file(
         refuse_if(
             misplaced is not None, f"{misplaced}= is for {what}, and {file.name} is none. Leave it out."
         )
-    return reader(
+    network: Network = reader(
         file, **common, **{name: (checkpoint | counts | layers | packed)[name] for name in accepted}
     )
+    return network
 
 
-def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:
+def _reader_of(file: Path) -> tuple[Callable[..., Network], tuple[str, ...]]:
     """Who reads a file, and the options that it takes alone."""
     refuse_tensorflow(file)
     if file.is_dir() and is_folder(file):
@@ -636,7 +647,7 @@ def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:
     if file.is_dir():
         return read_bnnquanalyst, ()
     name = file.name.lower().removesuffix(".gz")
-    readers: dict[tuple[str, ...], tuple[Callable[..., Imported], tuple[str, ...]]] = {
+    readers: dict[tuple[str, ...], tuple[Callable[..., Network], tuple[str, ...]]] = {
         (".onnx",): (read_onnx, ()),
         (".pt", ".pth", ".tar"): (from_state_dict, ("architecture", "shape", "bits")),
         (".h5", ".hdf5", ".keras", ".json"): (read_larq, ("weights_file",)),

@@ -198,7 +198,7 @@ class _CompositeSearch:
                 network.encoder.values(reading.sample),
                 self.cost,
                 target=target,
-                limit=None if limit is None or self.cost is L2 else limit,
+                max_cost=None if limit is None or self.cost is L2 else limit,
                 time_limit=self._seconds(asked),
                 threads=self.clock.threads,
                 seed=self.clock.seed,
@@ -229,14 +229,14 @@ class _CompositeSearch:
     def _bound(self, index: int, answer: Answer) -> Gap | None:
         """What the classes that were asked about cost at least; None: they cannot be reached."""
         if isinstance(answer, Counterfactual):
-            became = answer.label
-            known, value = self.upper[index][became], _short(answer.value)
+            became = answer.index
+            known, value = self.upper[index][became], _short(answer.cost)
             self.upper[index][became] = value if known is None else min(known, value)
             if answer.is_minimum:
                 self.settled.add((index, became))
         if not isinstance(answer, NoCounterfactual):
             return _short(answer.lower)
-        limit = answer.limit
+        limit = answer.max_cost
         return None if limit is None else limit.__floor__() + 1 if self.integer_steps else _short(limit)
 
     def _learn(self, index: int, others: list[int], bound: Gap | None) -> None:

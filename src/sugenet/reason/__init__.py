@@ -8,9 +8,8 @@ answer goes to JSON with `data`, and `answer_of` (`reading`) makes the same of i
 `check` says, which knows nothing of all this.
 """
 
-from sugenet.checker.certificate import check
 from sugenet.problem.regions import L0, L1, L2, Anything, Box, Free, Hamming, Linf, Prices, Region
-from sugenet.reason.asking import Predicted, answer_of, ask, is_settled, outcome_of, settings_of
+from sugenet.reason.asking import Predicted, answer_of, ask, is_settled, settings_of
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
 from sugenet.reason.questions import (
@@ -32,7 +31,7 @@ from sugenet.reason.questions import (
     question_of,
 )
 from sugenet.reason.reasons import Chain, Reason, Reasons, chain_of, each_reason, why
-from sugenet.reason.rechecking import AnswerCheck, check_answer
+from sugenet.reason.rechecking import AnswerCheck, check, check_answer
 from sugenet.reason.rules import (
     CheckedRule,
     NetworkRule,
@@ -100,7 +99,6 @@ __all__ = [
     "each",
     "each_reason",
     "is_settled",
-    "outcome_of",
     "parse_rule",
     "problems_of",
     "question_of",

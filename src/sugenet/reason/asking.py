@@ -13,12 +13,11 @@ import numpy as np
 from sugenet.bnn import Network
 from sugenet.errors import CertificateError, QuestionError, refuse
 from sugenet.fields import KINDS
-from sugenet.plottable import Plottable
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
 from sugenet.reason.counterfactuals.searching import is_minimum_up_to_rounding
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
-from sugenet.reason.envelope import Recorded, Source, answered, asked_of, opened
+from sugenet.reason.envelope import Recorded, Source, answered, asked_of, is_outcome, opened
 from sugenet.reason.questions import Asked, HowMany, Predict, Question, Suffices, WhatIf, Why, reading_data
 from sugenet.reason.reasons import Reason, Reasons, why
 from sugenet.reason.rules.book import Rulebook
@@ -32,27 +31,21 @@ __all__ = [
     "answer_of",
     "ask",
     "is_settled",
-    "outcome_of",
     "settings_of",
 ]
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted(Recorded, Plottable):
+class Predicted(Recorded):
     """The class of a sample. There is no certificate: who doubts it predicts again, by the definition."""
 
     outcome: ClassVar[str] = "predicted"
     certificate: ClassVar[None] = None
     is_certified: ClassVar[bool] = False
     json: ClassVar[Mapping[str, Source]] = {
-        "outcome": "outcome",
-        "class": "label",
-        "label": lambda answer: answer.network.classes[answer.label],
-        "matches": "matches",
-        "scores": "scores",
-        "tie": "is_tie",
-        "question": lambda answer: answer.question.data(answer.network),
+        name: name for name in ("label", "index", "matches", "scores", "is_tie")
     }
+    is_predicted = is_outcome("predicted")
 
     network: Network
     question: Predict
@@ -60,7 +53,12 @@ class Predicted(Recorded, Plottable):
     """Match count M of every class, which decides all else."""
 
     @property
-    def label(self) -> int:
+    def label(self) -> str:
+        """Name of the class."""
+        return self.network.classes[self.index]
+
+    @property
+    def index(self) -> int:
         """The class with the largest exact score; of equal ones the lowest number."""
         return int(self.network.head.classes(self._counts)[0])
 
@@ -98,7 +96,7 @@ class Predicted(Recorded, Plottable):
         return {"matches": tuple(matches)}
 
     def __str__(self) -> str:
-        label, head = self.label, self.network.head
+        label, head = self.index, self.network.head
         tie = ", a tie that the lowest class wins" if self.is_tie else ""
         match_text = f"{self.matches[label]} of {int(head.sizes[label])} matches"
         return f"class {self.network.class_texts[label]}, score {self.scores[label]:.6g} ({match_text}{tie})"
@@ -198,12 +196,12 @@ def ask(
             about = {"target": question.target, "ties": question.ties}
             return why(network, question.sample, question.region, **about, **asked, **how)
         case WhatIf():
-            names = ("target", "immutable", "region", "limit", "ties")
+            names = ("target", "keep", "region", "max_cost", "ties")
             about = {name: getattr(question, name) for name in names}
             return whatif(network, question.sample, question.cost, **about, **asked, **how)
         case HowMany():
             return count(network, question.sample, question.region, where=question.where, **asked, **how)
-    return verify(network, question, **asked, **how)  # type: ignore[arg-type]  # its kind is known by now
+    return verify(network, question, **asked, **how)
 
 
 def is_settled(answer: Found, **settings: Any) -> bool:
@@ -230,16 +228,6 @@ def is_settled(answer: Found, **settings: Any) -> bool:
             first = {"minimum"} if asked["minimal"] == "size" else proved
             return enough and bool(status) and status[0] in first and set(status) <= proved
     return True
-
-
-def outcome_of(answer: Found) -> str:
-    """What came out, in one word: proved, refuted or undecided; minimum, found or none for `whatif`; what is
-    proved of the first reason for `why`: minimum, minimal, sufficient or unknown; counted or estimated;
-    predicted.
-    """
-    if isinstance(answer, Reasons):
-        return answer.reasons[0].status if answer.reasons else "undecided"
-    return str(answer.data()["outcome"])
 
 
 Answer: TypeAlias = (
@@ -274,6 +262,7 @@ _FREE: dict[str, Any] = {
     "engine": str,
     "facts": Mapping,
     "seconds": int | float,
+    "sets": int | None,
 }
 """Fields that are kept as they are given, and of which kind they must be."""
 

@@ -406,7 +406,7 @@ def read_nir(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read a NIR file: a chain of Linear or Affine nodes and LIF, IF or LI neurons; needs the package h5py.
 
     Parameters
@@ -448,7 +448,7 @@ def from_snntorch(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read a state dict of `torch.nn.Linear` and `snntorch.Leaky` in turn; snnTorch itself is not needed.
 
     Parameters
@@ -494,7 +494,7 @@ def read_spiking_npz(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read arrays ``weight1``, ``leak1``, ``threshold1``, ``bias1``, ``weight2`` and so on of an `.npz` file.
 
     Parameters
@@ -523,7 +523,7 @@ def import_spiking(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read a spiking network by the ending of its file.
 
     Parameters
@@ -583,7 +583,7 @@ def _imported(
     image: Sequence[int] | None,
     *,
     prove: bool,
-) -> Imported:
+) -> Network:
     name = Path(source).name
     notes = list(remarks)
     step = None if grid is None else exact(grid, "grid")
@@ -609,7 +609,7 @@ def _imported(
         if differing
         else f"float64 gives the same class on {len(pool)} random samples"
     )
-    return Imported(network, (), (str(convention), *notes), (spiking.inputs,), proof=proof)
+    return Imported(network, (), (str(convention), *notes), (spiking.inputs,), proof=proof).reported
 
 
 def _leak_of(leak: Any, number: int, count: int) -> Any:

@@ -35,7 +35,7 @@ __all__ = ["sweep"]
 
 _TRIED = 20
 """Samples that a question is tried out with, at most, besides one of each class."""
-_RANKS = {"undecided": 0, "unknown": 0, "sufficient": 1, "found": 1}
+_RANKS = {"undecided": 0, "found": 1}
 """Outcomes that are not all that was asked for; of the others, more time makes none worse."""
 
 
@@ -289,5 +289,5 @@ def _says_less(new: Row, old: Row) -> bool:
     ranks = [_RANKS.get(row.outcome, 2) for row in (new, old)]
     if ranks[0] != ranks[1]:
         return ranks[0] < ranks[1]
-    ends = [(-exact(row.value or "0"), exact(row.lower or "0")) for row in (new, old)]
+    ends = [(-exact(row.cost or "0"), exact(row.lower or "0")) for row in (new, old)]
     return ends[0] != ends[1] and all(mine <= its for mine, its in zip(*ends, strict=True))

@@ -26,7 +26,7 @@ from sugenet.io.native.file import network_from
 from sugenet.orphans import end_with_parent
 from sugenet.problem.boxes import plain
 from sugenet.problem.sizes import sets_within
-from sugenet.reason import ask, is_settled, outcome_of
+from sugenet.reason import ask, is_settled
 from sugenet.reason.rechecking import is_checkable
 from sugenet.sweeps.interrupts import deaf, loud
 from sugenet.sweeps.samples import REFUSALS, REFUSED, Row, hash_of
@@ -192,18 +192,18 @@ def _entry(
     )
     seconds = monotonic() - start
     data = answer.data()
-    value, lower = data.get("value"), data.get("lower")
+    cost, lower = data.get("cost"), data.get("lower")
     row = Row(
         sample=sample,
-        label=label,
+        index=label,
         truth=truth,
-        outcome=outcome_of(answer),
+        outcome=answer.outcome,
         settled=is_settled(answer, **job.settings),
         certified=is_checkable(answer),
         engine=getattr(answer, "engine", None),
         seconds=seconds,
         time_limit=None if job.time_limit is None else float(job.time_limit),
-        value=value if isinstance(value, str) else None,
+        cost=cost if isinstance(cost, str) else None,
         lower=lower if isinstance(lower, str) else None,
         version=__version__,
     )
@@ -219,7 +219,7 @@ def _refused(job: Task, sample: int, values: list[Any], label: int, truth: int |
     """What is kept of a sample that the question makes no sense for."""
     row = Row(
         sample=sample,
-        label=label,
+        index=label,
         truth=truth,
         outcome=REFUSED,
         settled=True,
@@ -227,7 +227,7 @@ def _refused(job: Task, sample: int, values: list[Any], label: int, truth: int |
         engine=None,
         seconds=0.0,
         time_limit=job.time_limit,
-        value=None,
+        cost=None,
         lower=None,
         version=__version__,
     )

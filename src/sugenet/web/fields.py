@@ -296,7 +296,7 @@ _FIELDS = {
     "target": _Field(_target, lambda network: {"enum": [None, *network.classes]}),
     "cost": _one_of("cost", list(BALLS), "L0"),
     "minimal": _one_of("minimal", list(FIELDS["minimal"].choices), FIELDS["minimal"].default),
-    "immutable": _Field(lambda network, names: _names(network, names, "immutable"), _names_schema, ()),
+    "keep": _Field(lambda network, names: _names(network, names, "keep"), _names_schema, ()),
     "n": _number("n", int, 1, _MOST_ANSWERS, 1),
     "text": _Field(_text, lambda _: {"type": "string", "minLength": 1, "maxLength": _RULE_LETTERS}),
     "time_limit": _number("time_limit", float, 0, MOST_SECONDS, SECONDS),

@@ -126,7 +126,7 @@ def test_queries_about_a_channels_last_file_are_about_its_own_pixels(tmp_path, s
     proved = refuted = 0
     for number in range(6):
         path = channels_last_file(tmp_path / f"net{number}.onnx", rng, divide=scale)
-        found = sg.read_onnx(path, inputs=Integers(0, TOP, step=Fraction(1, scale)))
+        found = sg.read_onnx(path, inputs=Integers(0, TOP, step=Fraction(1, scale))).report
         sg.save(found.network, tmp_path / "net.sugenet")
         for network in (found.network, sg.load(tmp_path / "net.sugenet")):
             for _ in range(4):
@@ -212,7 +212,7 @@ def test_what_is_not_the_files_output_is_not_asked(tmp_path):
     )
     compared = some_query(rng, plain)
     absolute = Query(8, 3, [Case(compared.cases[0].box, [[Inequality({0: 1}, 1)]])])
-    read = {path: sg.read_onnx(path, inputs=Integers(0, TOP)).network for path in (plain, soft, hard)}
+    read = {path: sg.read_onnx(path, inputs=Integers(0, TOP)) for path in (plain, soft, hard)}
     assert [read[path].source.outputs for path in (plain, soft, hard)] == ["equal", "ordered", "other"]
     sg.verify(read[plain], absolute)
     sg.verify(read[soft], compared)
@@ -263,7 +263,7 @@ def test_a_source_checks_its_numbers():
 def test_samples_in_the_shape_of_the_file(tmp_path):
     rng = np.random.default_rng(5)
     path = channels_last_file(tmp_path / "net.onnx", rng)
-    found = sg.read_onnx(path, inputs=Integers(0, TOP))
+    found = sg.read_onnx(path, inputs=Integers(0, TOP)).report
     network = found.network
     X = rng.integers(0, TOP + 1, (20, *SHAPE))
     flat = X.reshape(20, -1)
@@ -280,7 +280,7 @@ def test_samples_in_the_shape_of_the_file(tmp_path):
     )
     assert sg.whatif(network, X[3]).changed == sg.whatif(network, flat[3]).changed
     assert sg.count(network, X[3], sg.L0(1)).counts == sg.count(network, flat[3].tolist(), sg.L0(1)).counts
-    assert str(sg.verify_against(found, path, X)).startswith("equal on 20 samples")
+    assert str(sg.verify_against(found.reported, path, X)).startswith("equal on 20 samples")
     np.save(tmp_path / "X.npy", X)
     assert (sg.io.read_samples(tmp_path / "X.npy", network)[0] == flat).all()
 

@@ -169,7 +169,7 @@ def write_archive(folder):
 @pytest.mark.parametrize("write", [write_h5, write_pair, write_archive])
 def test_models_within_a_model(tmp_path, write):
     path, weights = write(tmp_path)
-    found = import_file(path, weights_file=weights, inputs=BitInputs())
+    found = import_file(path, weights_file=weights, inputs=BitInputs()).report
     bits = RANDOM.integers(0, 2, (300, 6))
     agree(found, scores_of(2.0 * bits - 1), bits)
 
@@ -305,7 +305,7 @@ def test_models_of_hls4ml(tmp_path, height, listed):
         if activation:
             layers.append(("Activation", {"activation": activation}, {}))
     path, weights = plain_file(tmp_path, layers, (16,), listed)
-    found = import_file(path, weights_file=weights, inputs=Integers(0, 15))
+    found = import_file(path, weights_file=weights, inputs=Integers(0, 15)).report
     x = samples = RANDOM.integers(0, 16, (300, 16))
     x = binary_tanh(normed(x @ (height * binary_tanh(kernels[0])), norms[0], 1e-6))
     x = ternary_tanh(normed(x @ (height * ternary_tanh(kernels[1] / height)), norms[1], 1e-6))
@@ -512,7 +512,7 @@ def test_a_sign_that_is_a_layer(tmp_path, layer):
     kernels = [RANDOM.uniform(-1, 1, shape).astype(F) for shape in ((7, 5), (5, 3))]
     dense = [("QuantDense", {"units": k.shape[1], **SIGNED}, {"kernel": k}) for k in kernels]
     path, weights = plain_file(tmp_path, [dense[0], (*layer, {}), dense[1]], (7,))
-    found = read_larq(path, weights_file=weights, inputs=BitInputs())
+    found = read_larq(path, weights_file=weights, inputs=BitInputs()).report
     bits = RANDOM.integers(0, 2, (200, 7))
     agree(found, signs((2.0 * bits - 1) @ signs(kernels[0])) @ signs(kernels[1]), bits)
     assert any(isinstance(op, Sign) for op in sg.io.larq.reader.read_model(path, weights)[0].ops)

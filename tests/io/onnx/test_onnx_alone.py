@@ -86,10 +86,10 @@ def pool():
 
 
 def test_the_report_counts_nodes_that_were_compared_alone():
-    found = sg.read_onnx(clipped(), inputs=sg.BitInputs())
+    found = sg.read_onnx(clipped(), inputs=sg.BitInputs()).report
     assert found.operations_judged_alone == 7  # all but Equal, which is not a sign by itself
-    assert sg.read_onnx(clipped(), inputs=sg.BitInputs(), prove=False).operations_judged_alone == 0
-    assert sg.read_onnx(pool(), inputs=sg.BitInputs()).operations_judged_alone == 7
+    assert sg.read_onnx(clipped(), inputs=sg.BitInputs(), prove=False).report.operations_judged_alone == 0
+    assert sg.read_onnx(pool(), inputs=sg.BitInputs()).report.operations_judged_alone == 7
 
 
 def unread(_, given):

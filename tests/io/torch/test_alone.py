@@ -64,7 +64,7 @@ def maps(*between):
 
 def test_whole_bounds_of_a_hard_tanh_are_bounds():
     """PyTorch leaves out -1 and 1, which equal the operator's defaults; a clipped sum never reaches 1.5."""
-    net = sg.from_torch(dense(nn.Hardtanh(-1, 1)), torch.ones(1, 64), inputs=sg.BitInputs()).network
+    net = sg.from_torch(dense(nn.Hardtanh(-1, 1)), torch.ones(1, 64), inputs=sg.BitInputs())
     answer = sg.verify(net, sg.Always(net.classes[1], {}))
     assert answer.outcome == "proved"
     sg.check(answer.certificate, net)
@@ -81,7 +81,7 @@ def test_whole_bounds_of_a_hard_tanh_are_bounds():
 )
 def test_every_default_is_known(cut):
     module = dense(Do(cut), shift=-0.25, size=8)
-    found = sg.from_torch(module, torch.ones(1, 8), inputs=sg.BitInputs())
+    found = sg.from_torch(module, torch.ones(1, 8), inputs=sg.BitInputs()).report
     X = np.array(list(product([-1, 1], repeat=8)))
     with torch.no_grad():
         assert (found.network.logits(X) == module(torch.tensor(X, dtype=torch.float32)).numpy()).all()
@@ -131,7 +131,7 @@ def test_bounds_of_all_kinds(seed):
         with pytest.raises(FileError, match=r"1 \(Threshold\): threshold cannot be read"):
             sg.from_torch(module, torch.ones(1, 7), inputs=sg.BitInputs())
         return
-    found = sg.from_torch(module, torch.ones(1, 7), inputs=sg.BitInputs())
+    found = sg.from_torch(module, torch.ones(1, 7), inputs=sg.BitInputs()).report
     X = np.array(list(product([-1, 1], repeat=7)))
     with torch.no_grad():
         assert (found.network.logits(X) == module(torch.tensor(X, dtype=torch.float32)).numpy()).all()
@@ -205,17 +205,17 @@ def test_the_first_fault_is_missed_by_samples_of_the_whole_network(monkeypatch):
     """So comparing each operation alone is needed: samples at the threshold are within rounding of it."""
     monkeypatch.setitem(reader.OPERATIONS, "hardtanh", unread)
     monkeypatch.setattr(reader.Operation, "compare", lambda _: False)
-    found = sg.from_torch(dense(nn.Hardtanh(-1, 1)), torch.ones(1, 64), inputs=sg.BitInputs())
+    found = sg.from_torch(dense(nn.Hardtanh(-1, 1)), torch.ones(1, 64), inputs=sg.BitInputs()).report
     assert found.proof.samples > 200
 
 
 def test_the_report_counts_operations_that_were_compared_alone():
     module = dense(nn.Hardtanh(-1, 1))
-    found = sg.from_torch(module, torch.ones(1, 64), inputs=sg.BitInputs())
+    found = sg.from_torch(module, torch.ones(1, 64), inputs=sg.BitInputs()).report
     assert found.operations_judged_alone == 6  # mm, hardtanh, batch norm, ge, where, mm
     assert found.data()["operations_judged_alone"] == found.operations_judged_alone
     assert f"; {found.operations_judged_alone} operations compared alone" in str(found)
-    plain = sg.from_torch(module, torch.ones(1, 64), inputs=sg.BitInputs(), prove=False)
+    plain = sg.from_torch(module, torch.ones(1, 64), inputs=sg.BitInputs(), prove=False).report
     assert plain.operations_judged_alone == 0
 
 
@@ -227,5 +227,5 @@ def filled(x):
 def test_other_floats_and_constants_that_are_written_in_place(dtype):
     first, _, norm, _, last = dense(nn.Hardtanh(-1, 1), shift=-0.125, size=8)
     module = nn.Sequential(first, nn.Hardtanh(-1, 1), norm, Do(filled), last).to(dtype).eval()
-    found = sg.from_torch(module, torch.ones(1, 8, dtype=dtype), inputs=sg.BitInputs())
+    found = sg.from_torch(module, torch.ones(1, 8, dtype=dtype), inputs=sg.BitInputs()).report
     assert found.operations_judged_alone == 6

@@ -295,7 +295,7 @@ def test_brevitas_files_are_read_when_their_bits_are_said(old):
         for bits in (2, (1, 2), (2, 1), (1, 1, 2)):
             with pytest.raises(FileError, match=r"early releases of Brevitas wrote it.* Say them in an"):
                 from_state_dict(state, bits=bits)
-    found = from_state_dict(state, bits=1)
+    found = from_state_dict(state, bits=1).report
     x = np.random.default_rng(1).uniform(0, 1, (200, 6))
     h = np.where(2 * x - 1 >= 0, 1.0, -1.0)
     for b in range(2):
@@ -344,9 +344,7 @@ def test_tfc_asks_for_its_bits():
     with pytest.raises(FileError, match=r"TFC_1W1A.tar: Brevitas wrote it, .* say bits=1"):
         from_state_dict(path)
     x, y = images(10_000)
-    assert (
-        from_state_dict(path, bits=1, inputs=PIXELS).network.predict(x.reshape(-1, 784)) == y
-    ).mean() == 0.9338
+    assert (from_state_dict(path, bits=1, inputs=PIXELS).predict(x.reshape(-1, 784)) == y).mean() == 0.9338
 
 
 def test_bits_beside_an_architecture_are_refused():
@@ -373,7 +371,7 @@ def test_npaq_networks_made_from_a_description(blocks):
             layer.weight.data.normal_()
     layers[0].weight.data[0, 0] = 0  # a sparse one
     net.eval().double()
-    found = from_state_dict(net.state_dict(), inputs=BitInputs())
+    found = from_state_dict(net.state_dict(), inputs=BitInputs()).report
     x = torch.randint(0, 2, (300, 9)).double() * 2 - 1
     with torch.no_grad():
         h = x
@@ -398,7 +396,7 @@ def test_npaq_networks_made_from_a_description(blocks):
 def test_a_list_of_other_modules_is_not_taken_for_npaq(change):
     state = {"mod_list.0.weight": np.ones((5, 9)), "mod_list.3.weight": np.ones((10, 5))}
     state |= {f"mod_list.1.{part}": np.ones(5) for part in STATISTICS}
-    assert from_state_dict(state, inputs=BitInputs(), zero=1).shape == (9,)
+    assert from_state_dict(state, inputs=BitInputs(), zero=1).report.shape == (9,)
     with pytest.raises(FileError, match=r"follow no known layout|'head.weight' would be left over"):
         from_state_dict(state | change, inputs=BitInputs(), zero=1)
 
@@ -462,7 +460,7 @@ def test_a_state_dict_that_starts_with_a_convolution():
         FileError, match=r"shape=\(2, 4\) must be \(features,\) or \(channels, height, width\)"
     ):
         from_state_dict(module.state_dict(), text, shape=(2, 4), inputs=BitInputs())
-    found = from_state_dict(module.state_dict(), text, shape=(2, 4, 4), inputs=BitInputs())
+    found = from_state_dict(module.state_dict(), text, shape=(2, 4, 4), inputs=BitInputs()).report
     for layer in (conv, fc):
         layer.weight.data = torch.where(layer.weight >= 0, 1.0, -1.0).double()
     x = torch.randint(0, 2, (200, 2, 4, 4)).double() * 2 - 1

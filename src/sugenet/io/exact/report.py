@@ -139,6 +139,11 @@ class Imported(Sentences):
     beyond every number where they change.
     """
 
+    @property
+    def reported(self) -> Network:
+        """The network, which has this report as its `report`."""
+        return self.network.with_report(self)
+
     def data(self) -> dict[str, Any]:
         """The report as JSON data."""
         return {

@@ -458,9 +458,9 @@ def whatif(
     cost: type[Cost] | Prices = L0,
     *,
     target: Any = None,
-    immutable: Iterable[Any] = (),
+    keep: Iterable[Any] = (),
     region: Region | None = None,
-    limit: Any = None,
+    max_cost: Any = None,
     ties: Ties = "lowest",
     within: Any = None,
     n: int | Literal["all"] = 1,
@@ -481,7 +481,7 @@ def whatif(
         `Prices` of your own.
     target
         The class to reach, by name or number; any other one unless given.
-    immutable
+    keep
         Features that must stay as they are, by name or number from 0.
     region
         Where the changed sample must lie: `Linf`, `Free` or `Box`.
@@ -515,7 +515,7 @@ def whatif(
     off becomes on with 1 feature changed, proved to be the least: x4 from -1 to 1
     """
     network = network.within(within)
-    question = WhatIf(x, cost, target, immutable, region, limit, ties)
+    question = WhatIf(x, cost, target, keep, region, max_cost, ties)
     if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
         raise QuestionError(
             f"n={n!r} must be a number of counterfactuals, at least 1, or 'all' for all of least cost."
@@ -565,9 +565,9 @@ def _several(
         return first
     listed, complete = _listed(searcher, way, best, n)
     if n == "all":
-        listed = [moves for moves in listed if searcher.value(moves) == first.value]
+        listed = [moves for moves in listed if searcher.value(moves) == first.cost]
     listed = sorted(listed, key=searcher.rank)
-    if listed and searcher.value(listed[0]) <= first.value:
+    if listed and searcher.value(listed[0]) <= first.cost:
         kept = listed if n == "all" else listed[:n]
         first, *others = [searcher.found(moves, searcher.value(moves)) for moves in kept]
         first = replace(first, others=tuple(others))

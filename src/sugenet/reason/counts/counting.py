@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from numbers import Real
+from os import cpu_count
 from threading import Timer, current_thread, main_thread
 from typing import Any, TypeAlias, TypeVar
+from warnings import warn
 
 import numpy as np
 
@@ -63,6 +65,18 @@ class Alarm:
             self.told = self.clock.seconds
             self.clock.tell(f"counted {share:.0%} of {self.total:,}")
 
+    def announce(self, combinations: int) -> None:
+        """Say what an enumeration would take, before it starts; as a warning if nobody is to be told."""
+        seconds = combinations * _EACH / (self.clock.threads or cpu_count() or 1)
+        text = (
+            f"counting enumerates {combinations:,} combinations, which takes about {_time_text(seconds)}. "
+            f"Stop it with Ctrl-C or time_limit=, or estimate the shares with method='sample'."
+        )
+        if self.clock.notify is None:
+            warn(text, stacklevel=2)
+        else:
+            self.clock.tell(text)
+
     @contextmanager
     def _set(self) -> Iterator[None]:
         timers: list[Timer] = []
@@ -102,11 +116,21 @@ class Alarm:
                     return future.result()
 
 
+def _time_text(seconds: float) -> str:
+    """About how long something takes, in the largest unit that fits."""
+    for size, unit in ((31_557_600, "years"), (86_400, "days"), (3_600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:,.0f} seconds"
+
+
 Where: TypeAlias = Mapping[Any, Any] | Box
 """Limits as in `Box`."""
 
 _FEW = 1 << 22  # combinations that a walk goes through at once
 _MANY = 1 << 36  # that it goes through in minutes
+_EACH = 1.5e-8
+"""Seconds that a walk takes for each combination on one core, about."""
 _FIRST, _MOST = 1 << 16, 1 << 22  # different sums: before a long walk, and instead of one
 _LEVELS = 64
 _SAMPLES = 10_000
@@ -297,6 +321,8 @@ def _counted(near: Neighbourhood, space: Space | None, method: str, alarm: Alarm
             return "sums", partition or Partition((), (), False)
     if part.total >= 1 << 60:
         return "walk", Partition((), (), False)
+    if part.total > _MANY and alarm.clock.left() is None:
+        alarm.announce(part.total)
     if not idle or not few:
         return "walk", count_walk(space, threads, alarm.stop, alarm.step)
     return "walk", _with_idle(space, live, idle, alarm)

@@ -6,6 +6,7 @@ A question about a sample may be asked of `each` sample of a data set, too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,6 +17,7 @@ import numpy as np
 
 from sugenet.bnn import Network, OneHot
 from sugenet.bnn.laws import some_obey
+from sugenet.capacity.arguments import read_number
 from sugenet.capacity.thresholds import exact_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError, refuse
@@ -36,7 +38,7 @@ from sugenet.problem.regions import (
     region_data,
     region_of,
 )
-from sugenet.reprs import ShortRepr
+from sugenet.reprs import ShortRepr, cut, quoted
 
 __all__ = [
     "Agree",
@@ -103,7 +105,8 @@ def class_of(network: Network, label: Any) -> int:
         or not 0 <= label < len(network.classes)
     ):
         raise QuestionError(
-            f"there is no class {label!r}. The classes are {', '.join(network.class_texts)}, numbered from 0."
+            f"there is no class {quoted(label)}. The {len(network.classes)} classes are "
+            f"{cut(', '.join(network.class_texts), letters=200)}, numbered from 0."
         )
     return int(label)
 
@@ -111,6 +114,33 @@ def class_of(network: Network, label: Any) -> int:
 def _class_or_none(network: Network, label: Any) -> int | None:
     """Number of a class, where one is given."""
     return None if label is None else class_of(network, label)
+
+
+def named_region(region: Any) -> Any:
+    """A region that may be given by name: ``"L0(1)"``, ``"Linf(0.5)"`` or ``"AnyInput"``."""
+    if not isinstance(region, str):
+        return region
+    parts = re.fullmatch(r"\s*(\w+)\s*\(\s*([^()]*?)\s*\)\s*", region)
+    if region.strip() in ("AnyInput", "AnyInput()"):
+        return Anything()
+    if parts is None or parts[1] not in BALLS or not parts[2]:
+        raise QuestionError(
+            f"Unknown region {quoted(region)}. Write 'L0(1)', 'L1(2)', 'L2(1.5)', 'Linf(8)', 'Hamming(2)' or "
+            f"'AnyInput'."
+        )
+    return BALLS[parts[1]](read_number(parts[2], "radius"))
+
+
+def named_cost(cost: Any) -> Any:
+    """A cost that may be given by name, such as ``"L1"``."""
+    if not isinstance(cost, str):
+        return cost
+    if cost not in BALLS:
+        raise QuestionError(f"Unknown cost {quoted(cost)}. Use {_COSTS}, or Prices({{...}}).")
+    return BALLS[cost]
+
+
+_COSTS = "'L0', 'L1', 'L2', 'Linf' or 'Hamming'"
 
 
 def _tuple_of(features: Any) -> tuple[Any, ...]:
@@ -248,7 +278,7 @@ class OfSample(Asking):
         """The region, if it is one."""
         if not hasattr(self.region, "around"):
             raise QuestionError(
-                f"region={self.region!r} is no region. Give one such as Hamming(2), Linf(4), "
+                f"region={quoted(self.region)} is not a region. Give one such as Hamming(2), Linf(4), "
                 f"Free([...]) or Anything()."
             )
         region: Region = self.region
@@ -333,6 +363,9 @@ class _Kept(_ClassOf):
     region: Region
     target: Any = None
     ties: Ties = "lowest"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "region", named_region(self.region))
 
     def near(self, network: Network) -> Neighbourhood:
         """The region around the sample."""
@@ -441,36 +474,37 @@ class WhatIf(_ClassOf):
         "target": _TARGET,
         "ties": _as_is("ties"),
         "cost": Written(_write_cost, _read_cost),
-        "movable": Written(lambda question, network: question.movable(network), _read_fixed, "immutable"),
+        "movable": Written(lambda question, network: question.movable(network), _read_fixed, "keep"),
         "region": _REGION,
         "limit": Written(
-            lambda question, _: None if question.most is None else str(question.most), _read_most
+            lambda question, _: None if question.most is None else str(question.most), _read_most, "max_cost"
         ),
     }
 
     sample: Any
     cost: type[Cost] | Prices = L0
     target: Any = None
-    immutable: Iterable[Any] = ()
+    keep: Iterable[Any] = ()
     region: Region | None = None
-    limit: Any = None
+    max_cost: Any = None
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "cost", named_cost(self.cost))
+        object.__setattr__(self, "region", named_region(self.region))
         refuse(
             QuestionError,
             (
                 not isinstance(self.cost, Prices) and self.cost not in BALLS.values(),
-                f"cost={self.cost!r} is no cost. Give L0, L1, L2, Linf or Hamming themselves, "
-                f"without a radius, or Prices({{...}}).",
+                f"cost={quoted(self.cost)} is not a cost. Use {_COSTS}, or Prices({{...}}).",
             ),
             (
                 self.region is not None and not isinstance(self.region, Linf | Free | Box | Anything),
-                f"region={self.region!r} has a budget of its own. Use Linf, Free or Box, "
-                f"and limit= for the cost.",
+                f"region={quoted(self.region)} has a budget of its own. Use Linf, Free or Box, "
+                f"and max_cost= for the cost.",
             ),
         )
-        object.__setattr__(self, "immutable", _tuple_of(self.immutable))
+        object.__setattr__(self, "keep", _tuple_of(self.keep))
 
     @property
     def cost_name(self) -> str:
@@ -480,18 +514,16 @@ class WhatIf(_ClassOf):
     @property
     def most(self) -> Fraction | None:
         """What it may cost; for L2 the sum of squares."""
-        if self.limit is None:
+        if self.max_cost is None:
             return None
-        limit = Fraction(exact_number(self.limit, "limit"))
+        limit = Fraction(exact_number(self.max_cost, "max_cost"))
         if limit < 0:
-            raise QuestionError(
-                f"a limit of {self.limit} is negative, but no change costs less than nothing."
-            )
+            raise QuestionError(f"max_cost={quoted(self.max_cost)} is negative. Give 0 or more.")
         return limit ** (2 if self.cost is L2 else 1)
 
     def movable(self, network: Network) -> list[int]:
         """Features that need not stay as they are, by number from 0."""
-        fixed = {feature_index(network, name) for name in self.immutable}
+        fixed = {feature_index(network, name) for name in self.keep}
         return [index for index in range(network.encoder.features) if index not in fixed]
 
     def describe(self, network: Network) -> str:
@@ -682,6 +714,7 @@ class HowMany(OfSample, Limited):
     where: Any = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "region", named_region(self.region))
         refuse(
             QuestionError,
             (
@@ -690,7 +723,7 @@ class HowMany(OfSample, Limited):
             ),
             (
                 self.region is not None and not hasattr(self.region, "around"),
-                f"region={self.region!r} is not a region. Give one such as Hamming(2), Linf(4), "
+                f"region={quoted(self.region)} is not a region. Give one such as Hamming(2), Linf(4), "
                 f"Free([...]) or Anything().",
             ),
             (

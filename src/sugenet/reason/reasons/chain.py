@@ -66,7 +66,8 @@ class Chain(Plottable):
 
     network: Network
     sample: tuple[Any, ...]
-    label: int
+    index: int
+    """Number of the class, from 0."""
     decisive: tuple[int | Condition, ...]
     """Literals of the last hidden layer that suffice for the class; conditions on its levels in a network of
     several levels.
@@ -75,6 +76,11 @@ class Chain(Plottable):
     """By layer and neuron, both from 1; under -j what neuron j of several levels must not exceed."""
     features: tuple[int, ...]
     """Raw features at the bottom, from 0: sufficient for the class, though not always minimal as a whole."""
+
+    @property
+    def label(self) -> str:
+        """Name of the class."""
+        return self.network.classes[self.index]
 
     def conditions(self) -> list[str]:
         """What of the raw features the chain rests on, in words."""
@@ -95,12 +101,13 @@ class Chain(Plottable):
             }
             for k in self.links.values()
         ]
-        label = self.network.classes[self.label]
         return {
-            "class": label,
+            "label": self.label,
+            "index": self.index,
             "decisive": list(map(_plain, self.decisive)),
             "links": links,
-            "features": self.conditions(),
+            "features": list(self.features),
+            "conditions": self.conditions(),
         }
 
     def text(self, limit: int = 12) -> str:
@@ -111,7 +118,7 @@ class Chain(Plottable):
         if any(isinstance(literal, Condition) for literal in self.decisive):
             what = "conditions on the last layer"
         lines = [
-            f"{self.network.class_texts[self.label]}, because these {len(self.decisive)} {what} suffice:"
+            f"{self.network.class_texts[self.index]}, because these {len(self.decisive)} {what} suffice:"
         ]
         self._below(len(self.network.layers), self.decisive, 1, limit, lines, set())
         return "\n".join(lines)

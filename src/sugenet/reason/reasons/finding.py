@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Literal
 
 from sugenet.bnn import Network
@@ -19,7 +20,8 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Ties
 from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.problem import Problem
-from sugenet.problem.regions import Anything, Region
+from sugenet.problem.regions import L0, Anything, Region
+from sugenet.reason.counterfactuals import Counterfactual, whatif
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import Suffices, Why, described_within
 from sugenet.reason.reasons.answers import Reason, Reasons
@@ -30,6 +32,8 @@ __all__ = ["each_reason", "why"]
 
 Minimal = Literal["subset", "size"]
 
+_NEAREST = 5.0
+"""Seconds for finding the region of a reason, if none is given."""
 _EXAMPLES = 80
 """Counterexamples by which features are ordered behind several hidden layers."""
 
@@ -58,7 +62,8 @@ def why(
     network, x
         The network and one raw sample.
     region
-        Where the other features may go; anywhere unless given.
+        Where the other features may go. Without it, the smallest `L0` region in which the class is known to
+        change; any input, if nothing is known to change it.
     minimal
         ``subset``: no feature of a reason can be left out. ``size``: no smaller reason exists. None:
         whatever is found first.
@@ -88,17 +93,29 @@ def why(
         raise QuestionError(f"minimal={minimal!r} must be 'subset', 'size' or None.")
     if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
         raise QuestionError(f"n={n!r} must be a number of reasons, at least 1, or 'all'.")
-    network = network.within(within)
-    question = Why(x, Anything() if region is None else region, target, ties)
+    network, clock = network.within(within), Clock(time_limit, threads, seed, notify)
+    chosen = nearest_region(network, x, target, ties, clock) if region is None else region
+    question = Why(x, chosen, target, ties)
     prop, near = question.label_goal(network), question.near(network)
-    return _Search(
-        network,
-        Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)),
-        question,
-        minimal,
-        n,
-        each,
-    ).run()
+    found = _Search(network, Oracle(Problem(near, prop.goal), clock), question, minimal, n, each).run()
+    return replace(found, is_nearest=region is None and not isinstance(chosen, Anything))
+
+
+def nearest_region(network: Network, x: Any, target: Any, ties: Ties, clock: Clock) -> Region:
+    """The smallest number of changed features that is known to change the class, as a region; any input, if
+    nothing is known to change it.
+
+    In a smaller region nothing matters, and in a larger one reasons are longer. Part of the time is for this.
+    """
+    left = clock.left()
+    seconds = _NEAREST if left is None else min(_NEAREST, left / 4)
+    about: dict[str, Any] = {"threads": clock.threads, "seed": clock.seed, "notify": clock.notify}
+    nearest = whatif(network, x, L0, target=target, ties=ties, time_limit=seconds, **about)
+    if not isinstance(nearest, Counterfactual):
+        return Anything()
+    if nearest.interrupted:
+        raise KeyboardInterrupt
+    return L0(int(nearest.cost))
 
 
 def each_reason(
@@ -126,15 +143,11 @@ def each_reason(
     x1 = +1 and x3 = -1
     x2 = +1 and x3 = -1
     """
-    question = Why(x, Anything() if region is None else region, target, ties)
+    clock = Clock(time_limit, threads, seed, notify)
+    chosen = nearest_region(network, x, target, ties, clock) if region is None else region
+    question = Why(x, chosen, target, ties)
     prop, near = question.label_goal(network), question.near(network)
-    yield from _Search(
-        network,
-        Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)),
-        question,
-        "size",
-        "all",
-    ).each()
+    yield from _Search(network, Oracle(Problem(near, prop.goal), clock), question, "size", "all").each()
 
 
 class _Search:

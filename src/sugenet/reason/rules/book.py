@@ -22,8 +22,8 @@ from sugenet.bnn.arrays import Ints
 from sugenet.capacity import PossibilisticBase
 from sugenet.checker.limit import SECONDS, Limit
 from sugenet.errors import CertificateError, QuestionError
-from sugenet.plottable import Plottable
 from sugenet.problem.clock import Clock
+from sugenet.reason.envelope import Answered, is_outcome
 from sugenet.reason.phrases import part_text
 from sugenet.reason.questions import Always, Rules, class_of, reading_data
 from sugenet.reason.rules import export
@@ -77,7 +77,7 @@ class ProvedRule(NetworkRule):
         """The rule as JSON data."""
         return {
             "if": self.conditions(),
-            "then": self.network.classes[self.label],
+            "then": self.label,
             "states": [[feature, list(states)] for feature, states in self.states.items()],
             "coverage": str(self.coverage),
             "prime": self.prime,
@@ -85,12 +85,15 @@ class ProvedRule(NetworkRule):
         }
 
     def __str__(self) -> str:
-        return f"{' and '.join(self.conditions()) or 'any input'} -> {self.network.class_texts[self.label]}"
+        return f"{' and '.join(self.conditions()) or 'any input'} -> {self.network.class_texts[self.index]}"
 
 
 @dataclass(frozen=True, eq=False)
-class Rulebook(Plottable):
+class Rulebook(Answered):
     """Rules of a network, those that cover most first."""
+
+    is_complete = is_outcome("complete")
+    is_partial = is_outcome("partial")
 
     network: Network
     rules: tuple[ProvedRule, ...]
@@ -107,6 +110,21 @@ class Rulebook(Plottable):
     """Whether Ctrl-C ended it."""
 
     @property
+    def outcome(self) -> str:
+        """``"complete"`` if the rules say everything about their classes, else ``"partial"``."""
+        return "complete" if self.complete else "partial"
+
+    @property
+    def certificate(self) -> dict[str, Any]:
+        """The whole book as JSON data, with a certificate for each rule; `check` verifies all of it."""
+        return self.data()
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether every rule has a certificate: always."""
+        return True
+
+    @property
     def question(self) -> Rules:
         """What was asked for."""
         return Rules(self.classes)
@@ -118,14 +136,14 @@ class Rulebook(Plottable):
     def of(self, label: Any) -> tuple[ProvedRule, ...]:
         """Rules of one class, by name or number."""
         chosen = class_of(self.network, label)
-        return tuple(rule for rule in self.rules if rule.label == chosen)
+        return tuple(rule for rule in self.rules if rule.index == chosen)
 
     def predict(self, X: Any) -> list[int | None]:
         """Class of each raw sample by the rules alone; None where no rule speaks."""
         indices = self._grid.places(X)
         labels = np.full(len(indices), -1)
         for rule in self.rules:
-            labels[self._grid.inside(rule.masks, indices)] = rule.label
+            labels[self._grid.inside(rule.masks, indices)] = rule.index
         return [None if label < 0 else label for label in labels.tolist()]
 
     def covered(self, label: Any) -> Share:
@@ -184,6 +202,8 @@ class Rulebook(Plottable):
         return {
             "format": "sugenet rulebook",
             "version": 1,
+            "outcome": self.outcome,
+            "question": self.question.data(self.network),
             "network": self.network.fingerprint,
             "classes": [self.network.classes[label] for label in self.classes],
             "complete": self.complete,
@@ -399,7 +419,7 @@ class _Work:
             if search.up() or (self.most is not None and len(self.rules) >= self.most):
                 break
             if label not in self.classes or any(
-                rule.label == label and self.grid.inside(rule.masks, row[None, :])[0] for rule in self.rules
+                rule.index == label and self.grid.inside(rule.masks, row[None, :])[0] for rule in self.rules
             ):
                 continue
             if label not in growers:
@@ -449,14 +469,14 @@ class _Work:
         kept = [
             rule for rule in self.rules if rule.prime or not any(_inside(rule, other) for other in self.rules)
         ]
-        kept.sort(key=lambda rule: _rank(self.grid, rule.label, rule.masks))
+        kept.sort(key=lambda rule: _rank(self.grid, rule.index, rule.masks))
         return Rulebook(
             self.grid.network, tuple(kept), self.classes, complete, kind, self.left_out, self.clock.seconds
         )
 
 
 def _inside(rule: ProvedRule, other: ProvedRule) -> bool:
-    if rule is other or rule.label != other.label or other.coverage <= rule.coverage:
+    if rule is other or rule.index != other.index or other.coverage <= rule.coverage:
         return False
     return all(a & ~b == 0 for a, b in zip(rule.masks, other.masks, strict=True))
 

@@ -14,18 +14,18 @@ from typing import Any, Self
 
 from sugenet.bnn import Network
 from sugenet.errors import QuestionError, TooLargeError
-from sugenet.plottable import Plottable
 from sugenet.problem.clock import Clock
 from sugenet.problem.regions import Region
 from sugenet.reason.counts.answers import Counted, CountOpen
 from sugenet.reason.counts.counting import count
 from sugenet.reason.counts.space import combinations_within
+from sugenet.reason.envelope import Answered, is_outcome
 from sugenet.reason.phrases import part_text
 from sugenet.reason.questions import Always, HowMany, Question
 from sugenet.reason.questions.problems import some_inside
 from sugenet.reason.rules.rule import NetworkRule, parse_rule, rule_of_anchor, rules_of_tree
 from sugenet.reason.verdicts import Proved, Refuted, Undecided, verify
-from sugenet.reprs import ShortRepr
+from sugenet.reprs import ShortRepr, quoted
 
 __all__ = [
     "CheckedRule",
@@ -158,19 +158,23 @@ def coverage(
             rule,
             total,
             answer.total,
-            answer.counts[rule.label],
-            answer.counts[rule.label],
+            answer.counts[rule.index],
+            answer.counts[rule.index],
             answer.certificate,
         )
     assert isinstance(answer, CountOpen)
     if network.domain.laws:
         return RuleFigures(rule, 0, 0, 0, 0, None)
-    return RuleFigures(rule, total, answer.total, answer.lower[rule.label], answer.upper[rule.label], None)
+    return RuleFigures(rule, total, answer.total, answer.lower[rule.index], answer.upper[rule.index], None)
 
 
 @dataclass(frozen=True, eq=False)
-class CheckedRule(Plottable):
+class CheckedRule(Answered):
     """A rule, whether it always holds, and its coverage and precision."""
+
+    is_proved = is_outcome("proved")
+    is_refuted = is_outcome("refuted")
+    is_undecided = is_outcome("undecided")
 
     rule: NetworkRule
     verdict: Proved | Refuted | Undecided
@@ -188,13 +192,35 @@ class CheckedRule(Plottable):
         return self.rule.network
 
     @property
+    def outcome(self) -> str:
+        """That of the verdict: ``"proved"``, ``"refuted"`` or ``"undecided"``."""
+        return self.verdict.outcome
+
+    @property
+    def certificate(self) -> dict[str, Any] | None:
+        """That of the verdict; `figures` has one of its own."""
+        return self.verdict.certificate
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether a certificate shows the verdict."""
+        return self.verdict.is_certified
+
+    @property
     def holds(self) -> bool | None:
         """Whether it is proved (True), refuted (False) or open (None)."""
         return {Proved: True, Refuted: False, Undecided: None}[type(self.verdict)]
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
-        return {"rule": str(self.rule), "verdict": self.verdict.data(), "figures": self.figures.data()}
+        verdict = self.verdict.data()
+        return {
+            "outcome": self.outcome,
+            "rule": str(self.rule),
+            "verdict": verdict,
+            "figures": self.figures.data(),
+            **{name: verdict[name] for name in ("question", "domain", "certificate") if name in verdict},
+        }
 
     @classmethod
     def of(cls, network: Network, verdict: Any, data: Mapping[str, Any]) -> Self:
@@ -273,14 +299,14 @@ def check_rule(
         ]
     elif not isinstance(rule, NetworkRule):
         raise QuestionError(
-            f"{rule!r} is no rule. Give text, a NetworkRule, JSON of Anchors, "
+            f"{quoted(rule)} is not a rule. Give text, a NetworkRule, JSON of Anchors, "
             f"or a decision tree of scikit-learn."
         )
     named = [(network.encoder.names[feature], limit) for feature, limit in rule.limits]
     clock = Clock(time_limit, threads, seed, notify)
     half = None if time_limit is None else time_limit / 2
     verdict = verify(
-        network, Always(rule.label, dict(named)), time_limit=half, threads=threads, seed=seed, notify=notify
+        network, Always(rule.index, dict(named)), time_limit=half, threads=threads, seed=seed, notify=notify
     )
     return CheckedRule(
         rule, verdict, coverage(network, rule, time_limit=clock.left(), threads=threads, notify=notify)

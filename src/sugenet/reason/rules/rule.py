@@ -36,7 +36,13 @@ class NetworkRule(Sentences):
     network: Network
     limits: tuple[tuple[int, Any], ...]
     """Feature from 0, and its limit as in `Box`."""
-    label: int
+    index: int
+    """Number of the class, from 0."""
+
+    @property
+    def label(self) -> str:
+        """Name of the class."""
+        return self.network.classes[self.index]
 
     @property
     def box(self) -> Box:
@@ -46,7 +52,7 @@ class NetworkRule(Sentences):
     def __str__(self) -> str:
         names = self.network.encoder.names
         box = Box([(names[feature], limit) for feature, limit in self.limits])
-        return f"{box if self.limits else 'any input'} -> {self.network.class_texts[self.label]}"
+        return f"{box if self.limits else 'any input'} -> {self.network.class_texts[self.index]}"
 
 
 def parse_rule(network: Network, text: str) -> NetworkRule:
