@@ -37,7 +37,7 @@ def main() -> None:
     net = sg.models.digits()
     X, _ = sg.models.samples("digits")
     sg.why(net, X[0], sg.Hamming(2), minimal="size")  # compile before anything is timed
-    sg.why(net, X[0], sg.Anything(), time_limit=20)
+    sg.why(net, X[0], sg.AnyInput(), time_limit=20)
     checked: list[bool] = []
     print(f"{'network, region':<36}{'images':>7}{'median s':>10}{'worst s':>9}{'median size':>13}")
     figures: dict[str, object] = {}

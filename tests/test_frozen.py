@@ -20,7 +20,7 @@ FROZEN = [
         sg.Always(0),
         sg.Never(0),
     ),
-    *(sg.Free([0]), sg.Box({}), sg.Anything(), sg.Monotone(0), sg.Fair([0])),
+    *(sg.Free([0]), sg.Box({}), sg.AnyInput(), sg.Monotone(0), sg.Fair([0])),
     *(*PARTS, Join(PARTS), Meet(PARTS)),
 ]
 

@@ -128,7 +128,7 @@ def test_questions_are_read_by_name(one, row):
         found = NETWORK.trace(x)
         found = found[0] if isinstance(found, list) else found
         assert found.matches.tolist() == NETWORK.trace([row])[0].matches.tolist()
-        for region in (sg.Anything(), sg.Free(["dose"]), sg.Box({"age": (0, 4)}), sg.L0(1)):
+        for region in (sg.AnyInput(), sg.Free(["dose"]), sg.Box({"age": (0, 4)}), sg.L0(1)):
             ours, theirs = (sg.verify(NETWORK, sg.Robust(given, region)) for given in (x, row))
             assert (type(ours), ours.certificate["question"]) == (
                 type(theirs),

@@ -357,7 +357,7 @@ def test_layers_without_neurons_are_summed_up_and_asked(kind):
     assert (first.outputs, first.one_bit, first.thresholds, first.bytes, first.constant) == (0, 0, 0, 0, 0)
     assert "1 " in str(summary(network))
     assert network.predict([[1, 0, 1]]).tolist() == [1]
-    assert isinstance(sg.verify(network, sg.Robust([1, 0, 1], sg.Anything())), sg.reason.Proved)
+    assert isinstance(sg.verify(network, sg.Robust([1, 0, 1], sg.AnyInput())), sg.reason.Proved)
     assert sg.why(network, [1, 0, 1]).reasons[0].features == ()
     assert isinstance(sg.whatif(network, [1, 0, 1]), sg.reason.NoCounterfactual)
 

@@ -228,7 +228,7 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
         sg.L2(1),
         sg.L2(2),
         sg.Linf(1),
-        sg.Anything(),
+        sg.AnyInput(),
     ]
     for name, x in SAMPLES.items():
         network, short = networks[name], name.startswith("level conv")
@@ -333,7 +333,7 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
                             sg.why(n, x, r, minimal=m, ties=t, threads=1).reasons[0].certificate
                         ),
                     )
-        for region in (*regions[:9], sg.Free((0, 1)), sg.Anything()):
+        for region in (*regions[:9], sg.Free((0, 1)), sg.AnyInput()):
             yield (
                 f"{name}: count in {region}".replace("2.5", "5/2"),  # as it was called when it was kept
                 name,
@@ -502,7 +502,7 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
             "breast cancer",
             None,
             True,
-            lambda n=number: sg.why(patient, X[n], sg.Anything(), threads=1).reasons[0].certificate,
+            lambda n=number: sg.why(patient, X[n], sg.AnyInput(), threads=1).reasons[0].certificate,
         )
     feature = patient.encoder.names[0]
     yield (

@@ -698,7 +698,7 @@ def possible_parts():
     """Reasons that hold, of all kinds; some say less than the whole needs, or something else."""
     alike = (1, 1, 1, -1)
     assert LABELS[alike] == LABELS[SEEN[0]]
-    rows, regions = [(0, SEEN[0]), (1, SEEN[1]), (0, alike)], (sg.Hamming(1), sg.Hamming(2), sg.Anything())
+    rows, regions = [(0, SEEN[0]), (1, SEEN[1]), (0, alike)], (sg.Hamming(1), sg.Hamming(2), sg.AnyInput())
     for (place, x), region in product(rows, regions):
         for more in ({"minimal": "subset"}, {"minimal": "size"}, {"time_limit": 0}, {"ties": "against"}):
             reason = sg.why(SMALL, x, region, **more).reasons[0]
@@ -716,7 +716,7 @@ def test_reasons_put_together_at_random_are_refused_or_true():
     a, b = logic.readings_of(SMALL, SEEN, ["a", "b"])
     wholes = [sg.Sum((a,), (b,))]
     wholes += [sg.Stated.of([a, b], text) for text in ("a = 1 or b = 2", "a = 1 and b = 2", "a < b", "true")]
-    regions = [sg.Hamming(1), sg.Hamming(2), sg.Anything()]
+    regions = [sg.Hamming(1), sg.Hamming(2), sg.AnyInput()]
     bare = [json.loads(json.dumps(logic.why(wholes[-1], region).certificate)) for region in regions]
     for _ in range(1500):
         whole, about = wholes[rng.integers(len(wholes))], bare[rng.integers(3)]

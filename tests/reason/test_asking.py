@@ -158,7 +158,7 @@ def test_ask_answers_as_the_verbs_do():
 
 
 def test_ask_hands_time_threads_and_words_on():
-    answer = ask(NET, sg.Robust(X, sg.Anything()), engine="flips", threads=1, time_limit=0)
+    answer = ask(NET, sg.Robust(X, sg.AnyInput()), engine="flips", threads=1, time_limit=0)
     assert answer.outcome == "undecided"
     said = []
     ask(NET, sg.Robust([-1, -1, 1, -1], sg.Hamming(1)), notify=said.append)
@@ -210,12 +210,12 @@ OUT = [
     (sg.WhatIf(X), {"n": "all"}, "found", True),
     (sg.WhatIf(X, max_cost=0), {}, "none", True),
     (sg.WhatIf(X), {"engine": "bounds", "time_limit": 0}, "undecided", False),
-    (sg.Why(X, sg.Anything()), {"minimal": "size"}, "found", True),
-    (sg.Why(X, sg.Anything()), {"n": "all"}, "found", True),
-    (sg.Why(X, sg.Anything()), {"n": 50}, "found", True),
+    (sg.Why(X, sg.AnyInput()), {"minimal": "size"}, "found", True),
+    (sg.Why(X, sg.AnyInput()), {"n": "all"}, "found", True),
+    (sg.Why(X, sg.AnyInput()), {"n": 50}, "found", True),
     (sg.HowMany(X, BALL), {}, "counted", True),
     (sg.HowMany(X, BALL), {"method": "sample"}, "estimated", True),
-    (sg.HowMany(X, sg.Anything()), {"method": "walk", "time_limit": 0}, "undecided", False),
+    (sg.HowMany(X, sg.AnyInput()), {"method": "walk", "time_limit": 0}, "undecided", False),
     (sg.Predict(X), {}, "predicted", True),
 ]
 
@@ -234,7 +234,7 @@ def test_what_is_not_as_good_as_asked_is_not_settled():
     assert not is_settled(replace(least, lower=Fraction(0)))
     assert replace(least, lower=Fraction(0)).outcome == "found"
     assert not is_settled(replace(least, all_listed=False), n=3)
-    first = ask(NET, sg.Why(X, sg.Anything()))
+    first = ask(NET, sg.Why(X, sg.AnyInput()))
     minimal, sufficient, unknown = (
         replace(first, reasons=(replace(first.reasons[0], status=status),), all_reasons=False)
         for status in ("minimal", "sufficient", "unknown")

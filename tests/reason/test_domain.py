@@ -144,7 +144,7 @@ def test_robustness_and_least_changes(seed):
         assert can_occur(network, answer.changed, sample)
         if cost is sg.L0:
             assert answer.cost == min(map(size, other))
-    reason = sg.why(network, sample, sg.Anything(), minimal="size").reasons[0]
+    reason = sg.why(network, sample, sg.AnyInput(), minimal="size").reasons[0]
     assert sg.check(reason.certificate, network)
     kept = set(reason.features)
     names = network.encoder.names
@@ -237,7 +237,7 @@ def test_answers_come_back_with_their_domain():
     answers = [
         sg.verify(network, Robust(sample, sg.L0(1)), within=LAW),
         sg.whatif(network, sample, sg.L1, within=["dose >= 1", LAW]),
-        sg.why(network, sample, sg.Anything(), within="data"),
+        sg.why(network, sample, sg.AnyInput(), within="data"),
         sg.count(network, sample, sg.L0(2), within=LAW),
         sg.check_rule(network, "smoker = yes -> well", within=LAW),
     ]
@@ -319,7 +319,7 @@ def test_without_data_nothing_was_seen():
 def test_a_certificate_says_itself_which_inputs_it_is_about():
     network = smoker()
     sample = ["no", 12, 2.0]
-    answer = sg.verify(network, Robust(sample, sg.Anything()), within=[LAW, "dose >= 1.5"])
+    answer = sg.verify(network, Robust(sample, sg.AnyInput()), within=[LAW, "dose >= 1.5"])
     kept = answer.certificate
     assert sg.check(kept, network) == sg.check(kept, network.within("age < 50"))
     for wrong in (
@@ -342,7 +342,7 @@ def test_a_certificate_says_itself_which_inputs_it_is_about():
 
 def test_a_witness_outside_what_can_occur_is_refused():
     network, sample = smoker(), ["no", 12, 2.0]
-    answer = sg.verify(network, Robust(sample, sg.Anything()))
+    answer = sg.verify(network, Robust(sample, sg.AnyInput()))
     assert isinstance(answer, sg.reason.Refuted)
     row = answer.certificate["witness"]
     law = f"age != {row[1]}"
@@ -379,7 +379,7 @@ def test_the_page_is_told_which_inputs_can_occur():
     ("x", "region", "where", "law"),
     [
         (None, None, {"x1": 1, "x2": 1}, "if x1 = 1 then x2 = 0"),
-        ([0, 0, 0], sg.Anything(), {"x1": 1, "x2": 1}, "if x1 = 1 then x2 = 0"),
+        ([0, 0, 0], sg.AnyInput(), {"x1": 1, "x2": 1}, "if x1 = 1 then x2 = 0"),
         ([1, 1, 0], sg.L0(2), {"x1": 0, "x3": 1}, "if x3 = 1 then x1 = 1 or x2 = 0"),
     ],
     ids=["limits", "around a sample", "within a budget"],
@@ -560,7 +560,7 @@ def test_a_sample_outside_its_limits_is_counted_with_its_own_values():
     network = decades("c < 5")
     network = network.within(Domain({0: Span(2, 4), 1: Span(15, 20)}))
     for where, total in (({}, 4 * 5), ({"a": (4, None)}, 2 * 5), ({"a": (6, None), "c": 1}, 1)):
-        found = sg.count(network, [7, 3, 0], sg.Anything(), where=where)
+        found = sg.count(network, [7, 3, 0], sg.AnyInput(), where=where)
         assert found.total == total
         assert sg.check(found.certificate, network)
 

@@ -114,7 +114,7 @@ def test_a_chain_suffices_step_by_step(kind):
         x = random_sample(network, rng)
         found = sg.chain_of(network, x)
         assert found.index == network.predict([x], engine="definition")[0]
-        reasons, _ = reasons_of(network, x, sg.Anything())
+        reasons, _ = reasons_of(network, x, sg.AnyInput())
         assert any(reason <= set(found.features) for reason in reasons)
         json.dumps(found.data())
         for (number, key), link in found.links.items():

@@ -69,7 +69,7 @@ ANSWERS = {
     "refuted query": lambda: sg.verify(FILED, around([0, -1], 1, 0, 2)),
     "proved query": lambda: sg.verify(FILED, around([0, -1], Fraction(1, 4), 0, 2)),
     "undecided": lambda: sg.verify(NET, sg.Never(1), engine="bounds"),
-    "undecided, up to": lambda: sg.verify(NET, sg.Robust(X, sg.Anything()), engine="flips"),
+    "undecided, up to": lambda: sg.verify(NET, sg.Robust(X, sg.AnyInput()), engine="flips"),
     "minimum": lambda: sg.whatif(NET, X, sg.L2, max_cost=1.5),
     "several": lambda: sg.whatif(NET, FLOAT, n=4),
     "largest": lambda: sg.whatif(
@@ -78,18 +78,18 @@ ANSWERS = {
     "prices": lambda: sg.whatif(NET, X, sg.Prices({"side": 0.3, 0: Fraction(1, 7)}, per_unit=True)),
     "none": lambda: sg.whatif(IDLE, X, target="yes", keep=["side"], max_cost=2),
     "open": lambda: sg.whatif(NET, X, sg.L1, engine="bounds", time_limit=0),
-    "reasons": lambda: sg.why(NET, X, sg.Anything(), n="all"),
+    "reasons": lambda: sg.why(NET, X, sg.AnyInput(), n="all"),
     "reasons within a fraction": lambda: sg.why(NET, X, sg.Linf(Fraction(1, 2))),
     "reasons within a whole float": lambda: sg.why(NET, X, sg.L0(2.0)),
     "reasons while free by name": lambda: sg.why(NET, X, sg.Free(["size", "share"])),
     "a reason": lambda: sg.why(NET, FLOAT, sg.Linf(0.2), minimal="size", target=1).reasons[0],
-    "no reasons": lambda: sg.why(NET, X, sg.Anything(), n="all", minimal="size", time_limit=0),
+    "no reasons": lambda: sg.why(NET, X, sg.AnyInput(), n="all", minimal="size", time_limit=0),
     "predicted": lambda: ask(NET, Predict(X)),
     "counted": lambda: sg.count(NET, X, sg.Hamming(2), where={"size": {1, 2}}),
     "counted in a box": lambda: sg.count(NET, X, sg.Box({"size": (1, 3), "share": (0.25, None)})),
     "counted all": lambda: sg.count(NET),
     "count open": lambda: sg.count(NET, where={"side": "left"}, method="walk", time_limit=0),
-    "estimated": lambda: sg.count(NET, X, sg.Anything(), method="sample", samples=20),
+    "estimated": lambda: sg.count(NET, X, sg.AnyInput(), method="sample", samples=20),
     "rule": lambda: sg.check_rule(NET, "size >= 2 and side = left -> yes"),
     "rule of values": lambda: sg.check_rule(NET, NetworkRule(NET, ((0, 2), (1, "left")), 1)),
     "book": lambda: sg.rulebook(NET, "yes"),
@@ -170,14 +170,14 @@ def questions(draw):
     radius = st.sampled_from([0, 2, 0.7, Fraction(1, 3), Fraction(5, 2), 2**70])
     balls = st.sampled_from([sg.Hamming, sg.L0, sg.L1, sg.L2, sg.Linf])
     region = st.builds(lambda kind, size: kind(size), balls, radius)
-    region |= st.builds(sg.Free, st.lists(some)) | st.just(sg.Anything()) | limits(network)
+    region |= st.builds(sg.Free, st.lists(some)) | st.just(sg.AnyInput()) | limits(network)
     label = int(network.predict(np.array([x], object))[0])
     target = draw(st.none() | st.integers(0, 2).filter(lambda k: k != label))
     ties, fixed = draw(st.sampled_from(["lowest", "against"])), st.frozensets(some).map(sorted).map(tuple)
     costs = balls | st.dictionaries(some, radius, min_size=1).map(
         lambda prices: sg.Prices(prices, len(prices) > 1)
     )
-    within = st.none() | region.filter(lambda r: isinstance(r, sg.Linf | sg.Free | sg.Box | sg.Anything))
+    within = st.none() | region.filter(lambda r: isinstance(r, sg.Linf | sg.Free | sg.Box | sg.AnyInput))
     made = st.one_of(
         st.builds(sg.Robust, st.just(x), region, st.just(target), st.just(ties)),
         st.builds(Why, st.just(x), region, st.just(target), st.just(ties)),

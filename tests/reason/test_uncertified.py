@@ -83,7 +83,7 @@ def test_no_counterfactual_without_a_proof():
 
 
 def test_a_reason_without_a_proof_is_unknown():
-    found = sg.why(NET, X, sg.Anything())
+    found = sg.why(NET, X, sg.AnyInput())
     for reason in found.reasons:
         assert (reason.status == "unknown") == (reason.proof_kind is None)
         assert reason.is_certified == (reason.status != "unknown")

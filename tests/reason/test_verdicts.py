@@ -26,7 +26,7 @@ from sugenet.reason import (
     L2,
     Agree,
     Always,
-    Anything,
+    AnyInput,
     Box,
     Fair,
     Free,
@@ -57,7 +57,7 @@ REGIONS = [
     Linf(3),
     Free([0]),
     Free([0, 1]),
-    Anything(),
+    AnyInput(),
 ]
 
 

@@ -162,7 +162,7 @@ def test_meters_stand_on_their_side_of_the_threshold():
 
 
 @pytest.mark.parametrize("layer", [1, 2])
-@pytest.mark.parametrize("region", [sg.Hamming(1), sg.Free(["x1", "x3"]), sg.Anything()], ids=str)
+@pytest.mark.parametrize("region", [sg.Hamming(1), sg.Free(["x1", "x3"]), sg.AnyInput()], ids=str)
 def test_bands_hold_every_match_count_of_the_region(layer, region):
     rng = np.random.default_rng(5)
     first = DenseLayer(rng.choice([-1, 0, 1], (5, 6)), rng.integers(1, 4, 5))
@@ -194,10 +194,10 @@ def test_bands_hold_every_match_count_of_the_region(layer, region):
 def test_bands_of_a_large_layer_are_refused(monkeypatch):
     network = Network.of_bits([DenseLayer([[1, 1, 1, 1]], [2])], Head([[1], [-1]]))
     monkeypatch.setattr(prepare, "_BAND_WORK", 4)  # as many as there are changes, times neurons
-    assert match_meters(network, [1, 1, 1, 1], region=sg.Anything()).meters
+    assert match_meters(network, [1, 1, 1, 1], region=sg.AnyInput()).meters
     monkeypatch.setattr(prepare, "_BAND_WORK", 3)
     with pytest.raises(NetworkError, match="too many changes to work out bands"):
-        match_meters(network, [1, 1, 1, 1], region=sg.Anything())
+        match_meters(network, [1, 1, 1, 1], region=sg.AnyInput())
 
 
 def test_shares_darken_and_are_written():

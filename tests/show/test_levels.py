@@ -198,7 +198,7 @@ def looser(one):
 @pytest.mark.parametrize("kind", KINDS)
 def test_bands_hold_for_every_input_of_the_region(kind):
     for network, x, rng in nets(kind, many=3):
-        region = sg.L0(1) if rng.random() < 0.5 else sg.Anything()
+        region = sg.L0(1) if rng.random() < 0.5 else sg.AnyInput()
         X = every_input(network)
         same = np.array([[a == b for a, b in zip(row, x, strict=True)] for row in X])
         inside = X[(~same).sum(axis=1) <= (1 if isinstance(region, sg.L0) else len(x))]

@@ -158,7 +158,7 @@ def test_claims_beside_the_certificates_are_seen(tmp_path):
         assert check_results(found, jobs=1).counts == {"holds": 2}
         return only_failure(forged(path, sample, lambda data: change(data, other)), sample)
 
-    nearest, why = sg.WhatIf(sg.each, sg.L0), sg.Why(sg.each, sg.Anything())
+    nearest, why = sg.WhatIf(sg.each, sg.L0), sg.Why(sg.each, sg.AnyInput())
     words = failure(nearest, 0, lambda data, _: {k: v for k, v in data.items() if k != "others"})
     assert words == "2 changes of least cost change the class, but 1 are listed."
     assert "another question" in failure(nearest, 0, lambda data, other: data | {"others": [other]})
@@ -170,7 +170,7 @@ def test_claims_beside_the_certificates_are_seen(tmp_path):
     false = tuple(Contrast(frozenset({place}), (), ((place, 1),)) for place in (2, 3))
     words = failure(why, 0, lambda data, _: changed(data, contrasts=false, all_contrasts=True))
     assert words.startswith("x3 are no contrastive set")
-    one = sg.why(network, samples[1], sg.Anything(), n="all").reasons[:1]
+    one = sg.why(network, samples[1], sg.AnyInput(), n="all").reasons[:1]
     assert "all reasons are listed" in failure(why, 1, lambda data, _: changed(data, reasons=one))
 
 

@@ -238,7 +238,7 @@ def test_what_is_proved_against_one_class_only_is_no_certified_accuracy():
         (lambda: [swept(near(2, ties="against"))], "ties lowest and ties against"),
         (lambda: [swept(near(1))], "have the same radius, 1. Give one of them"),
         (lambda: [swept(sg.Predict(sg.each))], "asks predict, but a curve is made of sweeps of verify"),
-        (lambda: [swept(sg.Robust(sg.each, sg.Anything()))], "asks about any input, which has no radius"),
+        (lambda: [swept(sg.Robust(sg.each, sg.AnyInput()))], "asks about any input, which has no radius"),
     ],
 )
 def test_sweeps_that_make_no_curve_are_refused(others, words):

@@ -96,7 +96,7 @@ def answers_about(network, x, rng):
         sg.L2(radius),
         sg.Linf(radius),
         sg.Free(names[: radius + 1]),
-        sg.Anything(),
+        sg.AnyInput(),
     ]
     for region in regions:
         yield sg.verify(network, sg.Robust(x, region))
@@ -112,7 +112,7 @@ def answers_about(network, x, rng):
         cost=sg.Prices({name: Fraction(k + 1, 2) for k, name in enumerate(names)}),
         keep=names[:1],
     )
-    yield from sg.why(network, x, sg.Anything()).reasons
+    yield from sg.why(network, x, sg.AnyInput()).reasons
     yield from sg.why(network, x, sg.Hamming(2), minimal="size").reasons
     for question in (sg.Always(label, {}), sg.Never(target, {}), sg.Always(label, {names[0]: {x[0]}})):
         yield sg.verify(network, question)
@@ -350,13 +350,13 @@ def certificate_of_kind(kind):
         case "robust":
             return network, plain(sg.verify(network, sg.Robust(X[3], sg.Hamming(3))).certificate)
         case "refuted":
-            return network, plain(sg.verify(network, sg.Robust(X[3], sg.Anything())).certificate)
+            return network, plain(sg.verify(network, sg.Robust(X[3], sg.AnyInput())).certificate)
         case "whatif":
             return network, plain(sg.whatif(network, X[3]).certificate)
     rng = np.random.default_rng(3)
     network = random_network(rng, features=4)
     return network, plain(
-        sg.why(network, random_sample(network, rng), sg.Anything(), minimal="size").reasons[0].certificate
+        sg.why(network, random_sample(network, rng), sg.AnyInput(), minimal="size").reasons[0].certificate
     )
 
 

@@ -280,14 +280,14 @@ def check_region(options: Namespace) -> None:
 def region_of(options: Namespace, network: Network) -> Any:
     """The region that the options name; any input where they name none."""
     from sugenet.problem.regions import BALLS as KNOWN
-    from sugenet.problem.regions import Anything, Box, Free
+    from sugenet.problem.regions import AnyInput, Box, Free
 
     if getattr(options, "where", None):
         return Box(limits_in(options.where, network))
     kind = next(iter(asked_among(options, REGIONS)), "anything")
     if kind in BALLS:
         return KNOWN[kind.capitalize()](getattr(options, kind))
-    return Free(names_in(options.free, network)) if kind == "free" else Anything()
+    return Free(names_in(options.free, network)) if kind == "free" else AnyInput()
 
 
 # -- kinds of questions --------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from sugenet.logic.composed import Composed, Least, Wanted
 from sugenet.logic.envelopes import PartOf, certificate_of, proof_that_none
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import row_of
-from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf, Region
+from sugenet.problem.regions import L0, L1, L2, AnyInput, Hamming, Linf, Region
 from sugenet.reason import Robust, reasons, verdicts
 from sugenet.reason.verdicts import Proved, Refuted, Undecided
 
@@ -91,13 +91,13 @@ def _wanted(composed: Composed, value: Any) -> Wanted:
 
 def _region_data(region: Any, *, joint: bool = False) -> dict[str, Any]:
     """A region as JSON that means the same for every network; refuses those that name features."""
-    if not isinstance(region, Hamming | L0 | L1 | L2 | Linf | Anything):
+    if not isinstance(region, Hamming | L0 | L1 | L2 | Linf | AnyInput):
         raise QuestionError(
-            f"region={region!r} is none for several images: give Hamming, L0, L1, L2, Linf or Anything."
+            f"region={region!r} is none for several images: give Hamming, L0, L1, L2, Linf or AnyInput."
         )
-    if joint and isinstance(region, Linf | Anything):
+    if joint and isinstance(region, Linf | AnyInput):
         raise QuestionError(f"{region!r} has no budget that images could share: leave joint out.")
-    if isinstance(region, Anything):
+    if isinstance(region, AnyInput):
         return {"kind": "Anything"}
     return {"kind": type(region).__name__, "radius": str(Fraction(region.radius))}
 
@@ -130,7 +130,7 @@ def verify(
     composed
         A `Sum`, a `Sudoku` or something `Stated`.
     region
-        How far each image may change: `L0`, `L1`, `L2`, `Linf`, `Hamming` or `Anything`.
+        How far each image may change: `L0`, `L1`, `L2`, `Linf`, `Hamming` or `AnyInput`.
     joint
         Whether the images share the budget of the region, instead of having it each. For a sum and a valid
         Sudoku both come to the same: one changed reading changes them.
@@ -303,7 +303,7 @@ def why(
     ('minimum', 2)
     """
     clock = Clock(time_limit, threads, seed, notify)
-    region = Anything() if region is None else region
+    region = AnyInput() if region is None else region
     question = {"kind": "reason", "region": _region_data(region)}
     indices = see_network(composed)
     sensitive = composed.is_sensitive()

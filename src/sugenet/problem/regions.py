@@ -27,7 +27,7 @@ __all__ = [
     "L1",
     "L2",
     "REGIONS",
-    "Anything",
+    "AnyInput",
     "Box",
     "Cost",
     "Free",
@@ -206,7 +206,7 @@ class Free(ShortRepr):
 
 
 @dataclass(frozen=True)
-class Anything:
+class AnyInput:
     """All inputs."""
 
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
@@ -265,18 +265,18 @@ class Prices(ShortRepr):
 
 
 Cost: TypeAlias = Hamming | L0 | L1 | L2 | Linf
-Region: TypeAlias = Hamming | L0 | L1 | L2 | Linf | Free | Box | Anything
+Region: TypeAlias = Hamming | L0 | L1 | L2 | Linf | Free | Box | AnyInput
 
 BALLS: dict[str, type[Cost]] = {"Hamming": Hamming, "L0": L0, "L1": L1, "L2": L2, "Linf": Linf}
 """Regions with a radius, which are costs too, by the names that JSON has for them."""
-REGIONS: dict[str, type[Region]] = {**BALLS, "Free": Free, "Box": Box, "Anything": Anything}
+REGIONS: dict[str, type[Region]] = {**BALLS, "Free": Free, "Box": Box, "Anything": AnyInput}
 
 
 def region_data(network: Network, region: Region) -> dict[str, Any]:
     """A region as JSON; features by their numbers."""
     kind = next(name for name, made in REGIONS.items() if type(region) is made)
     match region:
-        case Anything():
+        case AnyInput():
             return {"kind": kind}
         case Box():
             return {"kind": kind, "limits": limits_data(network, region)}
@@ -300,7 +300,7 @@ def region_of(data: Mapping[str, Any], network: Network) -> Region:
     """
     kind = data["kind"]
     if kind == "Anything":
-        return Anything()
+        return AnyInput()
     if kind == "Box":
         return limits_of(data["limits"], network)
     if kind == "Free":

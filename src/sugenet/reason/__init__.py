@@ -8,7 +8,7 @@ answer goes to JSON with `data`, and `answer_of` (`reading`) makes the same of i
 `check` says, which knows nothing of all this.
 """
 
-from sugenet.problem.regions import L0, L1, L2, Anything, Box, Free, Hamming, Linf, Prices, Region
+from sugenet.problem.regions import L0, L1, L2, AnyInput, Box, Free, Hamming, Linf, Prices, Region
 from sugenet.reason.asking import Predicted, answer_of, ask, is_settled, settings_of
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
@@ -53,7 +53,7 @@ __all__ = [
     "Agree",
     "Always",
     "AnswerCheck",
-    "Anything",
+    "AnyInput",
     "Box",
     "Chain",
     "CheckedRule",

@@ -15,7 +15,7 @@ from sugenet.errors import QuestionError, SugenetError
 from sugenet.problem.clock import Clock
 from sugenet.reason import (
     L0,
-    Anything,
+    AnyInput,
     Chain,
     Hamming,
     Linf,
@@ -177,7 +177,7 @@ def _ask_all(
         targets += [(k, answer)] if answer is not None else []
     near = asking.ask("a reason in a small region", 0.7, lambda t: _near(network, values, nearest, t, how))
     everywhere = asking.ask(
-        "a reason for any input", 0.9, lambda t: why(network, values, Anything(), time_limit=t, **how)
+        "a reason for any input", 0.9, lambda t: why(network, values, AnyInput(), time_limit=t, **how)
     )
     chain = asking.ask("the chain of neurons", 0, lambda _: _chain(network, values))
     return Findings(

@@ -17,7 +17,7 @@ from sugenet.bnn.codings import Coding
 from sugenet.capacity.arguments import read_number
 from sugenet.errors import QuestionError
 from sugenet.fields import FIELDS, KINDS
-from sugenet.problem.regions import BALLS, Anything, Free, Region
+from sugenet.problem.regions import BALLS, AnyInput, Free, Region
 from sugenet.reason.rules.rule import parse_rule
 
 __all__ = [
@@ -233,7 +233,7 @@ def _region(network: Network, region: Any) -> Region:
             f"not {_shown(', '.join(map(str, region)))}."
         )
     if kind == "Anything":
-        return Anything()
+        return AnyInput()
     if kind == "Free":
         return Free(_names(network, region["features"], "region: features"))
     radius = read_number(region["radius"], "region: radius", QuestionError)

@@ -327,7 +327,7 @@ def test_whole_number_questions_of_real_inputs_are_refused_with_the_way():
     x = [0.1, 0.2, 0.3]
     for ask in (
         lambda: sg.whatif(network, x),
-        lambda: sg.why(network, x, sg.Anything()),
+        lambda: sg.why(network, x, sg.AnyInput()),
         lambda: sg.count(network),
         lambda: sg.verify(network, sg.Monotone(0)),
         lambda: sg.verify(network, sg.Fair([0])),

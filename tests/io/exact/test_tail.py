@@ -302,7 +302,7 @@ def test_questions_of_wide_heads_are_answered_as_the_definition_says(bits):
     held = [
         k
         for k, feature in enumerate(network.encoder.names)
-        if feature in str(sg.why(network, x, sg.Anything()))
+        if feature in str(sg.why(network, x, sg.AnyInput()))
     ]
     assert (labels[(X[:, held] == x[held]).all(axis=1)] == labels[77]).all()
 

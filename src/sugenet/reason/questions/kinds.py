@@ -29,7 +29,7 @@ from sugenet.problem.regions import (
     BALLS,
     L0,
     L2,
-    Anything,
+    AnyInput,
     Cost,
     Free,
     Linf,
@@ -122,7 +122,7 @@ def named_region(region: Any) -> Any:
         return region
     parts = re.fullmatch(r"\s*(\w+)\s*\(\s*([^()]*?)\s*\)\s*", region)
     if region.strip() in ("AnyInput", "AnyInput()"):
-        return Anything()
+        return AnyInput()
     if parts is None or parts[1] not in BALLS or not parts[2]:
         raise QuestionError(
             f"Unknown region {quoted(region)}. Write 'L0(1)', 'L1(2)', 'L2(1.5)', 'Linf(8)', 'Hamming(2)' or "
@@ -279,7 +279,7 @@ class OfSample(Asking):
         if not hasattr(self.region, "around"):
             raise QuestionError(
                 f"region={quoted(self.region)} is not a region. Give one such as Hamming(2), Linf(4), "
-                f"Free([...]) or Anything()."
+                f"Free([...]) or AnyInput()."
             )
         region: Region = self.region
         return region
@@ -390,7 +390,7 @@ class Robust(_Kept):
     sample
         One raw sample: values in the order of the features, or by name.
     region
-        `Hamming`, `L0`, `L1`, `L2`, `Linf`, `Free`, `Box` or `Anything`.
+        `Hamming`, `L0`, `L1`, `L2`, `Linf`, `Free`, `Box` or `AnyInput`.
     target
         The class that must not be reached, by name or number; any other than the sample's unless given.
     ties
@@ -499,7 +499,7 @@ class WhatIf(_ClassOf):
                 f"cost={quoted(self.cost)} is not a cost. Use {_COSTS}, or Prices({{...}}).",
             ),
             (
-                self.region is not None and not isinstance(self.region, Linf | Free | Box | Anything),
+                self.region is not None and not isinstance(self.region, Linf | Free | Box | AnyInput),
                 f"region={quoted(self.region)} has a budget of its own. Use Linf, Free or Box, "
                 f"and max_cost= for the cost.",
             ),
@@ -719,12 +719,12 @@ class HowMany(OfSample, Limited):
             QuestionError,
             (
                 self.region is None and self.sample is not None,
-                "a sample needs a region around it, such as Hamming(2) or Anything().",
+                "a sample needs a region around it, such as Hamming(2) or AnyInput().",
             ),
             (
                 self.region is not None and not hasattr(self.region, "around"),
                 f"region={quoted(self.region)} is not a region. Give one such as Hamming(2), Linf(4), "
-                f"Free([...]) or Anything().",
+                f"Free([...]) or AnyInput().",
             ),
             (
                 self.region is not None and self.sample is None,

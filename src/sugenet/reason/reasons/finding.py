@@ -20,7 +20,7 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Ties
 from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.problem import Problem
-from sugenet.problem.regions import L0, Anything, Region
+from sugenet.problem.regions import L0, AnyInput, Region
 from sugenet.reason.counterfactuals import Counterfactual, whatif
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import Suffices, Why, described_within
@@ -98,7 +98,7 @@ def why(
     question = Why(x, chosen, target, ties)
     prop, near = question.label_goal(network), question.near(network)
     found = _Search(network, Oracle(Problem(near, prop.goal), clock), question, minimal, n, each).run()
-    return replace(found, is_nearest=region is None and not isinstance(chosen, Anything))
+    return replace(found, is_nearest=region is None and not isinstance(chosen, AnyInput))
 
 
 def nearest_region(network: Network, x: Any, target: Any, ties: Ties, clock: Clock) -> Region:
@@ -112,7 +112,7 @@ def nearest_region(network: Network, x: Any, target: Any, ties: Ties, clock: Clo
     about: dict[str, Any] = {"threads": clock.threads, "seed": clock.seed, "notify": clock.notify}
     nearest = whatif(network, x, L0, target=target, ties=ties, time_limit=seconds, **about)
     if not isinstance(nearest, Counterfactual):
-        return Anything()
+        return AnyInput()
     if nearest.interrupted:
         raise KeyboardInterrupt
     return L0(int(nearest.cost))
