@@ -68,7 +68,7 @@ def quanalyst(zoo: Path) -> list[tuple[str, Network, np.ndarray]]:
     """Each network with its inputs."""
     found = []
     for path in sorted(path for path in (zoo / "bnnquanalyst").iterdir() if path.name.startswith("mnist")):
-        network = read_bnnquanalyst(path, inputs=sg.BitInputs())
+        network = read_bnnquanalyst(path, inputs=sg.Bits())
         files = sorted((zoo / "bnnquanalyst/inputs").glob(f"instance_*_{network.encoder.features}.txt"))
         found.append(
             (
@@ -85,7 +85,7 @@ def npaq(zoo: Path) -> list[tuple[str, Network, np.ndarray, np.ndarray]]:
     X, y = mnist(zoo)
     found = []
     for path in sorted((zoo / "npaq").glob("*.pt")):
-        network = from_state_dict(path, inputs=sg.BitInputs())
+        network = from_state_dict(path, inputs=sg.Bits())
         side = round(network.encoder.features**0.5)
         small = [
             np.asarray(Image.fromarray(x.reshape(28, 28)).resize((side, side), Image.Resampling.BILINEAR))

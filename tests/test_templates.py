@@ -10,7 +10,7 @@ import pytest
 
 import sugenet
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.io.exact.domains import BitInputs
+from sugenet.io.exact.domains import Bits
 from sugenet.io.exact.ops import LinearOp, OpChain
 from sugenet.io.proof.judges import judge_of_chain
 from sugenet.problem.goal import loses
@@ -64,7 +64,7 @@ def test_a_reader_is_complete_once_it_has_a_chain_and_a_judge(copied, monkeypatc
     chain = OpChain("mine", (2,), (LinearOp("scores", np.array([[1.0, 1.0], [1.0, -1.0]])),))
     monkeypatch.setattr(mine, "_chain_of", lambda _path: chain)
     with pytest.raises(NotImplementedError, match=r"_judge_of\(\): return a judge"):
-        mine.read_template("FILE", inputs=BitInputs())
+        mine.read_template("FILE", inputs=Bits())
     monkeypatch.setattr(mine, "_judge_of", lambda _path: judge_of_chain(chain))
-    network = mine.read_template("FILE", inputs=BitInputs()).network
+    network = mine.read_template("FILE", inputs=Bits()).network
     assert network.predict([[1, 1], [1, -1]]).tolist() == [0, 1]

@@ -87,7 +87,7 @@ def one_question(_: Path) -> Callable[[], object]:
 def one_file(folder: Path) -> Callable[[], object]:
     path = folder / "network.onnx"
     sugenet.write_onnx(small()[0], path)
-    return lambda: sugenet.read_onnx(path, inputs=sugenet.BitInputs()).report
+    return lambda: sugenet.read_onnx(path, inputs=sugenet.Bits()).report
 
 
 def one_data_set(folder: Path) -> Callable[[], object]:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         version_space,
     )
     from sugenet.io import (
-        BitInputs,
+        Bits,
         Integers,
         Reals,
         from_torch,
@@ -113,7 +113,7 @@ __all__ = [
     "Agree",
     "Always",
     "AnyInput",
-    "BitInputs",
+    "Bits",
     "Box",
     "CapacityFit",
     "Conflict",

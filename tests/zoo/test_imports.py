@@ -92,7 +92,7 @@ def test_bnnquanalyst_folders():
     for folder in sorted(
         path for path in (FOLDER / "bnnquanalyst").iterdir() if path.name.startswith("mnist")
     ):
-        network = read_bnnquanalyst(folder, inputs=sg.BitInputs())
+        network = read_bnnquanalyst(folder, inputs=sg.Bits())
         X = np.random.default_rng(0).random((500, network.encoder.features)) < 0.5
         assert (network.logits(X) == quanalyst_exact(folder).logits(X)).all()
 

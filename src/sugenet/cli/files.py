@@ -333,7 +333,7 @@ def _kind(text: str) -> tuple[Any, ...]:
 
 
 def _inputs(kind: tuple[Any, ...] | None) -> Any:
-    from sugenet.io import BitInputs, Integers, Reals
+    from sugenet.io import Bits, Integers, Reals
 
     match kind:
         case None:
@@ -342,7 +342,7 @@ def _inputs(kind: tuple[Any, ...] | None) -> Any:
             return Integers(low, high, step=step, start=start)
         case (_, low, high):
             return Reals(low, high)
-    return BitInputs() if kind == ("bits",) else Reals()
+    return Bits() if kind == ("bits",) else Reals()
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -36,7 +36,7 @@ __all__ = [
 _ALIASES = {"prove=False": "--no-proof", "strict=False": "--relaxed"}
 """Arguments whose options have other names."""
 
-_INPUTS = re.compile(r"(?:inputs=)?\b(Integers|Reals|BitInputs)\(((?:[^()]|\([^()]*\))*)\)")
+_INPUTS = re.compile(r"(?:inputs=)?\b(Integers|Reals|Bits)\(((?:[^()]|\([^()]*\))*)\)")
 _VALUE = (
     r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\[[^\]]*\]|-?[0-9][0-9.e+-]*[0-9]|-?[0-9]|None|True|False|\.\.\.|\w+|"
 )
@@ -119,13 +119,13 @@ def _inputs(kind: str, about: str) -> str:
     --------
     >>> _inputs("Integers", "0, 255, step=Fraction(2, 255), start=Fraction(-1, 1)")
     '0..255*2/255-1'
-    >>> _inputs("Integers", "..."), _inputs("BitInputs", ""), _inputs("Reals", "low, high")
+    >>> _inputs("Integers", "..."), _inputs("Bits", ""), _inputs("Reals", "low, high")
     ('LOW..HIGH', 'bits', 'reals:LOW..HIGH')
     """
     if kind == "Reals" and "low" in about:
         return "reals:LOW..HIGH"
     if kind != "Integers":
-        return {"Reals": "reals", "BitInputs": "bits"}[kind]
+        return {"Reals": "reals", "Bits": "bits"}[kind]
     ends = re.match(r"(-?[0-9]+), (-?[0-9]+)", about)
     numbers = {
         name: Fraction(int(top), int(bottom or 1))

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from sugenet.bnn import Network
-from sugenet.io.exact.domains import BitInputs, Inputs
+from sugenet.io.exact.domains import Bits, Inputs
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import OpChain
 from sugenet.io.proof.judges import SourceJudge
@@ -34,4 +34,4 @@ def read_template(path: str | Path, *, inputs: Inputs | None = None) -> Network:
 
 
 if __name__ == "__main__":
-    print(read_template(sys.argv[1], inputs=BitInputs()).report)
+    print(read_template(sys.argv[1], inputs=Bits()).report)

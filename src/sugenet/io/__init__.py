@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sugenet.io.agreement import Agreement, verify_against
     from sugenet.io.c99.writer import write_c
     from sugenet.io.counterexamples import write_counterexample
-    from sugenet.io.exact.domains import BitInputs, Integers, Reals
+    from sugenet.io.exact.domains import Bits, Integers, Reals
     from sugenet.io.exact.relaxed import PartlyImported
     from sugenet.io.exact.report import Imported, ImportProof, LayerReport
     from sugenet.io.exact.requantize import quantized_conv, quantized_layer
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Agreement",
     "Architecture",
-    "BitInputs",
+    "Bits",
     "ImportProof",
     "Imported",
     "Integers",
@@ -90,7 +90,7 @@ _ROOMS = {
     "files": ["write_text"],
     "io.agreement": ["Agreement", "verify_against"],
     "io.c99.writer": ["write_c"],
-    "io.exact.domains": ["BitInputs", "Integers", "Reals"],
+    "io.exact.domains": ["Bits", "Integers", "Reals"],
     "io.exact.relaxed": ["PartlyImported"],
     "io.exact.report": ["ImportProof", "Imported", "LayerReport"],
     "io.exact.requantize": ["quantized_conv", "quantized_layer"],

@@ -134,7 +134,7 @@ def read_onnx(
     path
         The file, packed by gzip or not, or its bytes.
     inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
         what they can be.
     zero
         What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
@@ -194,7 +194,7 @@ def from_torch(
         A batch of at least one sample, a tensor or an array of shape (samples, ...); its numbers do not
         matter. Always needed: a module does not say what it reads.
     inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
         what they can be.
     zero
         What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
@@ -267,7 +267,7 @@ def from_state_dict(
         1 says that all weights and activations have one bit, (1, 2) that weights have one and activations
         and inputs two, where the file does not say it (Brevitas); a third number is for the inputs.
     inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
         what they can be.
     zero
         What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
@@ -316,7 +316,7 @@ def read_larq(
     weights_file
         The file of the weights, where the layers stand alone (``model.save_weights(...)``).
     inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
         what they can be.
     zero
         What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
@@ -366,7 +366,7 @@ def read_npz(
         For files of match counts (W0, T0, ...): how many inputs there are (columns beyond are padding), how
         many of the last rows are classes, and that an input is on iff the raw number is above this.
     inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
         what they can be.
     zero
         What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
@@ -409,7 +409,7 @@ def read_bnnquanalyst(
     folder
         The folder.
     inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
         what they can be.
     zero
         What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
@@ -516,7 +516,7 @@ def read_ipq(
     path
         The file, packed by gzip or not.
     inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
         what they can be.
     zero
         What sign(0) shall be; of no use here, since Marabou's is +1.
@@ -582,7 +582,7 @@ def import_file(
         ``.ipq``, each also packed as ``.gz``; a folder is BNN-PYNQ's where it has files such as
         ``0-0-weights.bin``, else BNNQuanalyst's.
     inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
         what they can be.
     zero
         What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.

@@ -243,7 +243,7 @@ def test_weights_that_are_floats_are_exact_over_raw_inputs():
     with pytest.raises(FileError, match="row 0 of the weights is not quantized"):
         lower(
             OpChain("net", (7,), (LinearOp("fc", weights), Sign("s"), LinearOp("out", np.ones((2, 9))))),
-            sg.BitInputs(),
+            sg.Bits(),
         )
 
 

@@ -25,7 +25,7 @@ from sugenet.bnn import (
 )
 from sugenet.cli import main
 from sugenet.errors import EncodingError, NetworkError, QuestionError
-from sugenet.io.exact.domains import BitInputs, Integers
+from sugenet.io.exact.domains import Bits, Integers
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import LinearOp, OpChain, Sign
 from sugenet.io.exact.pixels import pixel_by_pixel, pixel_order
@@ -194,7 +194,7 @@ def test_bits_of_a_file_have_the_files_values():
         (2,),
         (LinearOp("fc", np.array([[1.0, 1.0]])), Sign("sign"), LinearOp("out", np.array([[1.0], [-1.0]]))),
     )
-    network = lower(chain, BitInputs(-1, 1)).network
+    network = lower(chain, Bits(-1, 1)).network
     for low, high, holds in (
         ((1, 1), (1, 1), True),
         ((-1, 1), (1, 1), True),

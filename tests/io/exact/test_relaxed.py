@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sugenet.errors import EncodingError, FileError
-from sugenet.io.exact.domains import BitInputs, Integers
+from sugenet.io.exact.domains import Bits, Integers
 from sugenet.io.exact.ops import Affine, Clip, Convolution, Flatten, LinearOp, OpChain, Sign
 from sugenet.io.exact.relaxed import PartlyImported, split
 from sugenet.io.exact.report import Imported
@@ -57,10 +57,10 @@ def test_a_float_stem_and_head_stay_outside(head, float_head):
 
 def test_an_exact_chain_is_lowered_whole():
     chain = OpChain("net", (4,), (LinearOp("fc", signs(3, 4)), Sign("s"), LinearOp("out", signs(2, 3))))
-    found = split(chain, BitInputs())
+    found = split(chain, Bits())
     assert type(found) is Imported
     tail = (LinearOp("out", floats(2, 3)), Clip("relu", 0.0, float("inf")))
-    partly = split(OpChain("net", (4,), (*chain.ops[:2], *tail)), BitInputs())
+    partly = split(OpChain("net", (4,), (*chain.ops[:2], *tail)), Bits())
     assert isinstance(partly, PartlyImported)
     X = RNG.choice([-1, 1], (10, 4))
     assert partly.stem is None
@@ -72,7 +72,7 @@ def test_an_exact_chain_is_lowered_whole():
 INPUTS = [
     Integers(0, 255, step=Fraction(1, 255)),
     Integers(-3, 4, step=[Fraction(1, 2), 1, Fraction(1, 3), -1], start=[0, 1, -1, 0]),
-    BitInputs(0, 1),
+    Bits(0, 1),
 ]
 
 
@@ -91,9 +91,9 @@ def test_raw_samples_are_those_that_the_inputs_say(inputs, where):
     chain = OpChain("net", (4,), (*first, *middle, *tail))
     found = prove_import(split(chain, inputs), chain, [judge_of_chain(chain)], inputs)
     assert isinstance(found, PartlyImported)
-    ends = (0, 1) if isinstance(inputs, BitInputs) else (inputs.low, inputs.high)
+    ends = (0, 1) if isinstance(inputs, Bits) else (inputs.low, inputs.high)
     X = RNG.integers(*ends, (100, 4), endpoint=True)
-    if isinstance(inputs, BitInputs):
+    if isinstance(inputs, Bits):
         values = X.astype(float)
     else:
         values = [[float(inputs.value(int(x), k % inputs.channels)) for k, x in enumerate(row)] for row in X]
@@ -107,18 +107,18 @@ def test_raw_samples_are_those_that_the_inputs_say(inputs, where):
 def test_where_nothing_is_exact_the_reason_is_that_of_the_whole():
     chain = OpChain("net", (4,), (LinearOp("fc", floats(3, 4)), LinearOp("out", floats(2, 3))))
     with pytest.raises(FileError, match="fc: row 0 of the weights is not quantized"):
-        split(chain, BitInputs())
+        split(chain, Bits())
 
 
 def test_names_are_kept_where_the_exact_part_has_them_and_refused_elsewhere():
     exact = OpChain("net", (4,), (LinearOp("in", signs(3, 4)), Sign("s"), LinearOp("out", signs(2, 3))))
-    found = split(exact, BitInputs(), names="abcd", classes=["no", "yes"])
+    found = split(exact, Bits(), names="abcd", classes=["no", "yes"])
     assert found.network.encoder.names == ("a", "b", "c", "d")
     assert found.network.classes == ("no", "yes")
     relu = Clip("relu", 0.0, float("inf"))
     tailed = OpChain("net", (4,), (*exact.ops[:2], LinearOp("out", floats(2, 3)), relu))
-    assert split(tailed, BitInputs(), names="abcd").network.encoder.names == ("a", "b", "c", "d")
+    assert split(tailed, Bits(), names="abcd").network.encoder.names == ("a", "b", "c", "d")
     with pytest.raises(FileError, match="classes= has no use: a part in floats gives the scores"):
-        split(tailed, BitInputs(), classes=["no", "yes"])
+        split(tailed, Bits(), classes=["no", "yes"])
     with pytest.raises(FileError, match="names= has no use: a part in floats reads the features"):
         split(OpChain("net", (1, 5, 5), (*STEM, *MIDDLE, *EXACT_HEAD)), names=range(25))

@@ -13,7 +13,7 @@ h5py = pytest.importorskip("h5py", reason="h5py is not installed")
 
 from sugenet.errors import FileError  # noqa: E402
 from sugenet.io import hdf5  # noqa: E402
-from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
+from sugenet.io.exact.domains import Bits, Integers  # noqa: E402
 from sugenet.io.exact.lower import lower  # noqa: E402
 from sugenet.io.exact.ops import Flatten, Sign  # noqa: E402
 from sugenet.io.larq import reader as larq_reader  # noqa: E402
@@ -255,7 +255,7 @@ def test_convolutional_network(tmp_path, random):
     np.testing.assert_allclose(evaluate(chain, x), scores, atol=1e-4)
     assert (chain.shape, chain.channels_last) == ((3, 7, 9), True)
     assert [op.order for op in chain.ops if isinstance(op, Flatten)] == ["HWC"]
-    imported = lower(chain, BitInputs())
+    imported = lower(chain, Bits())
     assert (imported.network.predict(x) == scores.argmax(1)).all()
 
 
@@ -576,10 +576,10 @@ def test_classes_that_tie_behind_an_activation_are_refused(tmp_path, tail, is_ap
         write(tmp_path / "net.h5", [("QuantDense", quant | PLAIN, {"kernel": kernel})], (40,))
     ).report
     if is_apart:
-        assert lower(chain, BitInputs()).network.predict([[1] * 40]).tolist() == [1]
+        assert lower(chain, Bits()).network.predict([[1] * 40]).tolist() == [1]
         return
     with pytest.raises(FileError, match=f"behind {tail} at .* tie in 32-bit floats"):
-        lower(chain, BitInputs())
+        lower(chain, Bits())
 
 
 def test_settings_of_training_mean_nothing(tmp_path):

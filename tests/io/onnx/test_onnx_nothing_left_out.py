@@ -7,7 +7,7 @@ import pytest
 
 from sugenet.errors import FileError
 from sugenet.io import importers
-from sugenet.io.exact.domains import BitInputs, Integers, Reals
+from sugenet.io.exact.domains import Bits, Integers, Reals
 from sugenet.io.importers import read_onnx
 from sugenet.io.onnx import layers, operators, patterns, reader
 from sugenet.io.onnx.reader import ACCEPTED
@@ -465,7 +465,7 @@ def test_fixed_batches_and_channels_last_are_compared_layer_by_layer():
         raw = model(
             nodes, {**SIGN, "k": k, "flat": np.array([batch or -1, 8]), "w": w}, [batch or "n", 3, 3, 1]
         )
-        found = read_onnx(raw, inputs=BitInputs()).report
+        found = read_onnx(raw, inputs=Bits()).report
         assert found.proof.layers == 1
         assert not found.proof.left
 
@@ -568,8 +568,8 @@ def test_classes_that_tie_behind_the_scores_are_refused(tail, scores, said):
     made = model(nodes, {**SIGN, "w": np.array([scores], F)}, ["n", 1])
     if said is not None:
         with pytest.raises(FileError, match=said):
-            read_onnx(made, inputs=BitInputs())
+            read_onnx(made, inputs=Bits())
         return
-    found = read_onnx(made, inputs=BitInputs()).report
+    found = read_onnx(made, inputs=Bits()).report
     assert found.network.predict([[1], [-1]]).tolist() == [1, 0]
     assert found.proof is not None

@@ -62,7 +62,7 @@ def dense():
 
 
 def test_the_report_says_what_was_compared_and_by_whom():
-    found = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs()).report
+    found = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.Bits()).report
     proof = found.proof
     assert proof.judges == ("the module itself in float64",)
     assert (proof.layers, proof.unseen, proof.rounded, proof.left) == (2, (), 0, 0)
@@ -78,7 +78,7 @@ def test_the_report_says_what_was_compared_and_by_whom():
 
 
 def test_it_can_be_left_out_and_the_report_says_so():
-    found = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs(), prove=False).report
+    found = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.Bits(), prove=False).report
     assert found.proof is None
     assert found.data()["proof"] is None
     assert str(found).endswith("nothing was compared with the source")
@@ -86,7 +86,7 @@ def test_it_can_be_left_out_and_the_report_says_so():
 
 def test_near_samples_bring_neurons_of_the_first_layer_to_their_thresholds():
     for module, shape, inputs in (
-        (dense(), (40,), sg.BitInputs()),
+        (dense(), (40,), sg.Bits()),
         (binary(nn.Linear(30, 8), Cut(), nn.Linear(8, 2)), (30,), sg.Integers(0, 255)),
         (
             binary(nn.Conv2d(2, 3, 3, padding=1), Cut(), nn.Flatten(), nn.Linear(75, 2)),
@@ -116,13 +116,13 @@ def test_one_threshold_that_is_off_by_one_is_found(monkeypatch, neuron, by):
             found.steps[neuron] += by
         return found
 
-    right = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs(), prove=False).layers[0]
+    right = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.Bits(), prove=False).layers[0]
     assert not right.constant[neuron]
     monkeypatch.setattr(lower, "_min_sums", wrong)
     with pytest.raises(
         FileError, match=rf"first difference is at 0 \(Linear\): neuron {neuron + 1} of layer 1 is"
     ):
-        sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs())
+        sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.Bits())
 
 
 def drops_the_first_pad(before, after, where):
@@ -242,7 +242,7 @@ def test_ties_count_where_floats_are_exact(monkeypatch):
     torch.nn.init.zeros_(module[0].bias)
     monkeypatch.setattr(lower._Lowering, "_zero", lambda _, op: -op.zero)
     with pytest.raises(FileError, match=r"first difference is at 0 \(Linear\).*has 0 before its sign, so on"):
-        sg.from_torch(module, torch.zeros(1, 4), inputs=sg.BitInputs())
+        sg.from_torch(module, torch.zeros(1, 4), inputs=sg.Bits())
 
 
 def test_a_declared_zero_is_not_held_against_the_module():
@@ -329,7 +329,7 @@ def test_a_judge_with_other_stages_is_aligned_by_size():
 
 def test_a_softmax_at_the_end_is_compared_in_front_of_it_and_by_classes():
     module = binary(nn.Linear(6, 5), Cut(), nn.Linear(5, 3), nn.Softmax(dim=1))
-    found = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.BitInputs()).report
+    found = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.Bits()).report
     assert found.proof.scores == 3 * found.proof.samples
 
 
@@ -354,9 +354,9 @@ def test_a_sum_that_only_rounding_turns_is_decided_as_in_the_framework_or_refuse
     x = torch.tensor(list(product((-1.0, 1.0), repeat=3)))
     if not is_read:
         with pytest.raises(FileError, match=r"by rounding alone\. Move its threshold"):
-            sg.from_torch(module, x[:1], inputs=sg.BitInputs())
+            sg.from_torch(module, x[:1], inputs=sg.Bits())
         return
-    found = sg.from_torch(module, x[:1], inputs=sg.BitInputs()).report
+    found = sg.from_torch(module, x[:1], inputs=sg.Bits()).report
     mine = found.network.predict(x.numpy()).tolist()
     assert mine == module(x).argmax(1).tolist() == module.double()(x.double()).argmax(1).tolist()
 
@@ -402,7 +402,7 @@ def test_a_module_without_a_copy_in_float64_judges_as_it_is():
 
 def test_the_default_float_is_as_it_was():
     before = torch.get_default_dtype()
-    sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs())
+    sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.Bits())
     assert torch.get_default_dtype() == before
 
 

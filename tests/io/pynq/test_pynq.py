@@ -205,7 +205,7 @@ def test_damaged_folders(folder, name):
         ({"features": 40, "last": "most"}, "last='most' is not known"),
         ({"features": 40, "rounding": "floor"}, "rounding='floor' is for designs that read pixels"),
         ({"features": 40, "design": "lfcW9"}, "design='lfcW9' is none of lfcW1A1, cnvW1A1"),
-        ({"features": 40, "inputs": sg.BitInputs()}, "reads bytes"),
+        ({"features": 40, "inputs": sg.Bits()}, "reads bytes"),
         ({"features": 40, "zero": 1}, "have no use here"),
     ],
 )

@@ -71,7 +71,7 @@ def levels(module, shape):
 
 
 def bits(module, shape):
-    same(module, shape, sg.BitInputs(), [-1, 1])
+    same(module, shape, sg.Bits(), [-1, 1])
 
 
 def norm(features, shifts):
@@ -341,5 +341,5 @@ def test_parameters_that_are_not_finite_are_named(value):
         linear.bias.fill_(value)
     with pytest.raises(FileError, match="not finite"):
         sg.from_torch(
-            nn.Sequential(linear, Sign(), nn.Linear(1, 1)).eval(), torch.ones(1, 2), inputs=sg.BitInputs()
+            nn.Sequential(linear, Sign(), nn.Linear(1, 1)).eval(), torch.ones(1, 2), inputs=sg.Bits()
         )

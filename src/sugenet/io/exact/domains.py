@@ -20,7 +20,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.steps import Pipeline, sign_of
 from sugenet.reprs import ShortRepr
 
-__all__ = ["BitInputs", "CutInputs", "Inputs", "Integers", "Reals", "cut_inputs"]
+__all__ = ["Bits", "CutInputs", "Inputs", "Integers", "Reals", "cut_inputs"]
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Reals(ShortRepr):
 
 
 @dataclass(frozen=True)
-class BitInputs:
+class Bits:
     """Bits that enter the network as `low` and `high`: -1 and +1 unless said.
 
     Raw samples may be written with 0 or -1 for off.
@@ -115,7 +115,7 @@ class BitInputs:
     high: Any = 1
 
 
-Inputs: TypeAlias = Integers | Reals | BitInputs
+Inputs: TypeAlias = Integers | Reals | Bits
 
 
 _LARGEST_FLOAT = 1.7976931348623157e308

@@ -31,10 +31,11 @@ from sugenet.bnn import (
     Source,
     Window,
 )
-from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.arrays import Bits as BitArray
+from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError, TieError
 from sugenet.io.exact.branches import Straight, straightened
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals, cut_inputs
+from sugenet.io.exact.domains import Bits, Inputs, Integers, Reals, cut_inputs
 from sugenet.io.exact.head import head_of, head_of_tail, is_affine, see_apart
 from sugenet.io.exact.ops import (
     Affine,
@@ -105,7 +106,7 @@ def lower(
     chain
         What a reader found.
     inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`. Needed when the first layer reads inputs
+        What raw samples are: `Integers`, `Reals` or `Bits`. Needed when the first layer reads inputs
         that are not binarized; else they are real numbers, each compared with a threshold.
     zero
         What sign(0) shall be where the file says 0 and zero can occur; such a file is refused without it.
@@ -201,7 +202,7 @@ class _Lowering:
             before = Affine("inputs", np.array(domain.steps, object), np.array(domain.starts, object))
             self.signal = RawSignal(shape, indices, (before,))
             self.inputs = Integers(domain.low, domain.high)
-        if isinstance(self.inputs, BitInputs):
+        if isinstance(self.inputs, Bits):
             self.encoder = Encoder.of_bits(len(indices))
             self.signal = _levels(shape, indices, Fraction(self.inputs.low), Fraction(self.inputs.high))
 
@@ -371,7 +372,7 @@ class _Lowering:
     def _cut(self, raw: RawSignal, op: Sign | Quantize) -> LevelSignal:
         """A sign on raw inputs is one threshold a feature, a quantizer several."""
         domain = Reals() if self.inputs is None else self.inputs
-        assert not isinstance(domain, BitInputs)
+        assert not isinstance(domain, Bits)
         channels = raw.shape[0]
         channel_of = np.repeat(np.arange(channels), len(raw.order) // channels)[np.argsort(raw.order)]
         lines = pipelines(raw.steps, channels)
@@ -502,7 +503,9 @@ class _Lowering:
         self._report(sums, layer, flipped, marks["ties"], nearest)
         return layer
 
-    def _report(self, sums: SumSignal, layer: Layer, flipped: Bits, ties: Bits, nearest: float) -> None:
+    def _report(
+        self, sums: SumSignal, layer: Layer, flipped: BitArray, ties: BitArray, nearest: float
+    ) -> None:
         kind = type(layer).__name__.removesuffix("Layer").lower()
         counts = (layer.outputs, int(flipped.sum()), int(layer.constant.sum()), int(ties.sum()))
         self.reports.append(LayerReport(sums.where, kind, *counts, float(nearest)))
@@ -712,7 +715,7 @@ class _Lowering:
                 return Source(starts, steps, outputs, "; ".join(remarks))
             case Integers(step=step, start=start):
                 return Source(start, step, outputs, "; ".join(remarks))
-            case BitInputs(low=low, high=high) if low != high:  # a bit is the raw number 0 or 1
+            case Bits(low=low, high=high) if low != high:  # a bit is the raw number 0 or 1
                 return Source(low, Fraction(high) - Fraction(low), outputs, "; ".join(remarks))
         return Source(outputs=outputs, remark="; ".join(remarks))
 
@@ -728,12 +731,12 @@ class _MinSums(NamedTuple):
 
     weights: Ints
     """Turned around in rows that fall with their sum, of which these are then the sums."""
-    flipped: Bits
+    flipped: BitArray
     lows: Ints
     """The least sum of each row of weights and each case."""
     steps: Ints
     """Of each row, case and threshold; one more than the largest sum if none reaches it."""
-    ties: Bits
+    ties: BitArray
     nearest: float
 
 
@@ -764,7 +767,7 @@ def _min_sums(
     return _MinSums(weights, flipped, lows, steps, ties, nearest)
 
 
-def _turned(sums: SumSignal, lines: list[Pipeline]) -> tuple[Bits, Ints]:
+def _turned(sums: SumSignal, lines: list[Pipeline]) -> tuple[BitArray, Ints]:
     """Which rows fall with their sum, and the weights with these turned around."""
     flipped = np.array([line.direction() * sign_of(u) < 0 for line, u in zip(lines, sums.unit, strict=True)])
     turned = flipped.reshape(-1, *[1] * (sums.weights.ndim - 1))

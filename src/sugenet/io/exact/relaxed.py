@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Source
 from sugenet.errors import EncodingError, FileError
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers
+from sugenet.io.exact.domains import Bits, Inputs, Integers
 from sugenet.io.exact.evaluation import laid_out, passed
 from sugenet.io.exact.lower import WAY, Refusal, lowered
 from sugenet.io.exact.ops import Convolution, Flatten, LinearOp, Op, OpChain, Quantize, Sign, every
@@ -82,7 +82,7 @@ def source_values(chain: OpChain, inputs: Inputs | None, X: Any) -> npt.NDArray[
     >>> chain = OpChain("net", (2,), ())
     >>> source_values(chain, Integers(0, 4, step=[Fraction(1, 4), 1], start=[0, -2]), [[1, 3]]).tolist()
     [[0.25, 1.0]]
-    >>> source_values(chain, BitInputs(0, 1), [[-1, 1]]).tolist()
+    >>> source_values(chain, Bits(0, 1), [[-1, 1]]).tolist()
     [[0.0, 1.0]]
     """
     count, rows = prod(chain.shape), np.asarray(X).reshape(len(X), -1)
@@ -98,7 +98,7 @@ def source_values(chain: OpChain, inputs: Inputs | None, X: Any) -> npt.NDArray[
                 indices % inputs.channels if chain.channels_last else indices // (count // inputs.channels)
             )
             return np.asarray(np.array(tables)[channel, levels])
-        case BitInputs():
+        case Bits():
             bits = Encoder.of_bits(count).encode(rows)
             return np.where(bits, float(inputs.high), float(inputs.low))
     return rows.astype(np.float64)
@@ -172,7 +172,7 @@ def _middle(
         assert isinstance(last, Sign | Quantize)
         if isinstance(last, Quantize) and last.top > 1 << 16:
             return Refusal("more steps than integers have.")
-        inputs = BitInputs(last.low, last.high) if isinstance(last, Sign) else Integers(0, last.top)
+        inputs = Bits(last.low, last.high) if isinstance(last, Sign) else Integers(0, last.top)
         names = _numbered(last, prod(shape))
     kept = exact
     if tail:

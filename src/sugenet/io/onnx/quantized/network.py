@@ -15,7 +15,7 @@ import numpy as np
 from sugenet.bnn import Coding, Encoder, Head, Layer, Network, Source, Steps, bit, integer
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
+from sugenet.io.exact.domains import Bits, Inputs, Integers, Reals
 from sugenet.io.exact.head import see_apart
 from sugenet.io.exact.integers import LevelWire, Operation, Place, chained, remapped
 from sugenet.io.exact.pixels import pixel_names
@@ -87,7 +87,7 @@ def _made(
         remarks.append("scores are exact sums; ONNX Runtime rounds them to float32")
     outputs = "other" if program.picks else "ordered" if remarks else "equal"
     start, step = (inputs.start, inputs.step) if isinstance(inputs, Integers) else (Fraction(0), Fraction(1))
-    if isinstance(inputs, BitInputs) and inputs.low != inputs.high:
+    if isinstance(inputs, Bits) and inputs.low != inputs.high:
         start, step = Fraction(inputs.low), Fraction(inputs.high) - Fraction(inputs.low)
     source = Source(start, step, outputs, "; ".join(remarks))  # type: ignore[arg-type]
     network = Network(encoder, layers, head, classes, {"source": program.graph.source}, source)
@@ -162,7 +162,7 @@ def _read(
         case Integers():
             numbers = [float(inputs.value(x)) for x in range(inputs.low, inputs.high + 1)]
             return _whole(program, raw, grid, wire, np.array(numbers, np.float32), inputs.low, inputs.high)
-        case BitInputs():
+        case Bits():
             pair = np.array([float(Fraction(inputs.low)), float(Fraction(inputs.high))], np.float32)
             return _whole(program, raw, grid, wire, pair, 0, 1, bits=True)
     raise FileError(f"inputs={inputs!r} is not known.")
