@@ -16,7 +16,7 @@ FROZEN = [
         sg.Why([1], BALL),
         sg.Predict([1]),
         sg.WhatIf([1]),
-        sg.HowMany([1], BALL),
+        sg.Count([1], BALL),
         sg.Always(0),
         sg.Never(0),
     ),

@@ -360,7 +360,7 @@ def said_of_all(given, each_row):
         sg.Robust(x, region),
         sg.WhatIf(x, sg.L1),
         sg.Why(x, region),
-        sg.HowMany(x, region),
+        sg.Count(x, region),
     ):
         yield str(sg.reason.ask(NETWORK, question))
     yield str(NETWORK.trace(x))

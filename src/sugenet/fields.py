@@ -110,7 +110,7 @@ KINDS = {
     ),
     "rule": Kind("Always", ("label", "where"), {}, ("text",)),
     "count": Kind(
-        "HowMany",
+        "Count",
         ("sample", "region", "where"),
         {"method": "auto", "samples": None, "confidence": 0.99},
         ("sample", "region"),

@@ -32,7 +32,7 @@ WHOLE = {
     "verify": sg.Robust(sg.each, BALL, ties="against"),
     "whatif": sg.WhatIf(sg.each, sg.L1, "on", keep=["x1"], max_cost=3),
     "why": sg.Why(sg.each, BALL),
-    "count": sg.HowMany(sg.each, BALL, {"x1": 1}),
+    "count": sg.Count(sg.each, BALL, {"x1": 1}),
     "predict": sg.Predict(sg.each),
 }
 
@@ -95,7 +95,7 @@ def test_verbs_refuse_each():
         (lambda: sg.Robust(sg.each, BALL, target="on", ties="maybe"), "ties='maybe'"),
         (lambda: sg.WhatIf(sg.each, ties="maybe"), "ties='maybe'"),
         (lambda: sg.WhatIf(sg.each, keep=["nobody"]), "nobody"),
-        (lambda: sg.HowMany(sg.each), "a sample needs a region"),
+        (lambda: sg.Count(sg.each), "a sample needs a region"),
     ],
 )
 def test_what_no_sample_could_be_asked_is_refused_of_each(question, match):
@@ -139,8 +139,8 @@ def test_ask_answers_as_the_verbs_do():
             (sg.Always(0), {}, sg.verify),
             (sg.WhatIf(x, sg.L1, max_cost=4), {"n": 3}, None),
             (sg.Why(x, sg.L0(2)), {"minimal": "size", "n": "all"}, None),
-            (sg.HowMany(x, sg.L0(2)), {"method": "walk"}, None),
-            (sg.HowMany(x, sg.L0(2)), {"method": "sample", "samples": 50, "confidence": 0.9}, None),
+            (sg.Count(x, sg.L0(2)), {"method": "walk"}, None),
+            (sg.Count(x, sg.L0(2)), {"method": "sample", "samples": 50, "confidence": 0.9}, None),
         ]
         for question, settings, verb in pairs:
             given = ask(network, question, seed=5, **settings)
@@ -213,9 +213,9 @@ OUT = [
     (sg.Why(X, sg.AnyInput()), {"minimal": "size"}, "found", True),
     (sg.Why(X, sg.AnyInput()), {"n": "all"}, "found", True),
     (sg.Why(X, sg.AnyInput()), {"n": 50}, "found", True),
-    (sg.HowMany(X, BALL), {}, "counted", True),
-    (sg.HowMany(X, BALL), {"method": "sample"}, "estimated", True),
-    (sg.HowMany(X, sg.AnyInput()), {"method": "walk", "time_limit": 0}, "undecided", False),
+    (sg.Count(X, BALL), {}, "counted", True),
+    (sg.Count(X, BALL), {"method": "sample"}, "estimated", True),
+    (sg.Count(X, sg.AnyInput()), {"method": "walk", "time_limit": 0}, "undecided", False),
     (sg.Predict(X), {}, "predicted", True),
 ]
 

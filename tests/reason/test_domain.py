@@ -513,7 +513,7 @@ def test_an_estimate_does_not_say_how_many_obey_laws():
     assert str(found).startswith("inputs (any input")
     again = sg.reason.answer_of(found.data(), network)
     assert (str(again), again.drawn) == (str(found), 500)
-    question = sg.reason.HowMany(sg.each, sg.L0(2))
+    question = sg.reason.Count(sg.each, sg.L0(2))
     swept = sg.sweep(network, [[1, 4, 5]], question, method="sample", samples=200)
     assert swept.check().counts == {"recomputed": 1}
 

@@ -207,7 +207,7 @@ def test_a_sweep_over_levels(tmp_path):
             sg.Robust(sg.each, sg.Linf(1)),
             sg.WhatIf(sg.each),
             sg.Why(sg.each, sg.L0(1)),
-            sg.HowMany(sg.each, sg.L0(1)),
+            sg.Count(sg.each, sg.L0(1)),
         )
     ):
         results = sg.sweep(network, X, question, store=tmp_path / f"{number}.sqlite", jobs=1)

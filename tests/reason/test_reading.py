@@ -20,10 +20,10 @@ from sugenet.bnn.source import Source
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.reason import (
     CheckedRule,
+    Count,
     Counted,
     CountOpen,
     CountSampled,
-    HowMany,
     NetworkRule,
     Predict,
     Predicted,
@@ -190,8 +190,8 @@ def questions(draw):
         st.builds(sg.Monotone, some, st.none() | st.integers(0, 2), st.booleans(), limits(network)),
         st.builds(sg.Fair, st.lists(some, min_size=1), limits(network)),
         st.builds(sg.Agree, st.just(network), limits(network)),
-        st.builds(HowMany, st.just(x), region, limits(network)),
-        st.builds(lambda where: HowMany(where=where), limits(network)),
+        st.builds(Count, st.just(x), region, limits(network)),
+        st.builds(lambda where: Count(where=where), limits(network)),
         st.builds(Predict, st.just(x)),
         st.builds(Rules, st.frozensets(st.integers(0, 2)).map(sorted).map(tuple)),
     )
@@ -207,7 +207,7 @@ def test_questions_come_back_as_they_were(asked):
     assert type(again) is type(question)
     assert again.data(network) == data
     assert again.describe(network)
-    if not hasattr(question, "about") or (isinstance(question, HowMany) and question.sample is None):
+    if not hasattr(question, "about") or (isinstance(question, Count) and question.sample is None):
         return
     whole = question.about(sg.each)
     data = whole.data(network)

@@ -36,7 +36,7 @@ QUESTIONS = [
     near(1),
     sg.WhatIf(sg.each, sg.Hamming),
     sg.Why(sg.each, sg.Hamming(2)),
-    sg.HowMany(sg.each, sg.Hamming(2)),
+    sg.Count(sg.each, sg.Hamming(2)),
     sg.Predict(sg.each),
 ]
 

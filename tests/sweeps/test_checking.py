@@ -32,8 +32,8 @@ QUESTIONS = {
     "whatif": (sg.WhatIf(sg.each, sg.Hamming), {"n": 3}),
     "open": (sg.WhatIf(sg.each), {"time_limit": 0}),
     "why": (sg.Why(sg.each, sg.Hamming(2)), {"n": "all"}),
-    "count": (sg.HowMany(sg.each, sg.Hamming(2)), {}),
-    "estimate": (sg.HowMany(sg.each, sg.Hamming(2)), {"method": "sample", "samples": 50}),
+    "count": (sg.Count(sg.each, sg.Hamming(2)), {}),
+    "estimate": (sg.Count(sg.each, sg.Hamming(2)), {"method": "sample", "samples": 50}),
     "predict": (sg.Predict(sg.each), {}),
 }
 
@@ -317,7 +317,7 @@ def test_a_witness_beside_the_word_of_a_solver_is_replayed(tmp_path):
 
 def test_an_estimate_that_was_not_drawn_is_seen(tmp_path):
     path = tmp_path / "r.db"
-    swept(path, sg.HowMany(sg.each, sg.Hamming(2)), method="sample", samples=50)
+    swept(path, sg.Count(sg.each, sg.Hamming(2)), method="sample", samples=50)
     again = sg.count(NET, X[1].tolist(), sg.Hamming(2), method="sample", samples=50, seed=9).data()
     assert "another estimate" in only_failure(forged(path, 1, lambda data: again | {"seed": 0}))
 

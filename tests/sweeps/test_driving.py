@@ -25,7 +25,7 @@ from tests.sweeps.content import answered, ask, content
 from tests.sweeps.questions import Broken, Deadly, Refusing, Slow
 
 FEW = 40
-ROBBED = sg.HowMany(sg.each, sg.Hamming(3))
+ROBBED = sg.Count(sg.each, sg.Hamming(3))
 X, Y = sg.models.samples("digits")
 
 

@@ -511,7 +511,7 @@ KINDS = {
     "whatif": (sg.WhatIf(sg.each, sg.L0), {}),
     "prices": (sg.WhatIf(sg.each, sg.Prices({0: 1, 9: 2}), max_cost=2), {"n": 2}),
     "why": (sg.Why(sg.each, sg.Hamming(1)), {"minimal": "size"}),
-    "count": (sg.HowMany(sg.each, sg.Hamming(1)), {}),
+    "count": (sg.Count(sg.each, sg.Hamming(1)), {}),
     "predict": (sg.Predict(sg.each), {}),
 }
 

@@ -15,7 +15,7 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import Encoder, Head, Network, threshold
 from sugenet.errors import FileError
-from sugenet.reason import HowMany, Predict, Robust, WhatIf, Why, each
+from sugenet.reason import Count, Predict, Robust, WhatIf, Why, each
 from sugenet.sweeps import read_results, sweep
 from sugenet.sweeps.store import Entry, writing
 from sugenet.web import page_html, payload
@@ -35,7 +35,7 @@ QUESTIONS = {
     "bounds": (Robust(each, sg.L0(1)), COUNT, {"engine": "bounds"}),
     "whatif": (WhatIf(each, sg.L0), 6, {}),
     "why": (Why(each, sg.L0(2)), 6, {"n": 2}),
-    "count": (HowMany(each, sg.L0(1)), 4, {}),
+    "count": (Count(each, sg.L0(1)), 4, {}),
     "predict": (Predict(each), COUNT, {}),
 }
 

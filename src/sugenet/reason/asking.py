@@ -18,7 +18,7 @@ from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, Ope
 from sugenet.reason.counterfactuals.searching import is_minimum_up_to_rounding
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
 from sugenet.reason.envelope import Recorded, Source, answered, asked_of, is_outcome, opened
-from sugenet.reason.questions import Asked, HowMany, Predict, Question, Suffices, WhatIf, Why, reading_data
+from sugenet.reason.questions import Asked, Count, Predict, Question, Suffices, WhatIf, Why, reading_data
 from sugenet.reason.reasons import Reason, Reasons, why
 from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule
@@ -139,7 +139,7 @@ def settings_of(question: Asked, **values: Any) -> dict[str, Any]:
     known = _SETTINGS.get("Robust" if isinstance(question, Question) else kind)
     if known is None:
         raise QuestionError(
-            f"{kind} is no question that is asked so. Ask Robust, Why, WhatIf, HowMany, Predict, Always, "
+            f"{kind} is no question that is asked so. Ask Robust, Why, WhatIf, Count, Predict, Always, "
             f"Never, Monotone, Fair, Agree or a Query."
         )
     for name, value in values.items():
@@ -167,7 +167,7 @@ def ask(
     network
         The network.
     question
-        `Robust`, `Why`, `WhatIf`, `HowMany`, `Predict`, or anything else that `verify` decides.
+        `Robust`, `Why`, `WhatIf`, `Count`, `Predict`, or anything else that `verify` decides.
     within
         Ask about inputs that can occur, as in `Network.within`.
     time_limit, threads, seed, notify
@@ -199,7 +199,7 @@ def ask(
             names = ("target", "keep", "region", "max_cost", "ties")
             about = {name: getattr(question, name) for name in names}
             return whatif(network, question.sample, question.cost, **about, **asked, **how)
-        case HowMany():
+        case Count():
             return count(network, question.sample, question.region, where=question.where, **asked, **how)
     return verify(network, question, **asked, **how)
 
@@ -337,7 +337,7 @@ def _type(asked: Asked, outcome: Any) -> Any:
     """The type of an answer."""
     if isinstance(asked, Why | Suffices):
         return Reasons if isinstance(asked, Why) else Reason
-    others = {WhatIf: _WHATIFS, HowMany: _COUNTS, Predict: _PREDICTIONS}
+    others = {WhatIf: _WHATIFS, Count: _COUNTS, Predict: _PREDICTIONS}
     kinds = others.get(type(asked), _VERDICTS)
     if not isinstance(outcome, str) or outcome not in kinds:
         raise CertificateError(f"there is no such answer: {str(outcome)[:40]!r}.")

@@ -26,7 +26,7 @@ from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
 from sugenet.reason.counts.space import combinations_within
 from sugenet.reason.envelope import envelope
 from sugenet.reason.phrases import uncovered_text
-from sugenet.reason.questions import HowMany, Robust, Suffices
+from sugenet.reason.questions import Count, Robust, Suffices
 from sugenet.reason.reasons import Reasons
 from sugenet.reason.reasons.hitting import is_antichain, unlisted_change
 from sugenet.reason.reasons.oracle import Features
@@ -314,7 +314,7 @@ class _Recheck:
         if certificate is None:
             self.claims.append("figures")
             return status, text
-        asked = envelope(self.network, HowMany(None, None, answer.rule.box))
+        asked = envelope(self.network, Count(None, None, answer.rule.box))
         if certificate["question"] != asked["question"] or certificate.get("domain") != asked.get("domain"):
             raise CertificateError("the count is about other inputs than those that the rule covers.")
         counted = self.checked(certificate)

@@ -68,7 +68,7 @@ def sweep(
         The network and raw samples, as `predict` takes them.
     question
         A question about one sample with `each` in its place, such as ``Robust(each, Linf(25))``,
-        ``WhatIf(each)``, ``Why(each, Hamming(3))``, ``HowMany(each, Hamming(3))`` or ``Predict(each)``.
+        ``WhatIf(each)``, ``Why(each, Hamming(3))``, ``Count(each, Hamming(3))`` or ``Predict(each)``.
     y
         The true classes, by name or number, where they are known.
     store

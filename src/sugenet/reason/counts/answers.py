@@ -16,7 +16,7 @@ from sugenet.errors import QuestionError
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.envelope import Recorded, Source, is_outcome
 from sugenet.reason.phrases import percent_text
-from sugenet.reason.questions import HowMany, class_of, described_within
+from sugenet.reason.questions import Count, class_of, described_within
 
 __all__ = ["METHODS", "CountOpen", "CountSampled", "Counted"]
 
@@ -45,7 +45,7 @@ class _Count(Recorded):
     """Whether there is a certificate that can be checked by counting again."""
 
     network: Network
-    question: HowMany
+    question: Count
     region: str
     """Where was counted, in words."""
 

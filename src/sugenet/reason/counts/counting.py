@@ -32,7 +32,7 @@ from sugenet.reason.counts.space import Space, combinations_within, ways
 from sugenet.reason.counts.sums import count_sums
 from sugenet.reason.counts.walk import Part, Partition, count_walk, scores_of
 from sugenet.reason.envelope import envelope
-from sugenet.reason.questions import HowMany, described_within
+from sugenet.reason.questions import Count, described_within
 
 __all__ = [
     "Alarm",
@@ -189,7 +189,7 @@ def count(
     _see_settings(method, samples, confidence)
     clock = Clock(time_limit, threads, seed, notify)
     network = network.within(within)
-    question = HowMany(x, region, where)
+    question = Count(x, region, where)
     near = _asked(network, question)
     about = network, question, described_within(network, question.describe(network))
     try:
@@ -238,7 +238,7 @@ def _see_settings(method: str, samples: int | None, confidence: float) -> None:
 
 
 def _answer(
-    about: tuple[Network, HowMany, str], near: Neighbourhood, alarm: Alarm, used: str, partition: Partition
+    about: tuple[Network, Count, str], near: Neighbourhood, alarm: Alarm, used: str, partition: Partition
 ) -> Counted | CountOpen:
     """What was counted, as an answer: exact, if nothing is left."""
     network, question, _ = about
@@ -268,7 +268,7 @@ def _answer(
 # -- the question --------------------------------------------------------------------------------------------
 
 
-def _asked(network: Network, question: HowMany) -> Neighbourhood:
+def _asked(network: Network, question: Count) -> Neighbourhood:
     """Where inputs are counted."""
     near = question.near(network)
     if near.budget is not None and near.only(lambda move: move.weight * near.unit == move.price) is not near:

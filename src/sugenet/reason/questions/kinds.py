@@ -44,8 +44,8 @@ __all__ = [
     "Agree",
     "Always",
     "Asking",
+    "Count",
     "Fair",
-    "HowMany",
     "Limited",
     "Monotone",
     "Never",
@@ -701,7 +701,7 @@ class Agree(Limited):
 
 
 @dataclass(frozen=True, eq=False)
-class HowMany(OfSample, Limited):
+class Count(OfSample, Limited):
     """How many inputs of each class there are around a sample, within limits, or in the whole domain: what
     `count` answers, with parameters as there.
     """

@@ -21,7 +21,7 @@ from sugenet.reason.counts.counting import count
 from sugenet.reason.counts.space import combinations_within
 from sugenet.reason.envelope import Answered, is_outcome
 from sugenet.reason.phrases import part_text
-from sugenet.reason.questions import Always, HowMany, Question
+from sugenet.reason.questions import Always, Count, Question
 from sugenet.reason.questions.problems import some_inside
 from sugenet.reason.rules.rule import NetworkRule, parse_rule, rule_of_anchor, rules_of_tree
 from sugenet.reason.verdicts import Proved, Refuted, Undecided, verify
@@ -136,7 +136,7 @@ def coverage(
         raise QuestionError("the rule is about another network.")
     if (x is None) != (region is None):
         raise QuestionError("give a sample and a region around it, or neither.")
-    total = combinations_within(HowMany(x, region).near(network))
+    total = combinations_within(Count(x, region).near(network))
     if network.domain.laws:  # of those that obey them
         everything = count(network, x, region, time_limit=time_limit, threads=threads, notify=notify)
         if not isinstance(everything, Counted):
@@ -151,7 +151,7 @@ def coverage(
     except TooLargeError:  # what it covers is known all the same, unless some of it breaks laws
         if network.domain.laws:
             return RuleFigures(rule, 0, 0, 0, 0, None)
-        covered = combinations_within(HowMany(x, region, rule.box).near(network))
+        covered = combinations_within(Count(x, region, rule.box).near(network))
         return RuleFigures(rule, total, covered, 0, covered, None)
     if isinstance(answer, Counted):
         return RuleFigures(
