@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         write_c,
         write_onnx,
     )
-    from sugenet.logic import Reading, Stated, Sudoku, Sum
+    from sugenet.logic import Reading, Statement, Sudoku, Sum
     from sugenet.reason import (
         L0,
         L1,
@@ -152,7 +152,7 @@ __all__ = [
     "Results",
     "Robust",
     "Span",
-    "Stated",
+    "Statement",
     "Sudoku",
     "Sum",
     "Trace",

@@ -574,7 +574,7 @@ def composed(certificates: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     grid = sg.Sudoku(logic.readings_of(test_composed.NET, [codes[k] for k in GRID]))
     known = given(np.random.default_rng(0), "c", "1234")
     a, b = logic.readings_of(test_composed.NET, codes[:2], ["a", "b"])
-    stated = sg.Stated.of([a, b, known], "a = b and c = 1 or b = 2")
+    stated = sg.Statement.of([a, b, known], "a = b and c = 1 or b = 2")
     for name, whole in (("grid", grid), ("stated", stated)):
         yield f"read {name}", json.loads(json.dumps(logic.read(whole).certificate))
         yield f"{name}, flipped", json.loads(json.dumps(logic.verify(whole, sg.Hamming(1)).certificate))

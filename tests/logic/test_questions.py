@@ -55,7 +55,7 @@ def wholes(seed):
     yield sg.Sum(tuple(readings[:1]), tuple(readings[1:2])), nets[:2], xs[:2]
     yield sg.Sum(tuple(readings[:2]), tuple(readings[2:])), nets, xs
     for text in ("a > b or c = 3", "if a != b then b = c", "a = 1 and b != 0", "a in {1, 2, 3} iff c < 5"):
-        yield sg.Stated.of(readings, text), nets, xs
+        yield sg.Statement.of(readings, text), nets, xs
 
 
 def value_at(whole, nets, xs):
@@ -252,7 +252,7 @@ def test_questions_that_make_no_sense_are_refused():
         logic.whatif(total, cost=sg.Linf)
     with pytest.raises(QuestionError, match="must be a whole number"):
         logic.whatif(total, "ten")
-    either = sg.Stated.of(readings_of(net, X[[7, 4]], ["a", "b"]), "a = 3 or b = 6")
+    either = sg.Statement.of(readings_of(net, X[[7, 4]], ["a", "b"]), "a = 3 or b = 6")
     with pytest.raises(QuestionError, match=r"ask what would change it \(whatif\), whose cost is that"):
         logic.verify(either, sg.L0(1), joint=True)
     with pytest.raises(QuestionError, match="must be True or False"):
@@ -264,11 +264,11 @@ def test_the_text_of_a_statement_is_that_of_its_formula():
     net = net_of(5, bits=BITS)
     a, b = readings_of(net, ALL[:2], ["a", "b"])
     differ, rows = (
-        sg.Stated.of([a, b], "a != b"),
-        sg.Stated.of_rows([a, b], ["a", "b"], [["0", "1"], ["2", "3"]]),
+        sg.Statement.of([a, b], "a != b"),
+        sg.Statement.of_rows([a, b], ["a", "b"], [["0", "1"], ["2", "3"]]),
     )
-    lower = sg.Stated.of_predicate([a, b], ["b", "a"], lambda b, a: b < a)
-    odd = sg.Stated.of([a, b], "a > 3 or b = 1").also(rows).also(lower.also(differ))
+    lower = sg.Statement.of_predicate([a, b], ["b", "a"], lambda b, a: b < a)
+    odd = sg.Statement.of([a, b], "a > 3 or b = 1").also(rows).also(lower.also(differ))
     for whole, lies in (
         (differ, ("a = b", "b != a or true", "", "differ(a, b)x", "a, b differ")),
         (rows, ("a, b are one of 3 rows", "a = b", "a, b are none of 2 rows")),

@@ -42,7 +42,7 @@ def test_one_vote_of_a_large_scale_is_less_possible_than_two_of_a_small_one():
     large, small = (sg.Network.of_bits([], sg.Head(head, scale=scale), classes="xy") for scale in (10, 1))
     two = [sg.Reading.of(large, [1, 1], "a"), sg.Reading.of(small, [1, 1], "b")]
     assert [reading.gaps for reading in two] == [(0, 20), (0, 2)]
-    answer = sg.logic.read(sg.Stated.of(two, "a = y or b = y"))
+    answer = sg.logic.read(sg.Statement.of(two, "a = y or b = y"))
     assert (answer.gap, answer.choice) == (2, (0, 1))
     assert "gap of 2" in sg.check(answer.certificate, [large, small])
 
@@ -76,7 +76,7 @@ def test_what_is_no_reading_is_refused():
         readings_of(net_of(0), [(1, 1, 1)], ["a", "b"])
     two = [sg.Reading.given("a", {"1": 0})] * 2
     with pytest.raises(QuestionError, match="two readings are called 'a'"):
-        sg.Stated.of(two, "a = 1")
+        sg.Statement.of(two, "a = 1")
     assert readings_of(net_of(0), []) == ()
 
 

@@ -169,10 +169,10 @@ def _ask_state(options: Namespace, screen: Screen) -> int:
     verb = _check_usage(options)
     network = asked_network(options)
     rows = _rows(options, network, [index for _, index in options.reading], "--reading")
-    from sugenet.logic import Stated, readings_of
+    from sugenet.logic import Statement, readings_of
 
     def stated() -> Composed:
-        return Stated.of(readings_of(network, rows, [name for name, _ in options.reading]), *options.claim)
+        return Statement.of(readings_of(network, rows, [name for name, _ in options.reading]), *options.claim)
 
     return _answered(options, screen, verb, network, stated)
 

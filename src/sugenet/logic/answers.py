@@ -17,7 +17,7 @@ from sugenet.logic.addition import Sum
 from sugenet.logic.composed import Choice, Composed
 from sugenet.logic.envelopes import composite_in
 from sugenet.logic.readings import Gap, exact_gap, gap_text
-from sugenet.logic.stated import Stated
+from sugenet.logic.stated import Statement
 from sugenet.logic.sudoku import Sudoku
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import region_of
@@ -47,7 +47,7 @@ def _fields(**extra: Source) -> Mapping[str, Source]:
     """The fields of an answer in JSON: its own between those that all have."""
     return {
         "claim": "claim",
-        "stated": lambda answer: answer.whole.text if isinstance(answer.whole, Stated) else ...,
+        "stated": lambda answer: answer.whole.text if isinstance(answer.whole, Statement) else ...,
         **extra,
         "seconds": "seconds",
     }

@@ -38,7 +38,7 @@ def read(composed: Composed, value: Any = None) -> ComposedRead:
     Parameters
     ----------
     composed
-        A `Sum`, a `Sudoku` or something `Stated`.
+        A `Sum`, a `Sudoku` or something `Statement`.
     value
         The sum; or whether it is a Sudoku, or holds. The sum as it is read, or True, unless given.
 
@@ -128,7 +128,7 @@ def verify(
     Parameters
     ----------
     composed
-        A `Sum`, a `Sudoku` or something `Stated`.
+        A `Sum`, a `Sudoku` or something `Statement`.
     region
         How far each image may change: `L0`, `L1`, `L2`, `Linf`, `Hamming` or `AnyInput`.
     joint
@@ -283,7 +283,7 @@ def why(
     Parameters
     ----------
     composed
-        A `Sum`, a `Sudoku` or something `Stated`.
+        A `Sum`, a `Sudoku` or something `Statement`.
     region
         How far each image may change, as in `verify`; any input unless given.
     minimal
