@@ -13,7 +13,7 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, threshold
 from sugenet.bnn.samples import named_rows
 from sugenet.errors import EncodingError, FileError, QuestionError
-from sugenet.reason.reasons.chain import chain_of
+from sugenet.reason.reasons.chain import trace_reasons
 from sugenet.web.asking import ask
 
 NAMES = ("age", "dose", "side")
@@ -137,7 +137,7 @@ def test_questions_are_read_by_name(one, row):
         assert sg.whatif(NETWORK, x).changed == sg.whatif(NETWORK, row).changed
         assert sg.why(NETWORK, x).reasons[0].features == sg.why(NETWORK, row).reasons[0].features
         assert sg.count(NETWORK, x, sg.L0(1)).counts == sg.count(NETWORK, row, sg.L0(1)).counts
-        assert str(chain_of(NETWORK, x)) == str(chain_of(NETWORK, row))
+        assert str(trace_reasons(NETWORK, x)) == str(trace_reasons(NETWORK, row))
         assert str(sg.show.view_neuron(NETWORK, 1, 1, sample=x)) == str(
             sg.show.view_neuron(NETWORK, 1, 1, sample=row)
         )

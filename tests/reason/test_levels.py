@@ -112,7 +112,7 @@ def test_a_chain_suffices_step_by_step(kind):
     network = lively_network(rng, kind)
     for _ in range(3):
         x = random_sample(network, rng)
-        found = sg.chain_of(network, x)
+        found = sg.trace_reasons(network, x)
         assert found.index == network.predict([x], engine="definition")[0]
         reasons, _ = reasons_of(network, x, sg.AnyInput())
         assert any(reason <= set(found.features) for reason in reasons)

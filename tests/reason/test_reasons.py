@@ -20,7 +20,7 @@ from sugenet.engines.walk import blocks
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Problem
-from sugenet.reason import L0, AnyInput, Free, Hamming, Linf, chain_of, check, each_reason, why
+from sugenet.reason import L0, AnyInput, Free, Hamming, Linf, check, each_reason, trace_reasons, why
 from sugenet.reason.reasons import oracle
 from sugenet.reason.reasons.finding import _Search
 from sugenet.reason.reasons.oracle import Oracle
@@ -214,7 +214,7 @@ def test_the_features_of_a_chain_suffice(seed):
     rng = np.random.default_rng(300 + seed)
     network = random_network(rng, features=int(rng.integers(1, 6)))
     x = random_sample(network, rng)
-    found = chain_of(network, x)
+    found = trace_reasons(network, x)
     assert found.index == top(network, x)[0]
     reasons, _ = truth(network, x, AnyInput())
     assert any(reason <= set(found.features) for reason in reasons)

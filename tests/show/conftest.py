@@ -31,7 +31,7 @@ def answers_of(network, x):
         "network": network,
         "summary": sg.summary(network),
         "trace": network.trace(x),
-        "chain": sg.chain_of(network, x),
+        "chain": sg.trace_reasons(network, x),
         "counterfactual": sg.whatif(network, x),
         "no counterfactual": sg.whatif(network, x, keep=network.encoder.names),
         "proved": sg.verify(network, sg.Robust(x, sg.Hamming(0))),

@@ -11,7 +11,7 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import Condition, PoolLayer
 from sugenet.errors import NetworkError
-from sugenet.reason.reasons.chain import chain_of, key_of
+from sugenet.reason.reasons.chain import key_of, trace_reasons
 from sugenet.show import html, match_meters, report, slack_histogram, view_neuron, view_trace
 from tests.problem.levels import KINDS, every_input, lively_network
 from tests.problem.small import random_sample
@@ -134,7 +134,7 @@ def test_a_level_that_is_always_or_never_reached():
 def test_every_step_of_a_chain_suffices(kind):
     """The decisive conditions force the class, each link's conditions force its level, features force all."""
     for network, x, _ in nets(kind, many=6):
-        chain = chain_of(network, x)
+        chain = trace_reasons(network, x)
         X = every_input(network)
         labels = network.predict(X, engine="definition")
         assert chain.index == network.predict(np.array([x], object))[0]
@@ -168,7 +168,7 @@ def met(values, conditions):
 def test_no_condition_of_a_step_can_be_weakened(kind):
     seen = 0
     for network, x, _ in nets(kind, many=6):
-        chain = chain_of(network, x)
+        chain = trace_reasons(network, x)
         for (number, _), link in chain.links.items():
             layer = network.layers[number - 1]
             top = 1 if number == 1 else network.layers[number - 2].max_level or 1

@@ -77,9 +77,9 @@ def _ask_why(options: Namespace, screen: Screen) -> int:
     network = asked_network(options)
     x = one_sample(options, network).tolist()
     if options.chain:
-        from sugenet.reason import chain_of
+        from sugenet.reason import trace_reasons
 
-        chain = chain_of(network, x)
+        chain = trace_reasons(network, x)
         return screen.say(chain.text(options.limit), chain.data())
     answer = _answer(options, screen, network, asked("why", options, network, x))
     keep_certificate(

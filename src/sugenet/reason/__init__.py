@@ -30,7 +30,7 @@ from sugenet.reason.questions import (
     problems_of,
     question_of,
 )
-from sugenet.reason.reasons import Chain, Reason, Reasons, chain_of, each_reason, why
+from sugenet.reason.reasons import Chain, Reason, Reasons, each_reason, trace_reasons, why
 from sugenet.reason.rechecking import AnswerCheck, check, check_answer
 from sugenet.reason.rules import (
     CheckedRule,
@@ -90,7 +90,6 @@ __all__ = [
     "Why",
     "answer_of",
     "ask",
-    "chain_of",
     "check",
     "check_answer",
     "check_rule",
@@ -106,6 +105,7 @@ __all__ = [
     "rulebook",
     "rules_of_tree",
     "settings_of",
+    "trace_reasons",
     "verify",
     "whatif",
     "why",

@@ -25,7 +25,7 @@ from sugenet.reason import (
     Region,
     Robust,
     Undecided,
-    chain_of,
+    trace_reasons,
     verify,
     whatif,
     why,
@@ -202,7 +202,7 @@ def _chain(network: Network, values: list[Any]) -> Chain:
         raise QuestionError(
             f"{neurons:,} neurons are too many to follow here. sugenet why --chain shows them"
         )
-    return chain_of(network, values)
+    return trace_reasons(network, values)
 
 
 def _first_work(network: Network) -> int:

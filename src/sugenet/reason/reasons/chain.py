@@ -24,7 +24,7 @@ from sugenet.plottable import Plottable
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reprs import ShortRepr
 
-__all__ = ["Chain", "Link", "chain_of", "key_of"]
+__all__ = ["Chain", "Link", "key_of", "trace_reasons"]
 
 
 @dataclass(frozen=True)
@@ -175,14 +175,14 @@ class Chain(Plottable):
         return self.text()
 
 
-def chain_of(network: Network, x: Any) -> Chain:
+def trace_reasons(network: Network, x: Any) -> Chain:
     """Make the chain of reasons of one prediction.
 
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
-    >>> print(chain_of(net, [+1, +1, +1, -1]))
+    >>> print(trace_reasons(net, [+1, +1, +1, -1]))
     on, because these 1 neurons of the last layer suffice:
       neuron 1 of layer 1 is on: M = 2 >= tau = 2, because of these 2:
         x1 = +1
