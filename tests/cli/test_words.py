@@ -193,7 +193,10 @@ def test_what_was_seen_can_be_given(capsys, tmp_path):
     assert (code, "sugenet convert MODEL --seen SAMPLES" in err) == (2, True)
     made = f"convert {tmp_path}/n.sugenet -o {tmp_path}/m.sugenet --seen {tmp_path}/X.npy"
     assert run(capsys, made)[0] == 0
-    assert sg.load(tmp_path / "m.sugenet").encoder.seen == net.seeing([[1, -1, 1], [1, 1, 1]]).encoder.seen
+    assert (
+        sg.load(tmp_path / "m.sugenet").encoder.seen
+        == net.with_training_range([[1, -1, 1], [1, 1, 1]]).encoder.seen
+    )
     assert run(capsys, line)[0] == 1
     assert run(capsys, f"{made} --zero 1")[0] == 2
 
@@ -322,7 +325,7 @@ def test_train_says_which_accuracy_it_prints(capsys, tmp_path):
     code, out, _ = run(capsys, f"{line} --test-share 0 --validation-share 0")
     assert (code, "% on the 60 samples that it was trained on, epoch 3 of 3;" in out) == (0, True)
     network = sg.load(tmp_path / "m.sugenet")
-    assert network.encoder.seen == network.seeing([[i, i % 7] for i in range(60)]).encoder.seen
+    assert network.encoder.seen == network.with_training_range([[i, i % 7] for i in range(60)]).encoder.seen
     code, _, err = run(capsys, f"{line} --test-share 1")
     assert (code, "--test-share 1.0 must be at least 0 and below 1" in err) == (2, True)
     code, out, _ = run(capsys, f"{line} --json")

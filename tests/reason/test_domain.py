@@ -214,7 +214,7 @@ def smoker():
     rows = [["yes", 40, 1.0], ["no", 12, 2.0], ["yes", 16, 8.5], *(["no", age, 0.5] for age in range(20, 30))]
     weights = np.ones((1, encoder.width), int)
     network = Network(encoder, [DenseLayer(weights, [30])], Head([[-1], [1]]), ["well", "ill"])
-    return network.seeing(rows)
+    return network.with_training_range(rows)
 
 
 LAW = "if smoker then age >= 16"
@@ -313,7 +313,7 @@ def test_without_data_nothing_was_seen():
     with pytest.raises(NetworkError, match="does not know what was seen"):
         bare.within("data")
     with pytest.raises(EncodingError, match="no samples"):
-        bare.seeing(np.zeros((0, 3)))
+        bare.with_training_range(np.zeros((0, 3)))
 
 
 def test_a_certificate_says_itself_which_inputs_it_is_about():
@@ -473,7 +473,7 @@ def test_steps_of_laws_do_not_count_as_flipped_bits():
 
 
 def test_a_bit_that_is_off_is_minus_one_and_zero_alike():
-    network = Network(Encoder.of_bits(2, ["a", "b"]), [], Head([[1, 1], [-1, -1]])).seeing(
+    network = Network(Encoder.of_bits(2, ["a", "b"]), [], Head([[1, 1], [-1, -1]])).with_training_range(
         [[-1, 1], [-1, -1]]
     )
     for off in (0, -1):

@@ -212,7 +212,7 @@ class Network(Plottable):
         if isinstance(what, str) and what == "data":
             if known.seen is None:
                 raise NetworkError(
-                    "the network does not know what was seen in training: tell it with net.seeing(X), or "
+                    "the network does not know what was seen in training: tell it with net.with_training_range(X), or "
                     "with sugenet convert MODEL --seen SAMPLES."
                 )
             domain = Domain(dict(enumerate(known.seen)))
@@ -277,9 +277,9 @@ class Network(Plottable):
     def _some(self) -> dict[tuple[int, ...], Network]:
         return {}
 
-    def seeing(self, X: Any) -> Network:
+    def with_training_range(self, X: Any) -> Network:
         """The same network, whose encoder remembers what the features of these samples were."""
-        return self._with(encoder=self.encoder.seeing(X))
+        return self._with(encoder=self.encoder.with_training_range(X))
 
     def with_report(self, report: Any) -> Network:
         """The same network with the report of its import."""

@@ -426,7 +426,7 @@ def _seeing(network: Network, samples: str | None) -> Network:
         return network
     from sugenet.io import read_samples
 
-    return network.seeing(read_samples(samples, network)[0])
+    return network.with_training_range(read_samples(samples, network)[0])
 
 
 def _is_file(output: str) -> None:

@@ -200,7 +200,7 @@ def train(
             f"one row and one class for each sample are needed."
         )
     test, others = _test_part(labels, settings.seed, test_share)
-    coder = coder.seeing(array[others]) if coder.seen is None else coder
+    coder = coder.with_training_range(array[others]) if coder.seen is None else coder
     inside, outside = _parts(labels, others, settings) if validation is None else (others, np.arange(0))
     levels = bool(sizes) and reads_levels(coder)
     region = robust_region(settings.robust)
