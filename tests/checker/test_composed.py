@@ -139,7 +139,7 @@ def test_how_possible():
     lie = forged("read other")
     lie.pop("gap"), lie.pop("choice")
     refused(lie | {"answer": "impossible"}, "for all that is shown, the value is possible: there are digits")
-    refused(certificates()["read"], "which is not given", NET.among([0, 1]))
+    refused(certificates()["read"], "which is not given", NET.with_classes([0, 1]))
 
 
 def test_a_worse_choice_is_not_the_most_possible():

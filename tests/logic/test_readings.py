@@ -49,20 +49,20 @@ def test_one_vote_of_a_large_scale_is_less_possible_than_two_of_a_small_one():
 
 def test_a_network_may_choose_among_some_classes():
     net = net_of(1, bits=4, classes="abcd")
-    some = net.among(["d", "b"])
+    some = net.with_classes(["d", "b"])
     assert some.classes == ("b", "d")
-    assert some is net.among([1, 3])
-    assert net.among(range(4)) is net
+    assert some is net.with_classes([1, 3])
+    assert net.with_classes(range(4)) is net
     for x in images(4):
         scores = net.head.scores(net.match_counts([x]))[0]
         assert some.predict([x])[0] == (0 if scores[1] >= scores[3] else 1)
         assert sg.Reading.of(net, x, "r", among=["b", "d"]).gaps == sg.Reading.of(some, x, "r").gaps
     with pytest.raises(NetworkError, match="'e' is no class"):
-        net.among("e")
+        net.with_classes("e")
     with pytest.raises(NetworkError, match="True is no class"):
-        net.among([True])
+        net.with_classes([True])
     with pytest.raises(NetworkError, match="name at least one"):
-        net.among([])
+        net.with_classes([])
 
 
 def test_what_is_no_reading_is_refused():

@@ -130,7 +130,7 @@ def test_what_is_no_grid_is_refused():
     with pytest.raises(QuestionError, match="a grid of 36 cells"):
         sg.Sudoku.of(net, X[:36])
     with pytest.raises(QuestionError, match="has no class '1'"):
-        sg.Sudoku.of(net.among("9"), X[:16])
+        sg.Sudoku.of(net.with_classes("9"), X[:16])
     with pytest.raises(QuestionError, match="a grid of 0 cells"):
         sg.Sudoku(())
     grid = sg.Sudoku.of(net, X[:16])

@@ -90,7 +90,7 @@ def test_two_changed_digits_may_cancel_and_one_never_does():
 
 def test_networks_with_different_heads_add_up():
     net, X = sg.models.digits(), sg.models.samples("digits")[0]
-    few = net.among(["3", "4"])
+    few = net.with_classes(["3", "4"])
     one = readings_of(few, X[[7]], ["left"])[0]
     two = readings_of(net, X[[4]], ["right"])[0]
     total = sg.Sum((one,), (two,))

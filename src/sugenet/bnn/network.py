@@ -243,14 +243,14 @@ class Network(Plottable):
         """The same network without its source: questions speak of its own numbers."""
         return self._with(source=Source())
 
-    def among(self, classes: Iterable[int | str]) -> Network:
+    def with_classes(self, classes: Iterable[int | str]) -> Network:
         """The network that chooses among some of its classes alone, by name or number, in their old order:
         another network, with a fingerprint of its own.
 
         Examples
         --------
         >>> net = Network.of_bits([], Head([[1, 1], [1, -1], [-1, -1]]), classes=["a", "b", "c"])
-        >>> net.among(["c", "a"]).classes
+        >>> net.with_classes(["c", "a"]).classes
         ('a', 'c')
         """
         wanted = [classes] if isinstance(classes, str) else list(classes)
