@@ -11,7 +11,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.errors import FileError
-from sugenet.io.exact.relaxed import PartlyImported
+from sugenet.io.exact.relaxed import PartialImportReport
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch import nn  # noqa: E402
@@ -437,7 +437,7 @@ def test_what_is_exact_and_what_is_not_is_said(tmp_path):
     with pytest.raises(FileError, match="leave this layer in floats: strict=False"):
         sg.read_onnx(path)
     found = sg.read_onnx(path, strict=False).report
-    assert isinstance(found, PartlyImported)
+    assert isinstance(found, PartialImportReport)
     said = str(found).splitlines()
     assert said[0] == "partly exact: a network 27-36-36 between float layers"
     text = " ".join(said)

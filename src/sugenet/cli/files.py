@@ -367,7 +367,7 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
     ending = os.path.splitext(options.output)[1].lower()
     if ending not in (".sugenet", *_OTHERS):
         raise SugenetError(f"-o {options.output} must end in .sugenet, .onnx or .c.")
-    from sugenet.io import PartlyImported, import_file, save, write_c, write_onnx
+    from sugenet.io import PartialImportReport, import_file, save, write_c, write_onnx
 
     data: dict[str, Any] = {}
     if ending in _OTHERS:
@@ -406,7 +406,7 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
             **plain,
         )
         imported = read.report
-        if isinstance(imported, PartlyImported):
+        if isinstance(imported, PartialImportReport):
             raise SugenetError(
                 f"{options.source}: only a part of it can be exact, and a model file holds no floats. "
                 f"{'. '.join(part for part in imported.remarks if part.startswith(('exact', 'in floats')))}. "

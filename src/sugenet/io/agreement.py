@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sugenet.bnn import Network, Steps
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Quantize, Sign
-from sugenet.io.exact.relaxed import PartlyImported
+from sugenet.io.exact.relaxed import PartialImportReport
 from sugenet.io.exact.report import many
 from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.plain.refusals import refuse_if
@@ -316,7 +316,7 @@ def verify_against(
     outputs only)). First: sample 0: class 1, but 0 in the reference
     """
     refuse_if(
-        isinstance(network.report, PartlyImported),
+        isinstance(network.report, PartialImportReport),
         "only a part of the source was made exact. Compare the whole yourself: net.report.scores(X) or "
         "net.report.predict(X) with what the source gives.",
     )

@@ -24,7 +24,7 @@ from sugenet.io.exact.ops import LinearOp, OpChain, Quantize, Sign, every
 from sugenet.io.exact.pixels import with_image, with_shape
 from sugenet.io.exact.ranges import sharpened
 from sugenet.io.exact.relaxed import split
-from sugenet.io.exact.report import Imported
+from sugenet.io.exact.report import ImportReport
 from sugenet.io.larq import reader as larq_reader
 from sugenet.io.larq.judge import judge_of_layers
 from sugenet.io.larq.keras_file import refuse_tensorflow
@@ -78,7 +78,7 @@ class _Options:
     shape: tuple[int, ...] = ()
     """Of the samples, where they are followed as flat rows."""
 
-    def seen(self, imported: Imported) -> Imported:
+    def seen(self, imported: ImportReport) -> ImportReport:
         """An import with the image that the samples are, or that the user knows of."""
         imported = with_shape(imported, self.shape) if self.names is None else imported
         return imported if self.image is None else with_image(imported, self.image, self.names)
@@ -97,7 +97,7 @@ def _network(
 
 def _imported(
     chain: OpChain, options: _Options, judges: Callable[[OpChain], Sequence[SourceJudge]]
-) -> Imported:
+) -> ImportReport:
     """Make a chain exact and compare it with its source; where it has no judges,
     with the operations as they were read.
     """
@@ -159,7 +159,7 @@ def read_onnx(
     return _network(chain, options, lambda chain: judges_of_graph(graph, output, chain))
 
 
-def _levels(graph: Graph, options: _Options) -> Imported:
+def _levels(graph: Graph, options: _Options) -> ImportReport:
     """A quantized file, made exact and compared with its source."""
     refuse_if(
         options.zero is not None,
@@ -221,7 +221,7 @@ def from_torch(
     )
 
 
-def _whole(module: Any, example: Any, options: _Options) -> Imported:
+def _whole(module: Any, example: Any, options: _Options) -> ImportReport:
     for name, otherwise in (("zero", None), ("strict", True)):
         refuse_if(
             getattr(options, name) != otherwise,

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sugenet.bnn import Encoder, Network
 from sugenet.capacity.arguments import number_text
 from sugenet.errors import FileError, NetworkError, SoundnessError
-from sugenet.io import Imported, ImportProof
+from sugenet.io import ImportProof, ImportReport
 from sugenet.io.arrays.reader import read_arrays
 from sugenet.io.exact.pixels import pixel_names
 from sugenet.io.nir.contents import NirNode, chain_of_nodes
@@ -609,7 +609,7 @@ def _imported(
         if differing
         else f"float64 gives the same class on {len(pool)} random samples"
     )
-    return Imported(network, (), (str(convention), *notes), (spiking.inputs,), proof=proof).reported
+    return ImportReport(network, (), (str(convention), *notes), (spiking.inputs,), proof=proof).reported
 
 
 def _leak_of(leak: Any, number: int, count: int) -> Any:

@@ -8,8 +8,8 @@ import pytest
 from sugenet.errors import EncodingError, FileError
 from sugenet.io.exact.domains import Bits, Integers
 from sugenet.io.exact.ops import Affine, Clip, Convolution, Flatten, LinearOp, OpChain, Sign
-from sugenet.io.exact.relaxed import PartlyImported, split
-from sugenet.io.exact.report import Imported
+from sugenet.io.exact.relaxed import PartialImportReport, split
+from sugenet.io.exact.report import ImportReport
 from sugenet.io.proof.judges import judge_of_chain
 from sugenet.io.proof.proving import prove_import
 from tests.io.chains import evaluate
@@ -46,7 +46,7 @@ FLOAT_HEAD = (LinearOp("out", floats(3, 5), floats(3)), Clip("relu6", 0.0, 6.0))
 def test_a_float_stem_and_head_stay_outside(head, float_head):
     chain = OpChain("net", (1, 5, 5), (*STEM, *MIDDLE, *head))
     found = split(chain)
-    assert isinstance(found, PartlyImported)
+    assert isinstance(found, PartialImportReport)
     assert "in front: stem, relu, bn, s0" in str(found)
     assert ("behind: out, relu6" in str(found)) == float_head
     X = RNG.normal(size=(20, 1, 5, 5))
@@ -58,10 +58,10 @@ def test_a_float_stem_and_head_stay_outside(head, float_head):
 def test_an_exact_chain_is_lowered_whole():
     chain = OpChain("net", (4,), (LinearOp("fc", signs(3, 4)), Sign("s"), LinearOp("out", signs(2, 3))))
     found = split(chain, Bits())
-    assert type(found) is Imported
+    assert type(found) is ImportReport
     tail = (LinearOp("out", floats(2, 3)), Clip("relu", 0.0, float("inf")))
     partly = split(OpChain("net", (4,), (*chain.ops[:2], *tail)), Bits())
-    assert isinstance(partly, PartlyImported)
+    assert isinstance(partly, PartialImportReport)
     X = RNG.choice([-1, 1], (10, 4))
     assert partly.stem is None
     assert partly.scores(X).shape == (10, 2)
@@ -90,7 +90,7 @@ def test_raw_samples_are_those_that_the_inputs_say(inputs, where):
     middle = (LinearOp("hidden", signs(5, 6)), Sign("s1"), LinearOp("out", signs(3, 5)))
     chain = OpChain("net", (4,), (*first, *middle, *tail))
     found = prove_import(split(chain, inputs), chain, [judge_of_chain(chain)], inputs)
-    assert isinstance(found, PartlyImported)
+    assert isinstance(found, PartialImportReport)
     ends = (0, 1) if isinstance(inputs, Bits) else (inputs.low, inputs.high)
     X = RNG.integers(*ends, (100, 4), endpoint=True)
     if isinstance(inputs, Bits):

@@ -55,7 +55,7 @@ from sugenet.io.exact.ops import (
     op_word,
 )
 from sugenet.io.exact.pixels import pixel_by_pixel, pixel_names, source_shape
-from sugenet.io.exact.report import Imported, LayerReport, SignLocation
+from sugenet.io.exact.report import ImportReport, LayerReport, SignLocation
 from sugenet.io.exact.signals import (
     LevelSignal,
     Padding,
@@ -98,7 +98,7 @@ def lower(
     zero: Literal[1, -1] | None = None,
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
-) -> Imported:
+) -> ImportReport:
     """Make a chain of operations exact.
 
     Parameters
@@ -142,7 +142,7 @@ def lowered(
     zero: Literal[1, -1] | None = None,
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
-) -> Imported | Refusal:
+) -> ImportReport | Refusal:
     """The same as `lower`, with a refusal as a value."""
     try:
         walk = _Lowering(straightened(chain, zero), inputs, zero)
@@ -643,7 +643,7 @@ class _Lowering:
         classes: Iterable[object] | None,
         levels: LevelSignal | None = None,
         tail: Sequence[Op] = (),
-    ) -> Imported:
+    ) -> ImportReport:
         """The network, with the head that is left: sums, or levels and a float tail behind them."""
         outputs: Literal["equal", "ordered", "other"]
         if levels is None:
@@ -671,7 +671,7 @@ class _Lowering:
         remarks += self.remarks
         source = self._source(outputs, remarks)
         network = Network(encoder, layers, head, classes, {"source": self.chain.source}, source)
-        return Imported(
+        return ImportReport(
             network, tuple(self.reports), tuple(remarks), shape, signs=tuple(self.signs), error=error
         )
 

@@ -23,16 +23,16 @@ from sugenet.io.exact.evaluation import laid_out, passed
 from sugenet.io.exact.lower import WAY, Refusal, lowered
 from sugenet.io.exact.ops import Convolution, Flatten, LinearOp, Op, OpChain, Quantize, Sign, every
 from sugenet.io.exact.pixels import source_shape
-from sugenet.io.exact.report import Imported, SignLocation
+from sugenet.io.exact.report import ImportReport, SignLocation
 
-__all__ = ["PartlyImported", "source_values", "split"]
+__all__ = ["PartialImportReport", "source_values", "split"]
 
 _MOST = 1 << 12
 """Values that the exact part may end with, where a float part reads them."""
 
 
 @dataclass(frozen=True, eq=False)
-class PartlyImported(Imported):
+class PartialImportReport(ImportReport):
     """An exact network with float operations in front of it, behind it, or both.
 
     `network` is the exact part by itself: with a float stem its features are the signs that the stem gives,
@@ -111,7 +111,7 @@ def split(
     zero: Literal[1, -1] | None = None,
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
-) -> Imported:
+) -> ImportReport:
     """Lower a chain, leaving out as few operations at its ends as possible; parameters as of `lower`.
 
     Names of features or classes are refused where a float part reads the features or gives the scores: the
@@ -158,7 +158,7 @@ def _middle(
     inputs: Inputs | None,
     zero: Literal[1, -1] | None,
     about: _Names,
-) -> PartlyImported | Refusal:
+) -> PartialImportReport | Refusal:
     stem, exact, tail = (
         chain.ops[: stem_end + 1],
         chain.ops[stem_end + 1 : tail_start],
@@ -193,7 +193,7 @@ def _middle(
     floats = _places((*stem, *tail))
     source = replace(source, outputs="other", remark=f"a part of it is computed in floats: {floats}")
     remarks = _said(chain, stem, kept, tail, prod(shape), outcome.network.head.outputs)
-    return PartlyImported(
+    return PartialImportReport(
         replace(outcome.network, source=source),
         outcome.layers,
         (*outcome.remarks, *remarks),

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sugenet.bnn import Network
 from sugenet.reprs import Sentences, ShortRepr
 
-__all__ = ["ImportProof", "Imported", "LayerReport", "SignLocation", "many"]
+__all__ = ["ImportProof", "ImportReport", "LayerReport", "SignLocation", "many"]
 
 _NEAR = 1e-4
 
@@ -121,7 +121,7 @@ class ImportProof(Sentences):
 
 
 @dataclass(frozen=True, eq=False)
-class Imported(Sentences):
+class ImportReport(Sentences):
     """An exact network read from elsewhere, with the report of its import."""
 
     network: Network

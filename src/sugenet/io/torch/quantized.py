@@ -23,7 +23,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import Inputs, Integers
 from sugenet.io.exact.pixels import pixel_names, with_image
-from sugenet.io.exact.report import Imported, ImportProof, LayerReport, many
+from sugenet.io.exact.report import ImportProof, ImportReport, LayerReport, many
 from sugenet.io.exact.requantize import quantized_conv, quantized_layer, steps_of
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.near import RawRanges, turning
@@ -435,7 +435,7 @@ def read_quantized(
     classes: Iterable[object] | None = None,
     image: Any = None,
     prove: bool = True,
-) -> Imported:
+) -> ImportReport:
     """The exact network of a quantized module, compared with it byte by byte."""
     torch = require_torch()
     source = type(module).__name__
@@ -463,7 +463,7 @@ def read_quantized(
         encoder = Encoder([runner.coding(made.raw)] * prod(shape), called, shape if len(shape) > 1 else None)
         about = Source(inputs.start, inputs.step, "equal")
         network = Network(encoder, made.layers, made.head, classes, {"source": source}, about)
-        imported = Imported(network, tuple(made.reports), made.remarks(), shape)
+        imported = ImportReport(network, tuple(made.reports), made.remarks(), shape)
         imported = imported if image is None else with_image(imported, image, names)
         if not prove:
             return imported
@@ -500,7 +500,7 @@ def _all_used(source: str, module: Any, steps: Sequence[_QuantizedStep]) -> None
     )
 
 
-def _proved(imported: Imported, runner: _QuantizedRun, made: _QuantizedLayers) -> Imported:
+def _proved(imported: ImportReport, runner: _QuantizedRun, made: _QuantizedLayers) -> ImportReport:
     """The import, after every byte of the module was compared with it."""
     network, random = imported.network, np.random.default_rng(0)
     domain = RawRanges.of_encoder(network.encoder)
@@ -543,4 +543,4 @@ def _proved(imported: Imported, runner: _QuantizedRun, made: _QuantizedLayers) -
         0,
         True,
     )
-    return Imported(network, imported.layers, imported.remarks, imported.shape, (), proof)
+    return ImportReport(network, imported.layers, imported.remarks, imported.shape, (), proof)

@@ -19,7 +19,7 @@ from sugenet.io.exact.domains import Bits, Inputs, Integers, Reals
 from sugenet.io.exact.head import see_apart
 from sugenet.io.exact.integers import LevelWire, Operation, Place, chained, remapped
 from sugenet.io.exact.pixels import pixel_names
-from sugenet.io.exact.report import Imported, LayerReport
+from sugenet.io.exact.report import ImportReport, LayerReport
 from sugenet.io.exact.requantize import steps_of
 from sugenet.io.onnx.quantized import runtime
 from sugenet.io.onnx.quantized.runtime import Floats, QuantGrid
@@ -35,7 +35,7 @@ _MOST = np.float32(np.finfo(np.float32).max)
 class LevelImport:
     """An import with what is needed to compare it with the file."""
 
-    found: Imported
+    found: ImportReport
     places: tuple[Place, ...]
     """Where the tensors of the file lie in the layers."""
     values: Floats | None
@@ -102,7 +102,7 @@ def _made(
         )
         for k, layer in enumerate(layers)
     )
-    imported = Imported(network, reports, tuple(remarks), shape)
+    imported = ImportReport(network, reports, tuple(remarks), shape)
     return LevelImport(imported, indices, values, first)
 
 

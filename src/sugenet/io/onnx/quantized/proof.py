@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network
 from sugenet.errors import FileError
-from sugenet.io.exact.report import Imported, ImportProof
+from sugenet.io.exact.report import ImportProof, ImportReport
 from sugenet.io.onnx.graph import Array, Graph
 from sugenet.io.onnx.judge.integers import IntegerRun
 from sugenet.io.onnx.judge.tensors import UncomparableError
@@ -33,7 +33,7 @@ _SORRY = "Nothing was imported. This is a fault of the reader: please report it 
 _ROUND = 2.0**-20
 
 
-def prove_levels(made: LevelImport, program: IntegerProgram) -> Imported:
+def prove_levels(made: LevelImport, program: IntegerProgram) -> ImportReport:
     """The import with its proof, or a refusal that names the first tensor that differs."""
     network, graph = made.found.network, program.graph
     random = np.random.default_rng(0)
