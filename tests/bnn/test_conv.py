@@ -19,11 +19,10 @@ from sugenet.bnn import (
     PoolLayer,
     Window,
     fold_conv,
-    fold_conv_by_evaluation,
     simplify,
     summary,
 )
-from sugenet.bnn.folding import sign_of_affine
+from sugenet.bnn.folding import fold_conv_by_evaluation, sign_of_affine
 from sugenet.errors import NetworkError
 
 

@@ -154,7 +154,7 @@ def test_wide_networks_agree_on_all_engines(n):
 def test_all_small_networks_against_pytorch():
     """Exhaustive: linear, batch norm, sign, linear, for all inputs, as PyTorch computes it."""
     torch = pytest.importorskip("torch")
-    from sugenet.bnn import fold_by_evaluation
+    from sugenet.bnn.folding import fold_by_evaluation
 
     for seed in range(30):
         torch.manual_seed(seed)

@@ -571,10 +571,10 @@ def composed(certificates: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Certificates about a whole, and answers that a clock decides otherwise."""
     yield from certificates.items()
     codes = test_composed.CODES
-    grid = sg.Sudoku(logic.readings_of(test_composed.NET, [codes[k] for k in GRID]))
+    grid = sg.logic.Sudoku(logic.readings_of(test_composed.NET, [codes[k] for k in GRID]))
     known = given(np.random.default_rng(0), "c", "1234")
     a, b = logic.readings_of(test_composed.NET, codes[:2], ["a", "b"])
-    stated = sg.Statement.of([a, b, known], "a = b and c = 1 or b = 2")
+    stated = sg.logic.Statement.of([a, b, known], "a = b and c = 1 or b = 2")
     for name, whole in (("grid", grid), ("stated", stated)):
         yield f"read {name}", json.loads(json.dumps(logic.read(whole).certificate))
         yield f"{name}, flipped", json.loads(json.dumps(logic.verify(whole, sg.Hamming(1)).certificate))

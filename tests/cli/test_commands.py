@@ -99,7 +99,7 @@ def test_trace(capsys):
 
 
 def test_rules_of_example_1(capsys, tmp_path):
-    network = sg.Network.of_bits([sg.DenseLayer([[1, 1, -1, 1]], [2])], sg.Head([[-1], [1]]))
+    network = sg.Network.of_bits([sg.nn.DenseLayer([[1, 1, -1, 1]], [2])], sg.nn.Head([[-1], [1]]))
     sg.save(network, tmp_path / "example.sugenet")
     (tmp_path / "x.csv").write_text("1,-1,1,-1\n")
     _, out, _ = run(capsys, "rules", tmp_path / "example.sugenet", tmp_path / "x.csv", "--neuron", 1)
@@ -174,7 +174,7 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path, more):
     assert "120 samples of 2 features" in err
     assert "written to" in out
     layer = sg.load(tmp_path / "m.sugenet").layers[0]
-    assert isinstance(layer, sg.bnn.QuantizedLayer if more else sg.DenseLayer)
+    assert isinstance(layer, sg.bnn.QuantizedLayer if more else sg.nn.DenseLayer)
     assert (np.abs(layer.weights).max() > 1) == bool(more)
     code, out, _ = run(capsys, "predict", tmp_path / "m.sugenet", tmp_path / "data.csv", "--target", "kind")
     assert code == 0
@@ -355,7 +355,7 @@ def test_an_answer_that_nobody_can_read_is_an_error():
 
 def test_letters_that_the_terminal_lacks_are_spelled_out(tmp_path):
     network = sg.Network.of_bits(
-        [sg.DenseLayer([[1, 1]], [1])], sg.Head([[-1], [1]]), classes=["né", "pas né"]
+        [sg.nn.DenseLayer([[1, 1]], [1])], sg.nn.Head([[-1], [1]]), classes=["né", "pas né"]
     )
     sg.save(network, tmp_path / "m.sugenet")
     (tmp_path / "x.csv").write_text("1,-1\n")

@@ -23,7 +23,7 @@ from tests.cli.runner import in_process
 def example(tmp_path, monkeypatch):
     """The paper's example with its input, in the folder that is worked in."""
     network = sg.Network.of_bits(
-        [sg.DenseLayer([[1, 1, -1, 1]], [2])], sg.Head([[-1], [1]]), classes=["off", "on"]
+        [sg.nn.DenseLayer([[1, 1, -1, 1]], [2])], sg.nn.Head([[-1], [1]]), classes=["off", "on"]
     )
     sg.save(network, tmp_path / "example.sugenet")
     (tmp_path / "input.csv").write_text("x1,x2,x3,x4,kind\n1,-1,1,-1,off\n1,1,1,1,on\n")

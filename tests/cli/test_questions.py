@@ -87,7 +87,7 @@ def test_certificates_travel_through_files(capsys, tmp_path, arguments):
 
 def test_two_networks_in_files(capsys, tmp_path):
     model, path = tmp_path / "simple.sugenet", tmp_path / "c.json"
-    sg.save(sg.simplify(sg.models.breast_cancer()), model)
+    sg.save(sg.nn.simplify(sg.models.breast_cancer()), model)
     assert run(capsys, "verify", "breast_cancer", "--agree", model, "-o", path)[0] == 0
     assert run(capsys, "check", path, "breast_cancer", model)[0] == 0
     code, _, err = run(capsys, "check", path, "breast_cancer")
@@ -243,7 +243,9 @@ def test_a_radius_of_0_is_a_region(capsys):
 
 
 def test_names_with_commas_can_be_listed(capsys, tmp_path):
-    network = sg.Network(sg.Encoder.of_bits(3, ["a", "b, c", "b"]), [], sg.Head([[1, 1, 1], [-1, -1, -1]]))
+    network = sg.Network(
+        sg.nn.Encoder.of_bits(3, ["a", "b, c", "b"]), [], sg.nn.Head([[1, 1, 1], [-1, -1, -1]])
+    )
     sg.save(network, tmp_path / "m.sugenet")
     (tmp_path / "x.csv").write_text("1,1,1\n")
     for names, found in (("b, c,a", ["b, c", "a"]), ("b,a", ["b", "a"]), (" b, c ", ["b, c"])):

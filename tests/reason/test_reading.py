@@ -347,7 +347,7 @@ def test_what_is_no_answer_is_refused():
 
 
 def test_answers_from_before_there_were_conditions_are_read():
-    network = sg.Network.of_bits([], sg.Head([[1, 1], [-1, -1]]))
+    network = sg.Network.of_bits([], sg.nn.Head([[1, 1], [-1, -1]]))
     answer = sg.whatif(network, [1, 1])
     data = answer.data()
     assert data.pop("conditions")

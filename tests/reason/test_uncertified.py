@@ -91,7 +91,7 @@ def test_a_reason_without_a_proof_is_unknown():
 
 
 def test_a_whole_uses_only_what_is_certified():
-    whole = sg.Sum.of(NET, [X], [X])
+    whole = sg.logic.Sum.of(NET, [X], [X])
     found = logic.verify(whole, sg.Hamming(2))
     assert found.outcome == "undecided"
     sg.check(found.certificate, NET)

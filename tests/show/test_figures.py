@@ -247,10 +247,10 @@ def test_attribution_of_a_table_comes_largest_first():
 
 
 def test_values_never_round_across_a_cut():
-    cut = sg.threshold(17.17)
+    cut = sg.nn.threshold(17.17)
     assert value_text(cut, 17.169999999999998) == "17.169999999999998"
     assert value_text(cut, 3.14159265) == "3.14159"
-    assert value_text(sg.OneHot(("a", "b")), "a") == "a"
+    assert value_text(sg.nn.OneHot(("a", "b")), "a") == "a"
 
 
 def test_histograms_count_everything():
@@ -320,21 +320,23 @@ def test_hostile_words_stay_words():
 @pytest.mark.parametrize(
     ("codings", "grid"),
     [
-        ([sg.integer(0, 16)] * 64, (8, 8)),
-        ([sg.integer(0, 16)] * 63, None),
-        ([sg.integer(0, 16)] * 9, None),
-        ([sg.threshold(3.0)] * 16, None),
-        ([sg.integer(0, 16)] * 15 + [sg.integer(0, 15)], None),
-        ([sg.bit()] * 16, (4, 4)),
-        ([sg.OneHot(("a", "b"))] * 16, None),
+        ([sg.nn.integer(0, 16)] * 64, (8, 8)),
+        ([sg.nn.integer(0, 16)] * 63, None),
+        ([sg.nn.integer(0, 16)] * 9, None),
+        ([sg.nn.threshold(3.0)] * 16, None),
+        ([sg.nn.integer(0, 16)] * 15 + [sg.nn.integer(0, 15)], None),
+        ([sg.nn.bit()] * 16, (4, 4)),
+        ([sg.nn.OneHot(("a", "b"))] * 16, None),
     ],
 )
 def test_which_samples_are_images(codings, grid):
     width = sum(coding.width for coding in codings)
     head = Head(np.ones((2, width), int))
-    assert grid_of(Network(sg.Encoder(codings), [], head)) == grid
+    assert grid_of(Network(sg.nn.Encoder(codings), [], head)) == grid
     named = [f"answer {k}" for k in range(len(codings))]
-    assert grid_of(Network(sg.Encoder(codings, named), [], head)) is None  # a table of questions is no image
+    assert (
+        grid_of(Network(sg.nn.Encoder(codings, named), [], head)) is None
+    )  # a table of questions is no image
 
 
 def test_a_share_that_is_not_0_or_100_percent_is_not_written_so():

@@ -115,8 +115,8 @@ def test_the_words_of_a_neuron():
 
 
 def test_a_level_that_is_always_or_never_reached():
-    layer = sg.QuantizedLayer([[1]], [[0, 1, 9]], [2])
-    network = sg.Network(sg.Encoder([sg.integer(0, 2)]), [layer], sg.Head([[1], [-1]], tops=[3]))
+    layer = sg.nn.QuantizedLayer([[1]], [[0, 1, 9]], [2])
+    network = sg.Network(sg.nn.Encoder([sg.nn.integer(0, 2)]), [layer], sg.nn.Head([[1], [-1]], tops=[3]))
     lines = [str(view_neuron(network, 1, 1, level=level)).splitlines()[-1] for level in (1, 2, 3)]
     assert lines[0] == "level 1: always reached"
     assert lines[1].startswith("  if x1 >= 1")

@@ -186,8 +186,12 @@ def test_contradictions_are_refused():
 
 # -- from results --------------------------------------------------------------------------------------------
 
-NET = sg.Network.of_bits([sg.DenseLayer([[1, 1, -1, 1]], [2])], sg.Head([[-1], [1]]), classes=["off", "on"])
-OTHER = sg.Network.of_bits([sg.DenseLayer([[1, 1, -1, 1]], [3])], sg.Head([[-1], [1]]), classes=["off", "on"])
+NET = sg.Network.of_bits(
+    [sg.nn.DenseLayer([[1, 1, -1, 1]], [2])], sg.nn.Head([[-1], [1]]), classes=["off", "on"]
+)
+OTHER = sg.Network.of_bits(
+    [sg.nn.DenseLayer([[1, 1, -1, 1]], [3])], sg.nn.Head([[-1], [1]]), classes=["off", "on"]
+)
 ROWS = [[1, 1, -1, 1], [-1, -1, 1, -1], [1, -1, 1, 1]]
 
 

@@ -535,8 +535,10 @@ def test_every_kind_of_question_is_kept_and_read(tmp_path, kind):
 
 
 def test_fractions_and_categories_are_kept(tmp_path):
-    coder = sg.Encoder([sg.OneHot(["a", "b"]), sg.threshold(0.5), sg.threshold(0.25)], ["c", "u", "v"])
-    net = sg.Network(coder, [sg.DenseLayer([[1, 1, 1, 1]], [2])], sg.Head([[-1], [1]]))
+    coder = sg.nn.Encoder(
+        [sg.nn.OneHot(["a", "b"]), sg.nn.threshold(0.5), sg.nn.threshold(0.25)], ["c", "u", "v"]
+    )
+    net = sg.Network(coder, [sg.nn.DenseLayer([[1, 1, 1, 1]], [2])], sg.nn.Head([[-1], [1]]))
     rows = [["a", 0.1, 0.3], ["b", 0.7, 0.1]]
     path = tmp_path / "mixed.db"
     sg.sweep(net, rows, sg.Robust(sg.each, sg.L0(1)), store=path, jobs=1).close()

@@ -55,8 +55,8 @@ def mixed_network():
             threshold(0.1),
             Steps((0.5, 0.75, 3.0), 0.25, 3.5),
             OneHot((True, "b", None)),
-            sg.bit(),
-            sg.integer(0, 4),
+            sg.nn.bit(),
+            sg.nn.integer(0, 4),
         ]
     )
     rng = np.random.default_rng(1)

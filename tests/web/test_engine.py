@@ -198,7 +198,7 @@ def test_no_hidden_layer_and_thresholds_out_of_reach(engine):
 # -- words and raw values ------------------------------------------------------------------------------------
 
 CODINGS = [
-    sg.bit(),
+    sg.nn.bit(),
     threshold(0.1),
     threshold(1e-5),
     threshold(1e16),

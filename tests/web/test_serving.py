@@ -541,8 +541,8 @@ def test_requests_that_are_evaluated_together_fail_alone():
 def test_large_integers_are_not_rounded():
     """Beside floats of another request, 2**53 + 3 would become 2**53 + 4."""
     cut = 2**53 + 4
-    layer, head = sg.DenseLayer([[1]], [1]), sg.Head([[-1], [1]])
-    encoder = sg.Encoder.of_thresholds([cut], low=0, high=2**60, whole=True)
+    layer, head = sg.nn.DenseLayer([[1]], [1]), sg.nn.Head([[-1], [1]])
+    encoder = sg.nn.Encoder.of_thresholds([cut], low=0, high=2**60, whole=True)
     predictor = Predictor(sg.Network(encoder, [layer], head))
     for sample, label in ((cut, 1), (cut - 1, 0), (float(cut), 1), (cut + 1, 1), (str(cut - 1), 0)):
         rows = [predictor._rows([[value]]) for value in (sample, 0.0, 1)]

@@ -85,7 +85,7 @@ def test_the_same_network_in_two_files_is_the_same():
     )
     assert one.network.fingerprint == other.network.fingerprint
     by_hand = msakai_exact(np.load(FOLDER / "msakai" / "mnist.npz"))
-    assert sg.simplify(one.network).layers == sg.simplify(by_hand).layers
+    assert sg.nn.simplify(one.network).layers == sg.nn.simplify(by_hand).layers
 
 
 def test_bnnquanalyst_folders():

@@ -24,9 +24,7 @@ from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.folding import (
     Norm,
     fold,
-    fold_by_evaluation,
     fold_conv,
-    fold_conv_by_evaluation,
     fold_levels,
 )
 from sugenet.bnn.head import Head
@@ -79,9 +77,7 @@ __all__ = [
     "bit",
     "decode",
     "fold",
-    "fold_by_evaluation",
     "fold_conv",
-    "fold_conv_by_evaluation",
     "fold_levels",
     "integer",
     "lam_of",

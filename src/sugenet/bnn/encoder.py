@@ -47,8 +47,8 @@ class Encoder(ShortRepr):
         order is that of the features. Samples may then come in this shape too. It changes nothing else, and
         encoders that differ in it alone are equal.
     seen
-        What each feature was in training, where that is known (`with_training_range`): a range, or a few values. It
-        changes nothing else either.
+        Range of each feature in the training data, if it is known (`with_training_range`): a range, or a few
+        values. It changes nothing else either.
 
     Examples
     --------

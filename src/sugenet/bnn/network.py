@@ -212,8 +212,8 @@ class Network(Plottable):
         if isinstance(what, str) and what == "data":
             if known.seen is None:
                 raise NetworkError(
-                    "the network does not know what was seen in training: tell it with net.with_training_range(X), or "
-                    "with sugenet convert MODEL --seen SAMPLES."
+                    "the network does not know the range of its training data: tell it with "
+                    "net.with_training_range(X), or with sugenet convert MODEL --seen SAMPLES."
                 )
             domain = Domain(dict(enumerate(known.seen)))
         elif isinstance(what, Domain):

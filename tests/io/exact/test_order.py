@@ -216,7 +216,7 @@ def test_what_is_not_the_files_output_is_not_asked(tmp_path):
     assert [read[path].source.outputs for path in (plain, soft, hard)] == ["equal", "ordered", "other"]
     sg.verify(read[plain], absolute)
     sg.verify(read[soft], compared)
-    for copy in (read[soft], sg.simplify(read[soft]), read[soft].unrolled()):
+    for copy in (read[soft], sg.nn.simplify(read[soft]), read[soft].unrolled()):
         with pytest.raises(
             QuestionError,
             match=r"more than compare outputs, and the network's scores only compare as .*Softmax",
@@ -396,7 +396,7 @@ def test_a_network_pixel_by_pixel_computes_what_its_twin_does(kind, top, seed, t
             first.hidden(X, engine), last.hidden(moved.reshape(-1, *last.encoder.shape), engine), strict=True
         ):
             assert (ours == theirs).all()
-    for other in (last.unrolled(), sg.simplify(last)):
+    for other in (last.unrolled(), sg.nn.simplify(last)):
         assert (other.logits(moved) == last.logits(moved)).all()
         assert other.encoder.shape == last.encoder.shape
     if last.layers:

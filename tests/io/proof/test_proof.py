@@ -208,7 +208,7 @@ MUTANTS = {
         r"3 \(Linear\)",
     ),
     "a negative scale is not a reversal": (
-        [(lower, "PoolLayer", lambda window, every, top=None: sg.PoolLayer(window, top=top))],
+        [(lower, "PoolLayer", lambda window, every, top=None: sg.nn.PoolLayer(window, top=top))],
         lambda: ones(
             nn.Conv2d(1, 2, 1),
             nn.MaxPool2d((1, 2), 1),
