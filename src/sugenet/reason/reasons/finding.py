@@ -94,14 +94,14 @@ def why(
     if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
         raise QuestionError(f"n={n!r} must be a number of reasons, at least 1, or 'all'.")
     network, clock = network.within(within), Clock(time_limit, threads, seed, notify)
-    chosen = nearest_region(network, x, target, ties, clock) if region is None else region
+    chosen = _nearest_region(network, x, target, ties, clock) if region is None else region
     question = Why(x, chosen, target, ties)
     prop, near = question.label_goal(network), question.near(network)
-    found = _Search(network, Oracle(Problem(near, prop.goal), clock), question, minimal, n, each).run()
-    return replace(found, is_nearest=region is None and not isinstance(chosen, AnyInput))
+    answer = _Search(network, Oracle(Problem(near, prop.goal), clock), question, minimal, n, each).run()
+    return replace(answer, is_nearest=region is None and not isinstance(chosen, AnyInput))
 
 
-def nearest_region(network: Network, x: Any, target: Any, ties: Ties, clock: Clock) -> Region:
+def _nearest_region(network: Network, x: Any, target: Any, ties: Ties, clock: Clock) -> Region:
     """The smallest number of changed features that is known to change the class, as a region; any input, if
     nothing is known to change it.
 
@@ -144,7 +144,7 @@ def each_reason(
     x2 = +1 and x3 = -1
     """
     clock = Clock(time_limit, threads, seed, notify)
-    chosen = nearest_region(network, x, target, ties, clock) if region is None else region
+    chosen = _nearest_region(network, x, target, ties, clock) if region is None else region
     question = Why(x, chosen, target, ties)
     prop, near = question.label_goal(network), question.near(network)
     yield from _Search(network, Oracle(Problem(near, prop.goal), clock), question, "size", "all").each()
