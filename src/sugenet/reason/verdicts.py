@@ -281,35 +281,57 @@ def verify(
 
     Parameters
     ----------
-    network
+    network : Network
         The network.
-    question
-        `Robust`, `Always`, `Never`, `Monotone`, `Fair`, `Agree`, or a `Query` that `read_vnnlib` gives. A
-        query speaks of the file that the network was read from: its inputs are in the order and the numbers
-        of that file. All others speak of raw samples.
-    within
-        Ask about inputs that can occur: ``"data"``, laws as text or a `Domain`, as in `Network.within`.
-    engine
-        ``auto`` climbs the ladder of engines, cheapest first; or one by name: see `sugenet.engines.ladder`.
-    time_limit
-        Seconds after which what is known so far is given.
-    threads
-        How many may work at once; one for each core unless said.
-    seed
-        Of searches.
-    notify
-        Is told what is going on.
+    question : question, array, list or mapping
+        `Robust`, `Always`, `Never`, `Monotone`, `Fair` or `Agree`; a `Query` that `read_vnnlib` gives, in the
+        order and the numbers of its file; or one raw sample `x`, together with `region`.
+    region : region or str, default: None
+        Only with a sample: ``verify(network, x, L0(1))`` is short for ``verify(network, Robust(x, L0(1)))``.
+        A value, or text such as ``"L0(1)"``.
+    within : str, list of str or Domain, default: None
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
+        a `Domain`, as in `Network.within`.
+    engine : str, default: "auto"
+        ``"auto"`` tries engines in the order of their expected cost. Or the name of one: see
+        `sugenet.engines.ladder`.
+    time_limit : float, default: None
+        Seconds after which the best answer so far is given. None: no limit.
+    threads : int, default: None
+        How many threads may work at once. None: one per core.
+    seed : int, default: 0
+        Seed of random choices. The answer is the same for the same seed, unless time runs out.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+
+    Returns
+    -------
+    Proved, Refuted or Undecided
+        Its `outcome` is ``"proved"``, ``"refuted"`` or ``"undecided"``.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+    EncodingError
+        If the sample has a value that its feature cannot have.
 
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
     >>> from sugenet.reason import Hamming, Robust
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
-    >>> print(verify(net, Robust([-1, -1, +1, -1], Hamming(1))))
+    >>> print(verify(net, [-1, -1, +1, -1], Hamming(1)))
     the class stays off, with up to 1 bit flipped: proved by bounds through all layers
     >>> answer = verify(net, Robust([-1, -1, +1, -1], Hamming(2)))
-    >>> type(answer).__name__, answer.labels, answer.changes
-    ('Refuted', ('on',), {'x1': (-1, 1), 'x2': (-1, 1)})
+    >>> answer.outcome, answer.is_refuted, answer.label, answer.changes()
+    ('refuted', True, 'on', {'x1': (-1, 1), 'x2': (-1, 1)})
+
+    See Also
+    --------
+    whatif : the cheapest change that gives another class.
+    sweep : one question about each sample of a data set.
+    check : verifies the certificate of an answer.
     """
     question = _question_in(question, region)
     network = network.within(within)

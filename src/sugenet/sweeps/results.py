@@ -336,15 +336,30 @@ def read_results(path: str | os.PathLike[str], network: Network | None = None) -
 
     Parameters
     ----------
-    path
-        The file.
-    network
-        The network that it must be about; unless given, the one inside is taken as it is.
+    path : str or Path
+        Results file.
+    network : Network, default: None
+        The network that it must be about. None: the one in the file.
+
+    Returns
+    -------
+    Results
+        Rows and answers.
 
     Raises
     ------
     FileError
-        Where it is no results file, of a later version, damaged, or about another network.
+        If it is not a results file, is of a later version, is damaged, or is about another network.
+
+    Examples
+    --------
+    >>> read_results("nowhere.db")
+    Traceback (most recent call last):
+    sugenet.errors.FileError: there is no file nowhere.db.
+
+    See Also
+    --------
+    sweep : writes a results file.
     """
     store = reading(path)
     try:

@@ -470,40 +470,59 @@ def whatif(
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
 ) -> Answer:
-    """Find a changed sample of another class at least cost, and prove that nothing cheaper is.
+    """Find the cheapest change to a sample that gives it another class.
+
+    The answer includes a proof that no cheaper change exists, if there was time for one.
 
     Parameters
     ----------
-    network, x
-        The network and one raw sample.
-    cost
-        `L0` (features changed), `L1`, `L2` (squares are summed), `Linf` on raw values, `Hamming` on bits, or
-        `Prices` of your own.
-    target
-        The class to reach, by name or number; any other one unless given.
-    keep
+    network : Network
+        The network.
+    x : array, list or mapping
+        One raw sample: values in the order of the features, or by name.
+    cost : str, cost or Prices, default: L0
+        What a change costs: ``"L0"`` (features changed), ``"L1"``, ``"L2"`` (squares are summed) or
+        ``"Linf"`` on raw values, ``"Hamming"`` on bits, the classes of these names, or `Prices`.
+    target : str or int, default: None
+        Class to reach, by name or index. None: any other class.
+    keep : iterable, default: ()
         Features that must stay as they are, by name or number from 0.
-    region
-        Where the changed sample must lie: `Linf`, `Free` or `Box`.
-    limit
-        Look no further than this cost (for `L2` the distance, not its square).
-    ties
-        ``lowest``: a tie goes to the lowest class, as in `predict`. ``against``: a tie counts as changed.
-    within
-        Ask about inputs that can occur: ``"data"``, laws as text or a `Domain`, as in `Network.within`.
-    n
-        How many counterfactuals; the further ones are in `others`, cheapest first, each without a change that
-        could be left out. ``"all"``: all of least cost.
-    engine
-        ``auto``, or the engine that shall prove that nothing cheaper is: see `sugenet.engines.ladder`.
-    time_limit
-        Seconds after which the best answer so far is given, with what is proved about it.
-    threads
-        How many may work at once; one for each core unless said.
-    seed
-        Of the local search.
-    notify
-        Is told what is going on.
+    region : Linf, Free, Box or str, default: None
+        Region in which the changed sample must lie.
+    max_cost : int, float or Fraction, default: None
+        Largest cost to look for; for `L2` the distance, not its square.
+    ties : {"lowest", "against"}, default: "lowest"
+        ``"lowest"``: a tie goes to the lowest class, as in `predict`. ``"against"``: a tie counts as a
+        change.
+    within : str, list of str or Domain, default: None
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
+        a `Domain`, as in `Network.within`.
+    n : int or "all", default: 1
+        How many counterfactuals to list, cheapest first; those after the first are in `others`. No change of
+        any can be dropped. ``"all"``: all of minimum cost.
+    engine : str, default: "auto"
+        ``"auto"``, or the engine that proves the minimum: see `sugenet.engines.ladder`.
+    time_limit : float, default: None
+        Seconds after which the best answer so far is given. None: no limit.
+    threads : int, default: None
+        How many threads may work at once. None: one per core.
+    seed : int, default: 0
+        Seed of random choices. The answer is the same for the same seed, unless time runs out.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+
+    Returns
+    -------
+    Counterfactual, NoCounterfactual or OpenCounterfactual
+        Its `outcome` is ``"found"``, ``"none"`` or ``"undecided"``. A counterfactual `is_minimum` if no
+        cheaper one exists.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+    EncodingError
+        If the sample has a value that its feature cannot have.
 
     Examples
     --------
@@ -513,6 +532,11 @@ def whatif(
     off becomes on with 1 feature changed, proved to be the least: x2 from -1 to 1
     off becomes on with 1 feature changed, proved to be the least: x3 from 1 to -1
     off becomes on with 1 feature changed, proved to be the least: x4 from -1 to 1
+
+    See Also
+    --------
+    verify : whether the class can change at all in a region.
+    why : features that suffice for the class.
     """
     network = network.within(within)
     question = WhatIf(x, cost, target, keep, region, max_cost, ties)

@@ -153,29 +153,50 @@ def count(
 ) -> Counted | CountOpen | CountSampled:
     """Count the inputs of each class around a sample, within limits, or in the whole domain.
 
+    Combinations of legal states of the features are counted, each state once, however many raw values it
+    stands for.
+
     Parameters
     ----------
-    network
-        What gives the classes.
-    x, region
-        A raw sample and a region around it. Without them, all inputs.
-    where
-        Limits as in `Box`: only inputs within them are counted.
-        Features without limits stay as free as they are.
-    within
-        Count inputs that can occur alone: ``"data"``, laws as text or a `Domain`, as in `Network.within`.
-        Steps that laws name are states of their features, too.
-    method
-        ``auto``; ``walk`` goes through all combinations, ``sums`` merges equal sums feature by feature;
-        ``sample`` only estimates.
-    time_limit
-        Seconds, after which what was counted so far is given as `CountOpen`.
-    threads
-        One per core unless given.
-    seed, samples, confidence
-        For ``sample``: how many inputs are drawn (10,000 unless given), and of the interval for each class.
-    notify
-        Told in words what goes on in a long count.
+    network : Network
+        The network.
+    x : array, list or mapping, default: None
+        One raw sample, with a region around it.
+    region : region or str, default: None
+        Region around the sample.
+    where : mapping or Box, default: None
+        Limits as in `Box`. Features without limits are free.
+    within : str, list of str or Domain, default: None
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
+        a `Domain`, as in `Network.within`.
+    method : {"auto", "walk", "sums", "sample"}, default: "auto"
+        ``"walk"`` enumerates all combinations, ``"sums"`` merges equal sums feature by feature, and
+        ``"sample"`` only estimates.
+    time_limit : float, default: None
+        Seconds after which the counts so far are given as `CountOpen`. Without a limit, a huge enumeration
+        says what it would take before it starts: to `notify`, or as a warning.
+    threads : int, default: None
+        How many threads may work at once. None: one per core.
+    seed : int, default: 0
+        Seed of random choices. The answer is the same for the same seed, unless time runs out.
+    samples : int, default: None
+        How many inputs ``"sample"`` draws. None: 10,000.
+    confidence : float, default: 0.99
+        Confidence of the interval of each class, for ``"sample"``.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+
+    Returns
+    -------
+    Counted, CountOpen or CountSampled
+        Its `outcome` is ``"counted"``, ``"undecided"`` or ``"estimated"``.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+    TooLargeError
+        If costs are too finely divided to count.
 
     Examples
     --------
@@ -185,6 +206,10 @@ def count(
     >>> answer = count(net, [1, 1, 1, 1], Hamming(2))
     >>> answer.counts, answer.robustness
     ((6, 5), Fraction(5, 11))
+
+    See Also
+    --------
+    verify : whether there is any input of another class.
     """
     _see_settings(method, samples, confidence)
     clock = Clock(time_limit, threads, seed, notify)

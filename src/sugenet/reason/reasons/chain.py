@@ -176,7 +176,24 @@ class Chain(Plottable):
 
 
 def trace_reasons(network: Network, x: Any) -> Chain:
-    """Make the chain of reasons of one prediction.
+    """Trace the reasons of one prediction through the layers, down to raw features.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+    x : array, list or mapping
+        One raw sample: values in the order of the features, or by name.
+
+    Returns
+    -------
+    Chain
+        The deciding neurons of each layer, and for each of them the inputs that suffice.
+
+    Raises
+    ------
+    EncodingError
+        If the sample has a value that its feature cannot have.
 
     Examples
     --------
@@ -187,6 +204,10 @@ def trace_reasons(network: Network, x: Any) -> Chain:
       neuron 1 of layer 1 is on: M = 2 >= tau = 2, because of these 2:
         x1 = +1
         x2 = +1
+
+    See Also
+    --------
+    why : minimal sets of features, with certificates.
     """
     values = network.encoder.values(x)
     row = row_of(values)

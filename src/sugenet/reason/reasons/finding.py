@@ -54,40 +54,69 @@ def why(
     notify: Callable[[str], None] | None = None,
     each: Callable[[Reason], None] | None = None,
 ) -> Reasons:
-    """Find sets of features that suffice: while they stay as they are, the class does, whatever the others do
-    inside the region.
+    """Find sets of features that suffice for the class of a sample.
+
+    While these features stay as they are, the class does, whatever the others do inside the region.
 
     Parameters
     ----------
-    network, x
-        The network and one raw sample.
-    region
-        Where the other features may go. Without it, the smallest `L0` region in which the class is known to
-        change; any input, if nothing is known to change it.
-    minimal
-        ``subset``: no feature of a reason can be left out. ``size``: no smaller reason exists. None:
-        whatever is found first.
-    n
-        How many reasons, shortest first; ``all`` for all of them.
-    target
+    network : Network
+        The network.
+    x : array, list or mapping
+        One raw sample: values in the order of the features, or by name.
+    region : region or str, default: None
+        Where the other features may go. None: the smallest `L0` region in which the class is known to change,
+        which the answer says; or any input, if nothing is known to change the class.
+    minimal : {"subset", "size"} or None, default: "subset"
+        ``"subset"``: no feature of a reason can be left out. ``"size"``: no smaller reason exists. None: the
+        first reason that is found.
+    n : int or "all", default: 1
+        How many reasons to list, shortest first.
+    target : str or int, default: None
         Explain why the class is not this one, instead of why it is what it is.
-    ties
-        ``lowest``: a tie goes to the lowest class, as in `predict`. ``against``: a tie counts as a change.
-    within
-        Ask about inputs that can occur: ``"data"``, laws as text or a `Domain`, as in `Network.within`.
-    time_limit
-        Seconds after which what is known so far is given.
-    threads, seed, notify
-        As in `verify`. The answer is the same for the same seed.
-    each
+    ties : {"lowest", "against"}, default: "lowest"
+        ``"lowest"``: a tie goes to the lowest class, as in `predict`. ``"against"``: a tie counts as a
+        change.
+    within : str, list of str or Domain, default: None
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
+        a `Domain`, as in `Network.within`.
+    time_limit : float, default: None
+        Seconds after which the best answer so far is given. None: no limit.
+    threads : int, default: None
+        How many threads may work at once. None: one per core.
+    seed : int, default: 0
+        Seed of random choices. The answer is the same for the same seed, unless time runs out.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+    each : callable, default: None
         Called with each reason as soon as it is proved.
+
+    Returns
+    -------
+    Reasons
+        Its `outcome` is ``"found"`` or ``"undecided"``. The first reason can be read from it directly:
+        `conditions`, `features`, `certificate`.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+    EncodingError
+        If the sample has a value that its feature cannot have.
 
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
-    >>> print(why(net, [+1, +1, +1, -1], minimal="size"))
+    >>> print(why(net, [+1, +1, +1, -1], AnyInput(), minimal="size"))
     on, for any input, because x1 = +1 and x2 = +1 (2 of 4 features: proved minimum)
+    >>> why(net, [+1, +1, -1, -1]).region
+    'up to 2 features changed'
+
+    See Also
+    --------
+    whatif : the cheapest change of the class.
+    trace_reasons : reasons neuron by neuron.
     """
     if minimal not in ("subset", "size", None):
         raise QuestionError(f"minimal={minimal!r} must be 'subset', 'size' or None.")
@@ -130,18 +159,55 @@ def each_reason(
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
 ) -> Iterator[Reason]:
-    """Give minimal reasons one after another, shortest first, each as soon as it is proved; options as in
-    `why`, but `minimal` and `n`: `target`, `ties`, `time_limit`, `threads`, `seed` and `notify`.
+    """Give minimal reasons one after another, shortest first, each as soon as it is proved.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+    x : array, list or mapping
+        One raw sample: values in the order of the features, or by name.
+    region : region or str, default: None
+        As in `why`.
+    target : str or int, default: None
+        Class by name or index. None: any other class.
+    ties : {"lowest", "against"}, default: "lowest"
+        ``"lowest"``: a tie goes to the lowest class, as in `predict`. ``"against"``: a tie counts as a
+        change.
+    time_limit : float, default: None
+        Seconds after which the best answer so far is given. None: no limit.
+    threads : int, default: None
+        How many threads may work at once. None: one per core.
+    seed : int, default: 0
+        Seed of random choices. The answer is the same for the same seed, unless time runs out.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+
+    Returns
+    -------
+    iterator of Reason
+        All minimal reasons, as far as the time allows.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+    EncodingError
+        If the sample has a value that its feature cannot have.
 
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
-    >>> for reason in each_reason(net, [+1, +1, -1, -1]):
+    >>> for reason in each_reason(net, [+1, +1, -1, -1], AnyInput()):
     ...     print(reason)
     x1 = +1 and x2 = +1
     x1 = +1 and x3 = -1
     x2 = +1 and x3 = -1
+
+    See Also
+    --------
+    why : the same in one answer.
     """
     clock = Clock(time_limit, threads, seed, notify)
     chosen = _nearest_region(network, x, target, ties, clock) if region is None else region

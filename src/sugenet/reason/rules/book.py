@@ -313,31 +313,40 @@ def rulebook(
     """Say what a network does as rules over raw features.
 
     A network of up to 2^20 codewords is looked at as a whole: prime rules that cover each class exactly, none
-    of them needless. Rules of a larger one are grown from samples:
-    of each sample that no rule speaks of yet, one prime rule.
+    of them needless. Rules of a larger network grow from samples: one prime rule for each sample that no rule
+    covers yet.
 
     Parameters
     ----------
-    network
+    network : Network
         The network.
-    label
-        Rules of this class alone, by name or number.
-    X
-        Raw samples that rules of a large network grow from, in order; 32 random codewords unless given. A
-        small one needs none.
-    most
-        Keep this many rules at most: of a small network those that cover most, of a large one the first.
-    longest
+    label : str or int, default: None
+        Rules of this class alone, by name or index.
+    X : array or data frame, default: None
+        Raw samples that rules of a large network grow from, in order. None: 32 random codewords. A small
+        network needs none.
+    most : int, default: None
+        Keep at most this many rules: of a small network those that cover most, of a large one the first.
+    longest : int, default: None
         Leave out rules with more conditions than this; they are counted.
-    every
-        All prime rules of a small network, instead of a cover.
-    time_limit
-        Seconds after which the rules that are proved so far are given; no limit unless given. A part of them
-        is kept for proofs.
-    seed
-        Of random choices: the answer is the same for the same seed, unless time runs out.
-    notify
-        Is told what is going on.
+    every : bool, default: False
+        List all prime rules of a small network, instead of a cover.
+    time_limit : float, default: None
+        Seconds after which the rules that are proved so far are given. A part of them is kept for proofs.
+    seed : int, default: 0
+        Seed of random choices. The answer is the same for the same seed, unless time runs out.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+
+    Returns
+    -------
+    Rulebook
+        Its `outcome` is ``"complete"`` if the rules say everything about their classes, else ``"partial"``.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
 
     Examples
     --------
@@ -348,6 +357,10 @@ def rulebook(
     25 %  x1 = +1 and x2 = +1 -> on
     25 %  x1 = +1 and x3 = -1 -> on
     25 %  x2 = +1 and x3 = -1 -> on
+
+    See Also
+    --------
+    check_rule : decides one rule.
     """
     for name, value in (("most", most), ("longest", longest)):
         if value is not None and (

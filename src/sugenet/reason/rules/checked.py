@@ -255,20 +255,38 @@ def check_rule(
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
 ) -> CheckedRule | list[CheckedRule]:
-    """Decide a rule, or each rule of a decision tree, and count what it covers.
+    """Decide a rule, or each rule of a decision tree, and count the inputs that it covers.
 
     Parameters
     ----------
-    network
+    network : Network
         The network.
-    rule
+    rule : str, NetworkRule, mapping or tree
         Text such as ``mean radius >= 14 and side = left -> malignant``; a `NetworkRule`; JSON data of an
-        explanation by Anchors; or a fitted decision tree of scikit-learn over the same raw features, for
-        which a list is given, one for each leaf that inputs can reach.
-    within
-        Ask about inputs that can occur: ``"data"``, laws as text or a `Domain`, as in `Network.within`.
-    time_limit, threads, seed, notify
-        As in `verify`; the time limit is for each rule, its decision and its count together.
+        explanation by Anchors; or a fitted decision tree of scikit-learn over the same raw features.
+    within : str, list of str or Domain, default: None
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
+        a `Domain`, as in `Network.within`.
+    time_limit : float, default: None
+        Seconds for each rule, its decision and its count together.
+    threads : int, default: None
+        How many threads may work at once. None: one per core.
+    seed : int, default: 0
+        Seed of random choices. The answer is the same for the same seed, unless time runs out.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+
+    Returns
+    -------
+    CheckedRule or list of CheckedRule
+        A list for a tree, one for each leaf that inputs can reach. The `outcome` is that of `verify`.
+
+    Raises
+    ------
+    RuleSyntaxError
+        If the text is not a rule about these features.
+    QuestionError
+        If the question does not make sense for this network.
 
     Examples
     --------
@@ -277,6 +295,11 @@ def check_rule(
     >>> print(check_rule(net, "x1 = 1 and x2 = 1 -> on"))
     the class is on for x1 = 1 and x2 = 1: proved by bounds through all layers
     it covers 0.25 of all inputs, and is right for 1 of those
+
+    See Also
+    --------
+    rulebook : finds rules.
+    verify : decides the question `Always`.
     """
     network = network.within(within)
     if isinstance(rule, str):
