@@ -134,11 +134,6 @@ def summary(network: Network) -> Summary:
     Summary
         A table that prints itself, with one row per layer.
 
-    Raises
-    ------
-    TooLargeError
-        Never for networks that fit in memory.
-
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network

@@ -62,7 +62,19 @@ _Formula: TypeAlias = _Compared | _Connected
 
 @dataclass(frozen=True)
 class Law:
-    """A law over the features of an encoder.
+    """State a condition that every input obeys, over the features of an encoder.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``if smoker = yes then age >= 16``.
+    encoder : Encoder
+        The features that it names.
+
+    Raises
+    ------
+    RuleSyntaxError
+        If the text is not a law about these features.
 
     Examples
     --------
@@ -71,6 +83,10 @@ class Law:
     >>> law = Law("if smoker then age >= 16 and not sick", encoder)
     >>> law.holds(["yes", 12, 0]), law.holds(["no", 12, 1]), len(law.clauses)
     (False, True, 2)
+
+    See Also
+    --------
+    Network.within : takes laws as text.
     """
 
     text: str

@@ -42,27 +42,33 @@ CHUNK = 1 << 16  # samples at a time, to bound the memory of a batch
 
 @dataclass(frozen=True)
 class Network(Plottable):
-    """A binarized network over raw features.
+    """A network over raw features: encoder, hidden layers and head, evaluated in exact integers.
+
+    The network is frozen. `report` is the report of the importer that gave it; None if it was not imported.
 
     Parameters
     ----------
-    encoder
-        From raw features to bits. `Encoder.of_bits(n)` for inputs that are bits already.
-    layers
-        Hidden layers, first to last; each reads what the one before gives, bits or levels. The first may
-        read the levels of the encoder.
-    head
-        The last layer.
-    classes
-        Names of the classes; ``"0"``, ``"1"``, ... unless given.
-    notes
-        Anything worth keeping with the model, as text: where it came from, its measured accuracy.
-        Not part of what it is.
-    source
-        How its numbers are those of the file it was read from, for questions about that file.
-        Not part of what it is.
-    domain
-        Which inputs can occur (`within`): all questions are about these. Not part of what it is.
+    encoder : Encoder
+        From raw features to bits or levels. `Encoder.of_bits(n)` for inputs that are bits already.
+    layers : iterable of layers
+        Hidden layers, first to last; each reads the bits or levels of the one before. The first may read the
+        levels of the encoder.
+    head : Head
+        The last layer: one score per class.
+    classes : iterable, default: None
+        Names of the classes. None: ``"0"``, ``"1"``, ...
+    notes : mapping, default: None
+        Text to keep with the model, such as where it came from. Not part of the fingerprint.
+    source : Source, default: None
+        How its numbers are those of the file that it was read from, for questions about that file. Not part
+        of the fingerprint.
+    domain : Domain, default: None
+        Which inputs can occur (`within`): all questions are about these. Not part of the fingerprint.
+
+    Raises
+    ------
+    NetworkError
+        If a layer does not read what the one before gives, or names do not fit.
 
     Examples
     --------
@@ -73,6 +79,12 @@ class Network(Plottable):
     array([0, 0])
     >>> net.logits([[+1, -1, +1, -1]])
     array([[0., 0.]])
+
+    See Also
+    --------
+    from_torch : reads a trained network.
+    load : reads a network from a file.
+    verify : decides claims about it.
     """
 
     encoder: Encoder

@@ -287,22 +287,30 @@ def verify_against(
     *,
     prepare: Callable[[npt.NDArray[Any]], Any] | None = None,
 ) -> Agreement:
-    """Compare an exact network with what it was read from, on samples.
+    """Compare an exact network with the source that it was read from, on samples.
 
     Parameters
     ----------
-    network
+    network : Network
         The network. If an importer gave it, its report says which activities to compare.
-    reference
-        A PyTorch module, the path of an .onnx file, packed by gzip or not (both are compared layer by
-        layer), an ONNX Runtime session, or a function from a batch to scores or classes. A file that takes
-        a fixed number of samples at once is run in blocks of so many.
-    X
-        Raw samples, one row each, as the network reads them.
-    prepare
-        What turns raw samples into the reference's input. Unless given, what the importer knows: ``start +
-        step * x`` of the inputs that were declared, as float32, in the shape of the file's samples. For
-        another: ``lambda x: (x / 255).reshape(-1, 1, 28, 28).astype("float32")``.
+    reference : module, path, session or callable
+        A PyTorch module or the path of an .onnx file, which are compared layer by layer; an ONNX Runtime
+        session; or a function from a batch to scores or classes.
+    X : array or data frame
+        Raw samples, as the network reads them.
+    prepare : callable, default: None
+        Turns raw samples into the input of the reference. None: ``start + step * x`` of the declared inputs,
+        as float32, in the shape of the file's samples.
+
+    Returns
+    -------
+    Agreement
+        Whether all are equal, and the first difference.
+
+    Raises
+    ------
+    FileError
+        If only a part of the source was made exact, or the reference cannot be run.
 
     Examples
     --------
@@ -314,6 +322,10 @@ def verify_against(
     >>> print(verify_against(net, lambda x: [0, 0], X))
     different: 0 activities and 1 class of 2 samples differ (2 classes; outputs only (a function shows its
     outputs only)). First: sample 0: class 1, but 0 in the reference
+
+    See Also
+    --------
+    from_torch : reads a module, and compares by itself.
     """
     refuse_if(
         isinstance(network.report, PartialImportReport),

@@ -131,23 +131,52 @@ def read_onnx(
 
     Parameters
     ----------
-    path
-        The file, packed by gzip or not, or its bytes.
-    inputs
-        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
-        what they can be.
-    zero
-        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
-    strict
-        False keeps a float stem or head outside the exact part, and says so.
-    names, classes
-        Names of features and classes.
-    image
+    path : str, Path or bytes
+        The file, compressed with gzip or not, or its bytes.
+    inputs : Integers, Reals or Bits, default: None
+        What raw samples are. A file says what happens to its inputs, not what they can be.
+    zero : {1, -1}, default: None
+        What sign(0) is, if the source says 0 and zero can occur.
+    strict : bool, default: True
+        False keeps a float stem or head outside of the exact part; `report` has them.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
         Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
-        source are images themselves; never guessed from how many features there are.
-    prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
+        are images.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` says what was found in each layer, and what was compared with the
+        source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly; the message says where and why.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sugenet.bnn import DenseLayer, Head
+    >>> from sugenet.io import Bits, write_onnx
+    >>> made = Network.of_bits([DenseLayer([[+1, -1, +1]], tau=[2])], Head([[+1], [-1]]))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_onnx(made, f"{folder}/small.onnx")
+    ...     net = read_onnx(f"{folder}/small.onnx", inputs=Bits())
+    >>> net.predict([[1, -1, 1], [-1, 1, -1]]).tolist() == made.predict([[1, -1, 1], [-1, 1, -1]]).tolist()
+    True
+
+    See Also
+    --------
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     graph = read_graph(path)
@@ -183,31 +212,61 @@ def from_torch(
     image: Sequence[int] | None = None,
     prove: bool = True,
 ) -> Network:
-    """Read a PyTorch module in eval mode by following an example through it; modules of torch.ao.nn.quantized
-    are read in whole numbers.
+    """Read a PyTorch module in eval mode by following an example through it.
+
+    Modules of torch.ao.nn.quantized are read in integers.
 
     Parameters
     ----------
-    module
-        Any `torch.nn.Module` whose forward pass takes one tensor and does not branch on its values.
-    example
-        A batch of at least one sample, a tensor or an array of shape (samples, ...); its numbers do not
-        matter. Always needed: a module does not say what it reads.
-    inputs
-        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
-        what they can be.
-    zero
-        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
-    strict
-        False keeps a float stem or head outside the exact part, and says so.
-    names, classes
-        Names of features and classes.
-    image
+    module : torch.nn.Module
+        Any module whose forward pass takes one tensor and does not branch on its values.
+    example : tensor or array, default: None
+        A batch of at least one sample, of shape (samples, ...); its numbers do not matter. Always needed: a
+        module does not say what it reads.
+    inputs : Integers, Reals or Bits, default: None
+        What raw samples are. A file says what happens to its inputs, not what they can be.
+    zero : {1, -1}, default: None
+        What sign(0) is, if the source says 0 and zero can occur.
+    strict : bool, default: True
+        False keeps a float stem or head outside of the exact part; `report` has them.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
         Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
-        source are images themselves; never guessed from how many features there are.
-    prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
+        are images.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` says what was found in each layer, and what was compared with the
+        source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly; the message says where and why.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sugenet.io import Bits
+    >>> module = torch.nn.Linear(2, 2)
+    >>> with torch.no_grad():
+    ...     module.weight.copy_(torch.tensor([[1.0, 1.0], [-1.0, -1.0]])).sum().item()
+    0.0
+    >>> net = from_torch(module.eval(), torch.zeros(1, 2), inputs=Bits(), classes=["yes", "no"])
+    >>> net.predict_one([1, 1])
+    'yes'
+
+    See Also
+    --------
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     if quantized.is_quantized(module):
@@ -256,31 +315,48 @@ def from_state_dict(
 
     Parameters
     ----------
-    source
-        The file, packed by gzip or not, or what `module.state_dict()` gives.
-    architecture
-        The layers in their order, as text such as ``linear:fc1(weights=sign) batchnorm:bn1 sign
-        linear:fc2(weights=sign)``; not needed for the known layouts.
-    shape
-        Of one sample, (channels, height, width), where the first layer is a convolution.
-    bits
-        1 says that all weights and activations have one bit, (1, 2) that weights have one and activations
-        and inputs two, where the file does not say it (Brevitas); a third number is for the inputs.
-    inputs
-        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
-        what they can be.
-    zero
-        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
-    strict
-        False keeps a float stem or head outside the exact part, and says so.
-    names, classes
-        Names of features and classes.
-    image
+    source : str, Path or mapping
+        The file, compressed with gzip or not, or what `module.state_dict()` gives.
+    architecture : str, default: None
+        The layers in their order, such as ``linear:fc1(weights=sign) batchnorm:bn1 sign
+        linear:fc2(weights=sign)``. Not needed for known layouts.
+    shape : sequence of int, default: None
+        Shape of one sample, (channels, height, width), if the first layer is a convolution.
+    bits : int or sequence of int, default: None
+        1 says that all weights and activations have one bit, (1, 2) that weights have one and activations and
+        inputs two, if the file does not say it (Brevitas); a third number is for the inputs.
+    inputs : Integers, Reals or Bits, default: None
+        What raw samples are. A file says what happens to its inputs, not what they can be.
+    zero : {1, -1}, default: None
+        What sign(0) is, if the source says 0 and zero can occur.
+    strict : bool, default: True
+        False keeps a float stem or head outside of the exact part; `report` has them.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
         Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
-        source are images themselves; never guessed from how many features there are.
-    prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
+        are images.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` says what was found in each layer, and what was compared with the
+        source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly; the message says where and why.
+
+    See Also
+    --------
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     if isinstance(source, str | Path):
@@ -306,30 +382,53 @@ def read_larq(
     image: Sequence[int] | None = None,
     prove: bool = True,
 ) -> Network:
-    """Read a model of Keras, Larq, QKeras or hls4ml's examples; needs the package h5py, and no TensorFlow.
+    """Read a model of Keras, Larq, QKeras or hls4ml's examples; needs the package h5py, but not TensorFlow.
 
     Parameters
     ----------
-    path
-        The file, `.h5` or `.keras`, packed by gzip or not; or the layers alone as `.json`
+    path : str or Path
+        The file, `.h5` or `.keras`, compressed with gzip or not; or the layers alone as `.json`
         (``model.to_json()``).
-    weights_file
-        The file of the weights, where the layers stand alone (``model.save_weights(...)``).
-    inputs
-        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
-        what they can be.
-    zero
-        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
-    strict
-        False keeps a float stem or head outside the exact part, and says so.
-    names, classes
-        Names of features and classes.
-    image
+    weights_file : str or Path, default: None
+        The file of the weights, if the layers are alone (``model.save_weights(...)``).
+    inputs : Integers, Reals or Bits, default: None
+        What raw samples are. A file says what happens to its inputs, not what they can be.
+    zero : {1, -1}, default: None
+        What sign(0) is, if the source says 0 and zero can occur.
+    strict : bool, default: True
+        False keeps a float stem or head outside of the exact part; `report` has them.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
         Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
-        source are images themselves; never guessed from how many features there are.
-    prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
+        are images.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` says what was found in each layer, and what was compared with the
+        source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly; the message says where and why.
+
+    Examples
+    --------
+    >>> read_larq("nowhere.h5")
+    Traceback (most recent call last):
+    sugenet.errors.FileError: ...
+
+    See Also
+    --------
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
     """
     with plain_file(path) as file, plain_file(path if weights_file is None else weights_file) as arrays:
         chain, layers = larq_reader.read_model(file, None if weights_file is None else arrays)
@@ -356,30 +455,50 @@ def read_npz(
     image: Sequence[int] | None = None,
     prove: bool = True,
 ) -> Network:
-    """Read a network kept as arrays in an `.npz` file.
+    """Read a network that is stored as arrays in an `.npz` file.
 
     Parameters
     ----------
-    path
-        The file, packed by gzip or not.
-    features, outputs, above
-        For files of match counts (W0, T0, ...): how many inputs there are (columns beyond are padding), how
-        many of the last rows are classes, and that an input is on iff the raw number is above this.
-    inputs
-        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
-        what they can be.
-    zero
-        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
-    strict
-        False keeps a float stem or head outside the exact part, and says so.
-    names, classes
-        Names of features and classes.
-    image
+    path : str or Path
+        The file, compressed with gzip or not.
+    features : int, default: None
+        For files of match counts (W0, T0, ...): number of inputs; columns beyond are padding.
+    outputs : int, default: None
+        For the same: how many of the last rows are classes.
+    above : float, default: None
+        For the same: an input is on iff the raw number is above this.
+    inputs : Integers, Reals or Bits, default: None
+        What raw samples are. A file says what happens to its inputs, not what they can be.
+    zero : {1, -1}, default: None
+        What sign(0) is, if the source says 0 and zero can occur.
+    strict : bool, default: True
+        False keeps a float stem or head outside of the exact part; `report` has them.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
         Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
-        source are images themselves; never guessed from how many features there are.
-    prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
+        are images.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` says what was found in each layer, and what was compared with the
+        source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly; the message says where and why.
+
+    See Also
+    --------
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     with plain_file(path) as file:
@@ -406,23 +525,40 @@ def read_bnnquanalyst(
 
     Parameters
     ----------
-    folder
+    folder : str or Path
         The folder.
-    inputs
-        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
-        what they can be.
-    zero
-        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
-    strict
-        False keeps a float stem or head outside the exact part, and says so.
-    names, classes
-        Names of features and classes.
-    image
+    inputs : Integers, Reals or Bits, default: None
+        What raw samples are. A file says what happens to its inputs, not what they can be.
+    zero : {1, -1}, default: None
+        What sign(0) is, if the source says 0 and zero can occur.
+    strict : bool, default: True
+        False keeps a float stem or head outside of the exact part; `report` has them.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
         Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
-        source are images themselves; never guessed from how many features there are.
-    prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
+        are images.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` says what was found in each layer, and what was compared with the
+        source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly; the message says where and why.
+
+    See Also
+    --------
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     return _network(arrays_reader.read_bnnquanalyst(folder), options, lambda _: [judge_of_folder(folder)])
@@ -444,37 +580,65 @@ def read_bnn_pynq(
     image: Sequence[int] | None = None,
     prove: bool = True,
 ) -> Network:
-    """Read a parameter folder of BNN-PYNQ with one bit for weights and activations: ``0-0-weights.bin``,
-    ``0-0-thres.bin``, ... and ``classes.txt``. Samples are bytes, 0 to 255; of a convolutional design plane
-    by plane, (channels, height, width), as files of CIFAR-10 hold them.
+    """Read a parameter folder of BNN-PYNQ with one bit for weights and activations.
+
+    Samples are bytes, 0 to 255; of a convolutional design plane by plane, (channels, height, width), as files
+    of CIFAR-10 hold them.
 
     Parameters
     ----------
-    folder
-        The folder.
-    design
+    folder : str or Path
+        The folder, with ``0-0-weights.bin``, ``0-0-thres.bin``, ... and ``classes.txt``.
+    design : str or Path, default: None
         How the words are folded: ``"lfcW1A1"``, ``"cnvW1A1"``, or the path of the ``config.h`` that the
-        folder was made with. Not needed where a config.h lies in the folder, or its files are those of one
-        of the two.
-    features
+        folder was made with. Not needed if the folder has a config.h, or its files are those of one of the
+        two.
+    features : int, default: None
         How many bits a dense design reads; those beyond are padding. Known of lfcW1A1.
-    outputs
-        How many of the last rows are classes; else as many as ``classes.txt`` names.
-    last
-        ``"bits"``: the class of the highest bit that is on, which is what the driver answers where the last
-        layer has thresholds (lfcW1A1), and taken unless said; ``"matches"``: the class of most matches.
-    rounding
-        Of pixels to fixed point, where the first layer reads them so (cnvW1A1): ``"nearest"`` as newer
-        drivers do, taken unless said, or ``"floor"`` as older ones.
-    inputs, zero, strict
-        As other importers have them; here they have no use, since the driver reads bytes and no sum is 0.
-    names, classes
-        Names of features and classes.
-    image
-        Shape of the image that each flat row is, (height, width), so that features are called
-        ``pixel (row,column)``; (28, 28) of lfcW1A1 unless said.
-    prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+    outputs : int, default: None
+        How many of the last rows are classes. None: as many as ``classes.txt`` names.
+    last : {"bits", "matches"}, default: None
+        ``"bits"``: the class of the highest bit that is on, as the driver answers (default). ``"matches"``:
+        the class of most matches.
+    rounding : {"nearest", "floor"}, default: None
+        Rounding of pixels to fixed point (cnvW1A1): ``"nearest"`` as newer drivers do (default), or
+        ``"floor"`` as older ones.
+    inputs : Integers, default: None
+        Of no use here: the driver reads bytes.
+    zero : {1, -1}, default: None
+        Of no use here: no sum is 0.
+    strict : bool, default: True
+        Of no use here: nothing is a float.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
+        Shape of the image that each flat row is, (height, width). None: (28, 28) for lfcW1A1.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` says what was found in each layer, and what was compared with the
+        source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly; the message says where and why.
+
+    Examples
+    --------
+    >>> read_bnn_pynq("nowhere")
+    Traceback (most recent call last):
+    sugenet.errors.FileError: ...
+
+    See Also
+    --------
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
     """
     with within(Path(folder).name):
         refuse_if(
@@ -508,27 +672,45 @@ def read_ipq(
     image: Sequence[int] | None = None,
     prove: bool = True,
 ) -> Network:
-    """Read the network of an input query of Marabou (``query.saveQuery("net.ipq")``), where it is one of
-    signs; `read_query` reads what the file asks about it.
+    """Read the network of an input query of Marabou (``query.saveQuery("net.ipq")``), if it is one of signs.
 
     Parameters
     ----------
-    path
-        The file, packed by gzip or not.
-    inputs
-        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
-        what they can be.
-    zero
-        What sign(0) shall be; of no use here, since Marabou's is +1.
-    strict
-        False keeps a float stem or head outside the exact part, and says so.
-    names, classes
-        Names of features and classes.
-    image
+    path : str or Path
+        The file, compressed with gzip or not.
+    inputs : Integers, Reals or Bits, default: None
+        What raw samples are. A file says what happens to its inputs, not what they can be.
+    zero : {1, -1}, default: None
+        What sign(0) is, if the source says 0 and zero can occur.
+    strict : bool, default: True
+        False keeps a float stem or head outside of the exact part; `report` has them.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
         Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width), so that features are called ``pixel (row,column)``. Never guessed.
-    prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
+        are images.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` says what was found in each layer, and what was compared with the
+        source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly; the message says where and why.
+
+    See Also
+    --------
+    sugenet.io.read_query : reads what the file asks about it.
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
     """
     contents = read_input_query(path)
     with within(contents.source):

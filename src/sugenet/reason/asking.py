@@ -37,7 +37,23 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Predicted(Recorded):
-    """The class of a sample. There is no certificate: who doubts it predicts again, by the definition."""
+    """The class of a sample: what the question `Predict` gives.
+
+    There is no certificate: to check it, predict again by the definition.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import Predict, ask
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> ask(net, Predict([1, 1, 1])).label
+    'on'
+
+    See Also
+    --------
+    Predict : gives this answer.
+    check : verifies its certificate.
+    """
 
     outcome: ClassVar[str] = "predicted"
     certificate: ClassVar[None] = None

@@ -70,7 +70,24 @@ class _Verdict(Settled):
 
 @dataclass(frozen=True, eq=False)
 class Proved(_Verdict):
-    """The claim holds."""
+    """The claim holds: the outcome ``"proved"`` of `verify`.
+
+    Besides `claim`, `question` and `certificate` it has the `engine` and the `seconds` that it took.
+    `is_certified` is False if a solver gave no proof; then `certificate` is None.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, [1, 1, -1], "L0(1)").is_proved
+    True
+
+    See Also
+    --------
+    verify : gives this answer.
+    check : verifies its certificate.
+    """
 
     outcome: ClassVar[str] = "proved"
     json: ClassVar[Mapping[str, Source]] = {name: name for name in ("claim", "engine", "sets", "seconds")}
@@ -89,7 +106,24 @@ class Proved(_Verdict):
 
 @dataclass(frozen=True, eq=False)
 class Refuted(_Verdict):
-    """The claim does not hold: here is an input, or a pair of inputs, against it."""
+    """The claim does not hold: the outcome ``"refuted"`` of `verify`.
+
+    `witness` is an input against it, or a pair of inputs; `label` and `index` are its class, and `changes()`
+    says how it differs from the sample.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, [1, 1, -1], "L0(2)").label
+    'off'
+
+    See Also
+    --------
+    verify : gives this answer.
+    check : verifies its certificate.
+    """
 
     outcome: ClassVar[str] = "refuted"
     json: ClassVar[Mapping[str, Source]] = {
@@ -231,7 +265,23 @@ class Refuted(_Verdict):
 
 @dataclass(frozen=True, eq=False)
 class Undecided(_Verdict):
-    """Neither shown: what was tried, and what is known so far."""
+    """The claim is neither proved nor refuted: the outcome ``"undecided"`` of `verify`.
+
+    `reason` says why it ended, and `facts` what is known so far.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, [1, 1, -1], "AnyInput", engine="flips").outcome
+    'undecided'
+
+    See Also
+    --------
+    verify : gives this answer.
+    check : verifies its certificate.
+    """
 
     outcome: ClassVar[str] = "undecided"
     json: ClassVar[Mapping[str, Source]] = {

@@ -118,7 +118,10 @@ def write_parquet(
 
 
 class Results(Plottable):
-    """What a sweep found: short rows, and answers of the same types as the verbs give; read only.
+    """Rows and answers that a sweep found; read only.
+
+    Rows are short; answers are of the same types as the verbs give. `to_pandas` gives all rows as a data
+    frame.
 
     Examples
     --------
@@ -131,6 +134,11 @@ class Results(Plottable):
     ['refuted', 'proved', 'proved']
     >>> print(found.answer(2))
     the class stays 2, with up to 1 bit flipped: proved by bounds through all layers
+
+    See Also
+    --------
+    sweep : gives them.
+    read_results : reads them from a file.
     """
 
     def __init__(self, store: Store, network: Network | None = None) -> None:

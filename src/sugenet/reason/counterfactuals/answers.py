@@ -61,7 +61,24 @@ class _OfWhatIf(Certified):
 
 @dataclass(frozen=True, eq=False)
 class Counterfactual(_OfWhatIf, Settled):
-    """A changed sample that violates the property, with what is proved about its cost."""
+    """A changed sample of another class: the outcome ``"found"`` of `whatif`.
+
+    `cost` is exact, `metric` its kind, and `lower` a proved lower bound: equal to `cost` if the change
+    `is_minimum`.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import whatif
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> whatif(net, [1, 1, 1]).cost
+    Fraction(1, 1)
+
+    See Also
+    --------
+    whatif : gives this answer.
+    check : verifies its certificate.
+    """
 
     json: ClassVar[Mapping[str, Source]] = {
         **{name: name for name in ("claim", "metric", "cost", "lower", "is_minimum", "label", "index")},
@@ -182,7 +199,23 @@ class Counterfactual(_OfWhatIf, Settled):
 
 @dataclass(frozen=True, eq=False)
 class NoCounterfactual(_OfWhatIf, Settled):
-    """Nothing allowed violates the property."""
+    """Nothing allowed changes the class: the outcome ``"none"`` of `whatif`.
+
+    `max_cost` is the largest cost that was looked for; None: any cost.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import whatif
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> whatif(net, [1, 1, 1], max_cost=0).is_none
+    True
+
+    See Also
+    --------
+    whatif : gives this answer.
+    check : verifies its certificate.
+    """
 
     json: ClassVar[Mapping[str, Source]] = {
         name: name for name in ("claim", "metric", "max_cost", "engine", "sets")
@@ -214,7 +247,23 @@ class NoCounterfactual(_OfWhatIf, Settled):
 
 @dataclass(frozen=True, eq=False)
 class OpenCounterfactual(_OfWhatIf):
-    """Nothing was found, and nothing more proved than a lower bound: what is known, and what to try."""
+    """Nothing was found, and only a lower bound is proved: the outcome ``"undecided"`` of `whatif`.
+
+    `lower` is the bound, and `reason` says why the search ended.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import whatif
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> whatif(net, [1, 1, 1], engine="bounds", time_limit=0).outcome
+    'undecided'
+
+    See Also
+    --------
+    whatif : gives this answer.
+    check : verifies its certificate.
+    """
 
     json: ClassVar[Mapping[str, Source]] = {name: name for name in ("claim", "metric", "lower", "reason")}
     outcome: ClassVar[str] = "undecided"

@@ -61,9 +61,22 @@ class _Count(Recorded):
 
 @dataclass(frozen=True, eq=False)
 class Counted(_Count):
-    """How many inputs of each class there are: exact.
+    """How many inputs of each class there are, exactly: the outcome ``"counted"`` of `count`.
 
     An input is a combination of legal states of the features, each state once.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import count
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> count(net, [1, 1, 1], "L0(1)").robustness
+    Fraction(1, 2)
+
+    See Also
+    --------
+    count : gives this answer.
+    check : verifies its certificate.
     """
 
     is_certified: ClassVar[bool] = True
@@ -142,7 +155,23 @@ class Counted(_Count):
 
 @dataclass(frozen=True, eq=False)
 class CountOpen(_Count):
-    """Not all could be counted: how many of each class there are at least, of how many in all."""
+    """Not all inputs could be counted: the outcome ``"undecided"`` of `count`.
+
+    `lower` and `upper` bound the number of inputs of each class, of `total` in all.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import count
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> count(net, time_limit=0, method="walk").outcome
+    'undecided'
+
+    See Also
+    --------
+    count : gives this answer.
+    check : verifies its certificate.
+    """
 
     json: ClassVar[Mapping[str, Source]] = {
         "region": "region",
@@ -186,11 +215,23 @@ class CountOpen(_Count):
 
 @dataclass(frozen=True, eq=False)
 class CountSampled(_Count):
-    """Estimated shares of the classes, from inputs drawn at random, all with equal chance; nothing here is
-    exact but the total.
+    """Estimated shares of the classes, from random inputs: the outcome ``"estimated"`` of `count`.
 
-    The true share of a class lies in its interval of Clopper and Pearson, except in at most
-    ``1 - confidence`` of all draws.
+    Nothing here is exact but the total. The true share of a class lies in its interval of Clopper and
+    Pearson, except in at most ``1 - confidence`` of all draws.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import count
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> count(net, method="sample", samples=100).outcome
+    'estimated'
+
+    See Also
+    --------
+    count : gives this answer.
+    check : verifies its certificate.
     """
 
     json: ClassVar[Mapping[str, Source]] = {

@@ -292,7 +292,31 @@ class OfSample(Asking):
 
 @dataclass(frozen=True, eq=False)
 class Predict(OfSample):
-    """Which class a sample has, by which match counts."""
+    """Ask for the class of a sample, with its match counts.
+
+    Parameters
+    ----------
+    sample : array, list, mapping or each
+        One raw sample: values in the order of the features, or by name; or `each`.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import ask
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> ask(net, Predict([1, 1, 1])).label
+    'on'
+
+    See Also
+    --------
+    Network.predict : the same for many samples.
+    sweep : asks it about each sample of a data set.
+    """
 
     kind: ClassVar[str] = "predict"
     written: ClassVar[Mapping[str, Written]] = {"sample": _SAMPLE}
@@ -382,19 +406,37 @@ class _Kept(_ClassOf):
 
 @dataclass(frozen=True, eq=False)
 class Robust(_Kept):
-    """The class of a sample stays what it is throughout a region; or, with a target,
-    does not become that class there.
+    """Claim that the class of a sample stays the same throughout a region.
 
     Parameters
     ----------
-    sample
-        One raw sample: values in the order of the features, or by name.
-    region
-        `Hamming`, `L0`, `L1`, `L2`, `Linf`, `Free`, `Box` or `AnyInput`.
-    target
-        The class that must not be reached, by name or number; any other than the sample's unless given.
-    ties
-        ``lowest``: a tie goes to the lowest class, as in `predict`. ``against``: a tie counts as a change.
+    sample : array, list, mapping or each
+        One raw sample: values in the order of the features, or by name; or `each`.
+    region : region or str
+        `Hamming`, `L0`, `L1`, `L2`, `Linf`, `Free`, `Box` or `AnyInput`; or text such as ``"L0(1)"``.
+    target : str or int, default: None
+        Class that must not be reached, by name or index. None: any other class.
+    ties : {"lowest", "against"}, default: "lowest"
+        ``"lowest"``: a tie goes to the lowest class, as in `predict`. ``"against"``: a tie counts as a
+        change.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, Robust([1, 1, -1], Hamming(1))).outcome
+    'proved'
+
+    See Also
+    --------
+    verify : decides it; ``verify(network, x, region)`` is short.
+    sweep : asks it about each sample of a data set.
     """
 
     kind: ClassVar[str] = "robust"
@@ -402,8 +444,36 @@ class Robust(_Kept):
 
 @dataclass(frozen=True, eq=False)
 class Why(_Kept):
-    """Which features suffice for the class of a sample, whatever the others do inside a region: what `why`
-    answers.
+    """Ask which features suffice for the class of a sample, whatever the others do inside a region.
+
+    Parameters
+    ----------
+    sample : array, list, mapping or each
+        One raw sample: values in the order of the features, or by name; or `each`.
+    region : region or str
+        `Hamming`, `L0`, `L1`, `L2`, `Linf`, `Free`, `Box` or `AnyInput`; or text such as ``"L0(1)"``.
+    target : str or int, default: None
+        Explain why the class is not this one.
+    ties : {"lowest", "against"}, default: "lowest"
+        ``"lowest"``: a tie goes to the lowest class, as in `predict`. ``"against"``: a tie counts as a
+        change.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import ask
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> ask(net, Why([1, 1, 1], "AnyInput")).conditions()
+    ['x1 = +1', 'x2 = +1']
+
+    See Also
+    --------
+    why : answers it.
     """
 
     kind: ClassVar[str] = "why"
@@ -465,7 +535,43 @@ def _read_fixed(network: Network, data: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class WhatIf(_ClassOf):
-    """The least change of a sample that changes its class: what `whatif` answers, with its parameters."""
+    """Ask for the cheapest change to a sample that gives it another class.
+
+    Parameters
+    ----------
+    sample : array, list, mapping or each
+        One raw sample: values in the order of the features, or by name; or `each`.
+    cost : str, cost or Prices, default: L0
+        What a change costs, as in `whatif`.
+    target : str or int, default: None
+        Class to reach. None: any other class.
+    keep : iterable, default: ()
+        Features that must stay as they are.
+    region : Linf, Free, Box or str, default: None
+        Region in which the changed sample must lie.
+    max_cost : int, float or Fraction, default: None
+        Largest cost to look for.
+    ties : {"lowest", "against"}, default: "lowest"
+        ``"lowest"``: a tie goes to the lowest class, as in `predict`. ``"against"``: a tie counts as a
+        change.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import ask
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> ask(net, WhatIf([1, 1, 1])).cost
+    Fraction(1, 1)
+
+    See Also
+    --------
+    whatif : answers it.
+    """
 
     kind: ClassVar[str] = "whatif"
     written: ClassVar[Mapping[str, Written]] = {
@@ -572,14 +678,31 @@ class _OfClass(Limited):
 
 @dataclass(frozen=True, eq=False)
 class Always(_OfClass):
-    """Every input within limits has a class; features without limits are free.
+    """Claim that every input within limits has a class.
 
     Parameters
     ----------
-    label
-        The class, by name or number.
-    where
-        Limits as in `Box`.
+    label : str or int
+        The class, by name or index.
+    where : mapping or Box, default: None
+        Limits as in `Box`. Features without limits are free.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, Always("on", {"x1": 1, "x2": 1})).outcome
+    'proved'
+
+    See Also
+    --------
+    verify : decides it.
     """
 
     kind: ClassVar[str] = "always"
@@ -588,7 +711,32 @@ class Always(_OfClass):
 
 @dataclass(frozen=True, eq=False)
 class Never(_OfClass):
-    """No input within limits has a class; features without limits are free."""
+    """Claim that no input within limits has a class.
+
+    Parameters
+    ----------
+    label : str or int
+        The class, by name or index.
+    where : mapping or Box, default: None
+        Limits as in `Box`. Features without limits are free.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, Never("on", {"x1": -1, "x2": -1})).outcome
+    'proved'
+
+    See Also
+    --------
+    verify : decides it.
+    """
 
     kind: ClassVar[str] = "never"
     verb: ClassVar[str] = "is never"
@@ -596,20 +744,35 @@ class Never(_OfClass):
 
 @dataclass(frozen=True, eq=False)
 class Monotone(Limited):
-    """Raising one feature, with all others as they are, never lowers the class number; or, with a label,
-    never loses that class.
+    """Claim that raising one feature never lowers the class; or, with a label, never loses that class.
 
     Parameters
     ----------
-    feature
-        By name or number from 0; a number, not a category.
-    label
-        The class that raising the feature must not lose; without it classes are taken as
-        ordered by their numbers.
-    rising
+    feature : str or int
+        Feature by name or number from 0; a number, not a category.
+    label : str or int, default: None
+        Class that raising the feature must not lose. None: classes are ordered by their index.
+    rising : bool, default: True
         False: lowering the feature instead.
-    where
-        Limits as in `Box`, for all features.
+    where : mapping or Box, default: None
+        Limits as in `Box`. Features without limits are free.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, Monotone("x1")).outcome
+    'proved'
+
+    See Also
+    --------
+    verify : decides it.
     """
 
     kind: ClassVar[str] = "monotone"
@@ -642,14 +805,31 @@ class Monotone(Limited):
 
 @dataclass(frozen=True, eq=False)
 class Fair(Limited):
-    """No two inputs that differ in protected features alone get different classes.
+    """Claim that no two inputs that differ in protected features alone get different classes.
 
     Parameters
     ----------
-    protected
+    protected : iterable
         Features by name or number from 0.
-    where
-        Limits as in `Box`, for both inputs.
+    where : mapping or Box, default: None
+        Limits as in `Box`. Features without limits are free.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, Fair(["x1"])).outcome
+    'refuted'
+
+    See Also
+    --------
+    verify : decides it.
     """
 
     kind: ClassVar[str] = "fair"
@@ -681,7 +861,32 @@ class Fair(Limited):
 
 @dataclass(frozen=True, eq=False)
 class Agree(Limited):
-    """Another network over the same features gives the same class to every input within limits."""
+    """Claim that another network over the same features gives the same class to every input within limits.
+
+    Parameters
+    ----------
+    other : Network
+        The other network.
+    where : mapping or Box, default: None
+        Limits as in `Box`. Features without limits are free.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, Agree(net)).outcome
+    'proved'
+
+    See Also
+    --------
+    verify : decides it.
+    """
 
     kind: ClassVar[str] = "agree"
     written: ClassVar[Mapping[str, Written]] = {
@@ -702,8 +907,33 @@ class Agree(Limited):
 
 @dataclass(frozen=True, eq=False)
 class Count(OfSample, Limited):
-    """How many inputs of each class there are around a sample, within limits, or in the whole domain: what
-    `count` answers, with parameters as there.
+    """Ask how many inputs of each class there are around a sample, within limits, or in the whole domain.
+
+    Parameters
+    ----------
+    sample : array, list, mapping or each, default: None
+        One raw sample. None: all inputs.
+    region : region or str, default: None
+        Region around the sample.
+    where : mapping or Box, default: None
+        Limits as in `Box`. Features without limits are free.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import ask
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> ask(net, Count()).counts
+    (4, 4)
+
+    See Also
+    --------
+    count : answers it.
     """
 
     kind: ClassVar[str] = "count"

@@ -23,7 +23,24 @@ __all__ = ["Reason", "Reasons"]
 
 @dataclass(frozen=True, eq=False)
 class Reason(Certified):
-    """Features that suffice for the answer as they are."""
+    """Features that suffice for the class as they are.
+
+    `status` is ``minimum``: none smaller exists; ``minimal``: none can be left out; ``sufficient``; or
+    ``unknown``, if it is not proved.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import why
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> why(net, [1, 1, 1], "AnyInput").reasons[0].names
+    ('x1', 'x2')
+
+    See Also
+    --------
+    why : gives this answer.
+    check : verifies its certificate.
+    """
 
     json: ClassVar[Mapping[str, Source]] = {
         name: name for name in ("label", "index", "names", "features", "conditions", "status")
@@ -87,9 +104,23 @@ class Reason(Certified):
 
 @dataclass(frozen=True, eq=False)
 class Reasons(Recorded):
-    """Reasons for one answer inside one region, shortest first.
+    """Reasons for the class of a sample inside one region, shortest first: what `why` gives.
 
-    What is true of the first reason can be read here, too: its conditions, features and certificate.
+    The first reason can be read from it directly: `conditions()`, `features`, `names`, `status` and
+    `certificate`.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import why
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> why(net, [1, 1, 1], "AnyInput").conditions()
+    ['x1 = +1', 'x2 = +1']
+
+    See Also
+    --------
+    why : gives this answer.
+    check : verifies its certificate.
     """
 
     json: ClassVar[Mapping[str, Source]] = {

@@ -90,7 +90,23 @@ class ProvedRule(NetworkRule):
 
 @dataclass(frozen=True, eq=False)
 class Rulebook(Answered):
-    """Rules of a network, those that cover most first."""
+    """Rules of a network, those that cover most first: what `rulebook` gives.
+
+    Its `outcome` is ``"complete"`` if the rules say everything about their classes, else ``"partial"``.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import rulebook
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> rulebook(net).outcome
+    'complete'
+
+    See Also
+    --------
+    rulebook : gives this answer.
+    check : verifies its certificate.
+    """
 
     is_complete = is_outcome("complete")
     is_partial = is_outcome("partial")

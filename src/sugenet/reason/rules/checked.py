@@ -170,7 +170,23 @@ def coverage(
 
 @dataclass(frozen=True, eq=False)
 class CheckedRule(Answered):
-    """A rule, whether it always holds, and its coverage and precision."""
+    """A rule, whether it always holds, and its coverage and precision: what `check_rule` gives.
+
+    The outcome and the certificate are those of `verdict`.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import check_rule
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> check_rule(net, "x1 = 1 and x2 = 1 -> on").outcome
+    'proved'
+
+    See Also
+    --------
+    check_rule : gives this answer.
+    check : verifies its certificate.
+    """
 
     is_proved = is_outcome("proved")
     is_refuted = is_outcome("refuted")
