@@ -307,7 +307,7 @@ def test_a_witness_beside_the_word_of_a_solver_is_replayed(tmp_path):
             [-v if k in turned else v for k, v in enumerate(sample)]
             for turned in combinations(range(4), cost)
         )
-        same = next(one for one in near if NET.predict([one])[0] == row.label)
+        same = next(one for one in near if NET.predict([one])[0] == row.index)
         certificate = data["certificate"] | {"witness": same}
         return replace(sg.reason.answer_of(data, NET), changed=tuple(same), certificate=certificate).data()
 

@@ -499,7 +499,7 @@ def test_answers_come_back_as_the_verbs_gave_them(whole):
         for sample, answer in enumerate(found.answers()):
             assert found.X(sample) == tuple(X[sample].tolist())
             row = found.row(sample)
-            assert (row.truth, row.label) == (Y[sample], net.predict(X[sample : sample + 1])[0])
+            assert (row.truth, row.index) == (Y[sample], net.predict(X[sample : sample + 1])[0])
             direct = sg.verify(net, sg.Robust(X[sample].tolist(), sg.Hamming(2)), threads=1)
             assert type(answer) is type(direct)
             assert str(answer) == str(direct)

@@ -255,12 +255,12 @@ def from_torch(
     --------
     >>> import torch
     >>> from sugenet.io import Bits
-    >>> module = torch.nn.Linear(2, 2)
-    >>> with torch.no_grad():
-    ...     module.weight.copy_(torch.tensor([[1.0, 1.0], [-1.0, -1.0]])).sum().item()
-    0.0
-    >>> net = from_torch(module.eval(), torch.zeros(1, 2), inputs=Bits(), classes=["yes", "no"])
-    >>> net.predict_one([1, 1])
+    >>> class Vote(torch.nn.Module):
+    ...     def forward(self, x):
+    ...         majority = torch.sign(x.sum(dim=1, keepdim=True) - 0.5)
+    ...         return torch.cat([majority, -majority], dim=1)
+    >>> net = from_torch(Vote().eval(), torch.zeros(1, 3), inputs=Bits(), classes=["yes", "no"])
+    >>> net.predict_one([1, 1, -1])
     'yes'
 
     See Also
@@ -423,7 +423,7 @@ def read_larq(
     --------
     >>> read_larq("nowhere.h5")
     Traceback (most recent call last):
-    sugenet.errors.FileError: ...
+    sugenet.errors.FileError: nowhere.h5: it cannot be opened: No such file or directory.
 
     See Also
     --------
@@ -633,7 +633,7 @@ def read_bnn_pynq(
     --------
     >>> read_bnn_pynq("nowhere")
     Traceback (most recent call last):
-    sugenet.errors.FileError: ...
+    sugenet.errors.FileError: nowhere: nowhere is no folder.
 
     See Also
     --------

@@ -131,7 +131,7 @@ def check(
     >>> from sugenet.reason import L0, verify
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> check(verify(net, [-1, -1, +1, -1], L0(1)), net)
-    'proved again by bounds'
+    'bounds through all layers exclude every violation'
 
     See Also
     --------
@@ -178,7 +178,7 @@ def check_answer(
     >>> net = Network.of_bits([DenseLayer([[1, 1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> found = check_answer(why(net, [1, 1, -1], n="all"))
     >>> found.status, found.uncovered
-    ('holds', ('order', 'seconds'))
+    ('holds', ('is_nearest', 'order', 'seconds'))
     """
     if isinstance(answer, Rulebook):
         message, _, names = answer.check(time_limit=time_limit).partition("; not covered by a certificate: ")

@@ -363,7 +363,7 @@ def read_results(path: str | os.PathLike[str], network: Network | None = None) -
     --------
     >>> read_results("nowhere.db")
     Traceback (most recent call last):
-    sugenet.errors.FileError: there is no file nowhere.db.
+    sugenet.errors.FileError: 'nowhere.db' cannot be read: it is empty, or there is no such file.
 
     See Also
     --------

@@ -428,7 +428,7 @@ class Robust(_Kept):
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
-    >>> from sugenet.reason import verify
+    >>> from sugenet.reason import Hamming, verify
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> verify(net, Robust([1, 1, -1], Hamming(1))).outcome
     'proved'
