@@ -257,8 +257,8 @@ def from_torch(
     >>> from sugenet.io import Bits
     >>> class Vote(torch.nn.Module):
     ...     def forward(self, x):
-    ...         majority = torch.sign(x.sum(dim=1, keepdim=True) - 0.5)
-    ...         return torch.cat([majority, -majority], dim=1)
+    ...         majority = torch.sign(torch.nn.functional.linear(x, torch.ones(1, 3)))
+    ...         return torch.nn.functional.linear(majority, torch.tensor([[1.0], [-1.0]]))
     >>> net = from_torch(Vote().eval(), torch.zeros(1, 3), inputs=Bits(), classes=["yes", "no"])
     >>> net.predict_one([1, 1, -1])
     'yes'

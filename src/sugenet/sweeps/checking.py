@@ -206,7 +206,7 @@ def check_results(
     >>> print(check_results(found, jobs=1))
     checked 3 of 3 answers:
       3 hold
-    not covered by a certificate: engine, seconds, time_limit, version
+    not covered by a certificate: engine, seconds, sets, time_limit, version
     """
     from joblib import delayed
 
