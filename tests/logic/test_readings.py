@@ -59,9 +59,9 @@ def test_a_network_may_choose_among_some_classes():
         assert (
             sg.logic.Reading.of(net, x, "r", among=["b", "d"]).gaps == sg.logic.Reading.of(some, x, "r").gaps
         )
-    with pytest.raises(NetworkError, match="'e' is no class"):
+    with pytest.raises(NetworkError, match="'e' is not a class"):
         net.with_classes("e")
-    with pytest.raises(NetworkError, match="True is no class"):
+    with pytest.raises(NetworkError, match="True is not a class"):
         net.with_classes([True])
     with pytest.raises(NetworkError, match="name at least one"):
         net.with_classes([])

@@ -174,9 +174,9 @@ def test_settings_are_those_of_the_question():
     assert settings_of(WHOLE["count"]) == {"method": "auto", "samples": None, "confidence": 0.99}
     assert settings_of(WHOLE["predict"]) == {}
     assert settings_of(around([0], 1, 0, 2)) == {"engine": "auto"}
-    with pytest.raises(QuestionError, match=r"n=2 is no setting of Robust. It has engine."):
+    with pytest.raises(QuestionError, match=r"n=2 is not a setting of Robust. It has engine."):
         ask(NET, sg.Robust(X, BALL), n=2)
-    with pytest.raises(QuestionError, match=r"engine='auto' is no setting of Predict. It has none."):
+    with pytest.raises(QuestionError, match=r"engine='auto' is not a setting of Predict. It has none."):
         settings_of(WHOLE["predict"], engine="auto")
     for wrong in (Suffices(X, BALL), Rules((0,)), "robust"):
         with pytest.raises(QuestionError, match=f"{type(wrong).__name__} is no question"):

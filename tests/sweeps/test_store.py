@@ -599,7 +599,7 @@ def test_wrong_arguments_are_refused_before_any_work(tmp_path):
             net, X[:2], sg.Robust(X[0].tolist(), sg.Hamming(1)), store=path
         ): "write each in its",
         lambda: sg.sweep(net, X[:2], sg.Always(3), store=path): "write each in its place",
-        lambda: again(path, n=2): "n=2 is no setting of Robust",
+        lambda: again(path, n=2): "n=2 is not a setting of Robust",
         lambda: again(path, jobs=0): "jobs=0 must be a number of workers",
         lambda: again(path, total_time=-1): "total_time=-1 must be",
         lambda: again(path, total_time="5"): "total_time='5' must be",

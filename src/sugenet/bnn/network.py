@@ -31,6 +31,7 @@ from sugenet.bnn.source import Source
 from sugenet.bnn.trace import many, trace
 from sugenet.errors import NetworkError
 from sugenet.plottable import Plottable
+from sugenet.reprs import cut, quoted
 from sugenet.visible import see_name, see_unicode, visible
 
 __all__ = ["EngineChoice", "Network"]
@@ -235,7 +236,7 @@ class Network(Plottable):
             domain = Domain(what.limits, [Law(law.text, known) for law in what.laws])  # of its own features
         elif isinstance(what, Mapping) or not isinstance(what, Iterable) or not getattr(what, "ndim", 1):
             raise NetworkError(
-                f"within={what!r} does not say which inputs can occur: give 'data', laws as text or a Domain."
+                f"within={quoted(what)} does not say which inputs can occur: give 'data', laws as text or a Domain."
             )
         else:
             several = [what] if isinstance(what, str) else list(what)
@@ -273,7 +274,10 @@ class Network(Plottable):
             elif not isinstance(one, str | bool) and one in range(self.head.outputs):
                 kept.add(int(one))
             else:
-                raise NetworkError(f"{one!r} is no class. The classes are {', '.join(self.class_texts)}.")
+                names = cut(", ".join(self.class_texts), letters=200)
+                raise NetworkError(
+                    f"{quoted(one)} is not a class. The {len(self.classes)} classes are {names}."
+                )
         if not kept:
             raise NetworkError("a network needs a class to choose: name at least one.")
         rows, head = tuple(sorted(kept)), self.head

@@ -27,6 +27,8 @@ from sugenet.reason import counterfactuals
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual
 from sugenet.reason.counterfactuals.answers import Answer
 from sugenet.reason.envelope import envelope
+from sugenet.reason.questions import named_cost
+from sugenet.reprs import quoted
 
 __all__ = ["whatif"]
 
@@ -37,7 +39,7 @@ _ANY = -1
 def whatif(
     composed: Composed,
     value: Any = None,
-    cost: type[Cost] = L0,
+    cost: type[Cost] | str = L0,
     *,
     time_limit: float | None = None,
     threads: int | None = None,
@@ -66,8 +68,11 @@ def whatif(
     >>> print(whatif(Sum.of(models.digits(), X[[7]], X[[4]])))  # doctest: +ELLIPSIS
     3 + 6 = 9; 3 + 1 = 4 with 2 features changed, proved to be the least: right 1 from 6 to 1 (pixel (5,2) ...
     """
+    cost = named_cost(cost)
     if cost not in (L0, L1, L2, Hamming):
-        raise QuestionError(f"cost={cost!r} does not add up over several images: give L0, L1, L2 or Hamming.")
+        raise QuestionError(
+            f"cost={quoted(cost)} does not add up over several images. Use 'L0', 'L1', 'L2' or 'Hamming'."
+        )
     clock = Clock(time_limit, threads, seed, notify)
     wanted = _other(composed, value)
     searcher = _CompositeSearch(composed, wanted, cost, clock)
@@ -96,7 +101,7 @@ def _other(composed: Composed, value: Any) -> Wanted:
     fits = (isinstance(value, int) and not isinstance(value, bool)) == (composed.kind == "sum")
     if not fits or not isinstance(value, int):
         kind = "a whole number" if composed.kind == "sum" else "True or False"
-        raise QuestionError(f"value={value!r} must be {kind}.")
+        raise QuestionError(f"value={quoted(value)} must be {kind}.")
     if value == composed.says:
         raise QuestionError(f"{composed.words(value)} already, as it is read: ask for another value.")
     return Wanted(value)

@@ -23,6 +23,7 @@ from sugenet.reason.reasons import Reason, Reasons, why
 from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule
 from sugenet.reason.verdicts import Proved, Refuted, Undecided, verify
+from sugenet.reprs import quoted
 
 __all__ = [
     "Answer",
@@ -161,7 +162,7 @@ def settings_of(question: Asked, **values: Any) -> dict[str, Any]:
     for name, value in values.items():
         if name not in known:
             has = f"It has {', '.join(known)}." if known else "It has none."
-            raise QuestionError(f"{name}={value!r} is no setting of {kind}. {has}")
+            raise QuestionError(f"{name}={quoted(value)} is not a setting of {kind}. {has}")
     return known | values
 
 

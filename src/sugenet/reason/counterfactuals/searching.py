@@ -38,7 +38,7 @@ from sugenet.reason.counterfactuals.answers import (
 )
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import WhatIf
-from sugenet.reprs import roughly
+from sugenet.reprs import quoted, roughly
 
 __all__ = [
     "ByLevels",
@@ -542,7 +542,7 @@ def whatif(
     question = WhatIf(x, cost, target, keep, region, max_cost, ties)
     if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
         raise QuestionError(
-            f"n={n!r} must be a number of counterfactuals, at least 1, or 'all' for all of least cost."
+            f"n={quoted(n)} must be a number of counterfactuals, at least 1, or 'all' for all of least cost."
         )
     return hunted(
         CounterfactualSearch(network, question, engine, Clock(time_limit, threads, seed, notify)), n

@@ -33,6 +33,7 @@ from sugenet.reason.counts.sums import count_sums
 from sugenet.reason.counts.walk import Part, Partition, count_walk, scores_of
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import Count, described_within
+from sugenet.reprs import quoted
 
 __all__ = [
     "Alarm",
@@ -248,17 +249,17 @@ def _see_settings(method: str, samples: int | None, confidence: float) -> None:
         QuestionError,
         (
             method not in FIELDS["method"].choices,
-            f"method={method!r} is unknown. Use auto, walk, sums or sample.",
+            f"method={quoted(method)} is unknown. Use auto, walk, sums or sample.",
         ),
         (
             samples is not None and method != "sample",
-            f'samples={samples!r} is for method="sample", and method is {method!r}.',
+            f'samples={quoted(samples)} is for method="sample", and method is {quoted(method)}.',
         ),
         (
             samples is not None and not is_number,
-            f"samples={samples!r} must be a whole number, at least 1.",
+            f"samples={quoted(samples)} must be a whole number, at least 1.",
         ),
-        (not is_share, f"confidence={confidence!r} must be between 0 and 1."),
+        (not is_share, f"confidence={quoted(confidence)} must be between 0 and 1."),
     )
 
 

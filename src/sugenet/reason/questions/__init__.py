@@ -18,6 +18,8 @@ from sugenet.reason.questions.kinds import (
     Why,
     class_of,
     each,
+    named_cost,
+    named_region,
     raw_of,
 )
 from sugenet.reason.questions.problems import problems_of
@@ -52,6 +54,8 @@ __all__ = [
     "described",
     "described_within",
     "each",
+    "named_cost",
+    "named_region",
     "problems_of",
     "question_of",
     "raw_of",

@@ -59,6 +59,8 @@ __all__ = [
     "Written",
     "class_of",
     "each",
+    "named_cost",
+    "named_region",
     "raw_of",
     "see_that_some_obey",
 ]
@@ -116,7 +118,7 @@ def _class_or_none(network: Network, label: Any) -> int | None:
     return None if label is None else class_of(network, label)
 
 
-def _named_region(region: Any) -> Any:
+def named_region(region: Any) -> Any:
     """A region that may be given by name: ``"L0(1)"``, ``"Linf(0.5)"`` or ``"AnyInput"``."""
     if not isinstance(region, str):
         return region
@@ -131,7 +133,7 @@ def _named_region(region: Any) -> Any:
     return BALLS[parts[1]](read_number(parts[2], "radius"))
 
 
-def _named_cost(cost: Any) -> Any:
+def named_cost(cost: Any) -> Any:
     """A cost that may be given by name, such as ``"L1"``."""
     if not isinstance(cost, str):
         return cost
@@ -389,7 +391,7 @@ class _Kept(_ClassOf):
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "region", _named_region(self.region))
+        object.__setattr__(self, "region", named_region(self.region))
 
     def near(self, network: Network) -> Neighbourhood:
         """The region around the sample."""
@@ -596,8 +598,8 @@ class WhatIf(_ClassOf):
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cost", _named_cost(self.cost))
-        object.__setattr__(self, "region", _named_region(self.region))
+        object.__setattr__(self, "cost", named_cost(self.cost))
+        object.__setattr__(self, "region", named_region(self.region))
         refuse(
             QuestionError,
             (
@@ -944,7 +946,7 @@ class Count(OfSample, Limited):
     where: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "region", _named_region(self.region))
+        object.__setattr__(self, "region", named_region(self.region))
         refuse(
             QuestionError,
             (

@@ -27,6 +27,7 @@ from sugenet.reason.questions import Suffices, Why, described_within
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.hitting import HittingSets
 from sugenet.reason.reasons.oracle import Contrast, Features, Oracle
+from sugenet.reprs import quoted
 
 __all__ = ["each_reason", "why"]
 
@@ -119,9 +120,9 @@ def why(
     trace_reasons : reasons neuron by neuron.
     """
     if minimal not in ("subset", "size", None):
-        raise QuestionError(f"minimal={minimal!r} must be 'subset', 'size' or None.")
+        raise QuestionError(f"minimal={quoted(minimal)} must be 'subset', 'size' or None.")
     if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
-        raise QuestionError(f"n={n!r} must be a number of reasons, at least 1, or 'all'.")
+        raise QuestionError(f"n={quoted(n)} must be a number of reasons, at least 1, or 'all'.")
     network, clock = network.within(within), Clock(time_limit, threads, seed, notify)
     chosen = _nearest_region(network, x, target, ties, clock) if region is None else region
     question = Why(x, chosen, target, ties)
