@@ -52,7 +52,7 @@ def whatif(
     Parameters
     ----------
     composed
-        A `Sum`, a `Sudoku` or something `Statement`.
+        A `Sum`, a `Sudoku` or a `Statement`.
     value
         The sum that it shall have; any other than it has unless given. A statement or a Sudoku can only turn.
     cost
