@@ -4,8 +4,8 @@ it fail (docs/theory.md 12).
 A network reads a sample: a `Reading`, a variable whose values are the classes, each with the gap by which it
 is behind the best. A *whole* follows from several readings: a `Sum` of digits, a `Sudoku` of cells, a
 `Statement` about them. `read`, `verify`, `whatif` and `why` ask about a whole what the verbs of
-`sugenet.reason` ask about one sample, and their certificates are made of those of the parts. `integrate` is the Sugeno
-integral over interpretations by any capacity, of which possibility is one.
+`sugenet.reason` ask about one sample, and their certificates are made of those of the parts. `integrate` is
+the Sugeno integral over interpretations by any capacity, of which possibility is one.
 """
 
 from sugenet.logic.addition import Sum
