@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import numba as nb
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
 from sugenet.compiling import njit
-from sugenet.engines.walk.lanes import GOLDEN, LANES, fetch, turned
+from sugenet.engines.walk.lanes import GOLDEN, LANES, fetch, ones, turned
 
 __all__ = ["CHUNK", "LANES", "SIZE", "classify", "merge", "walk"]
 
@@ -29,17 +27,6 @@ _TRIES = 256  # tries of a bound before its worth is looked at
 _WAITS = nb.uint64(1 << 32)
 
 
-@intrinsic
-def _ones(_typing, word):  # noqa: ARG001 numba reads the names
-    """How many bits of a word are set."""
-    signature = types.int64(types.uint64)
-
-    def emit(_context, b, _signature, arguments):
-        return b.ctpop(arguments[0])
-
-    return signature, emit
-
-
 @njit(nogil=True, cache=True)
 def _matches(src, size, entries, first, end, count):
     """Sum over some entries of the literals that hold, for every pattern."""
@@ -47,20 +34,20 @@ def _matches(src, size, entries, first, end, count):
     if end == first + 1:
         row, f, m, s = src[word[first]], flip[first], mask[first], shift[first]
         for i in range(size):
-            count[i] = _ones((row[i] ^ f) & m) << s
+            count[i] = ones((row[i] ^ f) & m) << s
         return
     if end == first + 2:
         row, f, m, s = src[word[first]], flip[first], mask[first], shift[first]
         row_, f_, m_, s_ = src[word[first + 1]], flip[first + 1], mask[first + 1], shift[first + 1]
         for i in range(size):
-            count[i] = (_ones((row[i] ^ f) & m) << s) + (_ones((row_[i] ^ f_) & m_) << s_)
+            count[i] = (ones((row[i] ^ f) & m) << s) + (ones((row_[i] ^ f_) & m_) << s_)
         return
     for i in range(size):
         count[i] = 0
     for e in range(first, end):
         row, f, m, s = src[word[e]], flip[e], mask[e], shift[e]
         for i in range(size):
-            count[i] += _ones((row[i] ^ f) & m) << s
+            count[i] += ones((row[i] ^ f) & m) << s
 
 
 @njit(nogil=True, cache=True)
@@ -122,8 +109,8 @@ def _bounds(sure, open_, here, entries, first, end):
     fixed = free = nb.int64(0)
     for e in range(first, end):
         unknown = open_[here, word[e]]
-        fixed += _ones((sure[here, word[e]] ^ flip[e]) & mask[e] & ~unknown) << shift[e]
-        free += _ones(mask[e] & unknown) << shift[e]
+        fixed += ones((sure[here, word[e]] ^ flip[e]) & mask[e] & ~unknown) << shift[e]
+        free += ones(mask[e] & unknown) << shift[e]
     return fixed, free
 
 
