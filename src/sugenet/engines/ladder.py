@@ -25,7 +25,7 @@ from sugenet.engines.protocol import Engine
 from sugenet.engines.walk.anneal import SEARCH
 from sugenet.engines.walk.blocks import in_planes
 from sugenet.engines.walk.branches import BRANCH, BRANCH_BRIEFLY
-from sugenet.engines.walk.choices import EXHAUST, MOST_COMBINATIONS
+from sugenet.engines.walk.choices import EXHAUST, MAX_COMBINATIONS
 from sugenet.engines.walk.sets import FLIPS
 from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock
@@ -135,7 +135,7 @@ class Facts:
     @cached_property
     def patience(self) -> float:
         """Seconds that learning gets at first: no more than the walk that comes next would take."""
-        patience = min(10.0, self.combinations * _SET if self.combinations <= MOST_COMBINATIONS else inf)
+        patience = min(10.0, self.combinations * _SET if self.combinations <= MAX_COMBINATIONS else inf)
         return max(patience, min(self.combinations, self.sets) * _SET_WIDE) if self.is_wide else patience
 
 
@@ -180,7 +180,7 @@ RUNGS = (
     Rung(
         EXHAUST,
         1e-3,
-        lambda f: f.combinations <= MOST_COMBINATIONS,
+        lambda f: f.combinations <= MAX_COMBINATIONS,
         lambda f: f.combinations * f.each_combination,
     ),
     Rung(SEARCH, 4e-3, cuts=30.0),

@@ -172,7 +172,5 @@ class Enumerated:
 
     sets: int
     """Sets gone through."""
-    patterns: int | None
-    """Different sets of first-layer neurons that they turn; None where they were not kept."""
     violation: tuple[FeatureMove, ...] | None
     """Moves that reach the goal, or None: then none of the sets does."""

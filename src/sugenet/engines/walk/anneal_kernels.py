@@ -1,4 +1,4 @@
-"""Compiled annealing over sets of moves: one change of a feature a step, judged at once.
+"""Compiled annealing over sets of moves: one change of a feature per step, evaluated at once.
 
 Plain loops throughout: what numba has for whole arrays takes longer to compile than all of this.
 """
@@ -115,7 +115,7 @@ def _anneal(chosen, rows, first, weight, budget, steps, heat, fall, used, n_move
         old = first[f] + chosen[f]
         options = first[f + 1] - first[f]
         new = old
-        if step > 0:  # the first step judges the start
+        if step > 0:  # the first step evaluates the start
             pick = nb.int64(_random(state) % nb.uint64(options - 1))
             new = first[f] + (pick if pick < chosen[f] else pick + 1)
         spent = used - weight[old] + weight[new]

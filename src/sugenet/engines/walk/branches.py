@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
-from threading import Lock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.bits import pack
-from sugenet.bits.threads import cores, share
+from sugenet.bits.threads import search_in_order
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.memory import make_sure
 from sugenet.engines.protocol import Engine
@@ -222,7 +219,7 @@ class _CaseSearch:
         """Search all, cut into subtrees that threads share; a violation, which does not depend on how many
         threads there are.
         """
-        from sugenet.engines.walk.branch_kernels import ASIDE, GOES_ON
+        from sugenet.engines.walk.branch_kernels import ASIDE, DEPTH, GOES_ON, VIOLATION
 
         stack = self._stack()
         aside = np.zeros((_ROOM, len(self.first) - 1), np.int64)
@@ -233,20 +230,22 @@ class _CaseSearch:
             status = self._go(stack, _DEEPEST, aside)
         if self._is_violated(stack, status):
             return self.violation
-        return _Shared(self, aside[: stack.state[ASIDE]], clock).run()
+        subtrees = aside[: stack.state[ASIDE]]
 
-    def subtree(self, picked: Ints, stopped: Callable[[], bool]) -> Ints | None:
-        """Search a subtree where some options are picked (others are -1); a violation."""
-        from sugenet.engines.walk.branch_kernels import DEPTH, GOES_ON, VIOLATION
+        def search(number: int, is_stopped: Callable[[], bool]) -> list[Ints] | None:
+            """The violation of a subtree, if it has one; None when stopped."""
+            stack, status = self._stack(subtrees[number]), GOES_ON
+            while status == GOES_ON:
+                if is_stopped():
+                    return None
+                status = self._go(stack, -1, aside[:0])
+            return [stack.arrays[3][stack.state[DEPTH]]] if status == VIOLATION else []
 
-        stack, status = self._stack(picked), GOES_ON
-        none = np.zeros((0, len(self.first) - 1), np.int64)
-        while status == GOES_ON:
-            if stopped():
-                return None
-            status = self._go(stack, -1, none)
-        violation: Ints = stack.arrays[3][stack.state[DEPTH]]
-        return violation if status == VIOLATION else None
+        results = search_in_order(len(subtrees), lambda: search, bool, clock.up, clock.threads)
+        violations = [violation for _, result in sorted(results.items()) for violation in result]
+        if not violations and len(results) < len(subtrees):
+            raise _TimeUpError
+        return violations[0] if violations else None
 
     def _is_violated(self, stack: _Stack, status: int) -> bool:
         from sugenet.engines.walk.branch_kernels import DEPTH, VIOLATION
@@ -311,45 +310,3 @@ class _CaseSearch:
             np.zeros((features, 2), np.int64),
         )
         return _Stack(np.zeros(STATE, np.int64), arrays, work)
-
-
-class _Shared:
-    """Subtrees in their order, searched by several threads until one has a violation."""
-
-    def __init__(self, search: _CaseSearch, subtrees: npt.NDArray[Any], clock: Clock) -> None:
-        self.search, self.subtrees, self.clock = search, subtrees, clock
-        self.lock = Lock()
-        self.waiting = iter(range(len(subtrees)))
-        self.found: dict[int, Ints] = {}
-        self.over = self.is_up = False
-
-    def run(self) -> Ints | None:
-        threads = self.clock.threads
-        share(self._work, min(len(self.subtrees), threads or cores()), 1, threads)
-        if self.found:
-            return self.found[min(self.found)]
-        if self.is_up:
-            raise _TimeUpError
-        return None
-
-    def _work(self, _start: int, _stop: int) -> None:
-        try:
-            while True:
-                with self.lock:
-                    number = None if self.found or self.over else next(self.waiting, None)
-                if number is None:
-                    return
-                picked = self.search.subtree(self.subtrees[number], partial(self._stopped, number))
-                if picked is not None:
-                    with self.lock:
-                        self.found[number] = picked
-        except BaseException:  # Ctrl-C too: the other threads shall not go on
-            self.over = True
-            raise
-
-    def _stopped(self, number: int) -> bool:
-        """Whether a subtree need not be searched on: the time is up, or one before it has a violation."""
-        with self.lock:
-            self.is_up = self.is_up or self.clock.up()
-            self.over = self.over or self.is_up
-            return self.over or any(other < number for other in self.found)

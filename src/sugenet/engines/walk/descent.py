@@ -142,7 +142,7 @@ class Descent:
         order = moved[np.argsort(-self.prices[self.chosen[moved]], kind="stable")]
         return (order[k : k + size] for k in range(0, len(order), size))
 
-    # -- judging ---------------------------------------------------------------------------------------------
+    # -- evaluating ------------------------------------------------------------------------------------------
 
     def _go(self, *changes: Change) -> None:
         chosen = self.chosen.copy()

@@ -5,7 +5,7 @@ A *plane* is one truth value for every set of a block: sets that are the same mo
 is a move or two. Most neurons
 are the same throughout a block; the planes of the others come from those before them by adding up, digit by
 digit. Few patterns are left behind the second or third layer, so a small memory that may forget suffices to
-judge each of them about once.
+label each of them about once.
 
 The planes of the lanes and of each layer stand in `work.planes`, three for each neuron that differs: the
 plane, its complement, and zeros. Row k of `work.inputs` says which inputs of layer k these are. The named
