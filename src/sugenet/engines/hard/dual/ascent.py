@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sugenet.engines.hard.dual.bound import Branch, Multipliers, Relaxed, Weighed
+from sugenet.engines.hard.dual.bound import Branch, Multipliers, Weighed
 from sugenet.engines.hard.dual.sums import QuantizedSums, Reals
 from sugenet.problem.clock import Clock
 
@@ -34,7 +34,8 @@ def ascend(node: Branch, multipliers: Multipliers, clock: Clock, steps: int) -> 
         if clock.up() or bool((best < 0).all()):
             break
         pace = (1 - turn / (steps + 1)) ** 2
-        levels = _levels(relaxed, seen)
+        first = relaxed.inputs.levels(seen.taken.options).astype(np.float64)
+        levels = [first, *(layer.level.astype(np.float64) for layer in seen.best[:-1])]
         after = []
         for number, (layer, slopes) in enumerate(zip(relaxed.layers, here, strict=True)):
             taken = seen.best[number].at
@@ -77,16 +78,3 @@ def _unit(node: Branch, number: int, worth: Reals) -> Reals:
     return np.asarray(
         np.where(layer.inside, ((np.abs(worth) + mean) * rise / 2)[:, :, None], 0.0).reshape(len(worth), -1)
     )
-
-
-def _levels(relaxed: Relaxed, seen: Weighed) -> list[Reals]:
-    """The levels that reach the bound: of the inputs, and of every layer."""
-    inputs, chosen = relaxed.inputs, seen.taken.options
-    first = np.repeat(inputs.start[None].astype(np.float64), len(chosen), axis=0)
-    wide = np.diff(np.append(inputs.entry, len(inputs.place)))
-    for row, options in zip(first, chosen, strict=True):
-        marks = np.zeros(inputs.count, bool)
-        marks[options] = True
-        mine = np.repeat(marks, wide)
-        row[inputs.place[mine]] += inputs.change[mine]
-    return [first, *(best.level.astype(np.float64) for best in seen.best[:-1])]
