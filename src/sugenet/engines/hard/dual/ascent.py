@@ -34,8 +34,8 @@ def ascend(node: Branch, multipliers: Multipliers, clock: Clock, steps: int) -> 
         if clock.up() or bool((best < 0).all()):
             break
         pace = (1 - turn / (steps + 1)) ** 2
-        first = relaxed.inputs.levels(seen.taken.options).astype(np.float64)
-        levels = [first, *(layer.level.astype(np.float64) for layer in seen.best[:-1])]
+        parts = [relaxed.inputs.levels(seen.taken.options), *(layer.level for layer in seen.best[:-1])]
+        levels = [np.asarray(part, np.float64) for part in parts]
         after = []
         for number, (layer, slopes) in enumerate(zip(relaxed.layers, here, strict=True)):
             taken = seen.best[number].at

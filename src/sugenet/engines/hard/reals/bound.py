@@ -204,7 +204,7 @@ def couplings(
     """
     from scipy.sparse import csr_array
 
-    n_patterns, names, entries = int(starts[-1]), [], [np.zeros((3, 0))]
+    n_patterns, names, entries = int(starts[-1]), list[tuple[int, int]](), [np.zeros((3, 0))]
     for number, (patch, rows) in enumerate(zip(patches, allowed, strict=True)):
         for index, neuron in enumerate(patch.cone):
             if neuron in column:
