@@ -11,9 +11,9 @@ from sugenet.engines.walk.choices import EXHAUST, exhaust
 from sugenet.engines.walk.sets import flip_level
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, loses, wins
+from sugenet.problem.neighbourhood import combinations_of
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, Anything, Free, Hamming, Linf
-from sugenet.problem.sizes import combinations_of
 from tests.engines.test_sets import NEVER, planted, wide
 from tests.engines.walked import expected
 from tests.problem.levels import any_network

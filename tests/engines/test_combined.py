@@ -18,9 +18,9 @@ from sugenet.engines.walk.choices import EXHAUST, exhaust, is_for_blocks
 from sugenet.errors import CertificateError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
+from sugenet.problem.neighbourhood import combinations_of
 from sugenet.problem.problem import Enumerated, Fails, Holds, Problem
 from sugenet.problem.regions import Anything, Linf
-from sugenet.problem.sizes import combinations_of
 from tests.engines.contract import judged
 from tests.engines.test_contract import LEFT_OPEN
 from tests.engines.test_sets import NEVER, planted, wide

@@ -22,8 +22,7 @@ from sugenet.bnn.layers import Layer
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.packed import Packed, Unpacked, compiled
 from sugenet.problem.moves import Moves, Way
-from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, row_of
-from sugenet.problem.sizes import features_that_fit
+from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, features_that_fit, row_of
 
 __all__ = [
     "FeatureGains",

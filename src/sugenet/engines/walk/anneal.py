@@ -18,9 +18,8 @@ from sugenet.engines.walk.patterns import PatternGoal
 from sugenet.engines.walk.sweep import lanes_for
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import FeatureMove
+from sugenet.problem.neighbourhood import FeatureMove, combinations_of, heaviest, see_time, sets_within
 from sugenet.problem.problem import Open, Outcome, Problem, replayed
-from sugenet.problem.sizes import combinations_of, heaviest, see_time, sets_within
 
 __all__ = ["SEARCH", "Patience", "search"]
 

@@ -21,8 +21,8 @@ from sugenet.engines.protocol import Engine
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.moves import FeatureMove
+from sugenet.problem.neighbourhood import combinations_of, see_time, sets_within
 from sugenet.problem.problem import ENUMERATED, Holds, Open, Outcome, Problem, replayed
-from sugenet.problem.sizes import combinations_of, see_time, sets_within
 
 __all__ = ["BRANCH", "BRANCH_BRIEFLY"]
 

@@ -15,9 +15,8 @@ from sugenet.bnn.arrays import Ints
 from sugenet.engines.walk.patterns import PatternGoal
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import FeatureMove
+from sugenet.problem.neighbourhood import FeatureMove, see_time, sets_within
 from sugenet.problem.problem import Problem
-from sugenet.problem.sizes import see_time, sets_within
 
 __all__ = ["MOST_SETS", "needed_changes"]
 

@@ -20,7 +20,7 @@ from sugenet.engines.walk.singles import walk_singles
 from sugenet.engines.walk.sweep import lanes_for, sweep_sets
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import Neighbourhood
+from sugenet.problem.neighbourhood import Neighbourhood, features_that_fit, see_time, sets_within
 from sugenet.problem.problem import (
     ENUMERATED,
     Enumerated,
@@ -31,7 +31,6 @@ from sugenet.problem.problem import (
     Problem,
     replayed,
 )
-from sugenet.problem.sizes import features_that_fit, see_time, sets_within
 
 __all__ = ["FLIPS", "flip_level"]
 

@@ -20,7 +20,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.engines.walk.blocks import BlockWalk, fits, in_planes, thresholds
 from sugenet.engines.walk.choices import sums_of
 from sugenet.errors import TooLargeError
-from sugenet.problem.sizes import one_more
+from sugenet.problem.neighbourhood import one_more
 from sugenet.reason.counts.space import Space, Tail
 
 __all__ = [

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.hard.dual.sums import QuantizedSums, Range, Reading, Reals
 from sugenet.problem.moves import FeatureMove
-from sugenet.problem.neighbourhood import Neighbourhood
-from sugenet.problem.sizes import features_that_fit, heaviest
+from sugenet.problem.neighbourhood import Neighbourhood, features_that_fit, heaviest
 
 __all__ = ["Inputs", "Taken"]
 

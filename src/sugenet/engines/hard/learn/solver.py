@@ -27,8 +27,8 @@ from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.cascade import Cascade
 from sugenet.problem.clock import Clock
 from sugenet.problem.first_layer import FirstLayer
+from sugenet.problem.neighbourhood import is_soon_expanded, see_time
 from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
-from sugenet.problem.sizes import is_soon_expanded, see_time
 
 __all__ = ["BRIEFLY", "CDCL", "Core", "Found", "Solver", "Stopped", "facts_of", "solver_of"]
 
