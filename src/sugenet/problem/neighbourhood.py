@@ -1,5 +1,5 @@
-"""A neighbourhood of a sample: the moves that each feature may make, what each weighs, a budget for their sum,
-and how many sets of moves that allows.
+"""A neighbourhood of a sample: the moves that each feature may make, what each weighs, a budget for their
+sum, and how many sets of moves that allows.
 
 Weights are whole numbers of a common unit. Where exact costs are too finely divided for 60 bits (differences
 of floats, say), they are rounded down to multiples of a power of two: then the budget admits a little more

@@ -192,6 +192,9 @@ class _CaseSearch:
     """The search of one case, as `branch_kernels` does it."""
 
     def __init__(self, first: Ints, goal: tuple[Ints, ...], lanes: tuple[Any, Any], gap: int) -> None:
+        from sugenet.engines.walk import branch_kernels
+
+        self.kernels: Any = branch_kernels
         self.first, self.goal, self.gap = first, goal, gap
         self.slack, loss = lanes
         ones = len(loss) > 0 and loss.max(initial=0) <= 1
@@ -204,42 +207,40 @@ class _CaseSearch:
 
     def run(self, quota: int, up: Callable[[], bool]) -> bool:
         """Search through so many nodes; whether there is a violation."""
-        from sugenet.engines.walk.branch_kernels import GOES_ON, NODES, WHOLE
-
-        stack, status = self._stack(), GOES_ON
+        stack, status = self._stack(), self.kernels.GOES_ON
         none = np.zeros((0, len(self.first) - 1), np.int64)
-        while status == GOES_ON and stack.state[NODES] < quota:
+        while status == self.kernels.GOES_ON and stack.state[self.kernels.NODES] < quota:
             if up():
                 raise _TimeUpError
-            status = self._go(stack, -1, none, min(_SLICE, quota - int(stack.state[NODES])))
-        self.is_whole = status == WHOLE
+            status = self._go(stack, -1, none, min(_SLICE, quota - int(stack.state[self.kernels.NODES])))
+        self.is_whole = status == self.kernels.WHOLE
         return self._is_violated(stack, status)
 
     def at_length(self, clock: Clock) -> Ints | None:
         """Search all, cut into subtrees that threads share; a violation, which does not depend on how many
         threads there are.
         """
-        from sugenet.engines.walk.branch_kernels import ASIDE, DEPTH, GOES_ON, VIOLATION
-
         stack = self._stack()
         aside = np.zeros((_ROOM, len(self.first) - 1), np.int64)
-        status = GOES_ON
-        while status == GOES_ON:
+        status = self.kernels.GOES_ON
+        while status == self.kernels.GOES_ON:
             if clock.up():
                 raise _TimeUpError
             status = self._go(stack, _DEEPEST, aside)
         if self._is_violated(stack, status):
             return self.violation
-        subtrees = aside[: stack.state[ASIDE]]
+        subtrees = aside[: stack.state[self.kernels.ASIDE]]
 
         def search(number: int, is_stopped: Callable[[], bool]) -> list[Ints] | None:
             """The violation of a subtree, if it has one; None when stopped."""
-            stack, status = self._stack(subtrees[number]), GOES_ON
-            while status == GOES_ON:
+            stack, status = self._stack(subtrees[number]), self.kernels.GOES_ON
+            while status == self.kernels.GOES_ON:
                 if is_stopped():
                     return None
                 status = self._go(stack, -1, aside[:0])
-            return [stack.arrays[3][stack.state[DEPTH]]] if status == VIOLATION else []
+            return (
+                [stack.arrays[3][stack.state[self.kernels.DEPTH]]] if status == self.kernels.VIOLATION else []
+            )
 
         results = search_in_order(len(subtrees), lambda: search, bool, clock.up, clock.threads)
         violations = [violation for _, result in sorted(results.items()) for violation in result]
@@ -248,16 +249,12 @@ class _CaseSearch:
         return violations[0] if violations else None
 
     def _is_violated(self, stack: _Stack, status: int) -> bool:
-        from sugenet.engines.walk.branch_kernels import DEPTH, VIOLATION
-
-        self.violation = stack.arrays[3][stack.state[DEPTH]]
-        return status == VIOLATION
+        self.violation = stack.arrays[3][stack.state[self.kernels.DEPTH]]
+        return status == self.kernels.VIOLATION
 
     def _go(self, stack: _Stack, deepest: int, aside: Ints, quota: int = _SLICE) -> int:
-        from sugenet.engines.walk.branch_kernels import NODES, branch
-
-        before = int(stack.state[NODES])
-        status = branch(
+        before = int(stack.state[self.kernels.NODES])
+        status = self.kernels.branch(
             stack.state,
             quota,
             deepest,
@@ -268,14 +265,12 @@ class _CaseSearch:
             stack.work,
             self.shift,
         )
-        self.nodes += int(stack.state[NODES]) - before
+        self.nodes += int(stack.state[self.kernels.NODES]) - before
         return int(status)
 
     def _stack(self, picked: Iterable[int] = ()) -> _Stack:
-        from sugenet.engines.walk.branch_kernels import LANES, STATE
-
         features, lanes = len(self.first) - 1, len(self.slack)
-        options, words, rows = int(self.first[-1]), lanes // LANES, len(self.goal[3])
+        options, words, rows = int(self.first[-1]), lanes // self.kernels.LANES, len(self.goal[3])
         widest = int(np.diff(self.first).max(initial=1))
         loss = self.options[0]
         depths = features + 1
@@ -309,4 +304,4 @@ class _CaseSearch:
             np.zeros(features, np.int64),
             np.zeros((features, 2), np.int64),
         )
-        return _Stack(np.zeros(STATE, np.int64), arrays, work)
+        return _Stack(np.zeros(self.kernels.STATE, np.int64), arrays, work)
