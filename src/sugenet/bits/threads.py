@@ -16,10 +16,10 @@ from typing import TypeAlias, TypeVar
 
 from sugenet.errors import SugenetError
 
-__all__ = ["cores", "help_out", "search_in_order", "share"]
+__all__ = ["Search", "cores", "help_out", "search_in_order", "share"]
 
-T = TypeVar("T")
-Search: TypeAlias = Callable[[int, Callable[[], bool]], T | None]
+_T = TypeVar("_T")
+Search: TypeAlias = Callable[[int, Callable[[], bool]], _T | None]
 """From the number of a unit, and whether to stop, to its result; None if it was stopped."""
 
 _BLOCKS_PER_THREAD = 8  # enough that a late core costs little, few enough that taking one costs nothing
@@ -84,11 +84,11 @@ def share(task: Callable[[int, int], object], total: int, grain: int, threads: i
 
 def search_in_order(
     units: int,
-    searcher: Callable[[], Search[T]],
-    see: Callable[[T], bool],
+    searcher: Callable[[], Search[_T]],
+    see: Callable[[_T], bool],
     up: Callable[[], bool],
     threads: int | None,
-) -> dict[int, T]:
+) -> dict[int, _T]:
     """Search units of work in their order until one ends the search; the results of those that were searched
     to their end, by number.
 
@@ -107,7 +107,7 @@ def search_in_order(
     threads : int or None
         How many threads may work at once; None for one per core.
     """
-    results: dict[int, T] = {}
+    results: dict[int, _T] = {}
     waiting, lock, ends, is_over = iter(range(units)), Lock(), list[int](), [False]
 
     def is_stopped(number: int) -> bool:
