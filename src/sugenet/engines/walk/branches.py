@@ -250,7 +250,7 @@ class _CaseSearch:
 
     def _is_violated(self, stack: _Stack, status: int) -> bool:
         self.violation = stack.arrays[3][stack.state[self.kernels.DEPTH]]
-        return status == self.kernels.VIOLATION
+        return bool(status == self.kernels.VIOLATION)
 
     def _go(self, stack: _Stack, deepest: int, aside: Ints, quota: int = _SLICE) -> int:
         before = int(stack.state[self.kernels.NODES])
