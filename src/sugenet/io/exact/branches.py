@@ -40,6 +40,7 @@ from sugenet.io.exact.requantize import joined
 from sugenet.io.exact.signals import averaged_window, flat_order
 from sugenet.io.exact.steps import Pipeline, Root, pipelines, smallest_sum
 from sugenet.io.exact.units import bias_of, exact_weights, in_shared_units
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = [
     "NEEDED",
@@ -166,15 +167,17 @@ def constants(value: Any, count: int) -> Row:
 
 def _row(values: Any, count: int, where: str) -> Row:
     row = [Fraction(value) for value in np.asarray(values).reshape(-1).tolist()]
-    if len(row) not in (1, count):
-        raise FileError(f"{where}: {len(row)} numbers for {count} channels.")
+    refuse_if(len(row) not in (1, count), where, f"{len(row)} numbers for {count} channels.")
     return np.array(row * (count // len(row)), dtype=object)
 
 
 def summed(where: str, forms: Sequence[Form]) -> Form:
     """The sum of forms; a lane that several read counts several times."""
-    if len({form.shape for form in forms}) > 1:
-        raise FileError(f"{where}: it adds values of shapes {' and '.join(str(f.shape) for f in forms)}.")
+    refuse_if(
+        len({form.shape for form in forms}) > 1,
+        where,
+        f"it adds values of shapes {' and '.join(str(f.shape) for f in forms)}.",
+    )
     scales: dict[Lane, Row] = {}
     for form in forms:
         for lane, scale in form.terms:
@@ -190,10 +193,11 @@ def summed(where: str, forms: Sequence[Form]) -> Form:
 def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
     """The sign of a real value, as whole weights over lanes with one threshold each."""
     form, layer = value.reads, value.layer
-    if form.shift.any() and any(layer.pads):
-        raise FileError(
-            f"{layer.where}: padding with zeros beside values that are shifted. Shift them behind it."
-        )
+    refuse_if(
+        form.shift.any() and any(layer.pads),
+        layer.where,
+        "padding with zeros beside values that are shifted. Shift them behind it.",
+    )
     kernel = ungrouped(exact_weights(layer.weights, layer.where), layer.groups)
     lines, later = (pipelines(steps, value.shape[0]) for steps in (value.steps, value.later))
     lanes = [
@@ -202,10 +206,12 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
     ]
     window = Window(_maps(form.shape), kernel.shape[2:], layer.stride, layer.dilation, layer.pads)
     middle = [p // d for p, d in zip(layer.pads[:2], layer.dilation, strict=True)]
-    if value.added is not None and (
-        window.positions != _maps(value.added.shape)[1:] or layer.stride != (1, 1)
-    ):
-        raise FileError(f"{layer.where}: a shortcut around a layer that changes the size of its maps.")
+    refuse_if(
+        value.added is not None
+        and (window.positions != _maps(value.added.shape)[1:] or layer.stride != (1, 1)),
+        layer.where,
+        "a shortcut around a layer that changes the size of its maps.",
+    )
     starts = dict(zip(lanes, np.cumsum([0, *(lane.shape[0] for lane in lanes)]).tolist(), strict=False))
     unit = _common([v for lane in form.lanes for v in (*lane.low.tolist(), *lane.high.tolist())])
     max_size = int(
@@ -332,11 +338,12 @@ def _joined(
     decides how large the sum must be, and one weighted sum of both says all of that.
     """
     roots = sum(isinstance(part, Root) for part in (*channel.steps.parts, *channel.later.parts))
-    if roots > 1 or len({bit.scale * (bit.high - bit.low) for bit in bits}) > 1:
-        raise FileError(
-            f"{where}: a batch norm is added to a shortcut, and the sum is normed again or has terms of "
-            f"several sizes. {NEEDED}"
-        )
+    refuse_if(
+        roots > 1 or len({bit.scale * (bit.high - bit.low) for bit in bits}) > 1,
+        where,
+        "a batch norm is added to a shortcut, and the sum is normed again or has terms of "
+        f"several sizes. {NEEDED}",
+    )
     count, step = len(bits), bits[0].scale * (bits[0].high - bits[0].low)
     start = sum((bit.scale * bit.low for bit in bits), shift)
     reach = channel.reach
@@ -353,10 +360,7 @@ def _joined(
     if met and zero == 0:
         raise _tied(sign)
     p, q, steps, wrong = joined(table, 1)
-    if wrong:
-        raise FileError(
-            f"{where}: {wrong} pairs of a sum and a shortcut agree with no weighted sum. {NEEDED}"
-        )
+    refuse_if(wrong, where, f"{wrong} pairs of a sum and a shortcut agree with no weighted sum. {NEEDED}")
     weights = (-p if falls else p) * channel.weights / channel.unit
     # p (s + reach) + q m, where m counts the terms that are high, or those that are low
     threshold = Fraction(int(steps[0, 0])) - p * reach - Fraction(1, 2)
@@ -509,8 +513,11 @@ class _Straightening:
         while waiting:
             op = waiting.pop(0)
             if isinstance(op, Branches):
-                if isinstance(value, RealValue):
-                    raise FileError(f"{op.where}: a shortcut that begins at a real value. {NEEDED}")
+                refuse_if(
+                    isinstance(value, RealValue),
+                    op.where,
+                    f"a shortcut that begins at a real value. {NEEDED}",
+                )
                 value = self._meet(self._fork(op) if value is None else value, op, frozenset())
             elif value is None:
                 self._plain(op)
@@ -523,8 +530,9 @@ class _Straightening:
                 value = None
             if isinstance(value, Form) and _is_plain(value, self.lanes):
                 value, self.lanes = None, ()
-        if value is not None:
-            raise FileError("the network ends with a sum of branches, without class scores behind it.")
+        refuse_if(
+            value is not None, "the network ends with a sum of branches, without class scores behind it."
+        )
 
     def _append(self, op: Op) -> None:
         self.ops.append(op)
@@ -594,18 +602,19 @@ class _Straightening:
     def _over(self, form: Form, op: LinearOp | Convolution) -> LinearOp | Convolution:
         """A layer over a sum, as one over the lanes."""
         if isinstance(op, Convolution):
-            if form.shift.any() and any(op.pads):
-                raise FileError(
-                    f"{op.where}: zeros are padded beside values that are shifted. Shift them behind it."
-                )
+            refuse_if(
+                form.shift.any() and any(op.pads),
+                op.where,
+                "zeros are padded beside values that are shifted. Shift them behind it.",
+            )
             kernel = ungrouped(exact_weights(op.weights, op.where), op.groups)
         else:
             kernel = exact_weights(op.weights, op.where)
-        if kernel.shape[1] != form.shape[0]:
-            raise FileError(
-                f"{op.where}: {kernel.shape[1]} weights a neuron for values of shape {form.shape}. "
-                "Is a flatten missing?"
-            )
+        refuse_if(
+            kernel.shape[1] != form.shape[0],
+            op.where,
+            f"{kernel.shape[1]} weights a neuron for values of shape {form.shape}. Is a flatten missing?",
+        )
         scales, tail = dict(form.terms), (1,) * (kernel.ndim - 2)
         blocks = [
             kernel * scales.get(lane, constants(0, lane.shape[0])).reshape(-1, *tail) for lane in self.lanes
@@ -787,8 +796,7 @@ def _total(where: str, values: Sequence[_Value]) -> _Value:
         raise FileError(f"{where}: it adds real values ({names}) that no sign stands behind. {NEEDED}")
     more = [form for form in (*forms, real.added) if isinstance(form, Form)]
     added = summed(where, more)
-    if added.shape != real.shape:
-        raise FileError(f"{where}: it adds values of shapes {real.shape} and {added.shape}.")
+    refuse_if(added.shape != real.shape, where, f"it adds values of shapes {real.shape} and {added.shape}.")
     return replace(real, added=added)
 
 
@@ -804,10 +812,11 @@ def _depthwise(shape: tuple[int, ...], where: str) -> Convolution:
 
 def _average(op: AveragePool, shape: tuple[int, ...]) -> Convolution:
     window, counts = averaged_window(shape, op)
-    if len(set(counts)) > 1:
-        raise FileError(
-            f"{op.where}: averages inside a branch whose windows count more values here than there."
-        )
+    refuse_if(
+        len(set(counts)) > 1,
+        op.where,
+        "averages inside a branch whose windows count more values here than there.",
+    )
     weights = np.full((shape[0], 1, *window.kernel), Fraction(1, counts[0]), dtype=object)
     return Convolution(op.where, weights, None, window.stride, (1, 1), window.pads, shape[0])
 

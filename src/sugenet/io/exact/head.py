@@ -34,6 +34,7 @@ from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Convolution, Fl
 from sugenet.io.exact.signals import LevelSignal, averaged_window, flat_order
 from sugenet.io.exact.steps import Pipeline, Surd, pipelines, rational_root
 from sugenet.io.exact.units import bias_of, exact_weights
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["head_of", "head_of_tail", "is_affine", "see_apart"]
 
@@ -56,10 +57,11 @@ def head_of(
     totals = weights.sum(axis=1).tolist()
     offsets = [o + u * top * t / 2 for o, u, t in zip(offsets, units, totals, strict=True)]
     units = [u / 2 for u in units]
-    if not all(line.is_affine for line in lines):
-        raise FileError(
-            f"{where}: class scores are clipped, so classes can tie that the network keeps apart."
-        )
+    refuse_if(
+        not all(line.is_affine for line in lines),
+        where,
+        "class scores are clipped, so classes can tie that the network keeps apart.",
+    )
     rational = [line.line() for line in lines]
     if all(pair is not None for pair in rational):
         pairs = [pair for pair in rational if pair is not None]
@@ -116,10 +118,11 @@ def _prove_order(
     values = []
     for k, row in enumerate(weights):
         size = int(np.abs(row).sum()) * top
-        if size * len(weights) > _PAIRS:
-            raise FileError(
-                f"{where}: too many possible scores to prove that rounding them changes no decision."
-            )
+        refuse_if(
+            size * len(weights) > _PAIRS,
+            where,
+            "too many possible scores to prove that rounding them changes no decision.",
+        )
         for s in range(-size, size + 1, 2):
             values.append((_decimal(lines[k](units[k] * s + offsets[k])), scores[k][0] * s + scores[k][1], k))
     values.sort()
@@ -220,11 +223,12 @@ class _Backwards:
         op, shape, after = self.ops[index], self.shapes[index], self.shapes[index + 1]
         match op:
             case LinearOp():
-                if len(shape) != 1 or op.weights.shape[1] != shape[0]:
-                    raise FileError(
-                        f"{op.where}: {op.weights.shape[1]} weights a neuron for values of shape {shape}. "
-                        "Is a flatten missing?"
-                    )
+                refuse_if(
+                    len(shape) != 1 or op.weights.shape[1] != shape[0],
+                    op.where,
+                    f"{op.weights.shape[1]} weights a neuron for values of shape {shape}. "
+                    "Is a flatten missing?",
+                )
                 self._shift(rows, bias_of(op))
                 weights = exact_weights(op.weights, op.where)
                 return weights if _is_one(rows) else rows @ weights
@@ -309,8 +313,7 @@ class _Backwards:
 
 
 def _averaged(rows: npt.NDArray[Any], op: AveragePool, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    if len(shape) != 3:
-        raise FileError(f"{op.where}: average pooling of flat values.")
+    refuse_if(len(shape) != 3, op.where, "average pooling of flat values.")
     window, counts = averaged_window(shape, op)
     shares = rows.reshape(len(rows), shape[0], -1) / np.array(counts, dtype=object)
     wide = np.full((len(rows), shape[0], prod(shape[1:])), Fraction(0), dtype=object)
@@ -415,8 +418,7 @@ def _fitted(levels: LevelSignal, made: _Affine, grid: int) -> Head | None:
 def _each(values: Any, shape: tuple[int, ...]) -> list[Fraction]:
     """Numbers for all values, for each channel or for each feature, as one a value."""
     row, count = [Fraction(value) for value in np.asarray(values).reshape(-1).tolist()], prod(shape)
-    if len(row) not in (1, shape[0]):
-        raise FileError(f"{len(row)} numbers for {shape[0]} channels or features.")
+    refuse_if(len(row) not in (1, shape[0]), f"{len(row)} numbers for {shape[0]} channels or features.")
     return [value for value in row for _ in range(count // len(row))]
 
 
@@ -425,10 +427,11 @@ def _is_one(rows: npt.NDArray[Any]) -> bool:
 
 
 def _small(size: int, op: Op) -> None:
-    if size > _MOST:
-        raise FileError(
-            f"{op.where}: {size:,} exact coefficients are more than the {_MOST:,} that are worked out."
-        )
+    refuse_if(
+        size > _MOST,
+        op.where,
+        f"{size:,} exact coefficients are more than the {_MOST:,} that are worked out.",
+    )
 
 
 _Floats = npt.NDArray[np.float64]
@@ -509,8 +512,10 @@ def _reachable(head: Head, what: str) -> tuple[_Floats, npt.NDArray[np.intp]]:
     """All scores that classes can have, rising; and for each the place of the next lower one of another
     class, -1 if there is none.
     """
-    if int(head.sizes.sum()) > _SCORES:
-        raise FileError(f"{what} too many possible scores to see that no two classes tie. Remove it.")
+    refuse_if(
+        int(head.sizes.sum()) > _SCORES,
+        f"{what} too many possible scores to see that no two classes tie. Remove it.",
+    )
     rows = sorted(
         (scale * (2 * matches - int(size)) + bias, k)
         for k, (scale, bias, size) in enumerate(zip(head.scale, head.bias, head.sizes, strict=True))

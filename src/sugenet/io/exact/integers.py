@@ -17,6 +17,7 @@ import numpy as np
 from sugenet.bnn import NEVER, Layer, PoolLayer, QuantizedConv, QuantizedLayer, Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = [
     "LevelWire",
@@ -239,8 +240,11 @@ def _layer(chosen: list[Operation], carried: list[LevelWire], state: list[LevelW
         return PoolLayer(first.window, top=top)
     pieces = [op for op in chosen if isinstance(op, Staircase)]
     rows = sum(len(op.steps) for op in pieces)
-    if rows * max(op.result.top for op in pieces) > _MOST:
-        raise FileError(f"{first.where}: its {rows:,} staircases have too many steps to write down.")
+    refuse_if(
+        rows * max(op.result.top for op in pieces) > _MOST,
+        first.where,
+        f"its {rows:,} staircases have too many steps to write down.",
+    )
     if len(pieces) == 1 and not carried and state == list(first.sources):
         return _alone(first, top)
     pieces += [remapped(wire, wire.name, np.arange(1, wire.top + 1)[None, :], "") for wire in carried]

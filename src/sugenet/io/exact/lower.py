@@ -83,6 +83,7 @@ from sugenet.io.exact.signals import (
 )
 from sugenet.io.exact.steps import Pipeline, pipelines, sign_of, smallest_sum, theta_of, within
 from sugenet.io.exact.units import Roots
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["WAY", "Refusal", "lower", "lowered"]
 
@@ -193,11 +194,12 @@ class _Lowering:
         self.given = self.inputs
         if isinstance(self.inputs, Integers) and self.inputs.channels > 1:
             domain = self.inputs
-            if domain.channels != shape[0]:
-                raise FileError(
-                    f"{self.chain.source}: inputs have a step or start for each of {domain.channels} "
-                    f"{'channels' if len(shape) == 3 else 'features'}, but samples have {shape[0]}."
-                )
+            refuse_if(
+                domain.channels != shape[0],
+                self.chain.source,
+                f"inputs have a step or start for each of {domain.channels} "
+                f"{'channels' if len(shape) == 3 else 'features'}, but samples have {shape[0]}.",
+            )
             before = Affine("inputs", np.array(domain.steps, object), np.array(domain.starts, object))
             self.signal = RawSignal(shape, indices, (before,))
             self.inputs = Integers(domain.low, domain.high)
@@ -312,16 +314,16 @@ class _Lowering:
                     "roots. Put it in front, or fold it into the next layer first."
                 )
             case Flatten():
-                if levels.pad is not None:
-                    raise FileError(
-                        f"{op.where}: flattens padded maps. Pad in front of convolutions and pooling only."
-                    )
+                refuse_if(
+                    levels.pad is not None,
+                    op.where,
+                    "flattens padded maps. Pad in front of convolutions and pooling only.",
+                )
                 flat = flat_order(np.arange(prod(levels.shape)), levels.shape, op.order)
                 order, start, step = (row[flat] for row in (levels.order, levels.start, levels.step))
                 return replace(levels, shape=(len(flat),), order=order, start=start, step=step)
             case Pad():
-                if len(levels.shape) != 3:
-                    raise FileError(f"{op.where}: padding of flat values.")
+                refuse_if(len(levels.shape) != 3, op.where, "padding of flat values.")
                 around = Padding(op.pads, (Fraction(op.value),) * levels.shape[0])
                 return replace(levels, pad=padded(levels.pad, around, op.where))
             case MaxPool():
@@ -341,10 +343,11 @@ class _Lowering:
             case LinearOp() if sums.mean:
                 return linear_of_means(sums, op)
             case MaxPool():
-                if sums.pool is not None or sums.flat or len(sums.shape) != 3:
-                    raise FileError(
-                        f"{op.where}: a second pooling, or pooling of flat values, in front of one sign."
-                    )
+                refuse_if(
+                    sums.pool is not None or sums.flat or len(sums.shape) != 3,
+                    op.where,
+                    "a second pooling, or pooling of flat values, in front of one sign.",
+                )
                 window = Window(sums.shape, op.kernel, op.stride, op.dilation, op.pads)
                 return replace(
                     sums, pool=window, pool_at=len(sums.steps), shape=(sums.shape[0], *window.positions)
@@ -436,21 +439,23 @@ class _Lowering:
 
     def _quantize(self, sums: SumSignal, op: Quantize) -> LevelSignal:
         """A quantizer of sums: each of its thresholds is a step of every neuron."""
-        if sums.real:
-            raise FileError(
-                f"{op.where}: a quantizer of sums of real numbers. Only a sign can be: give whole numbers, "
-                "inputs=Integers(...)."
-            )
+        refuse_if(
+            sums.real,
+            op.where,
+            "a quantizer of sums of real numbers. Only a sign can be: give whole numbers, "
+            "inputs=Integers(...).",
+        )
         if sums.window is not None and sums.pad is None and (sums.window.taps < 0).any():
             sums = unrolled(sums)  # the padding is no level, so borders have steps of their own
         sums, kinds = numbered(sums, op.where)
         rows = thresholds_at(op, int(kinds.max()) + 1)
         channels = len(sums.weights)
-        if channels * op.top > _STEPS:
-            raise FileError(
-                f"{op.where}: {channels} neurons with {op.top} steps each are more than the {_STEPS:,} steps "
-                "that are worked out. Use fewer bits."
-            )
+        refuse_if(
+            channels * op.top > _STEPS,
+            op.where,
+            f"{channels} neurons with {op.top} steps each are more than the {_STEPS:,} steps "
+            "that are worked out. Use fewer bits.",
+        )
         lines = pipelines(sums.steps, channels)
         case = (ends_of(sums.weights, sums.top), plain_offset(sums))
         min_sums = _min_sums(sums, lines, [rows[k] for k in kinds], op.strict.tolist(), [case])
@@ -512,11 +517,12 @@ class _Lowering:
         rounded factors can matter within the bounds of the inputs.
         """
         channels = len(sums.weights)
-        if zero == 0:
-            raise FileError(
-                f"{sums.where}: sums of real numbers can be exactly zero, where sign is 0 and not -1 or +1. "
-                "Declare zero=1 or zero=-1."
-            )
+        refuse_if(
+            zero == 0,
+            sums.where,
+            "sums of real numbers can be exactly zero, where sign is 0 and not -1 or +1. "
+            "Declare zero=1 or zero=-1.",
+        )
         offsets = sums.offset.reshape(channels, -1)
         flipped, weights = _turned(sums, lines)
         largest = self._largest()
@@ -591,11 +597,12 @@ class _Lowering:
         channels, roots = raw.shape[0], Roots()
         straightened = [roots.straight(pipeline) for pipeline in pipelines(raw.steps, channels)]
         lines = [line for line in straightened if line is not None]
-        if len(lines) < len(straightened):
-            raise FileError(
-                f"{op.where}: the inputs are clipped, so that levels do not add up. Clip the samples before "
-                "they enter the network, and leave the clipping out of it."
-            )
+        refuse_if(
+            len(lines) < len(straightened),
+            op.where,
+            "the inputs are clipped, so that levels do not add up. Clip the samples before "
+            "they enter the network, and leave the clipping out of it.",
+        )
         first, unit, top, largest = Fraction(0), Fraction(1), 1, Fraction(1)
         if isinstance(domain, Integers):
             first, unit, top = domain.value(domain.low), domain.step, domain.high - domain.low
@@ -616,13 +623,16 @@ class _Lowering:
 
     def _pool_levels(self, levels: LevelSignal, op: MaxPool) -> LevelSignal:
         """The largest of levels: of bits any, or every where off is the larger value."""
-        if len(levels.shape) != 3 or not np.array_equal(levels.order, np.arange(len(levels.order))):
-            raise FileError(f"{op.where}: max pooling of flat or reordered values.")
-        if levels.pad is not None:
-            raise FileError(
-                f"{op.where}: max pooling of padded maps. Use the padding of the pooling itself, "
-                f"which never counts."
-            )
+        refuse_if(
+            len(levels.shape) != 3 or not np.array_equal(levels.order, np.arange(len(levels.order))),
+            op.where,
+            "max pooling of flat or reordered values.",
+        )
+        refuse_if(
+            levels.pad is not None,
+            op.where,
+            "max pooling of padded maps. Use the padding of the pooling itself, which never counts.",
+        )
         window = Window(levels.shape, op.kernel, op.stride, op.dilation, op.pads)
         pairs = values_by_channel(levels, f"{op.where}: max pooling")
         every = [step < 0 for _, step in pairs]
@@ -680,13 +690,13 @@ class _Lowering:
                 f"{self.chain.source} ends without class scores: its last operation must be a linear layer, "
                 f"with or without scaling."
             )
-        if sums.raw:
-            raise FileError(
-                f"{self.chain.source}: the only layer reads raw numbers. A network needs at least one sign."
-            )
+        refuse_if(
+            sums.raw,
+            self.chain.source,
+            "the only layer reads raw numbers. A network needs at least one sign.",
+        )
         sums = unrolled(sums)
-        if sums.pool is not None:
-            raise FileError(f"{self.chain.source}: max pooling of class scores.")
+        refuse_if(sums.pool is not None, self.chain.source, "max pooling of class scores.")
         order = sums.order(len(sums.weights))
         lines = pipelines(sums.steps, len(sums.weights))
         return head_of(

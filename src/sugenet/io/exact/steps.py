@@ -20,6 +20,7 @@ from sugenet.bnn.folding import sign_of_affine
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, Clip
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = [
     "MinSum",
@@ -145,8 +146,11 @@ def pipelines(steps: Sequence[Step], channels: int) -> list[Pipeline]:
 def _columns(step: Step, channels: int) -> list[Any]:
     if isinstance(step, Clip):
         low, high = (bound if isinf(bound) else Fraction(bound) for bound in (step.low, step.high))
-        if not step.low <= step.high:
-            raise FileError(f"{step.where}: clips between {step.low} and {step.high}, which is empty.")
+        refuse_if(
+            not step.low <= step.high,
+            step.where,
+            f"clips between {step.low} and {step.high}, which is empty.",
+        )
         return [("clip", low, high)] * channels
     if isinstance(step, Affine):
         scale, shift = (_per_channel(value, channels, step.where) for value in (step.scale, step.shift))
@@ -169,13 +173,11 @@ def _columns(step: Step, channels: int) -> list[Any]:
 
 def _per_channel(values: Any, channels: int, where: str) -> list[Fraction]:
     row = np.asarray(values).reshape(-1)
-    if row.size not in (1, channels):
-        raise FileError(f"{where}: {row.size} numbers for {channels} channels.")
+    refuse_if(row.size not in (1, channels), where, f"{row.size} numbers for {channels} channels.")
     bad = next(
         (value for value in row.tolist() if not isinstance(value, Fraction) and not isfinite(value)), None
     )
-    if bad is not None:
-        raise FileError(f"{where}: holds {bad}, but every parameter must be a finite number.")
+    refuse_if(bad is not None, where, f"holds {bad}, but every parameter must be a finite number.")
     exact = [Fraction(exact_number(value, where)) for value in row.tolist()]
     return exact * channels if row.size == 1 else exact
 

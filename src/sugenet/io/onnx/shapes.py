@@ -13,6 +13,7 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array, Node
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = [
     "REARRANGING",
@@ -35,16 +36,21 @@ def integers(value: Any, what: str, length: int | None = None) -> tuple[int, ...
     """Check a list of whole numbers of sane size, from an attribute or a constant."""
     array = np.asarray(value)
     empty = array.size == 0 and array.ndim == 1
-    if not empty and (
-        array.dtype.kind not in "iu"
-        or array.ndim > 1
-        or array.size > 64
-        or any(abs(v) >= 1 << 62 for v in array.ravel().tolist())
-    ):
-        raise FileError(f"{what} should be a short list of whole numbers.")
+    refuse_if(
+        not empty
+        and (
+            array.dtype.kind not in "iu"
+            or array.ndim > 1
+            or array.size > 64
+            or any(abs(v) >= 1 << 62 for v in array.ravel().tolist())
+        ),
+        f"{what} should be a short list of whole numbers.",
+    )
     numbers = tuple(int(v) for v in array.reshape(-1))
-    if length is not None and len(numbers) != length:
-        raise FileError(f"{what} has {len(numbers)} numbers, but {length} are needed.")
+    refuse_if(
+        length is not None and len(numbers) != length,
+        f"{what} has {len(numbers)} numbers, but {length} are needed.",
+    )
     return numbers
 
 
@@ -63,8 +69,10 @@ def axes_of(inputs: _Given, attributes: _Attributes, rank: int, index: int = 1) 
     if named is None:
         return None
     axes = integers(named, "axes")
-    if any(not -rank <= axis < rank for axis in axes):
-        raise FileError(f"axes {list(axes)} do not exist in {rank} dimensions.")
+    refuse_if(
+        any(not -rank <= axis < rank for axis in axes),
+        f"axes {list(axes)} do not exist in {rank} dimensions.",
+    )
     return tuple(axis % rank for axis in axes)
 
 
@@ -123,16 +131,15 @@ def _reshape(shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearrang
     """0 copies a size, -1 stands for what is left."""
     sizes = list(integers(inputs[1], "its shape"))
     if not attributes["allowzero"]:
-        if 0 in sizes[len(shape) :]:
-            raise FileError(f"it copies an axis that does not exist into shape {sizes}.")
+        refuse_if(0 in sizes[len(shape) :], f"it copies an axis that does not exist into shape {sizes}.")
         sizes = [shape[k] if size == 0 else size for k, size in enumerate(sizes)]
     empty = 0 in sizes and (prod(shape) > 0 or -1 in sizes)
-    if sizes.count(-1) > 1 or min(sizes, default=1) < -1 or empty:
-        raise FileError(f"it makes shape {sizes}, which is none.")
+    refuse_if(
+        sizes.count(-1) > 1 or min(sizes, default=1) < -1 or empty, f"it makes shape {sizes}, which is none."
+    )
     if -1 in sizes:
         rest, left = divmod(prod(shape), prod(size for size in sizes if size != -1))
-        if left:
-            raise FileError(f"it makes shape {sizes} of {prod(shape)} values.")
+        refuse_if(left, f"it makes shape {sizes} of {prod(shape)} values.")
         sizes[sizes.index(-1)] = rest
     return Rearrangement(tuple(sizes))
 
@@ -146,8 +153,9 @@ def _flatten(shape: _Shape, _: _Given, attributes: _Attributes) -> Rearrangement
 def _transpose(shape: _Shape, _: _Given, attributes: _Attributes) -> Rearrangement:
     rank = len(shape)
     order = integers(attributes.get("perm", tuple(range(rank))[::-1]), "perm")
-    if sorted(order) != list(range(rank)):
-        raise FileError(f"its perm is {list(order)}, but the data have {rank} axes.")
+    refuse_if(
+        sorted(order) != list(range(rank)), f"its perm is {list(order)}, but the data have {rank} axes."
+    )
     return Rearrangement(tuple(shape[axis] for axis in order), order)
 
 
@@ -155,8 +163,7 @@ def _squeeze(shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearrang
     """Without axes of size 1."""
     axes = axes_of(inputs, attributes, len(shape))
     dropped = [k for k, size in enumerate(shape) if size == 1] if axes is None else axes
-    if any(shape[axis] != 1 for axis in dropped):
-        raise FileError("it drops an axis that is larger than 1.")
+    refuse_if(any(shape[axis] != 1 for axis in dropped), "it drops an axis that is larger than 1.")
     return Rearrangement(tuple(size for k, size in enumerate(shape) if k not in dropped))
 
 
@@ -164,8 +171,7 @@ def _unsqueeze(shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearra
     """With more axes of size 1."""
     count = len(integers(attributes.get("axes", ()) if inputs[1] is None else inputs[1], "axes"))
     axes = axes_of(inputs, attributes, len(shape) + count) or ()
-    if len(set(axes)) != count:
-        raise FileError("it adds an axis twice.")
+    refuse_if(len(set(axes)) != count, "it adds an axis twice.")
     rest = iter(shape)
     return Rearrangement(tuple(1 if k in axes else next(rest) for k in range(len(shape) + count)))
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.errors import FileError
 from sugenet.io.onnx.graph import DTYPES, Array
 from sugenet.io.onnx.judge.tensors import (
     SINGLE,
     OpCall,
     Operator,
     Tensor,
-    UncomparableError,
     constant,
     floats,
     given,
@@ -34,6 +34,7 @@ from sugenet.io.onnx.judge.tensors import (
     rising,
     sum_of,
 )
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["POINTWISE"]
 
@@ -57,8 +58,10 @@ def _clip(call: OpCall) -> Tensor:
     limits = []
     for index, name, choose in ((1, "min", np.maximum), (2, "max", np.minimum)):
         bound = call.optional(index)
-        if bound is not None and (bound.data or bound.values.size != 1 or bound.values.ndim > 1):
-            raise UncomparableError(f"its {name} is no single number.")
+        refuse_if(
+            bound is not None and (bound.data or bound.values.size != 1 or bound.values.ndim > 1),
+            f"its {name} is no single number.",
+        )
         end = call.node.attributes.get(name) if bound is None else bound.values.reshape(())
         if end is not None:
             limits.append((choose, np.asarray(end).astype(x.values.dtype)))
@@ -95,11 +98,9 @@ def _inverse(x: Tensor) -> Tensor:
 
 
 def _power(base: Tensor, exponent: Tensor) -> Tensor:
-    if base.data or exponent.data:
-        raise UncomparableError("it takes powers of data.")
+    refuse_if(base.data or exponent.data, "it takes powers of data.")
     result = np.power(base.values, exponent.values).astype(base.kind)
-    if not (base.exact and exponent.exact):
-        raise UncomparableError("it takes powers of rounded numbers.")
+    refuse_if(not (base.exact and exponent.exact), "it takes powers of rounded numbers.")
     unit = 0.0 if base.kind.kind in "iu" else 8 * SINGLE
     return Tensor(result, base.kind, np.asarray(unit * np.abs(result)), False)
 
@@ -117,8 +118,7 @@ def _identity(call: OpCall) -> Tensor:
 
 def _dropout(call: OpCall) -> Tensor:
     training = call.optional(2)
-    if training is not None and training.values.any():
-        raise UncomparableError("it drops values at random.")
+    refuse_if(training is not None and training.values.any(), "it drops values at random.")
     return call.tensor(0)
 
 
@@ -126,12 +126,10 @@ def _cast(call: OpCall) -> Tensor:
     x = call.tensor(0)
     call.made(x.shape)
     to = call.node.attributes.get("to", 0)
-    if to not in DTYPES:
-        raise UncomparableError(f"it casts to element type {to}.")
+    refuse_if(to not in DTYPES, f"it casts to element type {to}.")
     kind = np.dtype(DTYPES[to]).newbyteorder("=")
     if kind.kind == "f":
-        if x.data and kind == np.float16:
-            raise UncomparableError("it rounds data to float16.")
+        refuse_if(x.data and kind == np.float16, "it rounds data to float16.")
         narrow = x.data and x.kind == np.float64 and kind == np.float32
         lost = np.where(is_single(x.values), 0.0, SINGLE * np.abs(x.values)) if narrow else 0.0
         return made_of((x,), x.values.astype(np.float64 if x.data else kind), kind, x.error + lost)
@@ -144,8 +142,10 @@ def _cast(call: OpCall) -> Tensor:
             if x.exact
             else np.where(x.error > 0, np.trunc(x.values + x.error) - np.trunc(x.values - x.error), 0.0)
         )
-        if not np.isfinite(x.values).all() or np.abs(x.values).max(initial=0) >= 2.0**62:
-            raise UncomparableError("it casts numbers that do not fit.")
+        refuse_if(
+            not np.isfinite(x.values).all() or np.abs(x.values).max(initial=0) >= 2.0**62,
+            "it casts numbers that do not fit.",
+        )
         return made_of((x,), np.trunc(x.values).astype(np.int64).astype(kind), kind, error)
     return made_of((x,), x.values.astype(kind), kind, x.error)
 
@@ -231,12 +231,16 @@ def _bipolar(call: OpCall) -> Tensor:
 def _steps(call: OpCall) -> Tensor:
     """MultiThreshold: how many thresholds of its channel each value reaches."""
     x, rows = call.tensor(0), call.tensor(1)
-    if rows.data or rows.values.ndim != 2 or x.values.ndim < 2 or len(call.inputs) != 2:
-        raise UncomparableError("its thresholds are no matrix of the file, or its data have no channels.")
+    refuse_if(
+        rows.data or rows.values.ndim != 2 or x.values.ndim < 2 or len(call.inputs) != 2,
+        "its thresholds are no matrix of the file, or its data have no channels.",
+    )
     last = call["data_layout"].upper().endswith("C") and x.values.ndim > 2
     axis = x.values.ndim - 1 if last else 1
-    if len(rows.values) not in (1, x.shape[axis]):
-        raise UncomparableError(f"it has thresholds for {len(rows.values)} of {x.shape[axis]} channels.")
+    refuse_if(
+        len(rows.values) not in (1, x.shape[axis]),
+        f"it has thresholds for {len(rows.values)} of {x.shape[axis]} channels.",
+    )
     call.made((*x.shape, rows.shape[1]))
     shape = [1] * x.values.ndim
     shape[axis] = len(rows.values)
@@ -284,7 +288,7 @@ def _quantize(call: OpCall) -> Tensor:
     rounding = _ROUNDINGS.get(mode)
     width = float(bits.values.reshape(-1)[0]) if bits.values.size == 1 and not bits.data else 0.0
     if rounding is None or not 1 <= width <= 32 or width != int(width) or scale.data or zero.data:
-        raise UncomparableError("it quantizes in a way that is not known.")
+        raise FileError("it quantizes in a way that is not known.")
     high = 2 ** (int(width) - 1) - 1 if signed else 2 ** int(width) - 1 - narrow
     low = -(2 ** (int(width) - 1)) + narrow if signed else 0
     halves = mode == "ROUND" or mode.startswith("HALF")

@@ -18,6 +18,7 @@ from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array, Node
 from sugenet.io.onnx.operators import INPUTS, MANY
 from sugenet.io.onnx.shapes import integers
+from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = [
     "ROUND",
@@ -138,10 +139,7 @@ class OpCall:
 
     def tensor(self, index: int) -> Tensor:
         """An input that must be there."""
-        tensor = self.optional(index)
-        if tensor is None:
-            raise UncomparableError(f"its input {index} is missing.")
-        return tensor
+        return required(self.optional(index), f"its input {index} is missing.")
 
     def optional(self, index: int) -> Tensor | None:
         """An input that may be left out."""
@@ -170,8 +168,10 @@ class OpCall:
         """The inputs that say how the others are treated, by place, at least five; they may not depend on the
         data.
         """
-        if any(tensor is not None and tensor.data and not tensor.exact for tensor in self.inputs[1:]):
-            raise UncomparableError("its shape, axes or the like depend on the input.")
+        refuse_if(
+            any(tensor is not None and tensor.data and not tensor.exact for tensor in self.inputs[1:]),
+            "its shape, axes or the like depend on the input.",
+        )
         arrays = [None if tensor is None else tensor.values for tensor in self.inputs]
         return [*arrays, *[None] * (5 - len(arrays))]
 
@@ -241,12 +241,14 @@ Operator: TypeAlias = Callable[[OpCall], Tensor]
 def given(call: OpCall) -> list[Tensor]:
     """All inputs, none of which may be missing, with room for their broadcast."""
     tensors, count = [call.tensor(index) for index in range(len(call.inputs))], INPUTS.get(call.node.op, 1)
-    if len(tensors) != count and (count != MANY or not tensors):
-        raise UncomparableError(f"it has {len(tensors)} inputs, but {count} are needed.")
+    refuse_if(
+        len(tensors) != count and (count != MANY or not tensors),
+        f"it has {len(tensors)} inputs, but {count} are needed.",
+    )
     try:
         call.made(np.broadcast_shapes(*(tensor.shape for tensor in tensors)))
     except ValueError:
-        raise UncomparableError("its inputs have shapes that do not fit together.") from None
+        raise FileError("its inputs have shapes that do not fit together.") from None
     return tensors
 
 
@@ -317,10 +319,8 @@ def quotient(left: Tensor, right: Tensor) -> Tensor:
     a, b = floats(left, data), floats(right, data)
     kind = kind_of((left, right))
     if kind.kind in "iu":
-        if not np.all(b):
-            raise UncomparableError("it divides whole numbers by zero.")
-        if not (left.exact and right.exact):
-            raise UncomparableError("it divides whole numbers that are not certain.")
+        refuse_if(not np.all(b), "it divides whole numbers by zero.")
+        refuse_if(not (left.exact and right.exact), "it divides whole numbers that are not certain.")
         return made_of(
             (left, right),
             (np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(kind),

@@ -25,6 +25,7 @@ from sugenet.io.onnx.quantized import runtime
 from sugenet.io.onnx.quantized.runtime import Floats, QuantGrid
 from sugenet.io.onnx.quantized.values import LevelArray, LevelTensor, PendingSum, RawInput
 from sugenet.io.onnx.quantized.walk import IntegerProgram
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["LevelImport", "level_import"]
 
@@ -141,8 +142,7 @@ def _read(
             case None:
                 pass
             case Integers(low=a, high=b, step=step, start=start) if step == 1 and start == 0:
-                if (a, b) != (low, high):
-                    raise FileError(message)
+                refuse_if((a, b) != (low, high), message)
             case _:
                 raise FileError(message)
         values = np.arange(low, high + 1, dtype=np.float32)
@@ -189,8 +189,10 @@ def _whole(
     """Whole raw numbers: cuts where the quantizer rises by one; else a first layer that looks levels up."""
     count = prod(raw.shape)
     table = _at(raw, grid, np.repeat(values[:, None], count, axis=1)).T  # one row a feature
-    if (np.diff(table, axis=1) < 0).any():
-        raise FileError("its quantized input falls where the raw number rises. Declare a positive step.")
+    refuse_if(
+        (np.diff(table, axis=1) < 0).any(),
+        "its quantized input falls where the raw number rises. Declare a positive step.",
+    )
     raw_wire = LevelWire(f"{wire.name} (raw)", wire.shape, high - low)
     codings: list[Coding] = [bit() if bits else integer(low, high)] * count
     if wire.top == high - low and (table == np.arange(wire.top + 1)).all():
@@ -233,11 +235,11 @@ def _real(raw: RawInput, grid: QuantGrid, domain: Reals) -> list[Coding]:
     """For each feature, the least float32 number at which each level begins."""
     smallest, largest = (np.full(prod(raw.shape), code) for code in _code(np.array([-_MOST, _MOST])))
     cuts = steps_of(lambda codes: _at(raw, grid, _float(codes.T)).T, smallest, largest, grid.top)
-    if (cuts > largest[:, None]).any() or (np.diff(cuts, axis=1) <= 0).any():
-        raise FileError(
-            "the quantizer of its input leaves levels out, or never reaches some. Declare whole inputs: "
-            "inputs=Integers(0, 255, step=Fraction(1, 255))."
-        )
+    refuse_if(
+        (cuts > largest[:, None]).any() or (np.diff(cuts, axis=1) <= 0).any(),
+        "the quantizer of its input leaves levels out, or never reaches some. Declare whole inputs: "
+        "inputs=Integers(0, 255, step=Fraction(1, 255)).",
+    )
     return _codings(_float(cuts), lambda row: Steps(tuple(row.tolist()), domain.low, domain.high))
 
 
@@ -275,15 +277,15 @@ def _head(program: IntegerProgram, end: LevelArray, top: int) -> Head:
 
 
 def _linear_head(value: PendingSum, end: LevelArray, tops: Ints) -> Head:
-    if value.clips:
-        raise FileError(f"{value.where}: class scores are clipped, so classes can tie. Leave the clip out.")
-    if value.rescaled:
-        raise FileError(f"{value.where}: class scores are rescaled sums. Quantize them, or use QGemm.")
+    refuse_if(value.clips, value.where, "class scores are clipped, so classes can tie. Leave the clip out.")
+    refuse_if(value.rescaled, value.where, "class scores are rescaled sums. Quantize them, or use QGemm.")
     window = value.window
-    if window.positions != (1, 1) or any(window.pads) or value.groups != 1:
-        raise FileError(f"{value.where}: class scores are maps. Pool or flatten them first.")
-    if window.kernel != window.shape[1:]:
-        raise FileError(f"{value.where}: it does not read all that it is given.")
+    refuse_if(
+        window.positions != (1, 1) or any(window.pads) or value.groups != 1,
+        value.where,
+        "class scores are maps. Pool or flatten them first.",
+    )
+    refuse_if(window.kernel != window.shape[1:], value.where, "it does not read all that it is given.")
     assert value.source.grid is not None
     rows = value.weights.reshape(len(value.weights), -1)
     zero = value.source.grid.zero - end.low
