@@ -40,7 +40,7 @@ from sugenet.io.exact.requantize import joined
 from sugenet.io.exact.signals import averaged_window, flat_order
 from sugenet.io.exact.steps import Pipeline, Root, pipelines, smallest_sum
 from sugenet.io.exact.units import bias_of, exact_weights, in_shared_units
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.plain.refusals import refuse_if, within
 
 __all__ = [
     "NEEDED",
@@ -471,10 +471,8 @@ def straightened(chain: OpChain, zero: Literal[1, -1] | None = None) -> Straight
         return Straight(chain, tuple((SignPart(k, op.where),) for k, op in enumerate(signs)), {}, where)
     numbers = {id(op): number for number, op in reversed(list(enumerate(signs)))}  # the first of one twice
     walk = _Straightening(zero, numbers, chain.shape)
-    try:
+    with within(chain.source):
         walk.top(chain.ops)
-    except FileError as error:
-        raise FileError(f"{chain.source}: {error}") from error
     return Straight(replace(chain, ops=tuple(walk.ops)), tuple(walk.parts), walk.reports, where)
 
 

@@ -61,10 +61,22 @@ def laid_out(chain: OpChain, X: Any) -> _Array:
     return x.reshape(len(x), *chain.shape)
 
 
-def passed(ops: Iterable[Op], x: _Array) -> _Array:
-    """A batch behind some operations."""
+def passed(
+    ops: Iterable[Op],
+    x: _Array,
+    watch: Callable[[Sign | Quantize, _Array, _Array], None] | None = None,
+) -> _Array:
+    """A batch behind some operations; `watch` gets every sign and quantizer, branches included, with the
+    values before and after it.
+    """
     for op in ops:
-        x = apply(op, x)
+        before = x
+        if isinstance(op, Branches):
+            x = np.asarray(sum(passed(branch, before, watch) for branch in op.branches))
+        else:
+            x = apply(op, before)
+        if watch is not None and isinstance(op, Sign | Quantize):
+            watch(op, before, x)
     return x
 
 
@@ -81,7 +93,7 @@ def apply(op: Op, x: _Array) -> _Array:
             gamma, beta, mean, var = (_along(column, x) for column in (op.gamma, op.beta, op.mean, op.var))
             return np.asarray(gamma * (x - mean) / np.sqrt(var + op.eps) + beta)
         case Branches():
-            return np.asarray(sum(passed(branch, x) for branch in op.branches))
+            return passed([op], x)
         case Clip():
             return np.clip(x, op.low, op.high)
         case Sign():

@@ -18,11 +18,9 @@ import numpy as np
 
 from sugenet.bnn import (
     ConvLayer,
-    DenseLayer,
     Encoder,
     Head,
     Layer,
-    LevelLayer,
     Network,
     PoolLayer,
     QuantizedConv,
@@ -32,6 +30,7 @@ from sugenet.bnn import (
     Window,
 )
 from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.layers import dense_layer
 from sugenet.errors import FileError, NetworkError, TieError
 from sugenet.io.exact.branches import Straight, straightened
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals, cut_inputs
@@ -495,15 +494,14 @@ class _Lowering:
             for c, line in enumerate(lines)
         )
         marks = {"flipped": flipped, "ties": tied.any(axis=1)}
+        top = sums.top if sums.raw or sums.top > 1 else None
         layer: Layer
         if sums.window is not None:
             positions = tau[:, case_of].reshape(len(lines), *sums.window.positions)
-            top = sums.top if sums.raw or sums.top > 1 else None
             layer = ConvLayer(weights, positions, sums.window, sums.groups, top, **marks)
-        elif sums.raw or sums.top > 1:
-            layer = LevelLayer(weights, tau[:, 0], np.full(weights.shape[1], sums.top), **marks)
         else:
-            layer = DenseLayer(weights, tau[:, 0], **marks)
+            tops = None if top is None else np.full(weights.shape[1], top)
+            layer = dense_layer(weights, tau[:, 0], tops, **marks)
         self._report(sums, layer, flipped, marks["ties"], nearest)
         return layer
 

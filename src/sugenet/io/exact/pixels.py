@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from sugenet.bnn import (
     ConvLayer,
-    DenseLayer,
     Encoder,
     Head,
     Layer,
@@ -163,10 +162,9 @@ def pixel_by_pixel(
     if first.window is None:
         if isinstance(first, RealLayer):
             new = RealLayer(first.weights[:, order], first.theta)
-        elif first.tops is None:
-            new = DenseLayer(first.weights[:, bits], first.tau, **marks)
         else:
-            new = dense_layer(first.weights[:, order], first.tau, first.tops[order], **marks)
+            columns, tops = (bits, None) if first.tops is None else (order, first.tops[order])
+            new = dense_layer(first.weights[:, columns], first.tau, tops, **marks)
         return moved, (new, *kept[1:]), head
     kernel, slide = _widened(first.weights, first.window, first.groups)
     if isinstance(first, RealLayer):

@@ -18,7 +18,7 @@ from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array, Graph, Node
 from sugenet.io.onnx.operators import DATAFLOW, DATAFLOW_ENDINGS, OLD_DOMAIN
 from sugenet.io.plain.ledger import Ledger
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.plain.refusals import refuse_if, within
 
 __all__ = ["plain_graph"]
 
@@ -166,10 +166,8 @@ def plain_graph(graph: Graph) -> Graph:
         if not _is_ours(node):
             made.nodes.append(node)
             continue
-        try:
+        with within(node):
             _rewrite(made, node)
-        except FileError as error:
-            raise FileError(f"{node}: {error}") from None
     read = {name for node in made.nodes for name in node.inputs}
     before = {name for node in graph.nodes for name in node.inputs}
     kept = {name: array for name, array in graph.constants.items() if name in read or name not in before}

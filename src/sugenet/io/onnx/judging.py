@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.io.exact.evaluation import Floats, apply, laid_out
-from sugenet.io.exact.ops import Affine, Branches, Op, OpChain, Quantize, Sign, every
+from sugenet.io.exact.evaluation import Floats, laid_out, passed
+from sugenet.io.exact.ops import Affine, Op, OpChain, Quantize, Sign, every
 from sugenet.io.onnx.graph import Array, Graph
 from sugenet.io.onnx.judge.interpreter import Computed, Interpreter
 from sugenet.io.onnx.judge.tensors import UncomparableError
 from sugenet.io.onnx.wire import blob, number
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain
 
-__all__ = ["judges_of_graph"]
+__all__ = ["NOT_INSTALLED", "NOT_RUN", "batches", "judges_of_graph", "runtime_session"]
 
 _WORK = 1 << 24
 """Values that one run of the interpreter makes at a time."""
@@ -77,7 +77,7 @@ class _Interpreted:
         rows = x.reshape(len(x), *self.program.sample)
         outcomes = [
             (self.program.run(part), (len(part), kept))
-            for part, kept in _batches(rows, self.program.batch, self.per)
+            for part, kept in batches(rows, self.program.batch, self.per)
         ]
         ops = list(every(self.chain.ops))
         signs = [_levels(ops, k) for k, op in enumerate(ops) if isinstance(op, Sign | Quantize)]
@@ -164,7 +164,7 @@ class _Interpreted:
         return ordered
 
 
-def _batches(rows: Array, batch: int | None, per: int) -> list[tuple[Array, int]]:
+def batches(rows: Array, batch: int | None, per: int) -> list[tuple[Array, int]]:
     """The samples in portions that the file takes, the last one filled up; with how many of each count."""
     step = batch or per
     parts = [rows[start : start + step] for start in range(0, len(rows), step)]
@@ -225,21 +225,12 @@ def _own(chain: OpChain, x: Array) -> list[Array]:
     and decides nothing.
     """
     chain_values: list[Array] = []
-    _shown(chain.ops, laid_out(chain, x), chain_values)
+
+    def keep(op: Sign | Quantize, _: Array, after: Array) -> None:
+        chain_values.append(after == op.high if isinstance(op, Sign) else after)
+
+    passed(chain.ops, laid_out(chain, x), keep)
     return chain_values
-
-
-def _shown(ops: Sequence[Op], x: Array, chain_values: list[Array]) -> Array:
-    for op in ops:
-        if isinstance(op, Branches):
-            x = np.asarray(sum(_shown(branch, x, chain_values) for branch in op.branches))
-            continue
-        x = apply(op, x)
-        if isinstance(op, Sign):
-            chain_values.append(x == op.high)
-        elif isinstance(op, Quantize):
-            chain_values.append(x)
-    return x
 
 
 def _way(stage: Stage, chain_values: Array, shape: tuple[int, ...]) -> tuple[bool, Array | None]:
@@ -285,29 +276,42 @@ def _way(stage: Stage, chain_values: Array, shape: tuple[int, ...]) -> tuple[boo
 # -- ONNX Runtime --------------------------------------------------------------------------------------------
 
 
+NOT_INSTALLED = "ONNX Runtime is not installed"
+NOT_RUN = "ONNX Runtime does not run this file"
+
+
+def runtime_session(raw: bytes, *, optimized: bool) -> Any:
+    """A session of ONNX Runtime on one thread, with its default optimizations or none of them.
+
+    Raises
+    ------
+    ImportError
+        If ONNX Runtime is not installed; its own errors if it does not take the file.
+    """
+    import onnxruntime  # type: ignore[import-untyped, unused-ignore]
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    if not optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(raw + number(1, _FORMAT), options, providers=["CPUExecutionProvider"])
+
+
 def _runtime(graph: Graph, output: str, program: Interpreter) -> SourceJudge | str:
     """ONNX Runtime as a judge of the scores; or why it is none."""
-    try:
-        import onnxruntime  # type: ignore[import-untyped, unused-ignore]
-    except ImportError:
-        return "ONNX Runtime is not installed"
     extra = (
         b""
         if program.scores in {port.name for port in graph.outputs}
         else blob(7, blob(12, blob(1, program.scores.encode())))
     )
-    raw = graph.raw + extra + number(1, _FORMAT)  # what comes later is added to a message, or holds instead
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    try:
-        session = _Session(
-            onnxruntime.InferenceSession(raw, options, providers=["CPUExecutionProvider"]), program, output
-        )
+    try:  # what comes later is added to a message, or holds instead
+        session = _Session(runtime_session(graph.raw + extra, optimized=False), program, output)
         session(np.zeros((program.batch or 1, *program.sample)))
+    except ImportError:
+        return NOT_INSTALLED
     except Exception:  # operators of QONNX, side files, element types, attributes: whatever it does not take
-        return "ONNX Runtime does not run this file"
+        return NOT_RUN
     return SourceJudge("ONNX Runtime", session, Floats(24))  # its sums are plain sums, in some order
 
 
@@ -322,7 +326,7 @@ class _Session:
     def __call__(self, x: Array) -> Seen:
         rows = x.reshape(len(x), *self.program.sample).astype(self.program.kind)
         made = []
-        for part, kept in _batches(rows, self.program.batch, 128):
+        for part, kept in batches(rows, self.program.batch, 128):
             outputs = self.session.run([self.output, self.program.scores], {self.program.input.name: part})
             made.append([_rows(np.asarray(value), len(part), kept) for value in outputs])
         ends, scores = (np.concatenate(column) for column in zip(*made, strict=True))

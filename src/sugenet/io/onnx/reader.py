@@ -36,7 +36,7 @@ from sugenet.io.onnx.values import (
     WindowRows,
     settled,
 )
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.plain.refusals import refuse_if, within
 
 __all__ = ["ACCEPTED", "RULES", "GraphWalk", "arrays_of", "flow_of", "read_file"]
 
@@ -290,10 +290,8 @@ class GraphWalk:
                 else "its outputs do not depend on any input."
             )
         self.values[data[0].name] = _start(data[0])
-        try:
+        with within(f"the data input {data[0].name[:60]!r}"):
             self._small_enough(self.values[data[0].name])
-        except FileError as error:
-            raise FileError(f"the data input {data[0].name[:60]!r}: {error}") from None
         for node in nodes:
             self._take(node)
         flow, left_out, picks = self._scores()

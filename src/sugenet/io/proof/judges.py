@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.io.exact.evaluation import DOUBLE, Floats, apply, laid_out, nearest
-from sugenet.io.exact.ops import Branches, Op, OpChain, Quantize, Sign
+from sugenet.io.exact.evaluation import DOUBLE, Floats, laid_out, nearest, passed
+from sugenet.io.exact.ops import Op, OpChain, Quantize, Sign
 
 __all__ = ["Run", "Seen", "SourceJudge", "Stage", "judge_of_chain", "judge_of_stages"]
 
@@ -128,17 +128,7 @@ def judge_of_chain(chain: OpChain) -> SourceJudge:
     """
     return judge_of_stages(
         "the operations as read, evaluated in float64",
-        lambda x, stages: _staged(chain.ops, laid_out(chain, x), stages),
+        lambda x, stages: passed(
+            chain.ops, laid_out(chain, x), lambda *seen: stages.append(Stage.of_op(*seen))
+        ),
     )
-
-
-def _staged(ops: Sequence[Op], x: _Array, stages: list[Stage]) -> _Array:
-    """A batch behind some operations, whose signs and quantizers become stages."""
-    for op in ops:
-        if isinstance(op, Branches):
-            x = np.asarray(sum(_staged(branch, x, stages) for branch in op.branches))
-            continue
-        before, x = x, apply(op, x)
-        if isinstance(op, Sign | Quantize):
-            stages.append(Stage.of_op(op, before, x))
-    return x

@@ -28,7 +28,7 @@ from sugenet.io.proof.judges import Seen, SourceJudge, judge_of_chain
 from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.proof.tally import Difference, Tally
 
-__all__ = ["prove_import"]
+__all__ = ["SORRY", "different", "prove_import", "work_of"]
 
 _WORK = 1 << 28
 """Multiplications of one network or judge over all samples."""
@@ -101,7 +101,7 @@ class _Ours:
             if self.direct
             else RawRanges.of_inputs(inputs, prod(chain.shape))
         )
-        self.work = max(1, _work(self.network))
+        self.work = work_of(self.network)
 
     def read(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What the network reads."""
@@ -210,12 +210,12 @@ class _Comparison:
         since = self._since(start, part, bits, shown)
         doubt = tally.add(self.ours.read(chunk), bits, part, start, since)
         if tally.found is not None:
-            raise self._different(*self._difference(tally.found))
+            raise different(self.chain.source, *self._difference(tally.found))
         if tally.turned is not None:
             raise self._turned(tally.turned)
         self._score(chunk, part, start, doubt)
         if tally.first_score is not None or tally.first_class is not None:
-            raise self._different(self.chain.ops[-1].where, self._score_difference())
+            raise different(self.chain.source, self.chain.ops[-1].where, self._score_difference())
 
     def _since(self, start: int, part: Seen, bits: Sequence[Bits], shown: bool) -> Ints | None:
         """From which layer on each sample may differ through the rounding of a sign that the judge does not
@@ -265,19 +265,15 @@ class _Comparison:
 
     # -- what is said ----------------------------------------------------------------------------------------
 
-    def _different(self, where: str, what: str) -> FileError:
-        return FileError(
-            f"{self.chain.source}: what was read is not what the source computes; the first difference is at "
-            f"{where}: {what}. {_SORRY}"
-        )
-
     def _same_sizes(self, bits: Sequence[Bits], seen: Seen) -> None:
         """A judge with the same signs must have as many values at each."""
         for sign, stage in zip(self.found.signs, seen.stages, strict=True):
             theirs = stage.high.shape[1]
             mine = None if sign.layer is None else len(range(bits[sign.layer].shape[1])[sign.neurons])
             if mine not in (None, theirs):
-                raise self._different(sign.where, f"{mine} neurons, but {theirs} values in {self.judge.name}")
+                raise different(
+                    self.chain.source, sign.where, f"{mine} neurons, but {theirs} values in {self.judge.name}"
+                )
 
     def _difference(self, first: Difference) -> tuple[str, str]:
         layers = ((sign.where, sign.layer) for sign in self.found.signs if sign.layer is not None)
@@ -306,11 +302,19 @@ class _Comparison:
         return f"the class is {label.network}, but {label.reference} in {self.judge.name}"
 
 
-_SORRY = "Nothing was imported. This is a fault of the reader: please report it with the file."
+SORRY = "Nothing was imported. This is a fault of the reader: please report it with the file."
 
 
-def _work(network: Network) -> int:
-    """Multiplications for one sample."""
+def different(source: str, where: str, what: str) -> FileError:
+    """The refusal of an import that differs from its source."""
+    return FileError(
+        f"{source}: what was read is not what the source computes; the first difference is at {where}: "
+        f"{what}. {SORRY}"
+    )
+
+
+def work_of(network: Network) -> int:
+    """Multiplications for one sample, at least 1."""
     total = network.head.weights.size + _PASSES * network.encoder.features
     for layer in network.layers:
         total += _PASSES * layer.outputs
@@ -318,4 +322,4 @@ def _work(network: Network) -> int:
             total += layer.outputs
         else:
             total += layer.weights.size * (1 if layer.window is None else len(layer.window.taps))
-    return int(total)
+    return max(1, int(total))
