@@ -33,12 +33,13 @@ from sugenet.io.exact.ops import (
     Quantize,
     Sign,
     every,
+    numbers,
     op_word,
 )
 from sugenet.io.exact.report import LayerReport
 from sugenet.io.exact.requantize import joined
 from sugenet.io.exact.signals import averaged_window, flat_order
-from sugenet.io.exact.steps import Pipeline, Root, pipelines, smallest_sum
+from sugenet.io.exact.steps import Pipeline, Root, per_channel, pipelines, smallest_sum
 from sugenet.io.exact.units import bias_of, exact_weights, in_shared_units
 from sugenet.io.plain.refusals import refuse_if, within
 
@@ -166,9 +167,7 @@ def constants(value: Any, count: int) -> Row:
 
 
 def _row(values: Any, count: int, where: str) -> Row:
-    row = [Fraction(value) for value in np.asarray(values).reshape(-1).tolist()]
-    refuse_if(len(row) not in (1, count), where, f"{len(row)} numbers for {count} channels.")
-    return np.array(row * (count // len(row)), dtype=object)
+    return np.array(per_channel(values, count, where), dtype=object)
 
 
 def summed(where: str, forms: Sequence[Form]) -> Form:
@@ -585,7 +584,7 @@ class _Straightening:
         if isinstance(op, Flatten) and later and isinstance(later[0], LinearOp):
             layer = later.pop(0)
             assert isinstance(layer, LinearOp)
-            self._emit(Flatten(op.where), *self._flat(form, op, layer))
+            self._emit(Flatten(op.where), self._flat(form, op, layer))
         elif isinstance(op, LinearOp | Convolution):
             self._emit(self._over(form, op))
         else:
@@ -619,12 +618,13 @@ class _Straightening:
         ]
         each = kernel.reshape(*kernel.shape[:2], -1).sum(axis=2)
         bias = np.array(bias_of(op), dtype=object) + each @ form.shift
-        wide = _narrow(np.concatenate(blocks, axis=1))
+        full = np.concatenate(blocks, axis=1)
+        wide = numbers(full.reshape(-1).tolist()).reshape(full.shape)
         if isinstance(op, LinearOp):
             return LinearOp(op.where, wide, bias)
         return replace(op, weights=wide, bias=bias, groups=1)
 
-    def _flat(self, form: Form, op: Flatten, layer: LinearOp) -> tuple[LinearOp]:
+    def _flat(self, form: Form, op: Flatten, layer: LinearOp) -> LinearOp | Convolution:
         """A linear layer over the flattened sum, where all lanes are flattened channel by channel."""
         order = flat_order(np.arange(prod(form.shape)), form.shape, op.order)
         per = prod(form.shape[1:])
@@ -637,11 +637,9 @@ class _Straightening:
         flat = dict(zip(self.lanes, lanes, strict=True))
         terms = tuple((flat[lane], np.repeat(scale, per)) for lane, scale in form.terms)
         self.lanes = tuple(lanes)
-        made = self._over(
+        return self._over(
             Form((prod(form.shape),), terms, np.repeat(form.shift, per)), replace(layer, weights=weights)
         )
-        assert isinstance(made, LinearOp)
-        return (made,)
 
     def _behind_real(self, value: RealValue, op: Op) -> _Value:
         """The sign of a real value that a shortcut was added to."""
@@ -817,11 +815,3 @@ def _average(op: AveragePool, shape: tuple[int, ...]) -> Convolution:
     )
     weights = np.full((shape[0], 1, *window.kernel), Fraction(1, counts[0]), dtype=object)
     return Convolution(op.where, weights, None, window.stride, (1, 1), window.pads, shape[0])
-
-
-def _narrow(weights: Any) -> Any:
-    """Exact numbers as floats, where all of them are."""
-    floats = weights.astype(np.float64)
-    return (
-        floats if all(Fraction(f) == v for f, v in zip(floats.flat, weights.flat, strict=True)) else weights
-    )

@@ -28,6 +28,7 @@ __all__ = [
     "Root",
     "Step",
     "Surd",
+    "per_channel",
     "pipelines",
     "rational_root",
     "sign_of",
@@ -153,10 +154,10 @@ def _columns(step: Step, channels: int) -> list[Any]:
         )
         return [("clip", low, high)] * channels
     if isinstance(step, Affine):
-        scale, shift = (_per_channel(value, channels, step.where) for value in (step.scale, step.shift))
+        scale, shift = (per_channel(value, channels, step.where) for value in (step.scale, step.shift))
         return list(zip(scale, shift, strict=True))
     gamma, beta, mean, var = (
-        _per_channel(v, channels, step.where) for v in (step.gamma, step.beta, step.mean, step.var)
+        per_channel(v, channels, step.where) for v in (step.gamma, step.beta, step.mean, step.var)
     )
     eps = Fraction(exact_number(float(step.eps), "eps"))
     roots = []
@@ -171,7 +172,8 @@ def _columns(step: Step, channels: int) -> list[Any]:
     return roots
 
 
-def _per_channel(values: Any, channels: int, where: str) -> list[Fraction]:
+def per_channel(values: Any, channels: int, where: str) -> list[Fraction]:
+    """Exact numbers, one a channel; one for all is repeated."""
     row = np.asarray(values).reshape(-1)
     refuse_if(row.size not in (1, channels), where, f"{row.size} numbers for {channels} channels.")
     bad = next(

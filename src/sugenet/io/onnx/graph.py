@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -392,30 +393,25 @@ def _sorted(nodes: list[Node], known: set[str]) -> tuple[Node, ...]:
     """
     maker: dict[str, int] = {}
     for node in nodes:
-        for name in node.outputs:
+        for name in filter(None, node.outputs):
             refuse_if(
-                name and (name in maker or name in known),
+                name in maker or name in known,
                 f"{node} makes {_shown(name)}, which is there already: every name may be made once.",
             )
             maker[name] = node.number
-    waiting = [0] * len(nodes)
-    readers: list[list[int]] = [[] for _ in nodes]
+    sorter = TopologicalSorter[int]({node.number: () for node in nodes})
     for node in nodes:
-        for name in node.inputs:
-            if name in maker and name:
-                waiting[node.number] += 1
-                readers[maker[name]].append(node.number)
-            elif name and name not in known:
-                raise FileError(f"{node} reads {_shown(name)}, which nothing makes.")
-    ready = [node.number for node in nodes if not waiting[node.number]]
-    order: list[Node] = []
-    for number in ready:  # grows while it is read
-        order.append(nodes[number])
-        for reader in readers[number]:
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                ready.append(reader)
-    if len(order) < len(nodes):
-        culprit = next(node for node in nodes if waiting[node.number])
-        raise FileError(f"{culprit} reads, through others, what it makes itself: the graph has a cycle.")
-    return tuple(order)
+        for name in filter(None, node.inputs):
+            refuse_if(
+                name not in maker and name not in known,
+                f"{node} reads {_shown(name)}, which nothing makes.",
+            )
+            if name in maker:
+                sorter.add(node.number, maker[name])
+    try:
+        return tuple(nodes[number] for number in sorter.static_order())
+    except CycleError as error:
+        culprit = nodes[min(error.args[1])]
+        raise FileError(
+            f"{culprit} reads, through others, what it makes itself: the graph has a cycle."
+        ) from None

@@ -191,12 +191,10 @@ def _target_shape(node: Node, inputs: list[Value | None], shape: tuple[int, ...]
 
 def _unchanged(_walk: Walk, _node: Node, inputs: list[Value | None]) -> Value:
     """Identity and Dropout."""
-    if inputs[0] is None or any(value is not None for value in inputs[1:]):
-        for value in inputs[1:]:
-            refuse_if(
-                value is not None and not isinstance(value, FixedArray),
-                "it has another input that depends on the data.",
-            )
+    refuse_if(
+        any(value is not None and not isinstance(value, FixedArray) for value in inputs[1:]),
+        "it has another input that depends on the data.",
+    )
     assert inputs[0] is not None
     return inputs[0]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
@@ -13,8 +13,8 @@ import numpy as np
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.integers import LevelWire, Operation
-from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node, Subgraph
-from sugenet.io.onnx.operators import checked, left_over
+from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node, Port, Subgraph
+from sugenet.io.onnx.operators import checked, constant_value, left_over
 from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.quantized.values import (
     FixedArray,
@@ -105,17 +105,14 @@ class Walk:
         self.start_grid: QuantGrid | None = None
         self.first: RawInput | None = None
         self.inexact = False
-        needed = {port.name for port in graph.outputs}
-        for node in reversed(graph.nodes):
-            if any(name in needed for name in node.outputs if name):
-                needed |= set(node.inputs)
-        self.nodes = [node for node in graph.nodes if any(name in needed for name in node.outputs if name)]
-        self.reads = Counter(name for node in self.nodes for name in node.inputs if name)
-        self.reads.update(port.name for port in graph.outputs)
-        self.readers: dict[str, list[Node]] = {}
+        self.nodes, needed = graph.leading_to(*(port.name for port in graph.outputs))
+        self.readers: dict[str, list[Node | Port]] = defaultdict(list)
+        """The nodes that read a tensor, once for each input, and the outputs that it is."""
         for node in self.nodes:
             for name in node.inputs:
-                self.readers.setdefault(name, []).append(node)
+                self.readers[name].append(node)
+        for port in graph.outputs:
+            self.readers[port.name].append(port)
         self.makers = {name: node for node in self.nodes for name in node.outputs if name}
         unused = [name for name in graph.constants if name not in needed]
         if unused:
@@ -236,7 +233,7 @@ class Walk:
                 f"supported here."
             )
         refuse_if(
-            any(node.outputs[1:]) and any(self.reads[name] for name in node.outputs[1:]),
+            any(name and self.readers[name] for name in node.outputs[1:]),
             "only its first output is supported.",
         )
         self.values[node.outputs[0]] = made
@@ -264,7 +261,7 @@ class Walk:
         first = inputs[0] if inputs else None
         match node.op:
             case "Constant":
-                return _held(node)
+                return FixedArray(constant_value(node.attributes))
             case "DequantizeLinear" if isinstance(first, FixedArray):
                 return self._dequantized(node, inputs, first)
             case "QuantizeLinear":
@@ -374,14 +371,14 @@ class Walk:
         """Whether an int8 tensor is kept as uint8: made by a quantizer, read by one dequantizer that one node
         reads.
         """
-        maker, readers = self.makers.get(name), self.readers.get(name, [])
+        maker, readers = self.makers.get(name), self.readers[name]
         return (
             maker is not None
             and maker.op == "QuantizeLinear"
-            and self.reads[name] == 1
             and len(readers) == 1
+            and isinstance(readers[0], Node)
             and readers[0].op == "DequantizeLinear"
-            and self.reads[readers[0].outputs[0]] == 1
+            and len(self.readers[readers[0].outputs[0]]) == 1
         )
 
     def kind_of(self, node: Node) -> np.dtype[Any]:
@@ -392,17 +389,6 @@ class Walk:
         """The clips that a saturating quantizer does not make needless."""
         low, high = (float(grid.scale) * (end - grid.zero) for end in (grid.low, grid.high))
         return [(a, b) for a, b in clips if a > low or b < high]
-
-
-def _held(node: Node) -> FixedArray:
-    """The value of a Constant."""
-    values = [node.attributes[name] for name in node.attributes]
-    refuse_if(len(values) != 1, f"it has {len(values)} values, but one is needed.")
-    (value,) = values
-    if isinstance(value, np.ndarray):
-        return FixedArray(value)
-    is_integer = all(isinstance(v, int) for v in (value if isinstance(value, tuple) else (value,)))
-    return FixedArray(np.asarray(value, np.int64 if is_integer else np.float32))
 
 
 Rule: TypeAlias = Callable[[Walk, Node, list[Value | None]], Value]
