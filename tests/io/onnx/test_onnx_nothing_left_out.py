@@ -443,7 +443,7 @@ def test_wrong_scores_are_noticed(monkeypatch):
 
 
 def test_what_cannot_be_run_is_said(monkeypatch):
-    from sugenet.io.onnx.judge import interpreter
+    from sugenet.io.onnx.interpreter import interpreter
 
     monkeypatch.delitem(interpreter.OPERATORS, "Where")
     found = read_onnx(model(HIDDEN, NUMBERS, ["n", 2]), inputs=Integers(-3, 3))

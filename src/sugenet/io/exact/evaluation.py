@@ -1,10 +1,10 @@
 """Operations in floats: computed in float64, as their file's authors would, and how far floats can be from
 the exact numbers.
 
-A reader is compared with what is computed here. A judge that computes in floats may have a value on the wrong
-side of 0 if the exact one is as near to it as the bound before the sign says, and only then. Sums of numbers
-that are multiples of one power of two, and not too large, are exact in floats: there the bound is 0 and even
-a tie counts.
+A reader is compared with what is computed here. An interpreter that computes in floats may have a value on
+the wrong side of 0 if the exact one is as near to it as the bound before the sign says, and only then. Sums
+of numbers that are multiples of one power of two, and not too large, are exact in floats: there the bound is
+0 and even a tie counts.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ SINGLE = Floats(24, whole=False)
 
 @dataclass(frozen=True)
 class Rounding:
-    """Bounds on the difference between a float judge's values and the exact ones;
+    """Bounds on the difference between a float interpreter's values and the exact ones;
     0 where floats are exact.
     """
 
@@ -237,7 +237,7 @@ class Rounding:
     scores: float
     after_sums: frozenset[int] = frozenset()
     """Signs whose sums are exact in these floats, so that only the steps between sum and sign round: a
-    judge then decides the same for every input with that sum.
+    interpreter then decides the same for every input with that sum.
     """
 
 
@@ -262,24 +262,24 @@ def rounding_of(
     others: Sequence[Op] | None = None,
     reaches: Sequence[float] | None = None,
 ) -> Rounding:
-    """Bounds for a judge of a chain.
+    """Bounds for an interpreter of a chain.
 
     Parameters
     ----------
     chain, inputs
         What was read, and what its samples are.
     floats
-        What the judge computes in.
+        What the interpreter computes in.
     largest
         The largest size of a raw number among the samples, where the inputs do not say it.
     clean
-        Whether the judge's signs gave exactly their two values. ``x + (sign(x) - x)`` does not:
+        Whether the interpreter's signs gave exactly their two values. ``x + (sign(x) - x)`` does not:
         it keeps the rounding of x.
     others
-        The operations with the judge's own numbers, where these were computed in other floats than
+        The operations with the interpreter's own numbers, where these were computed in other floats than
         those of the chain.
     reaches
-        For each operation the largest number that the judge met on the way through it,
+        For each operation the largest number that the interpreter met on the way through it,
         where it takes several steps.
 
     Examples
@@ -298,7 +298,7 @@ def rounding_of(
 
 @dataclass
 class _RoundingWalk:
-    """What is known of a judge, and how many operations it has passed."""
+    """What is known of an interpreter, and how many operations it has passed."""
 
     floats: Floats
     clean: bool

@@ -253,7 +253,7 @@ RULES: dict[str, Rule] = {
 the end of the network.
 """
 ACCEPTED = {*RULES, *TAILS, *BEHIND_TAILS, *ELEMENTWISE, *OTHERS, *POINTWISE}
-"""Every operation that some file may hold; each must be known to the interpreter that judges imports."""
+"""Every operation that some file may hold; the interpreter must know each of them."""
 
 
 # -- the walk ------------------------------------------------------------------------------------------------

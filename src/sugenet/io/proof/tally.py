@@ -16,7 +16,7 @@ from sugenet.bnn import Network
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.io.exact.report import SignLocation
 from sugenet.io.plain.refusals import refuse_if
-from sugenet.io.proof.judges import Seen, Stage
+from sugenet.io.proof.interpreters import Seen, Stage
 
 __all__ = ["SHOWN", "ClassDifference", "Difference", "NearTie", "Tally"]
 
@@ -192,7 +192,7 @@ class Tally:
     `bounds` says for each layer how far from 0 a reference's value may be on the wrong side through rounding
     alone; a sample in which that happened is not held against later layers. In `decided` layers it happens
     to every input with the same sum; `turned` has the first such neuron. `declared`: what sign(0) is
-    where the reference gives neither value was said by the user, so the reference is no judge of it.
+    where the reference gives neither value was said by the user, so the reference does not decide it.
     `follows`: the stages of the reference are `signs`, one by one.
     """
 

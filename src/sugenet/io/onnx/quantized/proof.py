@@ -16,9 +16,9 @@ from sugenet.bnn import Network
 from sugenet.errors import FileError
 from sugenet.io.exact.report import Imported, ImportProof
 from sugenet.io.onnx.graph import Array, Graph
-from sugenet.io.onnx.judge.integers import IntegerRun
-from sugenet.io.onnx.judge.tensors import UncomparableError
-from sugenet.io.onnx.judging import NOT_INSTALLED, NOT_RUN, batches, runtime_session
+from sugenet.io.onnx.interpreter.integers import IntegerRun
+from sugenet.io.onnx.interpreter.tensors import UncomparableError
+from sugenet.io.onnx.interpreters import NOT_INSTALLED, NOT_RUN, batches, runtime_session
 from sugenet.io.onnx.quantized.network import LevelImport
 from sugenet.io.onnx.quantized.values import LevelArray, PendingSum, integer_levels
 from sugenet.io.onnx.quantized.walk import IntegerProgram
@@ -48,16 +48,16 @@ def prove_levels(made: LevelImport, program: IntegerProgram) -> Imported:
     source = rows if made.values is None else made.values[rows.astype(np.int64) - made.first]
     shown = network.hidden(rows)
     scores = network.head.logits(network.head.match_counts(shown[-1]))
-    judges, levels, unsure = [], 0, np.zeros(len(rows), bool)
+    interpreters, levels, unsure = [], 0, np.zeros(len(rows), bool)
     try:
-        judge = IntegerRun(graph, program.scores)
-        theirs, tensors, unsure = _batched(judge, source)
+        interpreter = IntegerRun(graph, program.scores)
+        theirs, tensors, unsure = _batched(interpreter, source)
     except UncomparableError as error:
         raise FileError(
             f"{graph.source}: it was read, but its interpreter cannot run it to compare: {error} "
             f"prove=False goes without the comparison."
         ) from error
-    judges.append("an interpreter of its operators in whole numbers and float32")
+    interpreters.append("an interpreter of its operators in whole numbers and float32")
     sure = np.ones(len(rows), bool) if program.exact else ~unsure
     unseen = []
     for index in made.places:
@@ -72,20 +72,20 @@ def prove_levels(made: LevelImport, program: IntegerProgram) -> Imported:
             raise different(
                 graph.source,
                 repr(index.name),
-                f"value {neuron} is {mine[row, neuron]}, but {other[row, neuron]} in {judges[0]}",
+                f"value {neuron} is {mine[row, neuron]}, but {other[row, neuron]} in {interpreters[0]}",
             )
         levels += int(mine[sure].size)
-    _same_scores(program, scores, theirs, sure, judges[0])
+    _same_scores(program, scores, theirs, sure, interpreters[0])
     compared = int(scores[sure].size)
     runner = _runtime(graph, program)
     if isinstance(runner, str):
-        judges[0] += f" ({runner})"
+        interpreters[0] += f" ({runner})"
     elif program.exact:
         _same_outputs(program, scores, runner(source))
-        judges.append("ONNX Runtime")
+        interpreters.append("ONNX Runtime")
         compared *= 2
     proof = ImportProof(
-        tuple(judges),
+        tuple(interpreters),
         len(rows),
         len(near),
         len({position.layer for position in made.places}),
@@ -113,10 +113,10 @@ def _near(network: Network, domain: RawRanges, pool: Array, work: int, random: n
     return turning(network, domain, on, pool, count, random, direct=False)
 
 
-def _batched(judge: IntegerRun, rows: Array) -> tuple[Array, dict[str, Array], Array]:
-    """The judge on all samples, in batches that the file takes."""
+def _batched(interpreter: IntegerRun, rows: Array) -> tuple[Array, dict[str, Array], Array]:
+    """The interpreter on all samples, in batches that the file takes."""
     with np.errstate(over="ignore"):  # what is infinite is clipped
-        parts = [judge(rows[k : k + 64]) for k in range(0, len(rows), 64)]
+        parts = [interpreter(rows[k : k + 64]) for k in range(0, len(rows), 64)]
     return (
         np.concatenate([part[0] for part in parts]),
         {name: np.concatenate([part[1][name] for part in parts]) for name in parts[0][1]},
@@ -165,7 +165,7 @@ def _same_outputs(program: IntegerProgram, scores: Array, outputs: Array) -> Non
 
 
 def _runtime(graph: Graph, program: IntegerProgram) -> Callable[[Array], Array] | str:
-    """ONNX Runtime with its default optimizations; or why it does not judge."""
+    """ONNX Runtime with its default optimizations; or why it is not compared."""
     try:
         session = runtime_session(graph.raw, optimized=True)
     except ImportError:

@@ -1,4 +1,4 @@
-"""Judges of what was read from an ONNX file: the interpreter of its operators,
+"""Interpreters of what was read from an ONNX file: the interpreter of its operators,
 and ONNX Runtime where it is installed.
 """
 
@@ -13,12 +13,12 @@ import numpy as np
 from sugenet.io.exact.evaluation import Floats, laid_out, passed
 from sugenet.io.exact.ops import Affine, Op, OpChain, Quantize, Sign, every
 from sugenet.io.onnx.graph import Array, Graph
-from sugenet.io.onnx.judge.interpreter import Computed, Interpreter
-from sugenet.io.onnx.judge.tensors import UncomparableError
+from sugenet.io.onnx.interpreter.program import Computed, Interpreter
+from sugenet.io.onnx.interpreter.tensors import UncomparableError
 from sugenet.io.onnx.wire import blob, number
-from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain
+from sugenet.io.proof.interpreters import Seen, SourceInterpreter, Stage, interpreter_of_chain
 
-__all__ = ["NOT_INSTALLED", "NOT_RUN", "batches", "judges_of_graph", "runtime_session"]
+__all__ = ["NOT_INSTALLED", "NOT_RUN", "batches", "interpreters_of_graph", "runtime_session"]
 
 _WORK = 1 << 24
 """Values that one run of the interpreter makes at a time."""
@@ -26,10 +26,10 @@ _FORMAT = 10
 """A version of the file format that every runtime of the last years reads; operators do not depend on it."""
 
 
-def judges_of_graph(graph: Graph, output: str, chain: OpChain) -> list[SourceJudge]:
+def interpreters_of_graph(graph: Graph, output: str, chain: OpChain) -> list[SourceInterpreter]:
     """Who says what the class scores of a file are, given which output they lead to.
 
-    The interpreter goes first. Where it cannot run the file, the judge's name says so, and only the
+    The interpreter goes first. Where it cannot run the file, the interpreter's name says so, and only the
     operations as read are compared.
     """
     try:
@@ -38,11 +38,11 @@ def judges_of_graph(graph: Graph, output: str, chain: OpChain) -> list[SourceJud
     except UncomparableError as error:
         return [
             replace(
-                judge_of_chain(chain),
+                interpreter_of_chain(chain),
                 name=f"the operations as read, because the file itself could not be run ({error})",
             )
         ]
-    first = SourceJudge("an interpreter of ONNX operators in float64", interpreted, follows=True)
+    first = SourceInterpreter("an interpreter of ONNX operators in float64", interpreted, follows=True)
     second = _runtime(graph, output, interpreted.program)
     if isinstance(second, str):
         return [replace(first, name=f"{first.name} ({second})")]
@@ -298,8 +298,8 @@ def runtime_session(raw: bytes, *, optimized: bool) -> Any:
     return onnxruntime.InferenceSession(raw + number(1, _FORMAT), options, providers=["CPUExecutionProvider"])
 
 
-def _runtime(graph: Graph, output: str, program: Interpreter) -> SourceJudge | str:
-    """ONNX Runtime as a judge of the scores; or why it is none."""
+def _runtime(graph: Graph, output: str, program: Interpreter) -> SourceInterpreter | str:
+    """ONNX Runtime as an interpreter, for the scores; or why it is none."""
     extra = (
         b""
         if program.scores in {port.name for port in graph.outputs}
@@ -312,7 +312,7 @@ def _runtime(graph: Graph, output: str, program: Interpreter) -> SourceJudge | s
         return NOT_INSTALLED
     except Exception:  # operators of QONNX, side files, element types, attributes: whatever it does not take
         return NOT_RUN
-    return SourceJudge("ONNX Runtime", session, Floats(24))  # its sums are plain sums, in some order
+    return SourceInterpreter("ONNX Runtime", session, Floats(24))  # its sums are plain sums, in some order
 
 
 @dataclass

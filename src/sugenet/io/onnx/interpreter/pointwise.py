@@ -16,7 +16,7 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import DTYPES, Array
-from sugenet.io.onnx.judge.tensors import (
+from sugenet.io.onnx.interpreter.tensors import (
     SINGLE,
     OpCall,
     Operator,

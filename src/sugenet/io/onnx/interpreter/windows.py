@@ -11,7 +11,7 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array
-from sugenet.io.onnx.judge.tensors import (
+from sugenet.io.onnx.interpreter.tensors import (
     ROUND,
     SINGLE,
     OpCall,

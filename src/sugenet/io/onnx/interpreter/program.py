@@ -15,11 +15,11 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node
-from sugenet.io.onnx.judge.dataflow import DATAFLOW_OPERATORS, HARDWARE, LABELS
-from sugenet.io.onnx.judge.moves import MOVES
-from sugenet.io.onnx.judge.pointwise import POINTWISE
-from sugenet.io.onnx.judge.tensors import Decision, OpCall, Tensor, UncomparableError, constant
-from sugenet.io.onnx.judge.windows import WINDOWS
+from sugenet.io.onnx.interpreter.dataflow import DATAFLOW_OPERATORS, HARDWARE, LABELS
+from sugenet.io.onnx.interpreter.moves import MOVES
+from sugenet.io.onnx.interpreter.pointwise import POINTWISE
+from sugenet.io.onnx.interpreter.tensors import Decision, OpCall, Tensor, UncomparableError, constant
+from sugenet.io.onnx.interpreter.windows import WINDOWS
 from sugenet.io.onnx.operators import BEHIND_TAILS, DATAFLOW, DOMAINS, OLD_DOMAIN, TAILS, checked, left_over
 
 __all__ = ["OPERATORS", "Computed", "Interpreter"]

@@ -1,4 +1,4 @@
-"""Runs a quantized ONNX graph in whole numbers and float32, operator by operator, to judge an import.
+"""Runs a quantized ONNX graph in whole numbers and float32, operator by operator, to compare an import with.
 
 It shares the parser of the file, the tables of operators and the rules of their shapes with the reader, and
 nothing else. A float operator between quantizers keeps its whole sums until the quantizer comes, and is
@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node
-from sugenet.io.onnx.judge.tensors import UncomparableError
-from sugenet.io.onnx.judge.windows import cut, window_axes
+from sugenet.io.onnx.interpreter.tensors import UncomparableError
+from sugenet.io.onnx.interpreter.windows import cut, window_axes
 from sugenet.io.onnx.operators import checked, constant_value
 from sugenet.io.onnx.shapes import rearrangement
 from sugenet.io.plain.refusals import refuse_if, required

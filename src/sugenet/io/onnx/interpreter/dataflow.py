@@ -12,10 +12,10 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array
-from sugenet.io.onnx.judge.moves import MOVES
-from sugenet.io.onnx.judge.pointwise import POINTWISE
-from sugenet.io.onnx.judge.tensors import OpCall, Operator, Tensor, constant
-from sugenet.io.onnx.judge.windows import WINDOWS
+from sugenet.io.onnx.interpreter.moves import MOVES
+from sugenet.io.onnx.interpreter.pointwise import POINTWISE
+from sugenet.io.onnx.interpreter.tensors import OpCall, Operator, Tensor, constant
+from sugenet.io.onnx.interpreter.windows import WINDOWS
 from sugenet.io.onnx.operators import DATAFLOW_ENDINGS, checked
 from sugenet.io.plain.refusals import refuse_if
 

@@ -1,7 +1,7 @@
 """Values with a bound on their rounding, arithmetic on them, and what an operator of a file is called with.
 
 Floats are computed in float64, whole numbers and booleans in the file's own kind. With every value goes a
-bound on how far it may lie from the number that exact arithmetic gives, so that a judge never counts a
+bound on how far it may lie from the number that exact arithmetic gives, so that an interpreter never counts a
 difference that is rounding, and never misses another.
 """
 
