@@ -510,11 +510,8 @@ class _Straightening:
         while waiting:
             op = waiting.pop(0)
             if isinstance(op, Branches):
-                refuse_if(
-                    isinstance(value, RealValue),
-                    op.where,
-                    f"a shortcut that begins at a real value. {NEEDED}",
-                )
+                if isinstance(value, RealValue):
+                    raise FileError(f"{op.where}: a shortcut that begins at a real value. {NEEDED}")
                 value = self._meet(self._fork(op) if value is None else value, op, frozenset())
             elif value is None:
                 self._plain(op)
@@ -723,12 +720,12 @@ class _Straightening:
             made.append(neurons_of(value, sign, zero))
         carried = [lane for lane in self.lanes if lane in needed]
         total = sum(lane.shape[0] for lane in self.lanes)
-        if (sum(part.shape[0] for part in made) + len(carried)) * total * prod(
-            made[0].window.kernel
-        ) > _LARGEST_LAYER:
-            raise FileError(
-                f"{made[0].sign.where}: shortcuts past so many channels are too large to write down."
-            )
+        refuse_if(
+            (sum(part.shape[0] for part in made) + len(carried)) * total * prod(made[0].window.kernel)
+            > _LARGEST_LAYER,
+            made[0].sign.where,
+            "shortcuts past so many channels are too large to write down.",
+        )
         layer = wide_layer(self.lanes, made, carried)
         if layer is None:
             if tried:

@@ -66,7 +66,6 @@ from sugenet.io.exact.signals import (
     ends_of,
     flat_order,
     flattened_step,
-    gap_to_zero,
     identity_of_levels,
     linear_of_levels,
     linear_of_means,
@@ -385,11 +384,11 @@ class _Lowering:
             rows, strict = thresholds_at(op, channels), op.strict.tolist()
         cuts = cut_inputs([lines[c] for c in channel_of], [rows[c] for c in channel_of], strict, domain)
         ties = cuts.ties if isinstance(op, Sign) else cuts.ties * 0
-        if isinstance(op, Sign) and self._zero(op) == 0 and ties.any():
-            raise FileError(
-                f"input {int(np.argmax(ties))} can be exactly zero, where sign is 0 and not -1 or +1. "
-                f"Declare zero=1 or zero=-1."
-            )
+        refuse_if(
+            isinstance(op, Sign) and self._zero(op) == 0 and ties.any(),
+            f"input {int(np.argmax(ties))} can be exactly zero, where sign is 0 and not -1 or +1. "
+            f"Declare zero=1 or zero=-1.",
+        )
         self.encoder, rises = cuts.encoder, cuts.rises
         self.reports.append(
             LayerReport(op.where, "inputs", len(rises), int((~rises).sum()), 0, int(ties.sum()))
@@ -481,18 +480,6 @@ class _Lowering:
                 "exactly zero, where sign is 0 and not -1 or +1. Declare zero=1 or zero=-1."
             )
         tau = above if zero == -1 else at_zero
-        nearest = min(
-            gap_to_zero(
-                line,
-                offset[c] + sums.unit[c] * int(ends[c][0]),
-                sums.unit[c],
-                int(tau[c, case]),
-                int(np.ptp(ends[c])),
-                bool(flipped[c]),
-            )
-            for case, (ends, offset) in enumerate(cases)
-            for c, line in enumerate(lines)
-        )
         marks = {"flipped": flipped, "ties": tied.any(axis=1)}
         top = sums.top if sums.raw or sums.top > 1 else None
         layer: Layer
@@ -502,7 +489,7 @@ class _Lowering:
         else:
             tops = None if top is None else np.full(weights.shape[1], top)
             layer = dense_layer(weights, tau[:, 0], tops, **marks)
-        self._report(sums, layer, flipped, marks["ties"], nearest)
+        self._report(sums, layer, flipped, marks["ties"], min_sums.nearest)
         return layer
 
     def _report(self, sums: SumSignal, layer: Layer, flipped: Bits, ties: Bits, nearest: float) -> None:
@@ -515,12 +502,11 @@ class _Lowering:
         rounded factors can matter within the bounds of the inputs.
         """
         channels = len(sums.weights)
-        refuse_if(
-            zero == 0,
-            sums.where,
-            "sums of real numbers can be exactly zero, where sign is 0 and not -1 or +1. "
-            "Declare zero=1 or zero=-1.",
-        )
+        if zero == 0:
+            raise FileError(
+                f"{sums.where}: sums of real numbers can be exactly zero, where sign is 0 and not -1 or +1. "
+                "Declare zero=1 or zero=-1."
+            )
         offsets = sums.offset.reshape(channels, -1)
         flipped, weights = _turned(sums, lines)
         largest = self._largest()

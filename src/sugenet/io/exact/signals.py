@@ -22,7 +22,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.bnn.layers import WIDEST
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, LinearOp, Quantize, Sign
-from sugenet.io.exact.steps import Pipeline, Step, pipelines, sign_of
+from sugenet.io.exact.steps import Step, pipelines, sign_of
 from sugenet.io.exact.units import (
     bias_of,
     exact_weights,
@@ -48,7 +48,6 @@ __all__ = [
     "ends_of",
     "flat_order",
     "flattened_step",
-    "gap_to_zero",
     "identity_of_levels",
     "linear_of_levels",
     "linear_of_means",
@@ -192,13 +191,14 @@ _UNROLL = 1 << 26
 
 def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
     """Averages of sums are sums of more weights, as long as nothing but affine steps stands between."""
-    if (
+    refuse_if(
         sums.window is None
         or sums.pool is not None
         or len(sums.shape) != 3
-        or any(isinstance(step, Clip) for step in sums.steps)
-    ):
-        raise FileError(f"{op.where}: average pooling of values that are flat, pooled or clipped already.")
+        or any(isinstance(step, Clip) for step in sums.steps),
+        op.where,
+        "average pooling of values that are flat, pooled or clipped already.",
+    )
     dense = unrolled(sums)
     channels = sums.shape[0]
     window, counts = averaged_window(sums.shape, op)
@@ -257,10 +257,11 @@ def averaged_window(shape: tuple[int, ...], op: AveragePool) -> tuple[Window, li
         shape, op.kernel or shape[1:], op.stride if op.kernel else 1, 1, op.pads if op.kernel else 0
     )
     counts = (window.taps >= 0).sum(axis=1)
-    if counts.min() == 0:
-        raise FileError(
-            f"{op.where}: the window at position {int(counts.argmin())} lies in the padding alone."
-        )
+    refuse_if(
+        counts.min() == 0,
+        op.where,
+        f"the window at position {int(counts.argmin())} lies in the padding alone.",
+    )
     if op.count_pads:
         (top, left, bottom, right), (below, aside) = window.pads, op.beyond
         full = shape[0], shape[1] + top + bottom - below, shape[2] + left + right - aside
@@ -471,19 +472,6 @@ def cases_of(sums: SumSignal) -> tuple[list[tuple[Ints, npt.NDArray[Any]]], npt.
     return cases, np.array([number[key] for key in keys], np.intp)
 
 
-def gap_to_zero(line: Pipeline, start: Fraction, stride: Fraction, tau: int, size: int, falls: bool) -> float:
-    """How far the nearest sum is from where the sign turns, in units of the file's sum;
-    infinite for a constant neuron.
-    """
-    near = [count for count in (tau - 1, tau) if 0 <= count <= size]
-    slope = abs(line.slope())
-    if len(near) < 2 or not slope:
-        return float("inf")
-    return (
-        min(abs(float(line(start + stride * (size - count if falls else count)))) for count in near) / slope
-    )
-
-
 _WIDEST = 1 << 12
 """Flat values that a layer may carry one by one."""
 
@@ -503,14 +491,16 @@ def mapped(levels: LevelSignal, op: Affine | Clip | Sign | Quantize) -> LevelSig
         if key not in known:
             first, last = (functions[index // per](value) for value in (start, start + step * levels.top))
             known[key] = first, (last - first) / levels.top
-            if not isinstance(op, Affine) and any(
-                functions[index // per](start + step * a) != first + known[key][1] * a
-                for a in range(1, levels.top)
-            ):
-                raise FileError(
-                    f"{op.where}: {type(op).__name__.lower()} of levels that are not the same distance apart "
-                    "behind it. Quantize behind it."
-                )
+            refuse_if(
+                not isinstance(op, Affine)
+                and any(
+                    functions[index // per](start + step * a) != first + known[key][1] * a
+                    for a in range(1, levels.top)
+                ),
+                op.where,
+                f"{type(op).__name__.lower()} of levels that are not the same distance apart "
+                "behind it. Quantize behind it.",
+            )
         pairs.append(known[key])
     start, step = (np.array([pair[k] for pair in pairs], dtype=object) for k in (0, 1))
     return replace(levels, start=start, step=step, pad=padding_past(levels.pad, op), raw=False)
@@ -570,11 +560,10 @@ def padding_past(pad: Padding | None, op: Affine | BatchNorm | Clip | Sign | Qua
     """Padding behind an elementwise operation, which changes its values too."""
     if pad is None:
         return None
-    refuse_if(
-        isinstance(op, BatchNorm),
-        op.where,
-        "batch norm of padded values gives a padding with a square root. Pad behind it.",
-    )
+    if isinstance(op, BatchNorm):
+        raise FileError(
+            f"{op.where}: batch norm of padded values gives a padding with a square root. Pad behind it."
+        )
     if isinstance(op, Sign):
         at = {1: Fraction(op.high), -1: Fraction(op.low), 0: (Fraction(op.low) + Fraction(op.high)) / 2}
         fill = [at[sign_of(value) or op.zero] for value in pad.fill]

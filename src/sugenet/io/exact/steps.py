@@ -116,10 +116,6 @@ class Pipeline:
             scale, shift = part[0] * scale, part[0] * shift + part[1]
         return scale, shift
 
-    def slope(self) -> float:
-        """How much the value moves when x moves by 1, for messages only."""
-        return float(self(Fraction(1))) - float(self(Fraction(0)))
-
 
 def _clipped(value: Surd, low: Fraction | float, high: Fraction | float) -> Surd:
     for bound, outside in ((low, -1), (high, 1)):

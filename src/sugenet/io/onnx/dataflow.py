@@ -252,8 +252,10 @@ def _unit(made: _Rewriting, node: Node) -> None:
     else:
         steps = [("MatMul", [made.kept(weights)], {})]
     bare = bool(_whole(node, "noActivation", 0))
-    if bare != (len([name for name in node.inputs if name]) == 2):
-        raise FileError(f"it has {len(node.inputs)} inputs, which does not fit noActivation={int(bare)}.")
+    refuse_if(
+        bare != (len([name for name in node.inputs if name]) == 2),
+        f"it has {len(node.inputs)} inputs, which does not fit noActivation={int(bare)}.",
+    )
     if bare:
         node.attributes.get("ActVal")  # of the activation that it has not
     else:

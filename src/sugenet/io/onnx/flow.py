@@ -245,11 +245,11 @@ class Flow:
             for piece in pieces
             if number != axis % len(self.axes)
         )
-        if others != self.batch:
-            raise FileError(
-                f"axis {axis % len(self.axes)} of {shape_of(self.sizes)} does not hold all values of a "
-                f"sample. Flatten them first."
-            )
+        refuse_if(
+            others != self.batch,
+            f"axis {axis % len(self.axes)} of {shape_of(self.sizes)} does not hold all values of a "
+            f"sample. Flatten them first.",
+        )
         return self.flat(self.axes[axis], where)
 
     def permuted_features(self, axis: int, where: str) -> tuple[Flow, Array | None]:

@@ -285,11 +285,10 @@ class _ModelReader:
         """
         shape, kind = tuple(tensor.numbers(1).tolist()), tensor.number(2)
         kinds = {**DTYPES, **(packed or {})}
-        if kind not in kinds:
-            raise FileError(
-                f"{what} has element type {_OTHER_TYPES.get(kind, kind)}, "
-                f"which is not supported. Use float32."
-            )
+        refuse_if(
+            kind not in kinds,
+            f"{what} has element type {_OTHER_TYPES.get(kind, kind)}, which is not supported. Use float32.",
+        )
         dtype = np.dtype(kinds[kind])
         refuse_if(
             len(shape) > _MAX_RANK

@@ -126,8 +126,10 @@ def gathered(node: Node, flow: Flow, indices: Array) -> Flow:
         or not indices.size,
         "it picks parts of the data, which is supported only for a list of flat features.",
     )
-    if (indices < -count).any() or (indices >= count).any():
-        raise FileError(f"it picks feature {int(np.abs(indices).max())} of {count}.")
+    refuse_if(
+        (indices < -count).any() or (indices >= count).any(),
+        f"it picks feature {int(np.abs(indices).max())} of {count}.",
+    )
     refuse_if(
         indices.size * count > _MAX_ROWS,
         f"it picks {indices.size} of {count} features, which is too large to write out.",
@@ -154,8 +156,10 @@ def convolution(node: Node, flow: Flow, weights: Array, bias: Array | None) -> F
         raise FileError(f"its kernel_shape is {list(named)}, but its weights have shape {weights.shape}.")
     stride, dilation = (_two(node, name, spatial) for name in ("strides", "dilations"))
     groups = node.attributes["group"]
-    if not isinstance(groups, int) or groups < 1 or len(weights) % groups or not weights.size:
-        raise FileError(f"it has {groups} groups for {len(weights)} output channels.")
+    refuse_if(
+        not isinstance(groups, int) or groups < 1 or len(weights) % groups or not weights.size,
+        f"it has {groups} groups for {len(weights)} output channels.",
+    )
     pads, _ = _pads(node, flow, _flat_pair(weights.shape[2:]), stride, dilation, spatial)
     return _convolved(
         node, flow, weights, stride, dilation, pads, groups, None if bias is None else _finite(bias)
@@ -307,8 +311,10 @@ def reduced(node: Node, flow: Flow, inputs: Sequence[Array | None]) -> Flow:
 
 def padded(node: Node, flow: Flow, inputs: Sequence[Array | None]) -> Flow:
     """Pixels of one value around maps."""
-    if str(node.attributes["mode"]) != "constant":
-        raise FileError(f"it pads by {node.attributes['mode']!r}. Only padding with one value is supported.")
+    refuse_if(
+        str(node.attributes["mode"]) != "constant",
+        f"it pads by {node.attributes['mode']!r}. Only padding with one value is supported.",
+    )
     rank = len(flow.axes)
     amounts = integers(node.attributes.get("pads", ()) if inputs[1] is None else inputs[1], "pads")
     axes = axes_of(inputs, {}, rank, 3) or tuple(range(rank))

@@ -198,8 +198,10 @@ def checked(node: Node) -> Node:
             f"its attribute {key[:60]!r} is not known. Known are {', '.join(sorted(known)) or 'none'}.",
         )
         kind = known[key] if isinstance(known[key], _NO_DEFAULT) else type(known[key])
-        if not isinstance(value, kind):
-            raise FileError(f"its attribute {key} is {str(value)[:60]!r}, which is of the wrong type.")
+        refuse_if(
+            not isinstance(value, kind),
+            f"its attribute {key} is {str(value)[:60]!r}, which is of the wrong type.",
+        )
     max_inputs = INPUTS.get(node.op, 1)
     refuse_if(
         any(node.inputs[max_inputs:]),

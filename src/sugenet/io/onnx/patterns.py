@@ -76,8 +76,9 @@ def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Dat
     if isinstance(value, Curve | Flow) and node.op in _CURVES | {"Sign"} | set(_BELOW_AT_ABOVE):
         return _sign_like(node, values, value)
     flow = settled(value, _CUT)  # type: ignore[arg-type]
-    if node.op not in _RULES:
-        raise FileError(f"{_NEAREST.get(node.op, 'it has no exact meaning for a binarized network')}.")
+    refuse_if(
+        node.op not in _RULES, f"{_NEAREST.get(node.op, 'it has no exact meaning for a binarized network')}."
+    )
     return _RULES[node.op](node, values, flow)
 
 

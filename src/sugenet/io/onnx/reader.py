@@ -432,10 +432,10 @@ class GraphWalk:
             f"its domain {node.domain[:60]!r} is not known. Known are the standard one, QONNX, "
             f"FINN and Brevitas.",
         )
-        if any(isinstance(value, Subgraph) for value in node.attributes.values()) and node.op != "Constant":
-            raise FileError(
-                f"{_NEAREST.get(node.op, 'it holds a graph or another attribute that is not supported')}."
-            )
+        refuse_if(
+            any(isinstance(value, Subgraph) for value in node.attributes.values()) and node.op != "Constant",
+            f"{_NEAREST.get(node.op, 'it holds a graph or another attribute that is not supported')}.",
+        )
 
     def _value(self, node: Node, inputs: list[Value | None]) -> Value:
         data = [value for value in inputs if value is not None and not isinstance(value, Constant)]
@@ -507,11 +507,11 @@ class GraphWalk:
         refuse_if(node.op not in TAILS | BEHIND_TAILS, last)
         if node.op == "Cast":
             kind = np.dtype(DTYPES.get(node.attributes.get("to", 0), "V")).kind
-            if kind not in ("f" if not tail.picks else "fiu"):
-                raise FileError(
-                    f"it casts class scores to element type {node.attributes.get('to')}, "
-                    f"which can change the class."
-                )
+            refuse_if(
+                kind not in ("f" if not tail.picks else "fiu"),
+                f"it casts class scores to element type {node.attributes.get('to')}, "
+                f"which can change the class.",
+            )
             return tail
         if tail.picks:  # the class itself, or its score
             refuse_if(node.op in TAILS or node.op == "Log", last)

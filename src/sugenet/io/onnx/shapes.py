@@ -56,9 +56,11 @@ def integers(value: Any, what: str, length: int | None = None) -> tuple[int, ...
 
 def axis_within(axis: Any, rank: int, last: int = -1) -> int:
     """An axis counted from the front; `last` is the largest allowed (default: the last axis)."""
-    if not isinstance(axis, int) or not -rank <= axis <= (rank - 1 if last < 0 else last):
-        raise FileError(f"its axis is {axis}, but the data have {rank} axes.")
-    return axis + rank if axis < 0 else axis
+    refuse_if(
+        not isinstance(axis, int) or not -rank <= axis <= (rank - 1 if last < 0 else last),
+        f"its axis is {axis}, but the data have {rank} axes.",
+    )
+    return int(axis + rank if axis < 0 else axis)
 
 
 def axes_of(inputs: _Given, attributes: _Attributes, rank: int, index: int = 1) -> tuple[int, ...] | None:

@@ -192,11 +192,11 @@ def _first(link: FlowLink) -> FlowLink:
 
 def _signed(table: SignTable) -> Flow:
     dtype = table.values.dtype if table.values.dtype.kind == "f" else np.dtype(np.float32)
-    if not np.isfinite(table.values.astype(np.float64)).all():
-        raise FileError(
-            f"{table.where} and what follows it give {table.values.tolist()} below, "
-            f"at and above zero: not finite."
-        )
+    refuse_if(
+        not np.isfinite(table.values.astype(np.float64)).all(),
+        f"{table.where} and what follows it give {table.values.tolist()} below, "
+        f"at and above zero: not finite.",
+    )
     below, at, above = (float(value) for value in table.values)
     one, none = np.ones((), dtype), np.zeros((), dtype)
     flow = table.flow

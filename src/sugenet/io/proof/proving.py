@@ -292,8 +292,8 @@ class _Comparison:
         return FileError(
             f"{self.chain.source}: {where}: neuron {first.neuron} of layer {first.layer} is {first.state} in "
             f"exact numbers ({first.matches} matches, tau {first.tau}), but {self.interpreter.name} "
-            f"{first.there}, by rounding alone. Move its threshold away from the sums that occur, as to the middle between "
-            "two of them."
+            f"{first.there}, by rounding alone. Move its threshold away from the sums that occur, as to the "
+            "middle between two of them."
         )
 
     def _score_difference(self) -> str:

@@ -360,8 +360,8 @@ class IntegerRun:
 
     def _transpose(self, _: Node, inputs: list[Any]) -> _Scaled:
         first = inputs[0]
-        is_matrix = isinstance(first, _Scaled) and first.whole.ndim == 2
-        refuse_if(not is_matrix, "it transposes other things than a quantized matrix.")
+        if not isinstance(first, _Scaled) or first.whole.ndim != 2:
+            raise FileError("it transposes other things than a quantized matrix.")
         return replace(first, whole=first.whole.T, axis=1 - first.axis % 2)
 
     def _concat(self, node: Node, inputs: list[Any]) -> Array:

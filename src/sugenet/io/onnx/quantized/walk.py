@@ -212,8 +212,10 @@ class Walk:
             node.domain not in ("", "com.microsoft"),
             f"its domain {node.domain[:60]!r} is not known in quantized files.",
         )
-        if node.op not in self.rules or node.domain not in _DOMAINS.get(node.op, ("",)):
-            raise FileError(f"{ADVICE.get(node.op, 'it is not supported in quantized files')}.")
+        refuse_if(
+            node.op not in self.rules or node.domain not in _DOMAINS.get(node.op, ("",)),
+            f"{ADVICE.get(node.op, 'it is not supported in quantized files')}.",
+        )
         refuse_if(
             any(isinstance(value, Subgraph) for value in node.attributes.values()),
             "it holds a graph, which is not supported.",
