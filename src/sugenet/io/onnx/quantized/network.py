@@ -23,7 +23,13 @@ from sugenet.io.exact.report import Imported, LayerReport
 from sugenet.io.exact.requantize import steps_of
 from sugenet.io.onnx.quantized import runtime
 from sugenet.io.onnx.quantized.runtime import Floats, QuantGrid
-from sugenet.io.onnx.quantized.values import LevelArray, LevelTensor, PendingSum, RawInput
+from sugenet.io.onnx.quantized.values import (
+    DequantizedTensor,
+    LevelArray,
+    LevelTensor,
+    PendingSum,
+    RawInput,
+)
 from sugenet.io.onnx.quantized.walk import IntegerProgram
 from sugenet.io.plain.refusals import refuse_if
 
@@ -263,15 +269,14 @@ def _head(program: IntegerProgram, end: LevelArray, top: int) -> Head:
     tops = np.full(count, top)
     if isinstance(value, PendingSum):
         return _linear_head(value, end, tops)
-    if isinstance(value, LevelTensor):
-        if value.grid is None:
-            raise FileError(
-                f"its output {program.output[:60]!r} is clipped behind the last quantizer, so that classes "
-                f"can tie. Leave the last Relu or Clip out."
-            )
+    unit, offset = Fraction(1), end.low
+    if isinstance(value, DequantizedTensor):
         unit, offset = Fraction(float(value.grid.scale)), end.low - value.grid.zero
-    else:
-        unit, offset = Fraction(1), end.low
+    refuse_if(
+        isinstance(value, LevelTensor) and not isinstance(value, DequantizedTensor),
+        f"its output {program.output[:60]!r} is clipped behind the last quantizer, so that classes "
+        f"can tie. Leave the last Relu or Clip out.",
+    )
     bias = unit * offset + unit * Fraction(top, 2)
     return Head(np.eye(count, dtype=np.int64), [bias] * count, [unit / 2] * count, tops)
 
@@ -286,7 +291,6 @@ def _linear_head(value: PendingSum, end: LevelArray, tops: Ints) -> Head:
         "class scores are maps. Pool or flatten them first.",
     )
     refuse_if(window.kernel != window.shape[1:], value.where, "it does not read all that it is given.")
-    assert value.source.grid is not None
     rows = value.weights.reshape(len(value.weights), -1)
     zero = value.source.grid.zero - end.low
     scale = value.source.grid.scale

@@ -30,6 +30,7 @@ from sugenet.io.onnx.quantized.sums import (
     tensor_of,
 )
 from sugenet.io.onnx.quantized.values import (
+    DequantizedTensor,
     FixedArray,
     FixedLevelArray,
     LevelArray,
@@ -70,7 +71,8 @@ def _clipped(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
         )
     value = inputs[0]
     if isinstance(value, LevelTensor):
-        return replace(value, table=clip_to(value.table, ((low, high),)), grid=None)
+        table = clip_to(value.table, ((low, high),))
+        return LevelTensor(value.name, value.wire, value.low, value.kind, value.shape, table)
     if isinstance(value, LevelArray):
         table = np.clip(value.values, low, high).astype(np.int64) - value.low
         name = node.outputs[0]
@@ -140,7 +142,7 @@ def _cast(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     if isinstance(value, PendingSum) and value.op == "sums" and not value.rescaled:
         return replace(value, rescaled=(lambda x: x.astype(np.float32),))
     if (levels := integer_levels(value)) is not None:
-        return LevelTensor.of(levels, 1, 0)
+        return DequantizedTensor.of(levels, 1, 0)
     raise FileError(f"it casts {word(value)}.")
 
 
@@ -227,7 +229,7 @@ def _at_the_end(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 # -- integer operators ---------------------------------------------------------------------------------------
 
 
-def _operand(inputs: list[Value | None], index: int) -> LevelTensor | FixedLevelArray:
+def _operand(inputs: list[Value | None], index: int) -> DequantizedTensor | FixedLevelArray:
     """A whole tensor with the scale and zero point behind it."""
     value, scale = inputs[index], floats_of(inputs[index + 1]).reshape(-1)
     zero = inputs[index + 2] if len(inputs) > index + 2 else None
@@ -236,7 +238,7 @@ def _operand(inputs: list[Value | None], index: int) -> LevelTensor | FixedLevel
         f"its scale {scale[:3]} must be one positive number.",
     )
     if (levels := integer_levels(value)) is not None:
-        return LevelTensor.of(levels, scale[0], zero_of(zero, levels.kind))
+        return DequantizedTensor.of(levels, scale[0], zero_of(zero, levels.kind))
     if isinstance(value, FixedArray):
         zeros = np.array([zero_of(zero, value.array.dtype)])
         ends_of(value.array.dtype, value.width)
@@ -330,10 +332,8 @@ def _qgemm(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 
 def _qlinear_add(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """QLinearAdd."""
-    sides = _operand(inputs, 0), _operand(inputs, 3)
-    value = adding(node, *sides)
-    kind = next(side.kind for side in sides if isinstance(side, LevelTensor))
-    return _requantized(walk, node, inputs, value, 6, kind)
+    value = adding(node, _operand(inputs, 0), _operand(inputs, 3))
+    return _requantized(walk, node, inputs, value, 6, value.tensors[0].kind)
 
 
 def _qlinear_average(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
@@ -362,7 +362,7 @@ def _integer_product(_walk: Walk, node: Node, inputs: list[Value | None]) -> Val
     weights = _weights(
         [inputs[1], FixedArray(np.ones(1, np.float32)), inputs[3]], 0, int(node.op != "ConvInteger")
     )
-    source = LevelTensor.of(levels, 1, zero)
+    source = DequantizedTensor.of(levels, 1, zero)
     if node.op == "MatMulInteger":
         return replace(dense(node, source, weights, None, transposed=False), op="sums")
     ones, none = np.ones(len(weights.q), np.float32), np.zeros(len(weights.q), np.int64)

@@ -23,6 +23,7 @@ from sugenet.io.onnx.graph import Array, Node
 from sugenet.io.onnx.quantized import runtime
 from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.quantized.values import (
+    DequantizedTensor,
     FixedArray,
     FixedLevelArray,
     LevelArray,
@@ -79,7 +80,7 @@ def dequantize(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
         integer_levels(inputs[0]), f"it dequantizes {word(inputs[0])}, but whole numbers are needed."
     )
     grid, _ = walk.grid(node, inputs, levels.kind)
-    return LevelTensor.of(levels, grid.scale, grid.zero)
+    return DequantizedTensor.of(levels, grid.scale, grid.zero)
 
 
 def quantize(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
@@ -129,9 +130,8 @@ def quantized(walk: Walk, node: Node, value: Value | None, grid: QuantGrid, kind
     return made
 
 
-def _pad_of(source: LevelTensor, window: Window) -> int:
+def _pad_of(source: DequantizedTensor, window: Window) -> int:
     """The level of the zero point, which padding has."""
-    assert source.grid is not None
     zero, top = source.grid.zero - source.low, source.wire.top
     refuse_if(
         any(window.pads) and not 0 <= zero <= top,
@@ -146,7 +146,6 @@ def _pad_of(source: LevelTensor, window: Window) -> int:
 def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _WeightedSteps:
     """A product with its quantizer: a staircase for each output channel."""
     wire, source_grid = value.source.wire, value.source.grid
-    assert source_grid is not None
     zero = source_grid.zero - value.source.low
     shift = zero * value.weights.sum(axis=(1, 2, 3))
     low, high = ends_of(value.weights, wire.top).T - shift
@@ -184,7 +183,6 @@ def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _Weig
 
 def _exact_steps(value: PendingSum, grid: QuantGrid, low: list[int], high: list[int]) -> Ints:
     """The steps of sums in exact numbers."""
-    assert value.source.grid is not None
     rows = []
     for c, scale in enumerate(value.scales):
         unit = exact(value.source.grid.scale) * exact(scale)
@@ -224,20 +222,20 @@ def _spelled(value: PendingSum, grid: QuantGrid) -> Callable[[Ints], Ints]:
     return level
 
 
-def tensor_of(value: Value | None) -> LevelTensor:
+def tensor_of(value: Value | None) -> DequantizedTensor:
     """A dequantized tensor, or a refusal."""
     refuse_if(
-        isinstance(value, LevelTensor) and value.grid is None,
+        isinstance(value, LevelTensor) and not isinstance(value, DequantizedTensor),
         "its input is clipped and not quantized again, so ONNX Runtime computes it in floats. Quantize "
         "its input too; without ActivationSymmetric a Relu becomes part of its quantizer.",
     )
-    if not isinstance(value, LevelTensor) or value.grid is None:
+    if not isinstance(value, DequantizedTensor):
         raise FileError(f"its input is {word(value)}, but a quantized tensor is needed.")
     return value
 
 
 def _weighted(
-    source: LevelTensor, weights: Value | None, bias: Value | None, out_axis: int
+    source: DequantizedTensor, weights: Value | None, bias: Value | None, out_axis: int
 ) -> tuple[Ints, Array, Ints, str, Array | None]:
     """Whole weights, their scales and the bias; and why it is computed in floats."""
     if not isinstance(weights, FixedLevelArray):
@@ -248,7 +246,6 @@ def _weighted(
     )
     count, why, shift = len(scales), "its weights have 4 bits" if weights.width else "", None
     integer_bias = np.zeros(count, np.int64)
-    assert source.grid is not None
     if isinstance(bias, FixedLevelArray):
         wanted = np.float32(source.grid.scale) * scales
         refuse_if(
@@ -292,7 +289,7 @@ def gemm(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 
 
 def dense(
-    node: Node, source: LevelTensor, weights: Value | None, bias: Value | None, *, transposed: bool
+    node: Node, source: DequantizedTensor, weights: Value | None, bias: Value | None, *, transposed: bool
 ) -> PendingSum:
     """A dense product that waits for its quantizer."""
     refuse_if(len(source.shape) != 1, f"it multiplies data of shape {source.shape}. Flatten them first.")
@@ -328,7 +325,7 @@ def conv(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 
 
 def convolved(
-    node: Node, source: LevelTensor, weights: Ints, scales: Array, bias: Ints, why: str, shift: Any
+    node: Node, source: DequantizedTensor, weights: Ints, scales: Array, bias: Ints, why: str, shift: Any
 ) -> PendingSum:
     """A convolution that waits for its quantizer."""
     refuse_if(
@@ -420,60 +417,59 @@ def biased(value: PendingSum, other: FixedArray | FixedLevelArray) -> PendingSum
 
 def adding(node: Node, left: Value | None, right: Value | None) -> PendingAddition:
     """Two tensors, or one and a constant, to be added."""
-    pair = [value for value in (left, right) if isinstance(value, LevelTensor) and value.grid is not None]
+    tensors = tuple(value for value in (left, right) if isinstance(value, LevelTensor))
+    constants = [value for value in (left, right) if isinstance(value, FixedLevelArray)]
+    shapes = [value.shape for value in tensors if isinstance(value, DequantizedTensor)]
     refuse_if(
-        not pair or not all(isinstance(value, LevelTensor | FixedLevelArray) for value in (left, right)),
+        not shapes or len(tensors) + len(constants) < 2,
         f"it adds {word(left)} and {word(right)}; both must be quantized.",
     )
-    shapes = [value.shape for value in pair]
-    if len(pair) == 2 and shapes[0] != shapes[1]:
-        raise FileError(f"it adds tensors of shapes {shapes[0]} and {shapes[1]}, which differ.")
-    assert isinstance(left, LevelTensor | FixedLevelArray)
-    assert isinstance(right, LevelTensor | FixedLevelArray)
-    return PendingAddition(where=str(node), shape=shapes[0], left=left, right=right)
+    refuse_if(
+        shapes[0] != shapes[-1],
+        f"it adds tensors of shapes {shapes[0]} and {shapes[-1]}, which differ.",
+    )
+    return PendingAddition(
+        where=str(node),
+        shape=shapes[0],
+        tensors=tensors,
+        constant=constants[0] if constants else None,
+        is_constant_last=isinstance(right, FixedLevelArray),
+    )
 
 
 def _added(
     walk: Walk, node: Node, value: PendingAddition, grid: QuantGrid, kind: np.dtype[Any]
 ) -> _WeightedSteps:
     """An addition with its quantizer: one staircase over both, or a function of single levels."""
-    sides = [side for side in (value.left, value.right) if isinstance(side, LevelTensor)]
     refuse_if(
-        {k.itemsize for k in (*(side.kind for side in sides), kind)} != {1},
+        {k.itemsize for k in (*(side.kind for side in value.tensors), kind)} != {1},
         "it adds numbers of 16 bits. Quantize additions to 8 bits.",
     )
-    by = None if walk.live_clips(value.clips, grid) else _fused(walk, node, value, sides, kind)
-    if len(sides) == 2:
-        return _two_tensors(value, sides, grid, by)
-    return _with_constant(value, sides[0], grid, by)
+    by = None if walk.live_clips(value.clips, grid) else _fused(walk, node, value, kind)
+    if value.constant is None:
+        return _two_tensors(value, grid, by)
+    return _with_constant(value, value.constant, grid, by)
 
 
-def _fused(
-    walk: Walk, node: Node, value: PendingAddition, sides: list[LevelTensor], kind: np.dtype[Any]
-) -> int | None:
+def _fused(walk: Walk, node: Node, value: PendingAddition, kind: np.dtype[Any]) -> int | None:
     """By how much a runtime moves the numbers of an addition that it makes one integer operator; None if it
     makes none.
     """
     if node.op != "QuantizeLinear":
         return 0
-    constants = [side for side in (value.left, value.right) if isinstance(side, FixedLevelArray)]
-    tensors = [*((side.kind, side.name) for side in sides), (kind, node.outputs[0])]
+    tensors = [*((side.kind, side.name) for side in value.tensors), (kind, node.outputs[0])]
     kept = {np.dtype(k) == np.uint8 or walk.kept_as_uint8(name) for k, name in tensors}
-    if len(kept) > 1 or any(side.scale.size > 1 for side in constants):
+    if len(kept) > 1 or (value.constant is not None and value.constant.scale.size > 1):
         return None
     return 128 if kind == np.int8 and kept == {True} else 0
 
 
-def _two_tensors(
-    value: PendingAddition, sides: list[LevelTensor], grid: QuantGrid, by: int | None
-) -> _WeightedSteps:
-    left, right = sides
-    if by is None:
-        table = runtime.quantized(clip_to(left.table[:, None] + right.table[None, :], value.clips), grid)
-    else:
-        assert left.grid is not None
-        assert right.grid is not None
+def _two_tensors(value: PendingAddition, grid: QuantGrid, by: int | None) -> _WeightedSteps:
+    left, right = value.tensors
+    if by is not None and isinstance(left, DequantizedTensor) and isinstance(right, DequantizedTensor):
         table = runtime.added(left.grid.moved(by), right.grid.moved(by), grid.moved(by))
+    else:
+        table = runtime.quantized(clip_to(left.table[:, None] + right.table[None, :], value.clips), grid)
     p, q, steps, wrong = joined(table, grid.top)
     refuse_if(
         wrong,
@@ -491,23 +487,21 @@ def _two_tensors(
 
 
 def _with_constant(
-    value: PendingAddition, side: LevelTensor, grid: QuantGrid, by: int | None
+    value: PendingAddition, constant: FixedLevelArray, grid: QuantGrid, by: int | None
 ) -> _WeightedSteps:
-    constant = value.right if isinstance(value.right, FixedLevelArray) else value.left
-    assert isinstance(constant, FixedLevelArray)
-    assert side.grid is not None
+    (side,) = value.tensors
     shape = image(value.shape)
     indices = row_of(constant.q, value.shape, shape[0])
     spread = shape[1] * shape[2] > 1 or constant.q.size == 1 < prod(value.shape)
     rows = []
     for c in range(shape[0]):
-        if by is None:
+        if by is not None and isinstance(side, DequantizedTensor):
+            fixed = QuantGrid(constant.scale[0], int(constant.zero[0]), int(indices[c]), int(indices[c]))
+            one, other = (side.grid, fixed) if value.is_constant_last or spread else (fixed, side.grid)
+            levels = runtime.added(one.moved(by), other.moved(by), grid.moved(by)).reshape(-1)
+        else:
             shift = row_of(constant.floats, value.shape, shape[0])[c]
             levels = runtime.quantized(clip_to(side.table + shift, value.clips), grid)
-        else:
-            fixed = QuantGrid(constant.scale[0], int(constant.zero[0]), int(indices[c]), int(indices[c]))
-            one, other = (side.grid, fixed) if constant is value.right or spread else (fixed, side.grid)
-            levels = runtime.added(one.moved(by), other.moved(by), grid.moved(by)).reshape(-1)
         rows.append(rising(levels, grid.top)[0])
     ones = np.ones((shape[0], 1, 1, 1), np.int64)
     return _WeightedSteps((side.wire,), ones, np.array(rows), Window(shape, 1), shape[0])
@@ -539,7 +533,7 @@ def global_average(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value
     return _averaging(node, source, Window(image(source.shape), image(source.shape)[1:]), True)
 
 
-def _averaging(node: Node, source: LevelTensor, window: Window, everything: bool) -> PendingAverage:
+def _averaging(node: Node, source: DequantizedTensor, window: Window, everything: bool) -> PendingAverage:
     refuse_if(
         len(source.shape) not in (2, 3), f"it averages data of shape {source.shape}, but images are needed."
     )
@@ -550,7 +544,6 @@ def _averaging(node: Node, source: LevelTensor, window: Window, everything: bool
 def _averaged(walk: Walk, node: Node, value: PendingAverage, grid: QuantGrid, kind: Any) -> _WeightedSteps:
     """Averages with their quantizer: a depthwise convolution of ones."""
     wire, source_grid = value.source.wire, value.source.grid
-    assert source_grid is not None
     refuse_if(
         walk.live_clips(value.clips, grid),
         "averages are clipped in front of their quantizer, which runtimes compute in floats.",

@@ -19,6 +19,7 @@ from sugenet.io.onnx.quantized.runtime import Floats, QuantGrid, dequantized
 from sugenet.io.plain.refusals import refuse_if
 
 __all__ = [
+    "DequantizedTensor",
     "FixedArray",
     "FixedLevelArray",
     "LevelArray",
@@ -125,11 +126,16 @@ class LevelTensor(LevelArray):
 
     table: Floats
     """One number for each level."""
-    grid: QuantGrid | None
-    """Where they are just dequantized."""
+
+
+@dataclass(frozen=True, eq=False)
+class DequantizedTensor(LevelTensor):
+    """Levels that are just dequantized."""
+
+    grid: QuantGrid
 
     @classmethod
-    def of(cls, levels: LevelArray, scale: Any, zero: int) -> LevelTensor:
+    def of(cls, levels: LevelArray, scale: Any, zero: int) -> DequantizedTensor:
         """Dequantized levels."""
         grid = QuantGrid(scale, zero, levels.low, levels.low + levels.wire.top)
         with np.errstate(over="ignore"):
@@ -159,7 +165,7 @@ class PendingSum(Pending):
     """A matrix product or convolution of dequantized levels."""
 
     op: str
-    source: LevelTensor
+    source: DequantizedTensor
     weights: Ints
     """(out, in / groups, kernel height, kernel width)"""
     scales: Floats
@@ -178,15 +184,16 @@ class PendingSum(Pending):
 class PendingAddition(Pending):
     """The sum of two tensors, or of one and a constant."""
 
-    left: LevelTensor | FixedLevelArray
-    right: LevelTensor | FixedLevelArray
+    tensors: tuple[LevelTensor, ...]
+    constant: FixedLevelArray | None
+    is_constant_last: bool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PendingAverage(Pending):
     """Averages of windows."""
 
-    source: LevelTensor
+    source: DequantizedTensor
     window: Window
     everything: bool
     """Whether the window is the whole image."""
@@ -196,7 +203,7 @@ class PendingAverage(Pending):
 class PendingConcat(Pending):
     """Tensors side by side."""
 
-    parts: tuple[LevelTensor, ...]
+    parts: tuple[DequantizedTensor, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,6 +321,7 @@ def word(value: Value | None) -> str:
         RawInput: "the unquantized input",
         LevelArray: "whole numbers",
         LevelTensor: "a float tensor of levels",
+        DequantizedTensor: "a float tensor of levels",
         PendingSum: "a product in front of its quantizer",
         PendingAddition: "a sum in front of its quantizer",
         PendingAverage: "averages in front of their quantizer",
