@@ -138,6 +138,21 @@ class RealValue:
 
 
 @dataclass(frozen=True, eq=False)
+class _LaneNeuron:
+    """One neuron over lanes."""
+
+    weights: Row
+    """(all channels of the lanes, kernel height, kernel width), exact numbers over the lanes' values."""
+    min_sum: Fraction
+    """The least sum that is on."""
+    falls: bool
+    """Whether it falls with its sum, so that its weights were turned around."""
+    met: bool
+    """Whether a sum can be exactly at the threshold."""
+    gap: float
+
+
+@dataclass(frozen=True, eq=False)
 class LaneNeurons:
     """A sign of sums of lanes: whole weights over lanes, and the least sum that is on."""
 
@@ -146,13 +161,9 @@ class LaneNeurons:
     sign: Sign
     shape: tuple[int, ...]
     lanes: tuple[Lane, ...]
-    weights: Row
-    """(out, all channels of the lanes, kernel height, kernel width), exact numbers over the lanes' values."""
-    least: list[Fraction]
+    neurons: list[_LaneNeuron]
+    """One a channel of what comes out."""
     window: Window
-    flipped: int
-    ties: int
-    nearest: float
 
     @property
     def lane(self) -> Lane:
@@ -216,7 +227,7 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
     max_size = int(
         max(abs(v / unit) for lane in form.lanes for v in (*lane.low.tolist(), *lane.high.tolist()))
     )
-    rows, thresholds, flipped, ties, near = [], [], 0, 0, np.inf
+    neurons = []
     for c, bias in enumerate(bias_of(layer)):
         full = np.full((sum(lane.shape[0] for lane in lanes), *kernel.shape[2:]), Fraction(0), dtype=object)
         for lane, scale in form.terms:
@@ -239,37 +250,15 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
                 if one is not None
                 else _joined(channel, bits, value.added.shift[c], sign, zero, layer.where)
             )
-        rows.append(neuron.weights)
-        thresholds.append(neuron.least)
-        flipped, ties, near = flipped + neuron.falls, ties + neuron.met, min(near, neuron.gap)
-    return LaneNeurons(
-        layer.where,
-        sign,
-        value.shape,
-        tuple(lanes),
-        np.array(rows, dtype=object),
-        thresholds,
-        window,
-        flipped,
-        ties,
-        float(near),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    weights: Row
-    least: Fraction
-    falls: bool
-    met: bool
-    gap: float
+        neurons.append(neuron)
+    return LaneNeurons(layer.where, sign, value.shape, tuple(lanes), neurons, window)
 
 
 @dataclass(frozen=True)
 class _Bit:
     """A two-valued term of a neuron: where its weight stands, its scale and its values."""
 
-    place: tuple[int, int, int]
+    index: tuple[int, int, int]
     scale: Fraction
     low: Fraction
     high: Fraction
@@ -285,27 +274,29 @@ class _Channel:
     unit: Fraction
     steps: Pipeline
     later: Pipeline
-    most: int
-    """The largest size of a value in units."""
+    max_size: int
+    """Of a value in units."""
 
     @property
     def reach(self) -> int:
         """The largest size of the sum."""
-        return int(sum(abs(weight) for weight in self.weights.reshape(-1).tolist())) * self.most
+        return int(sum(abs(weight) for weight in self.weights.reshape(-1).tolist())) * self.max_size
 
-    def solved(self, sign: Sign, zero: int) -> _Found:
+    def solved(self, sign: Sign, zero: int) -> _LaneNeuron:
         """Weights over the values themselves, and the least sum that is on."""
         line = Pipeline((*self.steps.parts, *self.later.parts))
         falls = line.direction() * self.worth < 0
         min_sum = smallest_sum(line, Fraction(0), zero != 1, self.worth, self.constant)
         weights = self.weights / self.unit
         if isinstance(min_sum, bool):
-            return _Found(weights * 0, Fraction(0 if min_sum else 1), False, False, np.inf)
+            return _LaneNeuron(weights * 0, Fraction(0 if min_sum else 1), False, False, np.inf)
         if min_sum.met and zero == 0:
             raise _tied(sign)
         met = min_sum.met and abs(min_sum.least) <= self.reach + 1
         # between two whole sums, so that nothing is at the threshold
-        return _Found(-weights if falls else weights, min_sum.least - Fraction(1, 2), falls, met, min_sum.gap)
+        return _LaneNeuron(
+            -weights if falls else weights, min_sum.least - Fraction(1, 2), falls, met, min_sum.gap
+        )
 
 
 def _added(channel: _Channel, bits: Sequence[_Bit], shift: Fraction) -> _Channel | None:
@@ -317,10 +308,10 @@ def _added(channel: _Channel, bits: Sequence[_Bit], shift: Fraction) -> _Channel
         return None
     full = channel.weights * (line[0] * channel.worth / channel.unit)
     for bit in bits:
-        full[bit.place] += bit.scale
+        full[bit.index] += bit.scale
     unit = _common([channel.unit, *(v for bit in bits for v in (bit.low, bit.high))])
     worth = _common(full.reshape(-1).tolist())
-    sizes = [channel.most * channel.unit, *(abs(v) for bit in bits for v in (bit.low, bit.high))]
+    sizes = [channel.max_size * channel.unit, *(abs(v) for bit in bits for v in (bit.low, bit.high))]
     constant, max_size = line[0] * channel.constant + line[1] + shift, int(max(size / unit for size in sizes))
     small = max(abs(weight) for weight in full.reshape(-1).tolist()) <= _LARGEST * worth
     return (
@@ -332,7 +323,7 @@ def _added(channel: _Channel, bits: Sequence[_Bit], shift: Fraction) -> _Channel
 
 def _joined(
     channel: _Channel, bits: Sequence[_Bit], shift: Fraction, sign: Sign, zero: int, where: str
-) -> _Found:
+) -> _LaneNeuron:
     """The same where the steps have a square root, or weights would be large: how many of the terms are high
     decides how large the sum must be, and one weighted sum of both says all of that.
     """
@@ -365,9 +356,9 @@ def _joined(
     threshold = Fraction(int(steps[0, 0])) - p * reach - Fraction(1, 2)
     for bit in bits:
         each = Fraction(q, 1) / (bit.high - bit.low) * (1 if up else -1)
-        weights[bit.place] += each
+        weights[bit.index] += each
         threshold += each * (bit.low if up else bit.high)
-    return _Found(weights, threshold, falls, met, np.inf)
+    return _LaneNeuron(weights, threshold, falls, met, np.inf)
 
 
 NEEDED = (
@@ -402,8 +393,11 @@ def wide_layer(
     """One layer that makes some neurons from the lanes there are and carries others past them, as operations,
     and the lanes behind it; None where the windows do not move alike.
     """
-    pieces = [(part.lanes, part.weights, part.window) for part in made]
-    shifts = [-threshold for part in made for threshold in part.least]
+    pieces = [
+        (part.lanes, np.array([neuron.weights for neuron in part.neurons], dtype=object), part.window)
+        for part in made
+    ]
+    shifts = [-neuron.min_sum for part in made for neuron in part.neurons]
     for lane in carried:
         turns = np.where(lane.high > lane.low, 1, -1)
         pieces.append(
@@ -743,14 +737,15 @@ class _Straightening:
             stop = start + part.shape[0] * per
             parts.append(SignPart(self.numbers[id(sign)], part.where, start, stop))
             start, branch.value = stop, Form.of(lane)
+        neurons = [neuron for part in made for neuron in part.neurons]
         self.reports[len(self.parts)] = LayerReport(
             " and ".join(dict.fromkeys(part.where for part in made)),
             "",
             0,
-            sum(part.flipped for part in made),
+            sum(neuron.falls for neuron in neurons),
             0,
-            sum(part.ties for part in made),
-            min(part.nearest for part in made),
+            sum(neuron.met for neuron in neurons),
+            float(min(neuron.gap for neuron in neurons)),
             carried=sum(lane.shape[0] for lane in carried) * per,
         )
         self.parts.append(tuple(parts))

@@ -21,7 +21,7 @@ from sugenet.io.exact.steps import Pipeline, sign_of
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.reprs import ShortRepr
 
-__all__ = ["BitInputs", "CutInputs", "Inputs", "Integers", "Reals", "cut_inputs"]
+__all__ = ["BitInputs", "CutInputs", "Inputs", "Integers", "Reals", "cut_inputs", "line_of"]
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,13 @@ class BitInputs:
 
 
 Inputs: TypeAlias = Integers | Reals | BitInputs
+
+
+def line_of(inputs: Inputs | None) -> tuple[Any, Any]:
+    """Start and step with which raw numbers enter a network; a bit is the raw number 0 or 1."""
+    if isinstance(inputs, BitInputs) and inputs.low != inputs.high:
+        return Fraction(inputs.low), Fraction(inputs.high) - Fraction(inputs.low)
+    return (inputs.start, inputs.step) if isinstance(inputs, Integers) else (Fraction(0), Fraction(1))
 
 
 _LARGEST_FLOAT = 1.7976931348623157e308

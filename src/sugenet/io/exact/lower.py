@@ -33,7 +33,7 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layers import dense_layer
 from sugenet.errors import FileError, NetworkError, TieError
 from sugenet.io.exact.branches import Straight, straightened
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals, cut_inputs
+from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals, cut_inputs, line_of
 from sugenet.io.exact.head import head_of, head_of_tail, is_affine, see_apart
 from sugenet.io.exact.ops import (
     Affine,
@@ -693,22 +693,17 @@ class _Lowering:
         )
 
     def _source(self, outputs: Literal["equal", "ordered", "other"], remarks: list[str]) -> Source:
-        match self.given:
-            case Integers() as given if given.channels > 1:
-                per = prod(self.chain.shape[1:])
-                order = [k // per for k in range(prod(self.chain.shape))]
-                if self.chain.channels_last:
-                    order = [k % self.chain.shape[0] for k in range(len(order))]
-                starts, steps = (
-                    tuple(row[k] if len(row) > 1 else row[0] for k in order)
-                    for row in (given.starts, given.steps)
-                )
-                return Source(starts, steps, outputs, "; ".join(remarks))
-            case Integers(step=step, start=start):
-                return Source(start, step, outputs, "; ".join(remarks))
-            case BitInputs(low=low, high=high) if low != high:  # a bit is the raw number 0 or 1
-                return Source(low, Fraction(high) - Fraction(low), outputs, "; ".join(remarks))
-        return Source(outputs=outputs, remark="; ".join(remarks))
+        start, step = line_of(self.given)
+        if isinstance(self.given, Integers) and self.given.channels > 1:
+            per = prod(self.chain.shape[1:])
+            order = [k // per for k in range(prod(self.chain.shape))]
+            if self.chain.channels_last:
+                order = [k % self.chain.shape[0] for k in range(len(order))]
+            start, step = (
+                tuple(row[k] if len(row) > 1 else row[0] for k in order)
+                for row in (self.given.starts, self.given.steps)
+            )
+        return Source(start, step, outputs, "; ".join(remarks))
 
 
 def _levels(shape: tuple[int, ...], order: Any, low: Fraction, high: Fraction, top: int = 1) -> LevelSignal:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Coding, Encoder, Head, Layer, Network, Source, Steps, bit, integer
+from sugenet.bnn import Coding, Encoder, Head, Network, Source, Steps, bit, integer
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
+from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals, line_of
 from sugenet.io.exact.head import see_apart
 from sugenet.io.exact.integers import LevelWire, Operation, Place, chained, remapped
 from sugenet.io.exact.pixels import pixel_names
@@ -84,7 +84,7 @@ def _made(
     end = program.end.source if isinstance(program.end, PendingSum) else program.end
     used = _needed(operations, end.wire)
     layers, indices = chained(wire, used, end.wire)
-    head = _head(program, end, _height(layers))
+    head = _head(program, end, layers[-1].height)
     see_apart(head, program.left_out, program.graph.source)
     shape = program.raw.shape
     called = pixel_names(shape) if names is None else names
@@ -93,10 +93,7 @@ def _made(
     if isinstance(program.end, PendingSum):
         remarks.append("scores are exact sums; ONNX Runtime rounds them to float32")
     outputs = "other" if program.picks else "ordered" if remarks else "equal"
-    start, step = (inputs.start, inputs.step) if isinstance(inputs, Integers) else (Fraction(0), Fraction(1))
-    if isinstance(inputs, BitInputs) and inputs.low != inputs.high:
-        start, step = Fraction(inputs.low), Fraction(inputs.high) - Fraction(inputs.low)
-    source = Source(start, step, outputs, "; ".join(remarks))  # type: ignore[arg-type]
+    source = Source(*line_of(inputs), outputs, "; ".join(remarks))  # type: ignore[arg-type]
     network = Network(encoder, layers, head, classes, {"source": program.graph.source}, source)
     reports = tuple(
         LayerReport(
@@ -121,13 +118,6 @@ def _needed(operations: list[Operation], end: LevelWire) -> list[Operation]:
             kept.append(operation)
             needed |= set(operation.sources)
     return kept[::-1]
-
-
-def _height(layers: tuple[Layer, ...]) -> int:
-    last = layers[-1]
-    height = getattr(last, "height", None) or getattr(last, "top", None)
-    assert height is not None
-    return int(height)
 
 
 # -- inputs --------------------------------------------------------------------------------------------------
