@@ -166,7 +166,7 @@ def head_of_tail(levels: LevelSignal, ops: Sequence[Op], source: str) -> tuple[H
     assert is_affine(ops)
     assert levels.pad is None
     roots = [op for op in ops if isinstance(op, BatchNorm) and not _is_rational(op)]
-    made = _over_levels(levels, _Backwards(levels, tuple(ops)).run())
+    made = _Backwards(levels, tuple(ops)).run()
     if roots:
         made, grid = _rounded(made, levels.top)
     else:
@@ -200,7 +200,9 @@ class _Affine:
 
 
 class _Backwards:
-    """The coefficients of the values in front of each operation, from the last one on."""
+    """The coefficients of the values in front of each operation, from the last one on, and then those of the
+    levels that stand for the first values.
+    """
 
     def __init__(self, levels: LevelSignal, ops: tuple[Op, ...]) -> None:
         self.levels, self.ops = levels, ops
@@ -216,7 +218,8 @@ class _Backwards:
         for index in range(len(self.ops) - 1, -1, -1):
             _small(count * prod(self.shapes[index]), self.ops[index])
             rows = self._before(rows, index)
-        return _Affine(rows, self.offset, self.error)
+        self._shift(rows, self.levels.start.tolist())
+        return _Affine(np.asarray(rows * self.levels.step), self.offset, self.error)
 
     def _before(self, rows: npt.NDArray[Any], index: int) -> npt.NDArray[Any]:
         """The coefficients of what an operation reads, from those of what it gives."""
@@ -376,12 +379,6 @@ def _divided(gamma: Fraction, v: Fraction, bits: int) -> tuple[Fraction, Fractio
 def _is_rational(op: BatchNorm) -> bool:
     lines = pipelines([op], max(np.size(getattr(op, name)) for name in ("gamma", "beta", "mean", "var")))
     return all(not _divided(root.gamma, root.v, 1)[1] for line in lines for root in line.parts)  # type: ignore[union-attr]
-
-
-def _over_levels(levels: LevelSignal, made: _Affine) -> _Affine:
-    """Coefficients of levels, from those of what they stand for."""
-    offset = [o + s for o, s in zip(made.offset, (made.rows @ levels.start).tolist(), strict=True)]
-    return _Affine(np.asarray(made.rows * levels.step), offset, made.error)
 
 
 def _rounded(made: _Affine, top: int) -> tuple[_Affine, int]:

@@ -15,6 +15,7 @@ from math import isinf, prod
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from sugenet.bnn import (
     ConvLayer,
@@ -463,7 +464,7 @@ class _Lowering:
             layer = QuantizedLayer.from_sums(weights, steps.tolist(), [sums.top] * weights.shape[1])
         else:
             layer = QuantizedConv(weights, steps, sums.window, sums.groups, top=sums.top, pad=sums.pad or 0)
-        self._report(sums, layer, min_sums.flipped, min_sums.ties, min_sums.nearest)
+        self._report(sums, layer, min_sums.flipped, min_sums.ties, min_sums.nearest.min())
         return self._made(sums, layer, lines, Fraction(0), Fraction(op.top), op.top)
 
     def _threshold_layer(self, sums: SumSignal, lines: list[Pipeline], zero: Literal[1, -1, 0]) -> Layer:
@@ -489,7 +490,7 @@ class _Lowering:
         else:
             tops = None if top is None else np.full(weights.shape[1], top)
             layer = dense_layer(weights, tau[:, 0], tops, **marks)
-        self._report(sums, layer, flipped, marks["ties"], min_sums.nearest)
+        self._report(sums, layer, flipped, marks["ties"], min_sums.nearest[int(zero == -1)])
         return layer
 
     def _report(self, sums: SumSignal, layer: Layer, flipped: Bits, ties: Bits, nearest: float) -> None:
@@ -723,7 +724,8 @@ class _MinSums(NamedTuple):
     steps: Ints
     """Of each row, case and threshold; one more than the largest sum if none reaches it."""
     ties: Bits
-    nearest: float
+    nearest: npt.NDArray[np.float64]
+    """For each threshold, how far the nearest sum is from where it is reached."""
 
 
 def _min_sums(
@@ -739,7 +741,7 @@ def _min_sums(
     flipped, weights = _turned(sums, lines)
     lows = np.empty((len(lines), len(cases)), np.int64)
     steps = np.empty((*lows.shape, len(strict)), np.int64)
-    ties, nearest = np.zeros(len(lines), bool), np.inf
+    ties, nearest = np.zeros(len(lines), bool), np.full(len(strict), np.inf)
     for case, (ends, offset) in enumerate(cases):
         for c, line in enumerate(lines):
             low, high = (-ends[c][::-1] if flipped[c] else ends[c]).tolist()
@@ -749,7 +751,7 @@ def _min_sums(
                 steps[c, case, m] = within(min_sum, low, high)
                 if not isinstance(min_sum, bool) and low < min_sum.least <= high:
                     ties[c] |= min_sum.met
-                    nearest = min(nearest, min_sum.gap * abs(float(sums.unit[c])))
+                    nearest[m] = min(nearest[m], min_sum.gap * abs(float(sums.unit[c])))
     return _MinSums(weights, flipped, lows, steps, ties, nearest)
 
 

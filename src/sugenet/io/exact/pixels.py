@@ -152,7 +152,7 @@ def pixel_by_pixel(
     )
     if not kept:
         return moved, kept, Head(head.weights[:, bits], head.bias, head.scale)
-    first, marks = kept[0], kept[0].marks
+    first, marks = kept[0], {name: getattr(kept[0], name, None) for name in ("flipped", "ties")}
     new: Layer
     refuse_if(
         first.every is not None and not first.is_binary,
