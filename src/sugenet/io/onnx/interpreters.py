@@ -14,7 +14,7 @@ from sugenet.io.exact.evaluation import Floats, laid_out, passed
 from sugenet.io.exact.ops import Affine, Op, OpChain, Quantize, Sign, every
 from sugenet.io.onnx.graph import Array, Graph
 from sugenet.io.onnx.interpreter.program import Computed, Interpreter
-from sugenet.io.onnx.interpreter.tensors import UncomparableError
+from sugenet.io.onnx.interpreter.tensors import Decision, Tensor, UncomparableError
 from sugenet.io.onnx.wire import blob, number
 from sugenet.io.proof.interpreters import Seen, SourceInterpreter, Stage, interpreter_of_chain
 
@@ -98,42 +98,29 @@ class _Interpreted:
         """
         stages: list[Stage] = []
         for sign in signs:
-            pairs = [
-                next((pair for pair in outcome.decisions if pair[0].name == sign.where), None)
-                for outcome, _ in outcomes
-            ]
             parts = []
-            for pair, (_, counts) in zip(pairs, outcomes, strict=True):
+            for outcome, counts in outcomes:
+                pair = next((pair for pair in outcome.decisions if pair[0].name == sign.where), None)
                 if pair is None or pair[0].before.size % counts[0]:
                     return []
-                decision, after = pair
-                if isinstance(sign, Quantize):
-                    if decision.levels is None:
-                        return []
-                    base = self._base(sign) if decision.unbased else 0
-                    rows = (decision.before, decision.levels - base, decision.margin)
-                    parts.append([_rows(np.asarray(row), *counts) for row in rows])
-                    continue
-                fine = decision.before.shape == after.shape
-                values, errors = (
-                    (after.values, np.ascontiguousarray(after.errors))
-                    if fine
-                    else (decision.high * 1.0, decision.margin * 0)
-                )
-                columns = (decision.before, decision.high, decision.low, decision.margin, values, errors)
+                if isinstance(sign, Quantize) and pair[0].levels is None:
+                    return []
+                columns = self._columns(sign, *pair)
                 parts.append([_rows(np.asarray(column), *counts) for column in columns])
-            joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
-            if isinstance(sign, Quantize):
-                before, levels, margin = joined
-                unsure = (np.abs(before) <= margin) & (margin > 0)
-                stages.append(Stage.of_levels(sign.where, before, levels, unsure))
-                continue
-            before, high, low, margin, values, errors = joined
-            high, low = _sides(sign, high, low, values.astype(np.float64), errors)
-            stages.append(
-                Stage(sign.where, before, high, low, turned=(np.abs(before) <= margin) & (margin > 0))
-            )
+            stages.append(_stage(sign, *(np.concatenate(column) for column in zip(*parts, strict=True))))
         return self._ordered(x, stages, outcomes[0][0].decisions, signs)
+
+    def _columns(self, sign: Sign | Quantize, decision: Decision, after: Tensor) -> tuple[Any, ...]:
+        """What a stage is made of: the values before it, their margins, and its levels; or its two sides, and
+        the values after it with their errors.
+        """
+        if decision.levels is not None and isinstance(sign, Quantize):
+            base = self._base(sign) if decision.unbased else 0
+            return decision.before, decision.margin, decision.levels - base
+        values, errors = after.values, np.ascontiguousarray(after.errors)
+        if decision.before.shape != after.shape:
+            values, errors = decision.high * 1.0, decision.margin * 0
+        return decision.before, decision.margin, decision.high, decision.low, values, errors
 
     def _base(self, quantizer: Quantize) -> int:
         """The least whole number of a quantizer, which the shift behind it says."""
@@ -162,6 +149,16 @@ class _Interpreted:
             one = replace(stage, high=stage.low, low=stage.high) if turned else stage
             ordered.append(one if order is None else one.at(order))
         return ordered
+
+
+def _stage(sign: Sign | Quantize, before: Array, margin: Array, *columns: Array) -> Stage:
+    """The stage of a sign or a quantizer, from its columns."""
+    unsure = (np.abs(before) <= margin) & (margin > 0)
+    if isinstance(sign, Quantize):
+        return Stage.of_levels(sign.where, before, columns[0], unsure)
+    high, low, values, errors = columns
+    high, low = _sides(sign, high, low, values.astype(np.float64), errors)
+    return Stage(sign.where, before, high, low, turned=unsure)
 
 
 def batches(rows: Array, batch: int | None, per: int) -> list[tuple[Array, int]]:
