@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import gcd, prod
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,7 @@ from sugenet.io.exact.ops import (
     numbers,
     op_word,
 )
-from sugenet.io.exact.report import LayerReport
+from sugenet.io.exact.report import LayerReport, SignLocation
 from sugenet.io.exact.requantize import joined
 from sugenet.io.exact.signals import averaged_window, flat_order
 from sugenet.io.exact.steps import Pipeline, Root, per_channel, pipelines, smallest_sum
@@ -49,7 +49,6 @@ __all__ = [
     "Lane",
     "LaneNeurons",
     "RealValue",
-    "SignPart",
     "Straight",
     "constants",
     "neurons_of",
@@ -428,22 +427,13 @@ _LARGEST_LAYER = 1 << 24
 """Weights of one layer over all lanes, each an exact number."""
 
 
-class SignPart(NamedTuple):
-    """A sign of the file as some of the values of a sign of the chain."""
-
-    number: int
-    where: str
-    start: int = 0
-    stop: int = 0
-
-
 @dataclass(frozen=True, eq=False)
 class Straight:
     """A chain without branches, and what its signs are in the file."""
 
     chain: OpChain
-    parts: tuple[tuple[SignPart, ...], ...]
-    """For each sign of the chain."""
+    parts: tuple[tuple[SignLocation, ...], ...]
+    """For each sign of the chain the signs of the file that it holds; their layers are not known yet."""
     reports: dict[int, LayerReport]
     """What was noticed where a sign of the chain was made here, by its number."""
     signs: tuple[str, ...]
@@ -461,7 +451,9 @@ def straightened(chain: OpChain, zero: Literal[1, -1] | None = None) -> Straight
     signs = [op for op in every(chain.ops) if isinstance(op, Sign | Quantize)]
     where = tuple(op.where for op in signs)
     if not any(isinstance(op, Branches) for op in chain.ops):
-        return Straight(chain, tuple((SignPart(k, op.where),) for k, op in enumerate(signs)), {}, where)
+        return Straight(
+            chain, tuple((SignLocation(k, op.where, None),) for k, op in enumerate(signs)), {}, where
+        )
     numbers = {id(op): number for number, op in reversed(list(enumerate(signs)))}  # the first of one twice
     walk = _Straightening(zero, numbers, chain.shape)
     with within(chain.source):
@@ -486,7 +478,7 @@ class _Straightening:
     numbers: dict[int, int]
     shape: tuple[int, ...]
     ops: list[Op] = field(default_factory=list)
-    parts: list[tuple[SignPart, ...]] = field(default_factory=list)
+    parts: list[tuple[SignLocation, ...]] = field(default_factory=list)
     reports: dict[int, LayerReport] = field(default_factory=dict)
     lanes: tuple[Lane, ...] = ()
     """What the operations so far give, channel beside channel; none where it is one value as in the file."""
@@ -530,7 +522,7 @@ class _Straightening:
     def _plain(self, op: Op) -> None:
         self._append(op)
         if isinstance(op, Sign | Quantize):
-            self.parts.append((SignPart(self.numbers[id(op)], op.where),))
+            self.parts.append((SignLocation(self.numbers[id(op)], op.where, None),))
 
     def _fork(self, op: Branches) -> Form:
         """The values that branches begin at, which must be two-valued."""
@@ -735,7 +727,7 @@ class _Straightening:
         for branch, part, lane in zip(ready, made, lanes, strict=False):
             sign = branch.ops.pop(0)
             stop = start + part.shape[0] * per
-            parts.append(SignPart(self.numbers[id(sign)], part.where, start, stop))
+            parts.append(SignLocation(self.numbers[id(sign)], part.where, None, part=(start, stop)))
             start, branch.value = stop, Form.of(lane)
         neurons = [neuron for part in made for neuron in part.neurons]
         self.reports[len(self.parts)] = LayerReport(

@@ -190,7 +190,7 @@ class _Lowering:
         shape = self.chain.shape
         indices = np.arange(prod(shape))
         self.signal: RawSignal | LevelSignal | SumSignal = RawSignal(shape, indices)
-        self.given = self.inputs
+        self.declared_inputs = self.inputs
         if isinstance(self.inputs, Integers) and self.inputs.channels > 1:
             domain = self.inputs
             refuse_if(
@@ -265,8 +265,7 @@ class _Lowering:
             return
         if made.layer is not None and made.places is None:
             for part in parts:
-                span = (part.start, part.stop)
-                self.signs[part.number] = replace(made, number=part.number, where=part.where, part=span)
+                self.signs[part.number] = replace(made, number=part.number, where=part.where, part=part.part)
         if report is not None:
             layer_report = self.reports[report]
             self.reports[report] = replace(
@@ -694,15 +693,15 @@ class _Lowering:
         )
 
     def _source(self, outputs: Literal["equal", "ordered", "other"], remarks: list[str]) -> Source:
-        start, step = line_of(self.given)
-        if isinstance(self.given, Integers) and self.given.channels > 1:
+        start, step = line_of(self.declared_inputs)
+        if isinstance(self.declared_inputs, Integers) and self.declared_inputs.channels > 1:
             per = prod(self.chain.shape[1:])
             order = [k // per for k in range(prod(self.chain.shape))]
             if self.chain.channels_last:
                 order = [k % self.chain.shape[0] for k in range(len(order))]
             start, step = (
                 tuple(row[k] if len(row) > 1 else row[0] for k in order)
-                for row in (self.given.starts, self.given.steps)
+                for row in (self.declared_inputs.starts, self.declared_inputs.steps)
             )
         return Source(start, step, outputs, "; ".join(remarks))
 

@@ -34,10 +34,10 @@ __all__ = [
     "thin",
 ]
 
-_Given: TypeAlias = Sequence[Any]
+_Inputs: TypeAlias = Sequence[Any]
 """Arrays, or None for an optional input that is left out; five of them, or more."""
 _Attributes: TypeAlias = Mapping[str, Any]
-_Function: TypeAlias = Callable[[_Given, _Attributes], Array]
+_Function: TypeAlias = Callable[[_Inputs, _Attributes], Array]
 
 
 def _steps_of(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
@@ -71,7 +71,7 @@ class Folder:
     values: int
     """How many more values may be made."""
 
-    def __call__(self, op: str, inputs: _Given, attributes: _Attributes) -> Array:
+    def __call__(self, op: str, inputs: _Inputs, attributes: _Attributes) -> Array:
         """The result of an operation on constants."""
         function = required(
             ELEMENTWISE.get(op) or OTHERS.get(op),
@@ -104,7 +104,7 @@ class Folder:
         ) as error:
             raise FileError(f"its constants do not fit together ({str(error)[:120]}).") from None
 
-    def _spend(self, op: str, inputs: _Given) -> None:
+    def _spend(self, op: str, inputs: _Inputs) -> None:
         shapes = [array.shape for array in inputs if array is not None]
         made = sum(map(prod, shapes))
         if op in ELEMENTWISE:
@@ -143,7 +143,7 @@ def _many(function: Callable[[Any, Any], Any]) -> _Function:
     return lambda inputs, _: np.asarray(reduce(function, [array for array in inputs if array is not None]))
 
 
-def _mean(inputs: _Given, attributes: _Attributes) -> Array:
+def _mean(inputs: _Inputs, attributes: _Attributes) -> Array:
     total = _many(np.add)(inputs, attributes)
     return np.asarray(total / np.asarray(sum(array is not None for array in inputs), total.dtype))
 
@@ -154,7 +154,7 @@ def _divide(a: Any, b: Any) -> Any:
     return a / b
 
 
-def _clip(inputs: _Given, attributes: _Attributes) -> Array:
+def _clip(inputs: _Inputs, attributes: _Attributes) -> Array:
     low, high = (
         attributes.get(key) if inputs[k] is None else inputs[k] for k, key in ((1, "min"), (2, "max"))
     )
@@ -165,13 +165,13 @@ def _clip(inputs: _Given, attributes: _Attributes) -> Array:
     return np.asarray(clipped)
 
 
-def _cast(inputs: _Given, attributes: _Attributes) -> Array:
+def _cast(inputs: _Inputs, attributes: _Attributes) -> Array:
     kind = attributes.get("to", 0)
     refuse_if(kind not in DTYPES, f"it makes element type {kind}, which is not supported. Use float32.")
     return np.asarray(inputs[0].astype(np.dtype(DTYPES[kind]).newbyteorder("=")))
 
 
-def _bipolar(inputs: _Given, _: _Attributes) -> Array:
+def _bipolar(inputs: _Inputs, _: _Attributes) -> Array:
     x, scale = inputs[0], inputs[1]
     return np.asarray(np.where(x >= 0, x.dtype.type(1), x.dtype.type(-1)) * scale)
 
@@ -216,7 +216,7 @@ def quantizer_of(bits: Array, attributes: _Attributes) -> Quantizer:
     return Quantizer(low, high, *_ROUNDINGS[mode])
 
 
-def _quant(inputs: _Given, attributes: _Attributes) -> Array:
+def _quant(inputs: _Inputs, attributes: _Attributes) -> Array:
     """Whole codes times a scale, both exact in float64; no code is decided by a float near its edge."""
     x, scale, zero = (np.asarray(array) for array in inputs[:3])
     quantizer = quantizer_of(inputs[3], attributes)
@@ -285,7 +285,7 @@ ELEMENTWISE: dict[str, _Function] = {
 
 
 def _reduce(function: Callable[..., Any]) -> _Function:
-    def run(inputs: _Given, attributes: _Attributes) -> Array:
+    def run(inputs: _Inputs, attributes: _Attributes) -> Array:
         array, keep = inputs[0], bool(attributes["keepdims"])
         axes = reduced_axes(inputs, attributes, array.ndim)
         if axes is None:
@@ -299,7 +299,7 @@ def _reduce(function: Callable[..., Any]) -> _Function:
     return run
 
 
-def _slice(inputs: _Given, attributes: _Attributes) -> Array:
+def _slice(inputs: _Inputs, attributes: _Attributes) -> Array:
     array = inputs[0]
     starts, ends = (
         attributes.get(key) if inputs[k] is None else inputs[k] for k, key in ((1, "starts"), (2, "ends"))
@@ -313,7 +313,7 @@ def _slice(inputs: _Given, attributes: _Attributes) -> Array:
     return np.asarray(array[tuple(slices)])
 
 
-def _full(inputs: _Given, attributes: _Attributes) -> Array:
+def _full(inputs: _Inputs, attributes: _Attributes) -> Array:
     return np.broadcast_to(attributes["value"].reshape(-1)[0], integers(inputs[0], "its shape"))
 
 

@@ -26,7 +26,7 @@ __all__ = [
     "tail_axis",
 ]
 
-_Given: TypeAlias = Sequence[Any]
+_Inputs: TypeAlias = Sequence[Any]
 """Arrays, or None for an optional input that is left out; five of them, or more."""
 _Attributes: TypeAlias = Mapping[str, Any]
 _Shape: TypeAlias = tuple[int, ...]
@@ -63,7 +63,7 @@ def axis_within(axis: Any, rank: int, last: int = -1) -> int:
     return int(axis + rank if axis < 0 else axis)
 
 
-def axes_of(inputs: _Given, attributes: _Attributes, rank: int, index: int = 1) -> tuple[int, ...] | None:
+def axes_of(inputs: _Inputs, attributes: _Attributes, rank: int, index: int = 1) -> tuple[int, ...] | None:
     """The axes that an operator names in an attribute, or since opset 13 in an input;
     None where it names none.
     """
@@ -78,7 +78,7 @@ def axes_of(inputs: _Given, attributes: _Attributes, rank: int, index: int = 1) 
     return tuple(axis % rank for axis in axes)
 
 
-def reduced_axes(inputs: _Given, attributes: _Attributes, rank: int) -> tuple[int, ...] | None:
+def reduced_axes(inputs: _Inputs, attributes: _Attributes, rank: int) -> tuple[int, ...] | None:
     """The axes that Reduce... goes over, in order; None where it leaves everything as it is."""
     axes, noop = axes_of(inputs, attributes, rank), attributes["noop_with_empty_axes"]
     if not axes:
@@ -107,7 +107,7 @@ class Rearrangement:
         return np.broadcast_to(array, self.sizes) if self.copies else array.reshape(self.sizes)
 
 
-def rearrangement(op: str, shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearrangement:
+def rearrangement(op: str, shape: _Shape, inputs: _Inputs, attributes: _Attributes) -> Rearrangement:
     """What an operator of `REARRANGING` makes of a tensor.
 
     Parameters
@@ -129,7 +129,7 @@ def rearrangement(op: str, shape: _Shape, inputs: _Given, attributes: _Attribute
     return REARRANGING[op](shape, inputs, attributes)
 
 
-def _reshape(shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearrangement:
+def _reshape(shape: _Shape, inputs: _Inputs, attributes: _Attributes) -> Rearrangement:
     """0 copies a size, -1 stands for what is left."""
     sizes = list(integers(inputs[1], "its shape"))
     if not attributes["allowzero"]:
@@ -146,13 +146,13 @@ def _reshape(shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearrang
     return Rearrangement(tuple(sizes))
 
 
-def _flatten(shape: _Shape, _: _Given, attributes: _Attributes) -> Rearrangement:
+def _flatten(shape: _Shape, _: _Inputs, attributes: _Attributes) -> Rearrangement:
     """Two axes: those before `axis`, and the others."""
     axis = axis_within(attributes["axis"], len(shape), len(shape))
     return Rearrangement((prod(shape[:axis]), prod(shape[axis:])))
 
 
-def _transpose(shape: _Shape, _: _Given, attributes: _Attributes) -> Rearrangement:
+def _transpose(shape: _Shape, _: _Inputs, attributes: _Attributes) -> Rearrangement:
     rank = len(shape)
     order = integers(attributes.get("perm", tuple(range(rank))[::-1]), "perm")
     refuse_if(
@@ -161,7 +161,7 @@ def _transpose(shape: _Shape, _: _Given, attributes: _Attributes) -> Rearrangeme
     return Rearrangement(tuple(shape[axis] for axis in order), order)
 
 
-def _squeeze(shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearrangement:
+def _squeeze(shape: _Shape, inputs: _Inputs, attributes: _Attributes) -> Rearrangement:
     """Without axes of size 1."""
     axes = axes_of(inputs, attributes, len(shape))
     dropped = [k for k, size in enumerate(shape) if size == 1] if axes is None else axes
@@ -169,7 +169,7 @@ def _squeeze(shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearrang
     return Rearrangement(tuple(size for k, size in enumerate(shape) if k not in dropped))
 
 
-def _unsqueeze(shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearrangement:
+def _unsqueeze(shape: _Shape, inputs: _Inputs, attributes: _Attributes) -> Rearrangement:
     """With more axes of size 1."""
     count = len(integers(attributes.get("axes", ()) if inputs[1] is None else inputs[1], "axes"))
     axes = axes_of(inputs, attributes, len(shape) + count) or ()
@@ -178,7 +178,7 @@ def _unsqueeze(shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearra
     return Rearrangement(tuple(1 if k in axes else next(rest) for k in range(len(shape) + count)))
 
 
-def _expand(shape: _Shape, inputs: _Given, _: _Attributes) -> Rearrangement:
+def _expand(shape: _Shape, inputs: _Inputs, _: _Attributes) -> Rearrangement:
     sizes = integers(inputs[1], "its shape")
     try:
         target = np.broadcast_shapes(shape, sizes)
@@ -187,7 +187,7 @@ def _expand(shape: _Shape, inputs: _Given, _: _Attributes) -> Rearrangement:
     return Rearrangement(target, copies=prod(target) != prod(shape))
 
 
-REARRANGING: dict[str, Callable[[_Shape, _Given, _Attributes], Rearrangement]] = {
+REARRANGING: dict[str, Callable[[_Shape, _Inputs, _Attributes], Rearrangement]] = {
     "Expand": _expand,
     "Flatten": _flatten,
     "Reshape": _reshape,

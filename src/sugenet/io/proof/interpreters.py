@@ -60,7 +60,7 @@ class Stage:
         return cls.of_levels(op.where, nearest(op, before).reshape(flat.shape), flat.astype(np.int64))
 
     @property
-    def given(self) -> _Array:
+    def values(self) -> _Array:
         """Where it is high, or its levels."""
         return self.high if self.levels is None else self.levels
 

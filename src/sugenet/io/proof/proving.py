@@ -93,9 +93,9 @@ def prove_import(
 class _Ours:
     """The exact network, or one with float ends, on raw samples in its own order and numbers."""
 
-    def __init__(self, found: Imported, chain: OpChain, inputs: Inputs | None) -> None:
-        self.found, self.network, self.chain, self.inputs = found, found.network, chain, inputs
-        self.direct = not (isinstance(found, PartlyImported) and found.stem is not None)
+    def __init__(self, imported: Imported, chain: OpChain, inputs: Inputs | None) -> None:
+        self.imported, self.network, self.chain, self.inputs = imported, imported.network, chain, inputs
+        self.direct = not (isinstance(imported, PartlyImported) and imported.stem is not None)
         self.domain = (
             RawRanges.of_encoder(self.network.encoder)
             if self.direct
@@ -107,8 +107,8 @@ class _Ours:
         """What the network reads."""
         if self.direct:
             return rows
-        assert isinstance(self.found, PartlyImported)
-        return self.found.bits(rows)
+        assert isinstance(self.imported, PartlyImported)
+        return self.imported.bits(rows)
 
     def hidden(self, rows: npt.NDArray[Any]) -> list[Bits]:
         try:
@@ -117,8 +117,8 @@ class _Ours:
             return self.network.hidden(self.read(rows))
 
     def scores(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        if isinstance(self.found, PartlyImported):
-            return self.found.scores(rows)
+        if isinstance(self.imported, PartlyImported):
+            return self.imported.scores(rows)
         return self.network.head.logits(self.counts(rows))
 
     def counts(self, rows: npt.NDArray[Any]) -> Ints:
@@ -137,7 +137,7 @@ class _Comparison:
         self, ours: _Ours, interpreter: SourceInterpreter, rows: npt.NDArray[Any], declared: bool
     ) -> None:
         self.ours, self.interpreter, self.declared = ours, interpreter, declared
-        self.found, self.chain = ours.found, ours.chain
+        self.imported, self.chain = ours.imported, ours.chain
         coarse = interpreter.floats.bits < 53 and not ours.domain.whole
         self.rows = ours.domain.in_float32(rows) if coarse else rows
         self.source = ours.source(self.rows)
@@ -155,11 +155,11 @@ class _Comparison:
         self.places = [k for k, op in enumerate(every(self.chain.ops)) if isinstance(op, Sign | Quantize)]
         self.tally = Tally(
             ours.network,
-            self.found.signs,
+            self.imported.signs,
             bounds=self._bounds(),
             decided=[
                 sign.layer
-                for sign in self.found.signs
+                for sign in self.imported.signs
                 if self.places[sign.number] in self.rounding.after_sums
             ],
             declared=declared,
@@ -193,7 +193,7 @@ class _Comparison:
         has that of its neighbours.
         """
         known: dict[int, float] = {}
-        for sign in self.found.signs:
+        for sign in self.imported.signs:
             if sign.layer is not None:
                 known[sign.layer] = max(known.get(sign.layer, 0.0), self._bound(sign))
         bounds = {}
@@ -206,7 +206,7 @@ class _Comparison:
         """One chunk: hidden layers, then scores or classes."""
         tally, chunk = self.tally, self.rows[start : start + _CHUNK]
         bits = self.ours.hidden(chunk)
-        shown = self.interpreter.follows and len(part.stages) == len(self.found.signs)
+        shown = self.interpreter.follows and len(part.stages) == len(self.imported.signs)
         if shown:
             self._same_sizes(bits, part)
         since = self._since(start, part, bits, shown)
@@ -224,7 +224,7 @@ class _Comparison:
         not show; None if there is none.
         """
         compared = {pair.layer for pair in self.tally.align(bits, part)}
-        unsure = [sign for sign in self.found.signs if sign.layer not in compared]
+        unsure = [sign for sign in self.imported.signs if sign.layer not in compared]
         exact = all(self._bound(sign) == 0 for sign in unsure) and not self.declared
         if not unsure or (exact and not shown):
             return None
@@ -237,7 +237,7 @@ class _Comparison:
             near |= ~stage.high & ~stage.low
             if stage.turned is not None:
                 near |= stage.turned
-            later = self.found.signs[sign.number :]
+            later = self.imported.signs[sign.number :]
             layer = min((other.layer for other in later if other.layer is not None), default=end)
             first = np.minimum(first, np.where(near.any(axis=1), layer, first))
         return first
@@ -247,7 +247,7 @@ class _Comparison:
         stands behind them.
         """
         ours, chain, mine = self.ours, self.chain, self.ours.scores(rows)
-        is_partly = isinstance(self.found, PartlyImported)
+        is_partly = isinstance(self.imported, PartlyImported)
         theirs = seen.scores if seen.scores is not None else None if chain.left_out else seen.outputs
         if theirs is not None:
             refuse_if(
@@ -258,7 +258,7 @@ class _Comparison:
             bound = (2.0 if is_partly else 1.0) * self.rounding.scores
             bound += 2.0**-48 * float(np.abs(mine).max(initial=0))
             known = 0.0 if seen.error is None else seen.error.reshape(mine.shape)
-            bounds = bound + known + 1.01 * self.found.error
+            bounds = bound + known + 1.01 * self.imported.error
             self.tally.add_scores(mine, theirs.reshape(mine.shape), start, doubt, bounds)
         if chain.left_out and not is_partly:
             outputs = seen.outputs.reshape(len(mine), -1)[:, :1] if chain.picks == "class" else seen.outputs
@@ -269,7 +269,7 @@ class _Comparison:
 
     def _same_sizes(self, bits: Sequence[Bits], seen: Seen) -> None:
         """An interpreter with the same signs must have as many values at each."""
-        for sign, stage in zip(self.found.signs, seen.stages, strict=True):
+        for sign, stage in zip(self.imported.signs, seen.stages, strict=True):
             theirs = stage.high.shape[1]
             mine = None if sign.layer is None else len(range(bits[sign.layer].shape[1])[sign.neurons])
             if mine not in (None, theirs):
@@ -280,7 +280,7 @@ class _Comparison:
                 )
 
     def _difference(self, first: Difference) -> tuple[str, str]:
-        layers = ((sign.where, sign.layer) for sign in self.found.signs if sign.layer is not None)
+        layers = ((sign.where, sign.layer) for sign in self.imported.signs if sign.layer is not None)
         where = next((where for where, layer in layers if layer >= first.layer - 1), "the end")
         return where, (
             f"neuron {first.neuron} of layer {first.layer} is {first.state} ({first.matches} matches, tau "
@@ -288,7 +288,9 @@ class _Comparison:
         )
 
     def _turned(self, first: Difference) -> FileError:
-        where = next((sign.where for sign in self.found.signs if sign.layer == first.layer - 1), "its sign")
+        where = next(
+            (sign.where for sign in self.imported.signs if sign.layer == first.layer - 1), "its sign"
+        )
         return FileError(
             f"{self.chain.source}: {where}: neuron {first.neuron} of layer {first.layer} is {first.state} in "
             f"exact numbers ({first.matches} matches, tau {first.tau}), but {self.interpreter.name} "

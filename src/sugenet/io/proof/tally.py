@@ -89,7 +89,7 @@ def _matched(
             if stages[j - 1].high.shape == bits[i - 1].shape:
                 total, pairs = best[i - 1][j - 1]
                 for order in (None, *(way for way in ways if way is not None)):
-                    stage_bits = stages[j - 1].given if order is None else stages[j - 1].given[:, order]
+                    stage_bits = stages[j - 1].values if order is None else stages[j - 1].values[:, order]
                     share = float((stage_bits == bits[i - 1]).mean())
                     choices.append((total + 1 + share, [*pairs, _LayerPair(i - 1, j - 1, order)]))
             best[i][j] = max(choices, key=lambda choice: choice[0])

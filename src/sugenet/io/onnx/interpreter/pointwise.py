@@ -23,12 +23,12 @@ from sugenet.io.onnx.interpreter.tensors import (
     Tensor,
     constant,
     floats,
-    given,
     is_single,
     kind_of,
     made_of,
     monotone,
     of_tensors,
+    operands,
     product,
     quotient,
     rising,
@@ -40,7 +40,7 @@ __all__ = ["POINTWISE"]
 
 
 def _sum_all(call: OpCall) -> Tensor:
-    first, *others = given(call)
+    first, *others = operands(call)
     for other in others:
         first = sum_of(first, other)
     if call.node.op == "Mean":
@@ -87,7 +87,7 @@ def _sigmoid(array: Array) -> Array:
 
 def _root(call: OpCall) -> Tensor:
     """Correctly rounded, so that of a constant nothing is uncertain."""
-    (x,) = given(call)
+    (x,) = operands(call)
     if not x.data and x.exact:
         return constant(np.sqrt(x.values), x.kind)
     return rising(np.sqrt, 1.0)(call)
@@ -106,7 +106,7 @@ def _power(base: Tensor, exponent: Tensor) -> Tensor:
 
 
 def _hard_sigmoid(call: OpCall) -> Tensor:
-    (x,) = given(call)
+    (x,) = operands(call)
     alpha, beta = (np.asarray(call.real(name)) for name in ("alpha", "beta"))
     moved = sum_of(product(x, constant(alpha, x.kind)), constant(beta, x.kind))
     return made_of((x,), np.clip(moved.values, 0, 1), x.kind, moved.error)
@@ -194,7 +194,7 @@ def _bits(call: OpCall, x: Tensor, up: Array) -> Tensor:
 
 
 def _sign(call: OpCall) -> Tensor:
-    (x,) = given(call)
+    (x,) = operands(call)
     return _decided(call, x, np.sign(x.values), x.values > 0, x.values < 0, 2.0)
 
 
@@ -208,7 +208,7 @@ _TESTS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _compare(call: OpCall) -> Tensor:
-    left, right = given(call)
+    left, right = operands(call)
     data = left.data or right.data
     a, b = floats(left, data), floats(right, data)
     holds = np.asarray(_TESTS[call.node.op](a, b))
@@ -224,7 +224,7 @@ def _compare(call: OpCall) -> Tensor:
 
 
 def _bipolar(call: OpCall) -> Tensor:
-    x, scale = given(call)
+    x, scale = operands(call)
     return product(_bits(call, x, x.values >= 0), scale)
 
 
@@ -282,7 +282,7 @@ _ROUNDINGS: dict[str, Callable[[Array], Any]] = {
 
 def _quantize(call: OpCall) -> Tensor:
     """QONNX's Quant: whole steps of a scale, between the ends that a number of bits has."""
-    x, scale, zero, bits = given(call)
+    x, scale, zero, bits = operands(call)
     signed, narrow = bool(call["signed"]), bool(call["narrow"])
     mode = call["rounding_mode"].upper()
     rounding = _ROUNDINGS.get(mode)
@@ -328,7 +328,7 @@ def _coded(
 
 
 def _round(call: OpCall) -> Tensor:
-    (x,) = given(call)
+    (x,) = operands(call)
     rounded = rising(np.rint, 0)(call)
     if x.data:
         call.count(x.values - (np.floor(x.values) + 0.5), rounded.values, x.error, unbased=True)
@@ -336,14 +336,14 @@ def _round(call: OpCall) -> Tensor:
 
 
 def _binarizer(call: OpCall) -> Tensor:
-    (x,) = given(call)
+    (x,) = operands(call)
     apart = replace(x, values=x.values - call.real("threshold"))
     up = apart.values > 0
     return _decided(call, apart, up.astype(x.values.dtype), up, ~up, 1.0)
 
 
 def _lce(call: OpCall) -> Tensor:
-    (x,) = given(call)
+    (x,) = operands(call)
     return _bits(call, x, ~(x.values < 0))
 
 

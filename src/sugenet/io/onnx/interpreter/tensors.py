@@ -31,12 +31,12 @@ __all__ = [
     "constant",
     "exact_products",
     "floats",
-    "given",
     "is_single",
     "kind_of",
     "made_of",
     "monotone",
     "of_tensors",
+    "operands",
     "product",
     "quotient",
     "rising",
@@ -238,7 +238,7 @@ def exact_products(left: Array, right: Array, terms: int) -> bool:
 Operator: TypeAlias = Callable[[OpCall], Tensor]
 
 
-def given(call: OpCall) -> list[Tensor]:
+def operands(call: OpCall) -> list[Tensor]:
     """All inputs, none of which may be missing, with room for their broadcast."""
     tensors, count = [call.tensor(index) for index in range(len(call.inputs))], INPUTS.get(call.node.op, 1)
     refuse_if(
@@ -254,7 +254,7 @@ def given(call: OpCall) -> list[Tensor]:
 
 def of_tensors(function: Callable[..., Tensor]) -> Operator:
     """The operator that is a function of all its inputs and nothing else."""
-    return lambda call: function(*given(call))
+    return lambda call: function(*operands(call))
 
 
 def floats(tensor: Tensor, data: bool) -> Array:
@@ -356,7 +356,7 @@ def rising(function: Callable[[Array], Any], roundings: float = 8.0) -> Operator
     """An operator that never falls, whose results are rounded so many times."""
 
     def run(call: OpCall) -> Tensor:
-        (x,) = given(call)
+        (x,) = operands(call)
         result = monotone(function, x)
         if not roundings or x.kind.kind != "f":
             return result

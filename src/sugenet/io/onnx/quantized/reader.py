@@ -340,8 +340,7 @@ def _qlinear_average(walk: Walk, node: Node, inputs: list[Value | None]) -> Valu
     """QLinearAveragePool and QLinearGlobalAveragePool."""
     source = _operand(inputs, 0)
     refuse_if(node.attributes.get("channels_last", 0), ADVICE["Transpose"] + ".")
-    averaging = sums.global_average if node.op == "QLinearGlobalAveragePool" else sums.average
-    value = averaging(walk, node, [source])
+    value = sums.average(walk, node, [source])
     return _requantized(walk, node, inputs, value, 3, tensor_of(source).kind)
 
 
@@ -401,7 +400,7 @@ _KNOWN: dict[str, Rule] = {
     "Dropout": _unchanged,
     "Flatten": _reshaped,
     "Gemm": sums.gemm,
-    "GlobalAveragePool": sums.global_average,
+    "GlobalAveragePool": sums.average,
     "Identity": _unchanged,
     "MatMul": sums.matmul,
     "MatMulInteger": _integer_product,

@@ -57,7 +57,6 @@ __all__ = [
     "dense",
     "dequantize",
     "gemm",
-    "global_average",
     "matmul",
     "pooled",
     "quantize",
@@ -511,34 +510,29 @@ def _with_constant(
 
 
 def average(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """AveragePool, which waits for its quantizer."""
+    """AveragePool and GlobalAveragePool, which wait for their quantizer."""
     source = tensor_of(inputs[0])
-    window = _window_of(node, source.shape, ())
+    size = image(source.shape)
+    window = Window(size, size[1:]) if "Global" in node.op else _window_of(node, source.shape, ())
     refuse_if(
         node.attributes.get("ceil_mode", 0) and not fits_evenly(window),
         "its ceil_mode adds windows that reach beyond the image.",
     )
-    counted = int(node.attributes.get("count_include_pad", 0))
     refuse_if(
-        any(window.pads) and not counted,
+        not int(node.attributes.get("count_include_pad", 0)) and any(window.pads),
         "windows at the rim average fewer values (count_include_pad is 0). Pool without padding.",
     )
-    everything = window.kernel == image(source.shape)[1:] and not any(window.pads)
-    return _averaging(node, source, window, everything)
-
-
-def global_average(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """GlobalAveragePool, which waits for its quantizer."""
-    source = tensor_of(inputs[0])
-    return _averaging(node, source, Window(image(source.shape), image(source.shape)[1:]), True)
-
-
-def _averaging(node: Node, source: DequantizedTensor, window: Window, everything: bool) -> PendingAverage:
     refuse_if(
-        len(source.shape) not in (2, 3), f"it averages data of shape {source.shape}, but images are needed."
+        len(source.shape) not in (2, 3),
+        f"it averages data of shape {source.shape}, but images are needed.",
     )
-    shape = _behind(source, window, source.shape[0])
-    return PendingAverage(where=str(node), shape=shape, source=source, window=window, everything=everything)
+    return PendingAverage(
+        where=str(node),
+        shape=_behind(source, window, source.shape[0]),
+        source=source,
+        window=window,
+        everything=window.kernel == size[1:] and not any(window.pads),
+    )
 
 
 def _averaged(walk: Walk, node: Node, value: PendingAverage, grid: QuantGrid, kind: Any) -> _WeightedSteps:
