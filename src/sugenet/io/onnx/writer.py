@@ -303,7 +303,7 @@ def _climbed(graph: _Builder, sums: str, steps: Array, lowest: Array, dtype: Any
 
 
 def _convolution(graph: _Builder, layer: Layer, signal: str) -> str:
-    """The same of a convolution, whose floats are float32."""
+    """The same of the sums of a convolution, whose floats are float32."""
     assert isinstance(layer, ConvLayer | QuantizedConv)
     window, flat = layer.window, layer.weights.reshape(len(layer.weights), -1)
     sizes = np.abs(flat).sum(axis=1) * layer.top if isinstance(layer, QuantizedConv) else layer.sizes
