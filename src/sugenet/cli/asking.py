@@ -132,7 +132,7 @@ WITNESS = option(
 def asked_network(options: Namespace) -> Network:
     """The model that is asked, for inputs that can occur."""
     network = network_of(options.model)
-    return network.within("data" if options.within_data else None).within(options.law or None)
+    return network.within("data" if options.within else None).within(options.law or None)
 
 
 def how(options: Namespace, screen: Screen) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def class_number(network: Network, name: str | None, option: str) -> int:
 
 def target_of(options: Namespace, network: Network) -> int | None:
     """The class that ``--to`` names."""
-    return None if options.to is None else class_number(network, options.to, "--to")
+    return None if options.target is None else class_number(network, options.target, "--to")
 
 
 def names_in(text: str, network: Network) -> list[str]:
@@ -351,7 +351,7 @@ _VALUES: dict[str, Callable[[Namespace, Network], Any]] = {
     "ties": lambda options, _: options.ties,
     "cost": _cost,
     "immutable": _kept,
-    "limit": lambda options, _: options.within,
+    "limit": lambda options, _: options.max_cost,
 }
 """The value of a field, as the options say it."""
 

@@ -65,8 +65,8 @@ def _write_report(options: Namespace, screen: Screen) -> int:
 def _samples(options: Namespace, network: Network) -> tuple[Any, Any]:
     """Those that the options name; a results file has its own."""
     if options.results is not None and options.samples is None:
-        if options.target is not None:
-            raise UsageError("--target names a column of SAMPLES, but the results file has its own classes.")
+        if options.label_column is not None:
+            raise UsageError("--label-column needs SAMPLES: the results file has its own classes.")
         refuse_idle(
             options, ["delimiter"], "is about SAMPLES, but the results file has its own: leave it out."
         )
@@ -113,7 +113,7 @@ def _run_server(options: Namespace, screen: Screen) -> int:
     network = asked_network(options)
     has_samples = options.samples is not None or options.results is not None or is_shipped(options.model)
     if not has_samples:
-        refuse_idle(options, ["index", "target", "delimiter"], "is about SAMPLES, and none are given.")
+        refuse_idle(options, ["index", "label_column", "delimiter"], "needs SAMPLES, and none are given.")
     X, truth = _samples(options, network) if has_samples else (None, None)
     serve(
         network,

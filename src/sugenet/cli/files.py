@@ -223,10 +223,10 @@ def _table(options: Namespace) -> Table:
             options, ["target", "ignore", "delimiter"], "is for a CSV file; the classes of a .npz file are y."
         )
         return read_arrays(options.data)
-    if options.target is None:
+    if options.label_column is None:
         raise UsageError("--target is missing: name the CSV column with the class.")
     return read_table(
-        options.data, options.target, ignore=options.ignore, delimiter=sign_of(options.delimiter)
+        options.data, options.label_column, ignore=options.ignore, delimiter=sign_of(options.delimiter)
     )
 
 

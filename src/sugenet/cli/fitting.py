@@ -87,7 +87,7 @@ def _cases(options: Namespace, table: RatedTable) -> RatedTable | None:
         return None
     from sugenet.fit.table import read_cases
 
-    spare = [options.target, *options.ignore, *([] if options.weights is None else [options.weights])]
+    spare = [options.label_column, *options.ignore, *([] if options.weights is None else [options.weights])]
     how = {"name": options.name, "spare": spare, "delimiter": sign_of(options.delimiter)}
     return read_cases(options.predict, table.criteria, **how)
 

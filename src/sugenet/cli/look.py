@@ -150,7 +150,7 @@ def _show_rules(options: Namespace, screen: Screen) -> int:
     refuse(
         UsageError,
         (
-            options.check is None and (options.law or options.within_data),
+            options.check is None and (options.law or options.within),
             f"{flag} is for a rule that is checked: give --check too.",
         ),
     )

@@ -125,9 +125,9 @@ def _check_question(options: Namespace) -> None:
     idle = {
         "SAMPLES": options.samples is not None,
         "--index": options.index is not None,
-        "--target": options.target is not None,
+        "--target": options.label_column is not None,
         "--delimiter": "delimiter" in options.given,
-        "--to": options.to is not None and claim != "monotone",
+        "--to": options.target is not None and claim != "monotone",
         "--ties": options.ties != "lowest",
         "--where": bool(options.where) and claim == "query",
     }

@@ -101,7 +101,7 @@ def _check(options: Namespace) -> None:
             "--backend-option is for a backend: name it with --backend.",
         ),
         (
-            predicts and (options.law or options.within_data),
+            predicts and (options.law or options.within),
             f"{flag} means nothing to --ask predict: leave it out.",
         ),
         (

@@ -64,7 +64,7 @@ def table_of(options: Namespace, path: str) -> RatedTable:
 
     return read_ratings(
         path,
-        options.target,
+        options.label_column,
         name=options.name,
         weights=options.weights,
         ignore=options.ignore,
@@ -74,7 +74,7 @@ def table_of(options: Namespace, path: str) -> RatedTable:
 
 def ratings_of(options: Namespace, path: str) -> Ratings:
     """The table as ratings, all on one scale."""
-    if options.target is None:
+    if options.label_column is None:
         raise SugenetError(
             "the certificate is about rated alternatives. Give the table as it was given to sugenet fit: "
             "--target NAME, and --order, --name, --weights, --ignore where they were."
