@@ -1,4 +1,4 @@
-"""The command line: parse, call one function, show.
+"""The command line: parse, call one function, print.
 
 ``sugenet --help`` lists the commands, docs/cli.md shows them.
 
@@ -10,6 +10,7 @@ epoch keeps its best epoch, writes the model and ends with 0.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,15 +24,16 @@ _BUG, _LONGEST = 70, 300
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    # else numba, where colorama is there, ends every command on a terminal with a sign that resets colours
+    # else Numba, if colorama is installed, ends every command on a terminal with an escape sequence
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     try:
         # here, so that Ctrl-C is answered while modules are still being loaded
-        from sugenet.cli.session import (
-            run,
-        )
+        from sugenet.cli.session import run
 
-        return run(arguments)
+        code = run(arguments)
+        if arguments is None:  # the answer is out: Ctrl-C must not change the exit code any more
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return code
     except KeyboardInterrupt:
         if sys.stderr is not None:
             with suppress(OSError):

@@ -109,7 +109,7 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         {
             "metavar": "SAMPLES",
             "nargs": "?",
-            "help": "CSV, .npy, .npz, IDX or image file, folder of images, or -",
+            "help": "CSV, .npy, .npz, IDX or image file, folder, or -",
         },
     ),
     "certificate": (
