@@ -27,7 +27,7 @@ FIELDS = {
     "target": Field("--target", "CLASS", "only changes to this class (default: any)"),
     "ties": Field(
         "--ties",
-        "HOW",
+        "TIES",
         "tie: lowest class wins, or counts against",
         ("lowest", "against"),
         "lowest",

@@ -36,30 +36,28 @@ MOST_RULES = 100_000
 """Listed at once; a neuron can have more rules than any memory holds."""
 
 
-_NEXT = """
-Next:
-  sugenet report digits --index 7 -o report.html
-    this sample on one page, to read and print
-  sugenet report digits --index 7 --interactive -o explorer.html
-    a page to click; or, with the extra called web: sugenet serve digits
-  sugenet --help
-    everything else"""
-
-
+_SHOWN = 7
+"""The sample of the demonstration."""
 _BOOK_SECONDS = 30
 """For the rules of a network, unless said otherwise."""
 
 
-def _show_demo(_options: Namespace, screen: Screen) -> int:
+def _show_demo(options: Namespace, screen: Screen) -> int:
     from sugenet import data
+    from sugenet.files import write_text
     from sugenet.show.demonstration import demo, questions
+    from sugenet.web import page_html, payload
+    from sugenet.web.asking import precompute
 
     network, (X, y) = data.digits(), data.samples("digits")
     screen.say(announced(screen, lambda: demo(network, X, y)), None)
-    asked = questions(network, X[7].tolist(), screen.mark)
+    asked = questions(network, X[_SHOWN].tolist(), screen.mark)
     while (text := announced(screen, lambda: next(asked, None))) is not None:
         screen.say(text, None)
-    return screen.say(_NEXT, None)
+    answers = announced(screen, lambda: precompute(network, X[_SHOWN], notify=screen.progress))
+    page = payload(network, X, y, title="digits", index=_SHOWN, answers=answers)
+    write_text(options.output, page_html(page, server=False))
+    return screen.say(f"\nAll of it to click, in a browser: {visible(options.output)}", None)
 
 
 def _show_summary(options: Namespace, screen: Screen) -> int:
@@ -206,9 +204,9 @@ _RULES_SHARED = shared(
 COMMANDS: Commands = {
     "demo": Command(
         _show_demo,
-        "walk through the paper's example and the shipped digits",
+        "ask four questions about one digit",
         ["sugenet demo"],
-        shared("quiet"),
+        shared("output", "quiet", output={"default": "sugenet-demo.html", "help": "page to write"}),
     ),
     "summary": Command(
         _show_summary,

@@ -32,12 +32,15 @@ from sugenet.cli.options import SAMPLE, WORK, network_of, one_sample, refuse_idl
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Command, Commands, Group, UsageError, option
 from sugenet.errors import SugenetError, refuse
+from sugenet.visible import visible
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
 
 __all__ = ["COMMANDS"]
 
+_FEW_CONDITIONS = 3
+"""Conditions that are read in one line."""
 _CLAIMS = {
     "always": ("CLASS", "every input has this class"),
     "never": ("CLASS", "no input has this class"),
@@ -75,9 +78,22 @@ def _ask_why(options: Namespace, screen: Screen) -> int:
     keep_certificate(
         options, screen, answer.reasons[0].certificate if answer.reasons else None, "no reason was found"
     )
-    screen.say(answer.said(screen.mark), answer.data(), beside=options.output == "-" and bool(answer.reasons))
+    screen.say(_listed(answer, screen), answer.data(), beside=options.output == "-" and bool(answer.reasons))
     wanted = ("minimum",) if options.minimal == "size" else ("minimum", "minimal")
     return 0 if answer.reasons and answer.reasons[0].status in wanted else 3
+
+
+def _listed(answer: Any, screen: Screen) -> str:
+    """Reasons as text, long ones with one condition per line."""
+    text: str = answer.said(screen.mark)
+    for reason in answer.reasons:
+        conditions = reason.conditions()
+        before, found, after = text.partition(f"because {reason} (")
+        if found and len(conditions) > _FEW_CONDITIONS:
+            verdict, end, others = after.partition("\n")
+            listed = "".join(f"\n  {visible(condition)}" for condition in conditions)
+            text = f"{before}because of these ({verdict}:{listed}{end}{others}"
+    return text
 
 
 # -- whatif --------------------------------------------------------------------------------------------------
