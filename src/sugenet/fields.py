@@ -49,7 +49,7 @@ BALLS = {
     "hamming": "up to R bits flipped",
     "l0": "up to R features changed",
     "l1": "total raw change of up to R",
-    "l2": "Euclidean distance of up to R",
+    "l2": "distance of up to R",
     "linf": "each feature changed by up to R",
 }
 """Regions with a radius R, as the command line has them."""

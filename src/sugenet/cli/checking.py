@@ -80,7 +80,7 @@ COMMANDS: Commands = {
         "check a certificate against its model or table",
         [
             "sugenet check certificate.json digits",
-            "sugenet check certificate.json flats.csv --label-column grade --order 'bad<ok<good'",
+            "sugenet check certificate.json flats.csv --label-column grade --order 1..5",
             "sugenet whatif digits --index 7 -o - | sugenet check - digits",
         ],
         [

@@ -66,7 +66,7 @@ class _Sugenet(Parser):
 
     def format_help(self) -> str:
         lines = [
-            "Ask binarized and low-bit neural networks, and get exact answers with certificates.",
+            "Exact answers about binarized and low-bit neural networks, with certificates.",
             "",
             self.format_usage(),
         ]

@@ -28,7 +28,7 @@ from sugenet.visible import visible
 if TYPE_CHECKING:
     from sugenet.bnn import Network
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "without_times"]
 
 _SECONDS = "30"
 """For all questions of a page together, unless said otherwise."""
@@ -88,7 +88,7 @@ def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, t
     title = title_of(options.model)
     if options.results is None:
         index = chosen_sample(options, X)
-        answers = precompute(network, X[index], **how(options, screen))
+        answers = without_times(precompute(network, X[index], **how(options, screen)))
         data = payload(network, X, truth, title=title, index=index, answers=answers)
         return page_html(data, server=False)
     from sugenet.web.results import Shelf, with_results
@@ -99,10 +99,23 @@ def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, t
         data = shelf.ask(lambda file: with_results(file, X, truth, **about))
     shown = data["samples"][data["start"]]
     if shown["index"] is not None:
-        data["answers"] = precompute(asked, shown["values"], **how(options, screen))
+        data["answers"] = without_times(precompute(asked, shown["values"], **how(options, screen)))
     for note in data["results"]["notes"]:
         screen.tell(f"note: {note}")
     return page_html(data, server=False)
+
+
+def without_times(data: Any) -> Any:
+    """Answers as JSON data without the seconds that they took, so that a page is the same in every run.
+
+    Examples
+    --------
+    >>> without_times([{"outcome": "proved", "seconds": 0.1}])
+    [{'outcome': 'proved'}]
+    """
+    if isinstance(data, dict):
+        return {name: without_times(value) for name, value in data.items() if name != "seconds"}
+    return [without_times(value) for value in data] if isinstance(data, list) else data
 
 
 def _run_server(options: Namespace, screen: Screen) -> int:

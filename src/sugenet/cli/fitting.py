@@ -141,7 +141,7 @@ COMMANDS: Commands = {
         "learn capacities from rated alternatives, or show conflicts",
         [
             "sugenet fit flats.csv --label-column grade --order 'bad<ok<good' --name flat",
-            "sugenet fit flats.csv --label-column grade --order 'bad<ok<good' --predict new.csv",
+            "sugenet fit flats.csv --label-column grade --order 1..5 --predict new.csv",
             "sugenet fit cars.csv --label-column grade --order 'bad<ok<good' --terms 1",
         ],
         [

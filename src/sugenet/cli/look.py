@@ -44,6 +44,7 @@ _BOOK_SECONDS = 30
 
 def _show_demo(options: Namespace, screen: Screen) -> int:
     from sugenet import data
+    from sugenet.cli.faces import without_times
     from sugenet.files import write_text
     from sugenet.show.demonstration import demo, questions
     from sugenet.web import page_html, payload
@@ -55,7 +56,7 @@ def _show_demo(options: Namespace, screen: Screen) -> int:
     while (text := announced(screen, lambda: next(asked, None))) is not None:
         screen.say(text, None)
     answers = announced(screen, lambda: precompute(network, X[_SHOWN], notify=screen.progress))
-    page = payload(network, X, y, title="digits", index=_SHOWN, answers=answers)
+    page = payload(network, X, y, title="digits", index=_SHOWN, answers=without_times(answers))
     write_text(options.output, page_html(page, server=False))
     return screen.say(f"\nAll of it to click, in a browser: {visible(options.output)}", None)
 
