@@ -28,11 +28,13 @@ FIELDS = {
     "ties": Field(
         "--ties",
         "TIES",
-        "tie: lowest class wins, or counts against",
+        "ties go to the lowest class, or count against",
         ("lowest", "against"),
         "lowest",
     ),
-    "cost": Field("--cost", "COST", "cost of a change (default: L0)", ("L0", "L1", "L2", "Linf", "Hamming")),
+    "cost": Field(
+        "--cost", "COST", "L0, L1, L2, Linf or Hamming (default: L0)", ("L0", "L1", "L2", "Linf", "Hamming")
+    ),
     "prices": Field("--price", "PRICE", "FEATURE=P, cost of changing it; others stay; repeatable"),
     "immutable": Field("--keep", "FEATURES", "features that stay, separated by commas; repeatable"),
     "limit": Field("--max-cost", "COST", "only changes up to this cost"),

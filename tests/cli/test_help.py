@@ -15,7 +15,7 @@ from sugenet.cli import main
 from sugenet.cli.commands import groups, parser_of_all
 from sugenet.cli.faces import without_times
 
-PHRASE = re.compile(r"[a-z0-9.-]|CSV |JSON |[A-Z]+=|HTML ")
+PHRASE = re.compile(r"[a-z0-9.-]|CSV[ ,]|JSON |[A-Z]+=|HTML ")
 """How help begins: in lower case, or with an abbreviation or a pattern that is typed."""
 
 
@@ -93,15 +93,12 @@ def test_where_check_and_law_read_the_same_conditions(capsys, model):
 @pytest.mark.parametrize(
     ("condition", "words"),
     [
-        (
-            "mean radius < 12 or mean area < 500",
-            "joins conditions by 'or', which is for values of one feature",
-        ),
-        ("mean radius != 12", "excludes one number, which leaves two ranges"),
-        ("mean radius = 1..5", "For a range, write 2 <= x <= 5"),
-        ("mean raduis < 12", "where a condition on a feature"),
-        ("mean radius < 12 and", "has its end where a condition"),
-        ("mean radius < 3 and mean radius > 5", "exclude each other"),
+        ("n < 3 or city = Rome", "joins conditions by 'or', which is for values of one feature only"),
+        ("n != 3", "excludes one number, which leaves two ranges"),
+        ("n = 1..5", "For a range, write 2 <= x <= 5"),
+        ("m < 3", "where a condition on a feature"),
+        ("n < 3 and", "has its end where a condition"),
+        ("n < 3 and n > 5", "exclude each other"),
     ],
 )
 @pytest.mark.parametrize("option", ["--where", "--check"])

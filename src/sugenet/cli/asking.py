@@ -108,7 +108,9 @@ CHANGES = tuple(field(name) for name in ("cost", "prices", "immutable", "limit")
 DOMAIN = Group(
     "realistic inputs only",
     [
-        option("--within", choices=["data"], metavar="data", help="features within their training range"),
+        option(
+            "--within", choices=["data"], metavar="data", help="data: features within their training range"
+        ),
         option(
             "--law",
             metavar="LAW",
