@@ -122,7 +122,7 @@ def _save_alone(kernel: Any) -> None:
     """Let one process at a time write the cache of a kernel: Numba picks names of files that are free, and
     two processes could pick one name for different code.
     """
-    cached = getattr(kernel, "_cache", None)
+    cached: Any = getattr(kernel, "_cache", None)
     folder = getattr(cached, "cache_path", None)
     if folder is None or fcntl is None:
         return

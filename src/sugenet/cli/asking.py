@@ -170,15 +170,8 @@ def keep_certificate(
         return
     if certificate is None:
         screen.tell(f"no certificate written: {missing}")
-        return
-    text = json.dumps(certificate, indent=1)
-    if options.output == "-":
-        screen.put(text)
     else:
-        from sugenet.files import write_text
-
-        write_text(options.output, text + "\n")
-        screen.tell(f"certificate written to {options.output}")
+        screen.write(options.output, json.dumps(certificate, indent=1) + "\n", "certificate")
 
 
 def keep_witness(options: Namespace, screen: Screen, answer: Any) -> tuple[str, dict[str, Any]]:

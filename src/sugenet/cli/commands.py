@@ -45,7 +45,9 @@ def groups() -> dict[str, Commands]:
         *(competition, complete),
     )
     known = {name: command for module in modules for name, command in module.COMMANDS.items()}
-    return {title: {name: known.pop(name) for name in names} for title, names in _GROUPS.items()}
+    groups = {title: {name: known.pop(name) for name in names} for title, names in _GROUPS.items()}
+    groups["tools"] |= known
+    return groups
 
 
 _CODES = (

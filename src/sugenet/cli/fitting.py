@@ -117,7 +117,6 @@ def _learned(options: Namespace, screen: Screen, table: RatedTable) -> LearnedVi
 
 
 def _draw(options: Namespace, screen: Screen, view: Any) -> None:
-    from sugenet.files import write_text
     from sugenet.show.drawings import drawing
     from sugenet.show.svg_writer import svg
 
@@ -127,12 +126,7 @@ def _draw(options: Namespace, screen: Screen, view: Any) -> None:
         subject = view.model.capacities[0]
     else:
         raise UsageError("--svg draws one capacity. Use --terms 1, or no --terms.")
-    text = svg(drawing(subject).figures[0]) + "\n"
-    if options.svg == "-":
-        screen.put(text.removesuffix("\n"))
-    else:
-        write_text(options.svg, text)
-        screen.tell(f"written to {options.svg}")
+    screen.write(options.svg, svg(drawing(subject).figures[0]) + "\n")
 
 
 COMMANDS: Commands = {

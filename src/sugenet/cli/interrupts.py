@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
 from types import FrameType
@@ -40,7 +40,8 @@ def finish_on_interrupt(screen: Screen, *, limited: bool = True) -> Iterator[Non
 
     def interrupt(_number: int, frame: FrameType | None) -> None:
         if frame is None:  # called by a solver that has handlers of its own
-            _ring(rings)
+            with suppress(OSError):
+                rings.send(bytes([signal.SIGINT]))
         if not interrupt_after_compiling():
             raise KeyboardInterrupt
 
@@ -60,34 +61,20 @@ def finish_on_interrupt(screen: Screen, *, limited: bool = True) -> Iterator[Non
         heard.close()
 
 
-def _ring(rings: socket.socket) -> None:
-    with suppress(OSError):
-        rings.send(bytes([signal.SIGINT]))
-
-
-def _listen(
-    heard: socket.socket, screen: Screen, seconds: float | None, now: Callable[[], float] = monotonic
-) -> None:
-    """Wait for signals until the other end is closed."""
+def _listen(heard: socket.socket, screen: Screen, seconds: float | None) -> None:
+    """Wait for signals until the other end is closed; end the process at the second, or after the time: files
+    are written whole or not at all.
+    """
     pressed: float | None = None
-    while True:
-        heard.settimeout(None if pressed is None or seconds is None else max(0.01, pressed + seconds - now()))
-        try:
-            signals = heard.recv(64)
-        except TimeoutError:
-            _stop(screen)
+    with suppress(TimeoutError):
+        while signals := heard.recv(64):
+            if signal.SIGINT in signals and pressed is None:
+                pressed = monotonic()
+                screen.tell(FINISHING)
+                heard.settimeout(seconds)
+            elif signal.SIGINT in signals and monotonic() - pressed > _ONE_PRESS:
+                break
         if not signals:
             return
-        if signal.SIGINT not in signals:
-            continue
-        if pressed is None:
-            pressed = now()
-            screen.tell(FINISHING)
-        elif now() - pressed > _ONE_PRESS:
-            _stop(screen)
-
-
-def _stop(screen: Screen) -> None:
-    """End the process as it is: files are written whole or not at all."""
     screen.complain("interrupted")
     os._exit(INTERRUPTED)

@@ -181,6 +181,16 @@ class Screen:
         is_shown = sys.stdout is not None and _is_terminal(sys.stdout)
         self._print(visible(text, keep="\t\r\n") if is_shown else text)
 
+    def write(self, path: str, text: str, what: str = "") -> None:
+        """Write a file of text and tell where it is; - is standard output."""
+        if path == "-":
+            self.put(text.removesuffix("\n"))
+            return
+        from sugenet.files import write_text
+
+        write_text(path, text)
+        self.tell(f"{what} written to {path}".lstrip())
+
     def _print(self, text: str) -> None:
         """Print to standard output. What nobody reads any more, as behind head, is dropped, and the exit code
         stays.

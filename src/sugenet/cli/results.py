@@ -169,13 +169,7 @@ def _write(options: Namespace, screen: Screen, opened: list[Results], curve: Acc
         first.write_parquet(options.parquet)
         screen.tell(f"written to {options.parquet}")
     for path, text in texts.items():
-        if path == "-":
-            screen.put(text.removesuffix("\n"))
-        else:
-            from sugenet.files import write_text
-
-            write_text(path, text)
-            screen.tell(f"written to {path}")
+        screen.write(path, text)
     return "-" in texts
 
 
