@@ -50,14 +50,14 @@ def test_what_is_missing_is_asked_for_by_name(capsys, tmp_path, arrays):
     assert code == 2
     assert "does not guess" in err
     for option in ("reset", "fires", "code", "decision", "ties"):
-        assert f"--{option}:" in err
-    assert "--when:" not in err  # nobody knows yet whether there is a reset
+        assert f"--{option} (" in err
+    assert "--when (" not in err  # nobody knows yet whether there is a reset
     some = SAID[:4]
     _, _, err = run(capsys, "convert", arrays, "-o", tmp_path / "net.sugenet", *some)
-    assert "--when:" in err
+    assert "--when (" in err
     (tmp_path / "net.nir").write_bytes(b"")
     _, _, err = run(capsys, "convert", tmp_path / "net.nir", "-o", tmp_path / "net.sugenet", *SAID)
-    assert "--step: how long a step is" in err
+    assert "--step (length of a step)" in err
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,7 @@ def test_a_total_time_ends_it_and_the_same_command_goes_on(run):
     code, out, err = run(*ASK)
     assert code == 0
     assert "no answer" not in out
-    assert "To read the answers: sugenet results r.db" in err
+    assert "to see the answers: sugenet results r.db" in err
     first = rows_of("r.db")
     assert [sample for sample, *_ in first] == list(range(8))
     again = run(*ASK, "--quiet")

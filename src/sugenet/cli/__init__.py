@@ -37,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         if sys.stderr is not None:
             with suppress(OSError):
-                print("sugenet: interrupted", file=sys.stderr)
+                print("sugenet: interrupted", file=sys.stderr, flush=True)
+        if arguments is None:  # Python itself would end by the signal if it came during an import
+            os._exit(130)
         return 130
     except Exception as error:
         return _internal(error)
