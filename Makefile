@@ -7,7 +7,7 @@ PYTHONS ?= python3.11 python3.12 python3.13  # those that `make dist` tries the 
 
 install: .venv/dev
 demo: .venv/core
-	@$(BIN)/sugenet demo
+	@mkdir -p build && $(BIN)/sugenet demo -o build/demo.html
 
 test: install check
 	$(BIN)/pytest -m "not slow" -n logical --dist worksteal

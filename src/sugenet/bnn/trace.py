@@ -209,11 +209,13 @@ class Trace(Plottable):
                 f"layer {number}: {active} of {total} neurons above level 0, "
                 f"{int((seen.levels == top).sum())} at the top ({top}), {near} within 3 matches of a step"
             )
-        for k, (count, score) in enumerate(zip(self.matches, self.scores, strict=True)):
+        votes, scores = [str(count) for count in self.matches], [roughly(score) for score in self.scores]
+        widths = [max(map(len, column)) for column in (self.network.class_texts, votes, scores)]
+        for k, name in enumerate(self.network.class_texts):
             mark = " <- predicted" if k == self.index else ""
             lines.append(
-                f"class {self.network.class_texts[k]}: {count} of {self.network.head.sizes[k]} votes, "
-                f"score {roughly(score)}{mark}"
+                f"class {f'{name}:':<{widths[0] + 1}} {votes[k]:>{widths[1]}} "
+                f"of {self.network.head.sizes[k]} votes, score {scores[k]:>{widths[2]}}{mark}"
             )
         return "\n".join(lines)
 

@@ -94,7 +94,7 @@ def test_near_samples_bring_neurons_of_the_first_layer_to_their_thresholds():
             sg.Integers(0, 15),
         ),
     ):
-        network = sg.from_torch(module, torch.zeros(1, *shape), inputs=inputs, prove=False).report
+        network = sg.from_torch(module, torch.zeros(1, *shape), inputs=inputs, prove=False)
         domain = RawRanges.of_encoder(network.encoder)
         random = np.random.default_rng(0)
         pool = domain.samples(32, random)
@@ -116,7 +116,7 @@ def test_one_threshold_that_is_off_by_one_is_found(monkeypatch, neuron, by):
             found.steps[neuron] += by
         return found
 
-    right = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.Bits(), prove=False).report.layers[0]
+    right = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.Bits(), prove=False).layers[0]
     assert not right.constant[neuron]
     monkeypatch.setattr(lower, "_min_sums", wrong)
     with pytest.raises(

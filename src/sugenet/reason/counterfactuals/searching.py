@@ -557,7 +557,9 @@ def hunted(searcher: CounterfactualSearch, n: int | Literal["all"] = 1) -> Answe
     way = ByRadius(searcher) if question.cost is Linf else ByLevels(searcher)
     reason = _searched(searcher, way)
     if searcher.best is not None:
-        return replace(_several(searcher, way, searcher.best, n), interrupted=reason == "interrupted")
+        if reason == "interrupted":
+            return replace(_several(searcher, way, searcher.best, 1), interrupted=True, all_listed=n == 1)
+        return _several(searcher, way, searcher.best, n)
     if way.is_complete:
         certificate = searcher.certificate("none") if searcher.is_shown else None
         return NoCounterfactual(network, question, searcher.how, certificate, searcher.sets)

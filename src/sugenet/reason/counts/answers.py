@@ -137,9 +137,11 @@ class Counted(_Count):
     def __str__(self) -> str:
         some = sorted((-count, k) for k, count in enumerate(self.counts) if count)
         shown = [f"{-negative:,}" for negative, _ in some]
+        shares = [self._percent(-negative) for negative, _ in some]
+        width = max(map(len, shares), default=0)
         rows = [
-            (k, f"{text:>{len(shown[0])}}  {self._percent(-negative)}")
-            for (negative, k), text in zip(some, shown, strict=True)
+            (k, f"{text:>{len(shown[0])}}  {share:>{width}}")
+            for (_, k), text, share in zip(some, shown, shares, strict=True)
         ]
         index, names = self.index, self.network.class_texts
         stays = "" if index is None else f"; {self._percent(self.counts[index])} keep class {names[index]}"

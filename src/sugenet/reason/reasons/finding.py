@@ -37,6 +37,8 @@ _NEAREST = 5.0
 """Seconds for finding the region of a reason, if none is given."""
 _EXAMPLES = 80
 """Counterexamples by which features are ordered behind several hidden layers."""
+_AFTER_INTERRUPT = 1.0
+"""Seconds for the proof of a reason after Ctrl-C."""
 
 
 def why(
@@ -246,12 +248,13 @@ class _Search:
 
     def run(self) -> Reasons:
         """Find reasons, then say what is known of every feature."""
-        oracle, interrupted = self.oracle, False
+        oracle, clock, interrupted = self.oracle, self.oracle.clock, False
         try:
             self._find()
         except KeyboardInterrupt:  # what is known to suffice is given, whatever was asked for
             interrupted = True
-            oracle.clock.tell("interrupted")
+            clock.tell("interrupted")
+            oracle.clock = clock.within(_AFTER_INTERRUPT)
             if not self.reasons and oracle.sufficient:
                 self._found(self._reason(min(oracle.sufficient, key=len), None))
         return Reasons(
@@ -265,7 +268,7 @@ class _Search:
             lower=self.lower,
             movable=oracle.features,
             order=self.order,
-            seconds=oracle.clock.seconds,
+            seconds=clock.seconds,
             interrupted=interrupted,
         )
 

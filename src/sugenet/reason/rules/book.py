@@ -185,10 +185,12 @@ class Rulebook(Answered):
     # -- in other forms --------------------------------------------------------------------------------------
 
     def text(self) -> str:
-        """What the book holds, then one rule a line with its coverage."""
+        """A summary, then one rule per line with its coverage."""
+        shares = [_percent(rule.coverage) for rule in self.rules]
+        width = max(map(len, shares), default=0)
         lines = (
-            f"{_percent(rule.coverage)}  {rule}{'' if rule.prime else '  (may be widened)'}"
-            for rule in self.rules
+            f"  {share:>{width}}  {rule}{'' if rule.prime else '  (may be widened)'}"
+            for share, rule in zip(shares, self.rules, strict=True)
         )
         return "\n".join([self._summary(), *lines])
 
@@ -370,9 +372,9 @@ def rulebook(
     >>> net = Network.of_bits([DenseLayer([[+1, +1, -1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
     >>> print(rulebook(net, "on"))
     3 rules for on: prime rules, none of them needless; together they say everything
-    25 %  x1 = +1 and x2 = +1 -> on
-    25 %  x1 = +1 and x3 = -1 -> on
-    25 %  x2 = +1 and x3 = -1 -> on
+      25 %  x1 = +1 and x2 = +1 -> on
+      25 %  x1 = +1 and x3 = -1 -> on
+      25 %  x2 = +1 and x3 = -1 -> on
 
     See Also
     --------

@@ -291,9 +291,9 @@ export function makeAsk(app) {
     const own = (one) => one.index !== null && sample && one.values.every((value, f) => value === sample[f]);
     const at = payload.samples.find(own);
     const laws = (payload.domain?.data?.laws ?? []).map((law) => ` --law ${quoted(law.text)}`).join("");
-    const more = `${payload.domain?.words.includes("within what was seen") ? " --within-data" : ""}${laws}`;
+    const more = `${payload.domain?.words.includes("within what was seen") ? " --within data" : ""}${laws}`;
     if (!at || kind !== "whatif" || keep.length > FEW) return `sugenet serve ${quoted(payload.title)}${more}`;
-    const to = target === null ? "" : ` --to ${quoted(target)}`;
+    const to = target === null ? "" : ` --target ${quoted(target)}`;
     return `sugenet whatif ${quoted(payload.title)} --index ${at.index}${to}${keep.map((name) => ` --keep ${quoted(name)}`).join("")}${more}`;
   }
 
