@@ -242,7 +242,7 @@ COMMANDS: Commands = {
         ["sugenet why digits --index 7 --hamming 3", "sugenet why breast_cancer --index 3 --chain"],
         [
             *shared(*SAMPLE),
-            on_regions("region in which the reason suffices", _DEFAULT),
+            on_regions("region in which the reason suffices (default: smallest)"),
             *CLASSES,
             field("minimal"),
             field("n", help="how many reasons, shortest first, or all"),
