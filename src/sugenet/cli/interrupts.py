@@ -65,10 +65,10 @@ def _listen(heard: socket.socket, screen: Screen, seconds: float | None) -> None
     """Wait for signals until the other end is closed; end the process at the second, or after the time: files
     are written whole or not at all.
     """
-    pressed: float | None = None
+    pressed = 0.0
     with suppress(TimeoutError):
         while signals := heard.recv(64):
-            if signal.SIGINT in signals and pressed is None:
+            if signal.SIGINT in signals and not pressed:
                 pressed = monotonic()
                 screen.tell(FINISHING)
                 heard.settimeout(seconds)
