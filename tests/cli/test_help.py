@@ -60,7 +60,7 @@ def test_sugenet_alone_prints_its_help(capsys):
         (("whatif", "digits", "--limit", "3"), " Did you mean --time-limit?"),
         (("predict", "digits", "--to", "3"), ""),
         (("whatif", "digits", "--maxcost", "3"), " Did you mean --max-cost?"),
-        (("whatif", "digits", "--keep", "x"), ""),
+        (("whatif", "digits", "--immutable", "x"), ""),
         (("predict", "digits", "--label", "x"), " Did you mean --label-column?"),
     ],
 )

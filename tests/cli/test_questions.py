@@ -113,8 +113,10 @@ def test_the_question_for_other_solvers(capsys, tmp_path):
 
 
 def test_why_and_chain_and_rules(capsys, monkeypatch):
-    code, out, _ = run(capsys, "why", "breast_cancer", "--index", 3)
+    code, out, _ = run(capsys, "why", "breast_cancer", "--index", 3, "--any-input")
     assert (code, "proved minimal" in out) == (0, True)
+    code, out, _ = run(capsys, "why", "breast_cancer", "--index", 3)
+    assert (code, "the fewest known to change the class" in out) == (0, True)
     code, out, _ = run(capsys, "why", "breast_cancer", "--index", 3, "--chain", "--limit", 2)
     assert (code, out.startswith("malignant, because these")) == (0, True)
     code, out, _ = run(capsys, "rules", "breast_cancer", "--limit", 1, "--time-limit", 5)

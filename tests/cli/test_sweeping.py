@@ -205,7 +205,7 @@ def test_the_first_samples_of_a_folder_of_images(run, tmp_path):
     assert (data["results"], data["samples"], data["answered"]) == ("r.db", 4, 4)
     with closing(read_results("r.db")) as found:
         assert [row.truth for row in found.rows()] == sorted(y[:6].tolist())[:4]
-        assert data["right"] == sum(row.truth == row.label for row in found.rows())
+        assert data["right"] == sum(row.truth == row.index for row in found.rows())
 
 
 # -- how it ends ---------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def test_the_undecided_are_asked_again_with_more_time(run):
     assert "To ask again about undecided samples: --retry and a longer --time-limit" in out
     code, out, _ = run(*ask, "--time-limit", 60, "--retry")
     assert code == 0
-    assert "minimum  3  100 %" in out
+    assert "found    3  100 %" in out
 
 
 def test_ctrl_c_ends_it_soon_and_the_same_command_goes_on(tmp_path):
@@ -278,7 +278,7 @@ def test_ctrl_c_ends_it_soon_and_the_same_command_goes_on(tmp_path):
         assert f"sugenet: interrupted: {said}\n" in err
     assert "Traceback" not in err
     done = subprocess.run(ask, capture_output=True, check=False, **how)
-    assert (done.returncode, "minimum  12  100 %" in done.stdout) == (0, True)
+    assert (done.returncode, "found    12  100 %" in done.stdout) == (0, True)
     whole = rows_of(tmp_path / "r.db")
     assert [row for row in whole if row[0] in {sample for sample, *_ in kept}] == kept
 

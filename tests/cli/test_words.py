@@ -358,7 +358,7 @@ def test_what_a_spreadsheet_writes_is_named(capsys, tmp_path):
     ("line", "said"),
     [
         ("--target 3", "the target, 3, is the class that the sample has already"),
-        ("--max-cost -1", "a limit of -1 is negative"),
+        ("--max-cost -1", "a largest cost of -1 is negative"),
         ("--witness w.png", "--witness w.png must end in .csv or .npy"),
     ],
 )

@@ -626,7 +626,7 @@ class WhatIf(_ClassOf):
             return None
         limit = Fraction(exact_number(self.max_cost, "max_cost"))
         if limit < 0:
-            raise QuestionError(f"max_cost={quoted(self.max_cost)} is negative. Give 0 or more.")
+            raise QuestionError(f"a largest cost of {quoted(self.max_cost)} is negative. Give 0 or more.")
         return limit ** (2 if self.cost is L2 else 1)
 
     def movable(self, network: Network) -> list[int]:
