@@ -72,7 +72,7 @@ def _listen(heard: socket.socket, screen: Screen, seconds: float | None) -> None
                 pressed = monotonic()
                 screen.tell(FINISHING)
                 heard.settimeout(seconds)
-            elif signal.SIGINT in signals and pressed is not None and monotonic() - pressed > _ONE_PRESS:
+            elif signal.SIGINT in signals and monotonic() - pressed > _ONE_PRESS:
                 break
         if not signals:
             return
