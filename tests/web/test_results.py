@@ -190,7 +190,7 @@ def test_the_table_shows_what_the_file_holds(page, folder, name):
     assert cells(page, "certificate") == ["yes" if row.certified else "none" for row in shown]
     assert cells(page, "engine") == [row.engine or "" for row in shown]
     assert cells(page, "cost") == (
-        [row.value or f"≥ {row.lower}" for row in shown] if name == "whatif" else []
+        [row.cost or f"≥ {row.lower}" for row in shown] if name == "whatif" else []
     )
 
 
@@ -218,7 +218,7 @@ KEYS = {
     "time": lambda row: row.seconds,
     "certificate": lambda row: row.certified,
     "engine": lambda row: row.engine,
-    "cost": lambda row: Fraction(row.value),
+    "cost": lambda row: Fraction(row.cost),
 }
 
 
@@ -249,7 +249,7 @@ def test_costs_that_are_long_fractions_are_shown_in_few_digits(page, tmp_path):
     cases, path = sg.models.samples("breast_cancer")[0], tmp_path / "r.db"
     network, question = sg.models.breast_cancer(), WhatIf(each, sg.L2)
     with sweep(network, cases[9:11], question, store=path, jobs=1) as results:
-        values, nearest = [row.value for row in results.rows()], results.answer(0)
+        values, nearest = [row.cost for row in results.rows()], results.answer(0)
         data = with_results(results, title="cells", server=False)
     (tmp_path / "r.html").write_text(page_html(data, server=False), encoding="utf-8")
     page.goto((tmp_path / "r.html").as_uri() + "#results")
@@ -389,7 +389,7 @@ def test_a_row_leads_to_its_sample_its_answer_and_its_certificate(page, folder):
     expect(by(page, "verdict")).to_contain_text(NETWORK.classes[rows[refuted].index])
     with read_results(folder / "verify.db", NETWORK) as results:
         certificate = results.data(refuted)["certificate"]
-        changes = results.answer(refuted).changes
+        changes = results.answer(refuted).changes()
     assert page.locator(".pixel .mark[data-holds=set]").count() == len(changes)
     card.locator('[data-test="open-certificate"]').click()
     assert json.loads(by(page, "certificate").input_value()) == certificate

@@ -110,7 +110,7 @@ def keras(tmp_path):
         ("Activation", {"activation": "softmax"}, {}),
     ]
     path = test_larq.write(tmp_path / "net.h5", layers, (5, 4, 2))
-    return importers_module.read_larq(path, inputs=Bits())
+    return importers_module.read_larq(path, inputs=Bits()).report
 
 
 @pytest.mark.parametrize(
