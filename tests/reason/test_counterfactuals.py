@@ -296,7 +296,11 @@ def test_a_limit_bounds_the_claim():
         (lambda n: whatif(n, [1, 1]), EncodingError, "2"),
         (lambda n: whatif(n, [1, 1, 1, 1, 1], "l0"), QuestionError, "Unknown cost 'l0'. Use 'L0'"),
         (lambda n: whatif(n, [1, 1, 1, 1, 1], L0(2)), QuestionError, "is not a cost"),
-        (lambda n: whatif(n, [1, 1, 1, 1, 1], max_cost=-1), QuestionError, "a largest cost of -1 is negative"),
+        (
+            lambda n: whatif(n, [1, 1, 1, 1, 1], max_cost=-1),
+            QuestionError,
+            "a largest cost of -1 is negative",
+        ),
         (lambda n: check([], n), CertificateError, "a JSON object, not list"),
     ],
 )
