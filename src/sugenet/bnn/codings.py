@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from sugenet.capacity.arguments import float_number, number_text, plain, read_number
 from sugenet.errors import CapacityError, EncodingError, QuestionError
-from sugenet.reprs import ShortRepr
+from sugenet.reprs import ShortRepr, set_fields
 from sugenet.visible import see_name, visible
 
 __all__ = [
@@ -71,10 +71,8 @@ class Span:
     values: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("low", "high"):
-            object.__setattr__(self, name, _own(getattr(self, name)))
-        if self.values is not None:
-            object.__setattr__(self, "values", tuple(map(_own, self.values)))
+        values = None if self.values is None else tuple(map(_own, self.values))
+        set_fields(self, low=_own(self.low), high=_own(self.high), values=values)
         if self.values is not None and (not self.values or (self.low, self.high) != (None, None)):
             raise EncodingError("a feature is limited by bounds, or to at least one of some values.")
         if self.low is not None and self.high is not None and not self.low <= self.high:
@@ -135,11 +133,14 @@ class Steps(ShortRepr):
     silent: tuple[int, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cuts", tuple(_end(cut, "a cut") for cut in self.cuts))
-        for name in ("low", "high"):
-            object.__setattr__(self, name, _end(getattr(self, name), name))
-        for name in ("whole", "bipolar"):
-            object.__setattr__(self, name, bool(getattr(self, name)))
+        set_fields(
+            self,
+            cuts=tuple(_end(cut, "a cut") for cut in self.cuts),
+            low=_end(self.low, "low"),
+            high=_end(self.high, "high"),
+            whole=bool(self.whole),
+            bipolar=bool(self.bipolar),
+        )
         if any(isnan(cut) for cut in self.cuts) or list(self.cuts) != sorted(set(self.cuts)):
             raise EncodingError(f"cuts {self.cuts} do not rise. Give different numbers, smallest first.")
         if not self.low <= self.high:
@@ -479,9 +480,7 @@ class OneHot(ShortRepr):
     categories: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "categories", tuple(c.item() if isinstance(c, np.generic) else c for c in self.categories)
-        )
+        set_fields(self, categories=tuple(map(plain, self.categories)))
         for category in self.categories:
             self._see(category)
         texts = Counter(text for category in self.categories for text in _texts(category))

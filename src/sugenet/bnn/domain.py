@@ -19,6 +19,7 @@ from sugenet.bnn.codings import Coding, Span, Steps
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.laws import Law
 from sugenet.errors import EncodingError
+from sugenet.reprs import set_fields
 
 __all__ = ["Domain", "span_data", "span_of"]
 
@@ -46,8 +47,8 @@ class Domain:
     laws: tuple[Law, ...] = ()
 
     def __init__(self, limits: Mapping[int, Span] | None = None, laws: Iterable[Law] = ()) -> None:
-        object.__setattr__(self, "limits", dict(sorted((limits or {}).items())))
-        object.__setattr__(self, "laws", tuple({law.text: law for law in laws}.values()))
+        distinct = tuple({law.text: law for law in laws}.values())
+        set_fields(self, limits=dict(sorted((limits or {}).items())), laws=distinct)
 
     def __bool__(self) -> bool:
         return bool(self.limits or self.laws)

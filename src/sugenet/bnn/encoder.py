@@ -20,7 +20,7 @@ from sugenet.bnn.codings import Coding, OneHot, Real, Span, Steps, bit, integer,
 from sugenet.bnn.samples import rows_of, shape_text, values_of
 from sugenet.capacity.arguments import read_number
 from sugenet.errors import EncodingError
-from sugenet.reprs import ShortRepr
+from sugenet.reprs import ShortRepr, set_fields
 from sugenet.visible import see_name, visible
 
 __all__ = ["Encoder"]
@@ -93,13 +93,10 @@ class Encoder(ShortRepr):
             raise EncodingError(
                 f"samples of shape {sizes} do not have {len(kept)} values, one for each feature."
             )
-        object.__setattr__(self, "codings", kept)
-        object.__setattr__(self, "names", feature_names)
-        object.__setattr__(self, "shape", sizes)
         spans = None if seen is None else tuple(seen)
         if spans is not None and len(spans) != len(kept):
             raise EncodingError(f"{len(spans)} ranges seen for {len(kept)} features. Give one for each.")
-        object.__setattr__(self, "seen", spans)
+        set_fields(self, codings=kept, names=feature_names, shape=sizes, seen=spans)
 
     @classmethod
     def of_bits(cls, n: int, names: Iterable[object] | None = None) -> Encoder:

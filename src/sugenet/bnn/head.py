@@ -22,7 +22,7 @@ from sugenet.bnn.literals import lam_of
 from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction, WeightedThreshold
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import NetworkError
-from sugenet.reprs import ShortRepr
+from sugenet.reprs import ShortRepr, set_fields
 
 __all__ = ["WIDE", "Head"]
 
@@ -67,10 +67,13 @@ class Head(ShortRepr):
         if not len(rows):
             raise NetworkError("the head has no class. Give one row of weights for each class.")
         check_size(rows, limit=1 << WIDE)
-        object.__setattr__(self, "tops", None if tops is None else checked_tops(tops, rows, 1 << WIDE))
-        object.__setattr__(self, "weights", rows)
-        object.__setattr__(self, "bias", _per_class(bias, len(rows), "bias"))
-        object.__setattr__(self, "scale", _per_class(scale, len(rows), "scale"))
+        set_fields(
+            self,
+            tops=None if tops is None else checked_tops(tops, rows, 1 << WIDE),
+            weights=rows,
+            bias=_per_class(bias, len(rows), "bias"),
+            scale=_per_class(scale, len(rows), "scale"),
+        )
         negative = next((k for k, value in enumerate(self.scale) if value < 0), None)
         if negative is not None:
             raise NetworkError(

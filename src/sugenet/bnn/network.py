@@ -30,6 +30,7 @@ from sugenet.bnn.source import Source
 from sugenet.bnn.trace import Trace, many, trace
 from sugenet.errors import NetworkError
 from sugenet.plottable import Plottable
+from sugenet.reprs import set_fields
 from sugenet.visible import see_name, see_unicode, visible
 
 __all__ = ["EngineChoice", "Network"]
@@ -106,13 +107,8 @@ class Network(Plottable):
             see_name(name, "class name", NetworkError)
         for note in about.items():
             see_unicode(": ".join(note), "note", NetworkError)
-        object.__setattr__(self, "encoder", encoder)
-        object.__setattr__(self, "layers", kept)
-        object.__setattr__(self, "head", head)
-        object.__setattr__(self, "classes", names)
-        object.__setattr__(self, "notes", about)
-        object.__setattr__(self, "source", source or Source())
-        object.__setattr__(self, "domain", domain or Domain())
+        set_fields(self, encoder=encoder, layers=kept, head=head, classes=names, notes=about)
+        set_fields(self, source=source or Source(), domain=domain or Domain())
         known = self.source.step
         if isinstance(known, tuple) and len(known) != encoder.features:
             raise NetworkError(f"the source has steps for {len(known)} features, not {encoder.features}.")

@@ -23,7 +23,7 @@ from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction
 from sugenet.capacity.criteria import bits
 from sugenet.capacity.thresholds import ranked_minimal_sets
 from sugenet.errors import NetworkError
-from sugenet.reprs import ShortRepr
+from sugenet.reprs import ShortRepr, set_fields
 
 __all__ = [
     "NEVER",
@@ -109,8 +109,7 @@ class Neuron(ShortRepr):
 
     def __init__(self, weights: Iterable[Any], tau: int) -> None:
         row = tuple(_whole(weight, f"weight {index}") for index, weight in enumerate(weights, start=1))
-        object.__setattr__(self, "weights", row)
-        object.__setattr__(self, "tau", _whole(tau, "tau"))
+        set_fields(self, weights=row, tau=_whole(tau, "tau"))
 
     @classmethod
     def from_theta(cls, weights: Sequence[Any], theta: Any) -> Neuron:
@@ -262,8 +261,8 @@ class QuantizedNeuron(ShortRepr):
     tops: tuple[int, ...]
 
     def __init__(self, weights: Iterable[int], tau: Iterable[int], tops: Iterable[int]) -> None:
-        for name, values in (("weights", weights), ("tau", tau), ("tops", tops)):
-            object.__setattr__(self, name, tuple(operator.index(value) for value in values))
+        rows = {"weights": weights, "tau": tau, "tops": tops}
+        set_fields(self, **{name: tuple(map(operator.index, values)) for name, values in rows.items()})
         if len(self.weights) != len(self.tops) or min(self.tops, default=0) < 0:
             raise NetworkError("every input of a neuron has one weight and one top, which is 0 or more.")
         if not self.tau or list(self.tau) != sorted(self.tau):

@@ -25,6 +25,7 @@ from sugenet.bnn.layers import WIDEST, DenseLayer, Layer, LevelLayer
 from sugenet.bnn.neuron import Neuron
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import CapacityError, NetworkError, QuestionError
+from sugenet.reprs import set_fields
 
 __all__ = ["Placed", "RealLayer", "Theta"]
 
@@ -94,13 +95,9 @@ class RealLayer(Layer):
             raise NetworkError(f"a weight of size {largest} is too large: weights must stay below 2^56.")
         if window is not None:
             ConvLayer(np.sign(rows), np.zeros(len(rows), np.int64), window, groups)  # refuses other shapes
-        object.__setattr__(self, "weights", rows)
-        object.__setattr__(self, "window", window)
-        object.__setattr__(self, "groups", groups)
-        ends = _exact_pairs(theta)
-        if len(ends) != self.outputs:
-            raise NetworkError(f"{len(ends)} values of theta, but there are {self.outputs} neurons.")
-        object.__setattr__(self, "theta", tuple(ends))
+        set_fields(self, weights=rows, window=window, groups=groups, theta=tuple(_exact_pairs(theta)))
+        if len(self.theta) != self.outputs:
+            raise NetworkError(f"{len(self.theta)} values of theta, but there are {self.outputs} neurons.")
 
     @property
     def inputs(self) -> int:

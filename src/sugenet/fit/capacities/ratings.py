@@ -20,7 +20,7 @@ from sugenet.capacity.scales import Value, need_scale
 from sugenet.checker.form import exact
 from sugenet.errors import CapacityError, CriteriaError, ScaleError, SugenetError, TooLargeError
 from sugenet.fit.capacities.clashes import SampleArrays
-from sugenet.reprs import Sentences
+from sugenet.reprs import Sentences, set_fields
 from sugenet.visible import visible
 
 __all__ = ["Ratings", "see_writable"]
@@ -110,16 +110,15 @@ class Ratings(Sentences):
         if not len(names):
             raise CriteriaError("X has no columns. Give at least one criterion.")
         ratings = _column(a, len(rows))
-        values = {
-            "criteria": names,
-            "scale": chosen,
-            "X": chosen.codes(rows, "X"),
-            "a": chosen.codes(ratings, "a"),
-            "weights": _weights(weights, len(rows)),
-            "labels": _labels(labels, len(rows)),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            criteria=names,
+            scale=chosen,
+            X=chosen.codes(rows, "X"),
+            a=chosen.codes(ratings, "a"),
+            weights=_weights(weights, len(rows)),
+            labels=_labels(labels, len(rows)),
+        )
         for array in (self.X, self.a):
             array.flags.writeable = False
 
