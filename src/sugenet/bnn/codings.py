@@ -34,6 +34,7 @@ __all__ = [
     "Move",
     "OneHot",
     "Real",
+    "Refused",
     "Span",
     "Steps",
     "bit",
@@ -391,6 +392,18 @@ class Steps(ShortRepr):
         return f"{kind} from {_short(self.low)} to {_short(self.high)}"
 
 
+class Refused:
+    """What others of its kind have and a value over real numbers has not: asking for it raises an error."""
+
+    def __init__(self, message: str, error: type[Exception] = QuestionError) -> None:
+        self.message, self.error = message, error
+
+    def __get__(self, value: Any, owner: type) -> Any:
+        if value is None:
+            return self
+        raise self.error(self.message)
+
+
 @dataclass(frozen=True)
 class Real(Steps):
     """A real number that is kept as it is, for a first layer that reads real numbers (`RealLayer`): it has no
@@ -428,42 +441,12 @@ class Real(Steps):
         """Whether a number is a value of the feature: any rational of its range."""
         return bool(self.low <= number <= self.high) and abs(number) != inf
 
-    def _refused(self) -> QuestionError:
-        return QuestionError(
-            "the network reads real numbers, which have no states to go through: questions about single "
-            "changes, reasons and counts need whole numbers. Ask about a box of real inputs, with "
-            "verify(net, Robust(x, Linf(r))), Robust(x, Box(...)), Always, Never or a Query; or import the "
-            "network with inputs=Integers(...)."
-        )
-
-    @property
-    def states(self) -> int:
-        """Refused: there are none."""
-        raise self._refused()
-
-    def bits(self, state: int) -> npt.NDArray[np.bool_]:  # noqa: ARG002
-        """Refused: there are none."""
-        raise self._refused()
-
-    def flips(self, before: int, after: int) -> int:  # noqa: ARG002
-        """Refused: there are none."""
-        raise self._refused()
-
-    def state(self, value: Any) -> int:  # noqa: ARG002
-        """Refused: there are none."""
-        raise self._refused()
-
-    def reachable(self, state: int) -> bool:  # noqa: ARG002
-        """Refused: there are no states."""
-        raise self._refused()
-
-    def interval(self, state: int) -> tuple[float, float] | None:  # noqa: ARG002
-        """Refused: there are no states."""
-        raise self._refused()
-
-    def move(self, value: Any, state: int, span: Span | None = None) -> Move | None:  # noqa: ARG002
-        """Refused: there are no states."""
-        raise self._refused()
+    states = bits = flips = state = reachable = interval = move = Refused(  # type: ignore[assignment]
+        "the network reads real numbers, which have no states to go through: questions about single "
+        "changes, reasons and counts need whole numbers. Ask about a box of real inputs, with "
+        "verify(net, Robust(x, Linf(r))), Robust(x, Box(...)), Always, Never or a Query; or import the "
+        "network with inputs=Integers(...)."
+    )
 
 
 @dataclass(frozen=True)

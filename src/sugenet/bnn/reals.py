@@ -20,11 +20,11 @@ import numpy.typing as npt
 
 from sugenet.bits.window import Window
 from sugenet.bnn.arrays import Bits, Ints, integer_array
+from sugenet.bnn.codings import Refused
 from sugenet.bnn.conv import ConvLayer
-from sugenet.bnn.layers import WIDEST, DenseLayer, Layer, LevelLayer
-from sugenet.bnn.neuron import Neuron
+from sugenet.bnn.layers import WIDEST, Layer, LevelLayer
 from sugenet.capacity.thresholds import exact_number
-from sugenet.errors import CapacityError, NetworkError, QuestionError
+from sugenet.errors import CapacityError, NetworkError
 from sugenet.reprs import set_fields
 
 __all__ = ["Placed", "RealLayer", "Theta"]
@@ -56,6 +56,13 @@ class Placed:
     def raw(self, levels: Sequence[Fraction]) -> list[Fraction]:
         """Real levels as raw values."""
         return [low + self.unit * level for level, low in zip(levels, self.low, strict=True)]
+
+
+def _refused(what: str) -> Any:
+    return Refused(
+        f"a layer over real numbers has no {what}: they are no literals. Ask about boxes of real inputs, "
+        "or import the network with inputs=Integers(...)."
+    )
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -270,49 +277,16 @@ class RealLayer(Layer):
 
     # -- what neurons over bits have, and these have not -----------------------------------------------------
 
-    def _refused(self, what: str) -> QuestionError:
-        return QuestionError(
-            f"a layer over real numbers has no {what}: they are no literals. Ask about boxes of real inputs, "
-            "or import the network with inputs=Integers(...)."
-        )
-
-    @property
-    def tau(self) -> Ints:  # type: ignore[override]
-        """Refused: there are thresholds on sums alone (`theta`)."""
-        raise self._refused("thresholds on match counts")
-
-    @property
-    def sizes(self) -> Ints:
-        """Refused: sums have no largest."""
-        raise self._refused("largest match counts")
-
-    @property
-    def lowest(self) -> Ints:
-        """Refused: sums have no least."""
-        raise self._refused("match counts")
-
-    def match_counts(self, inputs: Any) -> Ints:  # noqa: ARG002
-        """Refused: there are sums alone (`sums`)."""
-        raise self._refused("match counts")
-
-    def column(self, index: int) -> tuple[Ints, Ints]:  # noqa: ARG002
-        """Refused: a feature has no levels."""
-        raise self._refused("levels")
-
-    def neuron(self, j: int) -> Neuron:  # noqa: ARG002
-        """Refused: a neuron over real numbers has no literals."""
-        raise self._refused("literals")
-
-    def dense(self) -> Layer:
-        """Refused, as `unrolled` is."""
-        return self.unrolled()
-
-    def unrolled(self) -> DenseLayer:
-        """Refused: there are no neurons over bits."""
-        raise NetworkError(
-            "the first layer reads real numbers as they are: it has no neurons over bits to cut, unroll or "
-            "simplify."
-        )
+    tau = _refused("thresholds on match counts")
+    sizes = _refused("largest match counts")
+    lowest = match_counts = _refused("match counts")
+    column = _refused("levels")
+    neuron = _refused("literals")
+    dense = unrolled = Refused(  # type: ignore[assignment]
+        "the first layer reads real numbers as they are: it has no neurons over bits to cut, unroll or "
+        "simplify.",
+        NetworkError,
+    )
 
 
 _SUMS = 44
