@@ -441,7 +441,7 @@ class Real(Steps):
         """Whether a number is a value of the feature: any rational of its range."""
         return bool(self.low <= number <= self.high) and abs(number) != inf
 
-    states = bits = flips = state = reachable = interval = move = Refused(  # type: ignore[assignment]
+    states = bits = flips = state = reachable = interval = move = Refused(
         "the network reads real numbers, which have no states to go through: questions about single "
         "changes, reasons and counts need whole numbers. Ask about a box of real inputs, with "
         "verify(net, Robust(x, Linf(r))), Robust(x, Box(...)), Always, Never or a Query; or import the "

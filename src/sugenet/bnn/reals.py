@@ -282,7 +282,7 @@ class RealLayer(Layer):
     lowest = match_counts = _refused("match counts")
     column = _refused("levels")
     neuron = _refused("literals")
-    dense = unrolled = Refused(  # type: ignore[assignment]
+    dense = unrolled = Refused(
         "the first layer reads real numbers as they are: it has no neurons over bits to cut, unroll or "
         "simplify.",
         NetworkError,
