@@ -24,7 +24,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.capacity.arguments import float_number, number_text, plain, read_number
+from sugenet.capacity.arguments import (
+    float_number,
+    is_float,
+    nearest_float,
+    number_text,
+    plain,
+    read_number,
+)
 from sugenet.errors import CapacityError, EncodingError, QuestionError
 from sugenet.reprs import ShortRepr, set_fields
 from sugenet.visible import see_name, visible
@@ -325,7 +332,7 @@ class Steps(ShortRepr):
         low, high = self.ends
         if not low <= number <= high or isnan(number) or abs(number) == inf:
             return False
-        return bool(number == number // 1) if self.whole else _is_float(number)
+        return bool(number == number // 1) if self.whole else is_float(number)
 
     def number(self, value: Any) -> int | float:
         """The value that something stands for: an integer, or a finite float64; -1 is 0 for a bit."""
@@ -629,21 +636,9 @@ def _whole(end: float, rounded: Callable[[float], int]) -> float:
     return end if end in (inf, -inf) else rounded(end)
 
 
-def _is_float(number: Any) -> bool:
-    """Whether a number is a finite float64."""
-    try:
-        near = float(number)
-    except OverflowError:
-        return False
-    return isfinite(near) and near == number
-
-
 def _float(number: Any, *, up: bool) -> float:
     """The least float64 at or above a number, or the largest at or below it; infinite beyond all."""
-    try:
-        near = float(number)
-    except OverflowError:
-        near = inf if number > 0 else -inf
+    near = nearest_float(number)
     if up:
         return near if near >= number else nextafter(near, inf)
     return near if near <= number else nextafter(near, -inf)

@@ -13,11 +13,10 @@ from math import inf, isnan
 from numbers import Real
 from typing import Any
 
-import numpy as np
-
 from sugenet.bnn.codings import Coding, Span, Steps
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.laws import Law
+from sugenet.capacity.arguments import plain
 from sugenet.errors import EncodingError
 from sugenet.reprs import set_fields
 
@@ -175,6 +174,4 @@ def span_of(data: Any, coding: Coding) -> Span:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    return str(value) if isinstance(value, Fraction) else value
+    return str(value) if isinstance(value, Fraction) else plain(value)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, count, groupby, pairwise
 from math import comb
 from typing import Any
 
@@ -22,7 +22,7 @@ from sugenet.bnn.literals import Literal, active_set, lam_of, tau_of
 from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction, WeightedThreshold
 from sugenet.capacity.criteria import bits
 from sugenet.capacity.thresholds import ranked_minimal_sets
-from sugenet.errors import NetworkError
+from sugenet.errors import NetworkError, TooLargeError
 from sugenet.reprs import ShortRepr, set_fields
 
 __all__ = [
@@ -368,9 +368,11 @@ takes can be lowered by one place.
 _COUNT_WORK = 1 << 24
 
 
-def minimal_vectors(gains: Gains, need: int) -> Iterator[tuple[tuple[int, int], ...]]:
+def minimal_vectors(
+    gains: Gains, need: int, max_steps: int | None = None
+) -> Iterator[tuple[tuple[int, int], ...]]:
     """Yield the minimal vectors lazily, as (input, gain) for the inputs whose gain is not 0, beginning with
-    one of the fewest inputs.
+    one of the fewest inputs; `TooLargeError` after so many steps of the search (default: none).
 
     Examples
     --------
@@ -383,7 +385,11 @@ def minimal_vectors(gains: Gains, need: int) -> Iterator[tuple[tuple[int, int], 
     order = sorted(range(len(gains)), key=lambda i: -gains[i][-1])
     rest = list(accumulate((gains[i][-1] for i in reversed(order)), initial=0))[::-1]
     stack: list[tuple[int, int, int, tuple[tuple[int, int], ...]]] = [(0, 0, 1 << 62, ())]
-    while stack:
+    for step_number in count():
+        if not stack:
+            return
+        if step_number == max_steps:
+            raise TooLargeError("there are too many rules to list. Give fewer cuts or levels.")
         k, total, min_step, chosen = stack.pop()
         if total >= need:
             if total - need < min_step:

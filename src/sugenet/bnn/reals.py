@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, floor, inf, lcm
+from math import ceil, floor, lcm
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,7 +23,7 @@ from sugenet.bnn.arrays import Bits, Ints, integer_array
 from sugenet.bnn.codings import Refused
 from sugenet.bnn.conv import ConvLayer
 from sugenet.bnn.layers import WIDEST, Layer, LevelLayer
-from sugenet.capacity.thresholds import exact_number
+from sugenet.capacity.arguments import exact_number, nearest_float
 from sugenet.errors import CapacityError, NetworkError
 from sugenet.reprs import set_fields
 
@@ -212,7 +212,7 @@ class RealLayer(Layer):
 
     @cached_property
     def _edges(self) -> npt.NDArray[np.float64]:
-        return np.array([_float(value) for value in self.edges])
+        return np.array([nearest_float(value) for value in self.edges])
 
     @cached_property
     def _weights(self) -> npt.NDArray[np.float64]:
@@ -316,13 +316,6 @@ def _exact_pairs(theta: Any) -> list[tuple[Fraction, Fraction]]:
 def _sum(values: Sequence[int], indices: npt.NDArray[np.intp], weights: Ints) -> int:
     """A weighted sum of whole numbers of any size."""
     return sum(values[i] * w for i, w in zip(indices.tolist(), weights.tolist(), strict=True) if w)
-
-
-def _float(value: Fraction) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return inf if value > 0 else -inf
 
 
 def _over_one_unit(x: Sequence[Any]) -> tuple[list[int], int]:

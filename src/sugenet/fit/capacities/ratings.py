@@ -20,6 +20,7 @@ from sugenet.capacity.scales import Value, need_scale
 from sugenet.checker.form import exact
 from sugenet.errors import CapacityError, CriteriaError, ScaleError, SugenetError, TooLargeError
 from sugenet.fit.capacities.clashes import SampleArrays
+from sugenet.fit.sugeno.columns import ordered_categories
 from sugenet.reprs import Sentences, set_fields
 from sugenet.visible import visible
 
@@ -280,17 +281,11 @@ def _whole(value: Any, top: int) -> int:
     return int(above * (top // below))
 
 
-def _categories(column: Any) -> list[Any] | None:
-    """The levels of ordered categories, worst first."""
-    kind = getattr(column, "dtype", None)
-    return list(kind.categories) if kind is not None and getattr(kind, "ordered", False) else None
-
-
 def _scale(X: Any, a: Any, scale: Scale | Sequence[Any] | None) -> Scale:
     """The scale that was given, else that of ordered categories; columns of other levels are refused."""
     if scale is not None and not isinstance(scale, Scale):
         scale = Ordinal(scale)
-    levels = _categories(a)
+    levels = ordered_categories(a)
     chosen = Ordinal(levels) if scale is None and levels is not None else scale
     if chosen is None:
         first = np.asarray(a, dtype=object).ravel()[:1].tolist()
@@ -303,7 +298,9 @@ def _scale(X: Any, a: Any, scale: Scale | Sequence[Any] | None) -> Scale:
     need_scale(chosen)
     columns = getattr(X, "columns", None)
     ordered = (
-        {} if columns is None or isinstance(X, Mapping) else {name: _categories(X[name]) for name in columns}
+        {}
+        if columns is None or isinstance(X, Mapping)
+        else {name: ordered_categories(X[name]) for name in columns}
     )
     for name, categories in {**ordered, "a": levels}.items():
         if categories is not None and isinstance(chosen, Ordinal):
