@@ -121,10 +121,8 @@ class PackedLayer:
     @cached_property
     def lam_sizes(self) -> npt.NDArray[np.int64]:
         """``|Lam|`` of each neuron: how many of its weights are not 0."""
-        sizes: npt.NDArray[np.int64] = np.bitwise_count(self.positive | self.negative).sum(
-            axis=1, dtype=np.int64
-        )
-        return sizes
+        chosen = self.positive | self.negative
+        return np.asarray(np.bitwise_count(chosen).sum(axis=1, dtype=np.int64))
 
     @cached_property
     def is_dense(self) -> bool:

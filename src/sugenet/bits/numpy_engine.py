@@ -70,8 +70,7 @@ def _missed_counts(positive: Words, negative: Words, words: Words) -> npt.NDArra
 
     def missing(here: slice, k: int) -> Words:
         x = words[here, k, None]
-        missed: Words = (~x & positive[k]) | (x & negative[k])
-        return missed
+        return np.asarray((~x & positive[k]) | (x & negative[k]))
 
     return _summed(len(words), positive.shape, missing)
 
@@ -132,8 +131,7 @@ class NumpyMaps(_NumpyChain):
             inputs = inputs.copy()
             inputs[:, :, -1] &= np.uint64(tail_mask(self.layers[0].slide.shape[0]))
         widest = max(layer.slide.taps.size * _per_pixel(layer) for layer in self.layers)
-        words: Words = self._run(inputs, out, widest, threads)
-        return words
+        return np.asarray(self._run(inputs, out, widest, threads))
 
 
 @dataclass(frozen=True)

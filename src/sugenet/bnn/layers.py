@@ -15,7 +15,7 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.window import Window
-from sugenet.bnn.arrays import Bits, Ints, integer_array
+from sugenet.bnn.arrays import Bits, ByContents, Ints, integer_array
 from sugenet.bnn.neuron import NEVER, Neuron, QuantizedNeuron
 from sugenet.errors import NetworkError
 from sugenet.reprs import ShortRepr, set_fields
@@ -57,7 +57,7 @@ up in 64 bits.
 _FAR = 1 << 62
 
 
-class Layer(ShortRepr, ABC):
+class Layer(ByContents, ShortRepr, ABC):
     """Neurons over the same inputs, which are bits or levels; each gives a bit or a level.
 
     What a kind of layer does not have is None, or what changes nothing.
@@ -226,22 +226,6 @@ class Layer(ShortRepr, ABC):
         layer over levels leaves out its tops, which the encoder states.
         """
         return [self.weights, self.tau]
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        assert isinstance(other, Layer)
-        return self._identity == other._identity
-
-    def __hash__(self) -> int:
-        return hash(self._identity)
-
-    @property
-    def _identity(self) -> tuple[Any, ...]:
-        values = (getattr(self, one.name) for one in fields(self) if one.compare)  # type: ignore[arg-type]
-        return tuple(
-            (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value for value in values
-        )
 
 
 class _DenseForm(Layer):
