@@ -13,6 +13,8 @@ down, and made levels by comparison with every threshold.
 All compiled code of levels is in this file, since the cache on disk is renewed when *this* file changes.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -58,6 +60,29 @@ def _load(b: ir.IRBuilder, pointer: ir.Value, kind: ir.Type, align: int = 1) -> 
     value = b.load(b.bitcast(pointer, kind.as_pointer()))
     value.align = align
     return value
+
+
+@contextmanager
+def _loop(
+    b: ir.IRBuilder, count: ir.Value, starts: list[ir.Value]
+) -> Iterator[tuple[ir.Value, list[ir.Value], list[ir.Value]]]:
+    """Emit a loop over k from 0 below `count`. Gives k, values that begin as `starts`, and a list to which
+    the body appends what each of them becomes; after the loop they are as the last turn left them.
+    """
+    entry = b.block
+    head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
+    b.branch(head)
+    b.position_at_end(head)
+    k, values, following = b.phi(_I64), [b.phi(start.type) for start in starts], list[ir.Value]()
+    for value, start in zip([k, *values], [_int(0), *starts], strict=True):
+        value.add_incoming(start, entry)
+    b.cbranch(b.icmp_signed("<", k, count), body, done)
+    b.position_at_end(body)
+    yield k, values, following
+    for value, new in zip([k, *values], [b.add(k, _int(1)), *following], strict=True):
+        value.add_incoming(new, body)
+    b.branch(head)
+    b.position_at_end(done)
 
 
 class _Products:
@@ -152,32 +177,19 @@ def _sums(
     quads: ir.Value,
 ) -> list[list[ir.Value]]:
     """Emit the walk over all quads for some vectors of a block of `of`; a list of sums for each position."""
-    products = _Products(context, b)
-    entry = b.block
-    head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
-    b.branch(head)
-    b.position_at_end(head)
-    k = b.phi(_I64)
-    k.add_incoming(_int(0), entry)
-    sums = [[b.phi(_SUMS) for _ in vectors] for _ in starts]
-    for total in (total for row in sums for total in row):
-        total.add_incoming(ir.Constant(_SUMS, [0] * LANES), entry)
-    b.cbranch(b.icmp_signed("<", k, quads), body, done)
-    b.position_at_end(body)
-    first = b.mul(k, _int(of))
-    w = [
-        products.weights(_load(b, b.gep(weights, [b.add(first, _int(vector))]), _SUMS, 4))
-        for vector in vectors
-    ]
-    offset = b.sext(b.load(b.gep(offsets, [k])), _I64)
-    for start, row in zip(starts, sums, strict=True):
-        quad = products.quad(_load(b, b.gep(start, [offset]), _I32))
-        for vector, total in enumerate(row):
-            total.add_incoming(products.add(total, quad, w[vector]), body)
-    k.add_incoming(b.add(k, _int(1)), body)
-    b.branch(head)
-    b.position_at_end(done)
-    return [list(row) for row in sums]
+    products, zero = _Products(context, b), ir.Constant(_SUMS, [0] * LANES)
+    with _loop(b, quads, [zero] * (len(starts) * len(vectors))) as (k, sums, following):
+        first = b.mul(k, _int(of))
+        w = [
+            products.weights(_load(b, b.gep(weights, [b.add(first, _int(vector))]), _SUMS, 4))
+            for vector in vectors
+        ]
+        offset = b.sext(b.load(b.gep(offsets, [k])), _I64)
+        rows = [sums[at : at + len(vectors)] for at in range(0, len(sums), len(vectors))]
+        for start, row in zip(starts, rows, strict=True):
+            quad = products.quad(_load(b, b.gep(start, [offset]), _I32))
+            following += [products.add(total, quad, w[vector]) for vector, total in enumerate(row)]
+    return rows
 
 
 def _on_line(context: Any, b: ir.IRBuilder, sums: ir.Value, line: list[ir.Value]) -> ir.Value:
@@ -284,21 +296,10 @@ def _typed_compared(_, scratch, at, steps, step_at, of, count, arena, out_at):  
     def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         sums = _load(b, b.gep(_data(context, b, signature.args[0], args[0]), [args[1]]), _SUMS, 4)
         steps = b.gep(_data(context, b, signature.args[2], args[2]), [args[3]])
-        entry = b.block
-        head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
-        b.branch(head)
-        b.position_at_end(head)
-        k, levels = b.phi(_I64), b.phi(_SUMS)
-        k.add_incoming(_int(0), entry)
-        levels.add_incoming(ir.Constant(_SUMS, [0] * LANES), entry)
-        b.cbranch(b.icmp_signed("<", k, args[5]), body, done)
-        b.position_at_end(body)
-        threshold = _load(b, b.gep(steps, [b.mul(k, args[4])]), _SUMS, 4)
-        reached = b.sext(b.icmp_signed(">=", sums, threshold), _SUMS)
-        levels.add_incoming(b.sub(levels, reached), body)
-        k.add_incoming(b.add(k, _int(1)), body)
-        b.branch(head)
-        b.position_at_end(done)
+        with _loop(b, args[5], [ir.Constant(_SUMS, [0] * LANES)]) as (k, (levels,), following):
+            threshold = _load(b, b.gep(steps, [b.mul(k, args[4])]), _SUMS, 4)
+            reached = b.sext(b.icmp_signed(">=", sums, threshold), _SUMS)
+            following.append(b.sub(levels, reached))
         octets = b.trunc(levels, ir.VectorType(_I8, LANES))
         target = b.gep(_data(context, b, signature.args[6], args[6]), [args[7]])
         b.store(octets, b.bitcast(target, octets.type.as_pointer())).align = 1
@@ -318,20 +319,10 @@ def _typed_maximum(_, arena, source, offsets, first, taps, masks, mask_at, targe
         offsets = b.gep(_data(context, b, signature.args[2], args[2]), [args[3]])
         mask = _load(b, b.gep(_data(context, b, signature.args[5], args[5]), [args[6]]), octets)
         start = b.gep(arena, [args[1]])
-        entry = b.block
-        head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
-        b.branch(head)
-        b.position_at_end(head)
-        k, largest = b.phi(_I64), b.phi(octets)
-        k.add_incoming(_int(0), entry)
-        largest.add_incoming(ir.Constant(octets, [0] * LANES), entry)
-        b.cbranch(b.icmp_signed("<", k, args[4]), body, done)
-        b.position_at_end(body)
-        candidate = b.xor(_load(b, b.gep(start, [b.sext(b.load(b.gep(offsets, [k])), _I64)]), octets), mask)
-        largest.add_incoming(b.select(b.icmp_unsigned(">", candidate, largest), candidate, largest), body)
-        k.add_incoming(b.add(k, _int(1)), body)
-        b.branch(head)
-        b.position_at_end(done)
+        with _loop(b, args[4], [ir.Constant(octets, [0] * LANES)]) as (k, (largest,), following):
+            offset = b.sext(b.load(b.gep(offsets, [k])), _I64)
+            candidate = b.xor(_load(b, b.gep(start, [offset]), octets), mask)
+            following.append(b.select(b.icmp_unsigned(">", candidate, largest), candidate, largest))
         b.store(b.xor(largest, mask), b.bitcast(b.gep(arena, [args[7]]), octets.as_pointer())).align = 1
         return context.get_dummy_value()
 
