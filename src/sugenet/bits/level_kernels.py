@@ -10,11 +10,10 @@ out, so groups, depthwise kernels and values that are only carried on cost what 
 At the end of a tile sums become levels: by a line (`sugenet.bits.lines`) in the registers; or they are put
 down, and made levels by comparison with every threshold.
 
-All compiled code of levels is in this file, since the cache on disk is renewed when *this* file changes.
+All compiled code of levels is in this file and in `sugenet.bits.emitters`: the cache on disk is renewed when
+one of the two changes.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -22,174 +21,33 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
+from sugenet.bits.emitters import (
+    I8,
+    I32,
+    I64,
+    SUM_LANES,
+    SUMS,
+    Products,
+    call,
+    data_of,
+    int64,
+    load,
+    loop,
+    weighted_sums,
+)
+
 __all__ = ["COMPARED", "CONV", "COUNTED", "LANES", "LINE", "LONG_LINE", "MAXIMUM", "ROOM", "ROWS", "VECTORS"]
 __all__ += ["KERNEL"]
 
 CONV, MAXIMUM = range(2)  # kinds of layers
 LINE, LONG_LINE, COMPARED, COUNTED = range(4)  # what becomes of the sums of a block
-LANES = 16  # neurons in a vector
+LANES = SUM_LANES  # neurons in a vector
 VECTORS = (4, 2, 1)  # vectors in a block
 ROWS = (
     6  # positions in a tile: with four vectors of sums, four of weights and one of quads 29 of 32 registers
 )
 ROOM = 96  # positions whose places are worked out together
 PARTS = 8  # into which the positions of a layer are cut where threads share them
-
-_I8, _I16, _I32, _I64 = (ir.IntType(size) for size in (8, 16, 32, 64))
-_SUMS = ir.VectorType(_I32, LANES)
-
-
-def _int(value: int) -> ir.Constant:
-    return ir.Constant(_I64, value)
-
-
-def _call(b: ir.IRBuilder, name: str, result: ir.Type, arguments: list[ir.Value]) -> ir.Value:
-    kind = ir.FunctionType(result, [argument.type for argument in arguments])
-    return b.call(cgutils.get_or_insert_function(b.module, kind, name), arguments)  # type: ignore[no-untyped-call]
-
-
-def _everywhere(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
-    """One value in all lanes."""
-    kind = ir.VectorType(value.type, lanes)
-    undefined = ir.Constant(kind, ir.Undefined)
-    one = b.insert_element(undefined, value, ir.Constant(_I32, 0))
-    return b.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(_I32, lanes), [0] * lanes))
-
-
-def _load(b: ir.IRBuilder, pointer: ir.Value, kind: ir.Type, align: int = 1) -> ir.Value:
-    value = b.load(b.bitcast(pointer, kind.as_pointer()))
-    value.align = align
-    return value
-
-
-@contextmanager
-def _loop(
-    b: ir.IRBuilder, count: ir.Value, starts: list[ir.Value]
-) -> Iterator[tuple[ir.Value, list[ir.Value], list[ir.Value]]]:
-    """Emit a loop over k from 0 below `count`. Gives k, values that begin as `starts`, and a list to which
-    the body appends what each of them becomes; after the loop they are as the last turn left them.
-    """
-    entry = b.block
-    head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
-    b.branch(head)
-    b.position_at_end(head)
-    k, values, following = b.phi(_I64), [b.phi(start.type) for start in starts], list[ir.Value]()
-    for value, start in zip([k, *values], [_int(0), *starts], strict=True):
-        value.add_incoming(start, entry)
-    b.cbranch(b.icmp_signed("<", k, count), body, done)
-    b.position_at_end(body)
-    yield k, values, following
-    for value, new in zip([k, *values], [b.add(k, _int(1)), *following], strict=True):
-        value.add_incoming(new, body)
-    b.branch(head)
-    b.position_at_end(done)
-
-
-class _Products:
-    """Adds products of quads; chooses the instruction when it is made."""
-
-    def __init__(self, context: Any, b: ir.IRBuilder) -> None:
-        features = context.codegen().magic_tuple()[2].split(",")
-        self.b = b
-        self.wide = "+avx512vnni" in features
-        self.half = not self.wide and "+avxvnni" in features
-        self.words = not self.wide and not self.half and "+avx2" in features
-        self.together = 4 if "+avx512f" in features else 1  # vectors whose sums fit into the registers
-
-    def weights(self, vector: ir.Value) -> Any:
-        """What a vector of weights is turned into, once for all rows."""
-        b = self.b
-        if self.wide:
-            return vector
-        if self.half:
-            return _halves(b, vector)
-        if self.words:
-            byte_pairs = []
-            for part in _halves(b, vector):
-                pairs = b.bitcast(part, ir.VectorType(_I16, 16))
-                eight = ir.Constant(pairs.type, [8] * 16)
-                byte_pairs.append((b.ashr(b.shl(pairs, eight), eight), b.ashr(pairs, eight)))
-            return byte_pairs
-        return [
-            b.ashr(
-                b.shl(vector, ir.Constant(_SUMS, [24 - 8 * byte] * LANES)), ir.Constant(_SUMS, [24] * LANES)
-            )
-            for byte in range(4)
-        ]
-
-    def quad(self, value: ir.Value) -> Any:
-        """What the four bytes of a position are turned into, once for all vectors."""
-        b = self.b
-        if self.wide:
-            return _everywhere(b, value, LANES)
-        if self.half:
-            return _everywhere(b, value, 8)
-        if self.words:
-            mask = ir.Constant(_I32, 0x00FF00FF)
-            even, odd = b.and_(value, mask), b.and_(b.lshr(value, ir.Constant(_I32, 8)), mask)
-            return [b.bitcast(_everywhere(b, part, 8), ir.VectorType(_I16, 16)) for part in (even, odd)]
-        return [
-            _everywhere(b, b.and_(b.lshr(value, ir.Constant(_I32, 8 * byte)), ir.Constant(_I32, 255)), LANES)
-            for byte in range(4)
-        ]
-
-    def add(self, total: ir.Value, quad: Any, weights: Any) -> ir.Value:
-        """The sums with four products more in each lane; unsigned bytes, signed weights."""
-        b = self.b
-        if self.wide:
-            return _call(b, "llvm.x86.avx512.vpdpbusd.512", _SUMS, [total, quad, weights])
-        if self.half:
-            name, parts = "llvm.x86.avx512.vpdpbusd.256", _halves(b, total)
-            return _joined(
-                b, [_call(b, name, p.type, [p, quad, w]) for p, w in zip(parts, weights, strict=True)]
-            )
-        if self.words:
-            parts, eight = _halves(b, total), ir.VectorType(_I32, 8)
-            for number, (even, odd) in enumerate(weights):
-                for x, w in ((quad[0], even), (quad[1], odd)):
-                    parts[number] = b.add(parts[number], _call(b, "llvm.x86.avx2.pmadd.wd", eight, [x, w]))
-            return _joined(b, parts)
-        for x, w in zip(quad, weights, strict=True):
-            total = b.add(total, b.mul(x, w))
-        return total
-
-
-def _halves(b: ir.IRBuilder, vector: ir.Value) -> list[ir.Value]:
-    indices = ir.VectorType(_I32, 8)
-    return [
-        b.shuffle_vector(vector, vector, ir.Constant(indices, [start + i for i in range(8)]))
-        for start in (0, 8)
-    ]
-
-
-def _joined(b: ir.IRBuilder, parts: list[ir.Value]) -> ir.Value:
-    return b.shuffle_vector(parts[0], parts[1], ir.Constant(ir.VectorType(_I32, 16), list(range(16))))
-
-
-def _sums(
-    context: Any,
-    b: ir.IRBuilder,
-    starts: list[ir.Value],
-    offsets: ir.Value,
-    weights: ir.Value,
-    vectors: range,
-    of: int,
-    quads: ir.Value,
-) -> list[list[ir.Value]]:
-    """Emit the walk over all quads for some vectors of a block of `of`; a list of sums for each position."""
-    products, zero = _Products(context, b), ir.Constant(_SUMS, [0] * LANES)
-    with _loop(b, quads, [zero] * (len(starts) * len(vectors))) as (k, sums, following):
-        first = b.mul(k, _int(of))
-        w = [
-            products.weights(_load(b, b.gep(weights, [b.add(first, _int(vector))]), _SUMS, 4))
-            for vector in vectors
-        ]
-        offset = b.sext(b.load(b.gep(offsets, [k])), _I64)
-        rows = [sums[at : at + len(vectors)] for at in range(0, len(sums), len(vectors))]
-        for start, row in zip(starts, rows, strict=True):
-            quad = products.quad(_load(b, b.gep(start, [offset]), _I32))
-            following += [products.add(total, quad, w[vector]) for vector, total in enumerate(row)]
-    return rows
 
 
 def _on_line(context: Any, b: ir.IRBuilder, sums: ir.Value, line: list[ir.Value]) -> ir.Value:
@@ -201,13 +59,13 @@ def _on_line(context: Any, b: ir.IRBuilder, sums: ir.Value, line: list[ir.Value]
     value = b.sitofp(sums, floats)
     if "+fma" in context.codegen().magic_tuple()[2].split(","):
         name = f"llvm.fma.v{LANES}f{'32' if isinstance(floats.element, ir.FloatType) else '64'}"
-        value = _call(b, name, floats, [value, slope, offset])
+        value = call(b, name, floats, [value, slope, offset])
     else:
         value = b.fadd(b.fmul(value, slope), offset)
-    level = b.fptosi(value, _SUMS)
+    level = b.fptosi(value, SUMS)
     level = b.select(b.icmp_signed(">", level, low), level, low)
     level = b.select(b.icmp_signed("<", level, high), level, high)
-    return b.trunc(level, ir.VectorType(_I8, LANES))
+    return b.trunc(level, ir.VectorType(I8, LANES))
 
 
 def _line(b: ir.IRBuilder, lines: ir.Value, floats: ir.Type, vector: int, of: int) -> list[ir.Value]:
@@ -215,16 +73,12 @@ def _line(b: ir.IRBuilder, lines: ir.Value, floats: ir.Type, vector: int, of: in
     other.
     """
     parts, index, width = [], 0, of * LANES
-    for kind in (floats, floats, _I32, _I32):
+    for kind in (floats, floats, I32, I32):
         size = 8 if isinstance(kind, ir.DoubleType) else 4
-        start = b.gep(lines, [_int(index + vector * LANES * size)])
-        parts.append(_load(b, start, ir.VectorType(kind, LANES), 4))
+        start = b.gep(lines, [int64(index + vector * LANES * size)])
+        parts.append(load(b, start, ir.VectorType(kind, LANES), 4))
         index += width * size
     return parts
-
-
-def _data(context: Any, b: ir.IRBuilder, kind: Any, array: Any) -> ir.Value:
-    return context.make_array(kind)(context, b, array).data
 
 
 def _tile(rows: int, of: int) -> Any:
@@ -244,18 +98,18 @@ def _tile(rows: int, of: int) -> Any:
 
         def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
             def at(array: int, start: Any) -> ir.Value:
-                return b.gep(_data(context, b, signature.args[array], args[array]), [start])
+                return b.gep(data_of(context, b, signature.args[array], args[array]), [start])
 
             def of_row(which: int, row: int) -> ir.Value:
-                return b.load(at(1, b.add(args[2], _int(which * ROOM + row))))
+                return b.load(at(1, b.add(args[2], int64(which * ROOM + row))))
 
             starts = [at(0, of_row(0, row)) for row in range(rows)]
-            weights = b.bitcast(at(5, args[6]), _SUMS.as_pointer())
-            together = min(of, _Products(context, b).together)
+            weights = b.bitcast(at(5, args[6]), SUMS.as_pointer())
+            together = min(of, Products(context, b).together)
             sums: list[list[ir.Value]] = [[] for _ in range(rows)]  # positions, vectors
             for first in range(0, of, together):
                 part = range(first, first + together)
-                part_sums = _sums(context, b, starts, at(3, args[4]), weights, part, of, args[7])
+                part_sums = weighted_sums(context, b, starts, at(3, args[4]), weights, part, of, args[7])
                 for totals, more in zip(sums, part_sums, strict=True):
                     totals += more
             names = ("short", "long", "put_down", "done")
@@ -263,7 +117,7 @@ def _tile(rows: int, of: int) -> Any:
             choice = b.switch(args[10], put_down)
             floats = (ir.FloatType(), ir.DoubleType())
             for kind, block, float_ in zip((LINE, LONG_LINE), fused, floats, strict=True):
-                choice.add_case(_int(kind), block)
+                choice.add_case(int64(kind), block)
                 b.position_at_end(block)
                 lines = at(8, args[9])
                 targets = [at(0, b.add(of_row(1, row), args[11])) for row in range(rows)]
@@ -271,14 +125,14 @@ def _tile(rows: int, of: int) -> Any:
                     line = _line(b, lines, float_, vector, of)
                     for row in range(rows):
                         levels = _on_line(context, b, sums[row][vector], line)
-                        target = b.gep(targets[row], [_int(vector * LANES)])
+                        target = b.gep(targets[row], [int64(vector * LANES)])
                         b.store(levels, b.bitcast(target, levels.type.as_pointer())).align = 1
                 b.branch(done)
             b.position_at_end(put_down)
             for row in range(rows):
                 for vector in range(of):
-                    target = at(12, _int((row * of + vector) * LANES))
-                    b.store(sums[row][vector], b.bitcast(target, _SUMS.as_pointer())).align = 4
+                    target = at(12, int64((row * of + vector) * LANES))
+                    b.store(sums[row][vector], b.bitcast(target, SUMS.as_pointer())).align = 4
             b.branch(done)
             b.position_at_end(done)
             return context.get_dummy_value()
@@ -294,14 +148,14 @@ def _typed_compared(_, scratch, at, steps, step_at, of, count, arena, out_at):  
     signature = types.void(scratch, index, steps, index, index, index, arena, index)
 
     def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        sums = _load(b, b.gep(_data(context, b, signature.args[0], args[0]), [args[1]]), _SUMS, 4)
-        steps = b.gep(_data(context, b, signature.args[2], args[2]), [args[3]])
-        with _loop(b, args[5], [ir.Constant(_SUMS, [0] * LANES)]) as (k, (levels,), following):
-            threshold = _load(b, b.gep(steps, [b.mul(k, args[4])]), _SUMS, 4)
-            reached = b.sext(b.icmp_signed(">=", sums, threshold), _SUMS)
+        sums = load(b, b.gep(data_of(context, b, signature.args[0], args[0]), [args[1]]), SUMS, 4)
+        steps = b.gep(data_of(context, b, signature.args[2], args[2]), [args[3]])
+        with loop(b, args[5], [ir.Constant(SUMS, [0] * LANES)]) as (k, (levels,), following):
+            threshold = load(b, b.gep(steps, [b.mul(k, args[4])]), SUMS, 4)
+            reached = b.sext(b.icmp_signed(">=", sums, threshold), SUMS)
             following.append(b.sub(levels, reached))
-        octets = b.trunc(levels, ir.VectorType(_I8, LANES))
-        target = b.gep(_data(context, b, signature.args[6], args[6]), [args[7]])
+        octets = b.trunc(levels, ir.VectorType(I8, LANES))
+        target = b.gep(data_of(context, b, signature.args[6], args[6]), [args[7]])
         b.store(octets, b.bitcast(target, octets.type.as_pointer())).align = 1
         return context.get_dummy_value()
 
@@ -314,14 +168,14 @@ def _typed_maximum(_, arena, source, offsets, first, taps, masks, mask_at, targe
     signature = types.void(arena, index, offsets, index, index, masks, index, index)
 
     def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        octets = ir.VectorType(_I8, LANES)
-        arena = _data(context, b, signature.args[0], args[0])
-        offsets = b.gep(_data(context, b, signature.args[2], args[2]), [args[3]])
-        mask = _load(b, b.gep(_data(context, b, signature.args[5], args[5]), [args[6]]), octets)
+        octets = ir.VectorType(I8, LANES)
+        arena = data_of(context, b, signature.args[0], args[0])
+        offsets = b.gep(data_of(context, b, signature.args[2], args[2]), [args[3]])
+        mask = load(b, b.gep(data_of(context, b, signature.args[5], args[5]), [args[6]]), octets)
         start = b.gep(arena, [args[1]])
-        with _loop(b, args[4], [ir.Constant(octets, [0] * LANES)]) as (k, (largest,), following):
-            offset = b.sext(b.load(b.gep(offsets, [k])), _I64)
-            candidate = b.xor(_load(b, b.gep(start, [offset]), octets), mask)
+        with loop(b, args[4], [ir.Constant(octets, [0] * LANES)]) as (k, (largest,), following):
+            offset = b.sext(b.load(b.gep(offsets, [k])), I64)
+            candidate = b.xor(load(b, b.gep(start, [offset]), octets), mask)
             following.append(b.select(b.icmp_unsigned(">", candidate, largest), candidate, largest))
         b.store(b.xor(largest, mask), b.bitcast(b.gep(arena, [args[7]]), octets.as_pointer())).align = 1
         return context.get_dummy_value()
@@ -341,12 +195,12 @@ def _typed_copy(_, x, source, source_step, y, target, target_step, count):  # ty
     signature = types.void(x, index, index, y, index, index, index)
 
     def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        source = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
-        target = b.gep(_data(context, b, signature.args[3], args[3]), [args[4]])
+        source = b.gep(data_of(context, b, signature.args[0], args[0]), [args[1]])
+        target = b.gep(data_of(context, b, signature.args[3], args[3]), [args[4]])
         together, apart, done = (
             b.function.append_basic_block(name) for name in ("together", "apart", "done")
         )
-        ones = b.and_(*(b.icmp_signed("==", step, _int(1)) for step in (args[2], args[5])))
+        ones = b.and_(*(b.icmp_signed("==", step, int64(1)) for step in (args[2], args[5])))
         b.cbranch(ones, together, apart)
         b.position_at_end(together)
         cgutils.raw_memcpy(b, target, source, args[6], 1)  # type: ignore[no-untyped-call]
@@ -369,8 +223,8 @@ def _typed_took(_, team, index):  # type: ignore[no-untyped-def]  # noqa: ARG001
     """Add 1 to a number that threads share, and return what it was."""
 
     def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        number = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
-        return b.atomic_rmw("add", number, _int(1), "seq_cst")
+        number = b.gep(data_of(context, b, signature.args[0], args[0]), [args[1]])
+        return b.atomic_rmw("add", number, int64(1), "seq_cst")
 
     return types.int64(team, types.intp), emit
 
@@ -379,14 +233,14 @@ def _typed_wait(_, team, index, target):  # type: ignore[no-untyped-def]  # noqa
     """Wait until a number that threads share is `target` or more."""
 
     def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        number = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
+        number = b.gep(data_of(context, b, signature.args[0], args[0]), [args[1]])
         look, pause, done = (b.function.append_basic_block(name) for name in ("look", "pause", "done"))
         b.branch(look)
         b.position_at_end(look)
         b.cbranch(b.icmp_signed(">=", b.load_atomic(number, "seq_cst", 8), args[2]), done, pause)
         b.position_at_end(pause)
         if context.codegen().magic_tuple()[0].startswith("x86"):
-            _call(b, "llvm.x86.sse2.pause", ir.VoidType(), [])
+            call(b, "llvm.x86.sse2.pause", ir.VoidType(), [])
         b.branch(look)
         b.position_at_end(done)
         return context.get_dummy_value()

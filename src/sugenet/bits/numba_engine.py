@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.compile_policy import Account
-from sugenet.bits.kernels import DENSE, LANES, NEURONS, SAMPLES, TERNARY, VECTORS, is_on_disk, load
+from sugenet.bits.kernels import DENSE, LANES, NEURONS, SAMPLES, TERNARY, VECTORS, is_on_disk, load_kernel
 from sugenet.bits.threads import share
 from sugenet.bits.words import Words, tail_mask, words_for
 
@@ -86,7 +86,7 @@ def kernel_named(name: str) -> Any:
     """Return a kernel, loaded once for the process."""
     with _loading:
         if name not in _loaded:
-            _loaded[name] = load(name)
+            _loaded[name] = load_kernel(name)
         return _loaded[name]
 
 

@@ -20,7 +20,7 @@ class ByContents:
     """A dataclass that is compared by its fields, and these by their contents where they are arrays."""
 
     def __eq__(self, other: object) -> bool:
-        return self._contents == other._contents if type(other) is type(self) else NotImplemented  # type: ignore[attr-defined]
+        return self._contents == other._contents if type(other) is type(self) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self._contents)

@@ -41,10 +41,10 @@ __all__ = [
     "Levels",
     "Maps",
     "Packed",
+    "PackedStage",
     "Plain",
     "PlainHead",
     "Rows",
-    "Stage",
     "Wide",
     "compiled",
     "is_wide",
@@ -95,7 +95,7 @@ def unmerged(
     return signs, copies[0], copies[1:]
 
 
-class Stage:
+class PackedStage:
     """Layers that run together, from flat bits or levels to those of the last layer."""
 
     size = 0
@@ -111,7 +111,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Plain(Stage):
+class Plain(PackedStage):
     """A layer that runs as the definition says: a kernel with very large weights, or a layer of no width."""
 
     layer: Layer
@@ -152,7 +152,7 @@ def parts_of(weights: Ints, top: int, exact: int = _EXACT) -> list[tuple[int, np
 
 
 @dataclass(frozen=True)
-class Wide(Stage):
+class Wide(PackedStage):
     """A first layer over levels whose sums do not fit the kernels: as fast as float64, and exact
     (docs/theory.md 3.6).
 
@@ -188,7 +188,7 @@ class Wide(Stage):
 
 
 @dataclass(frozen=True)
-class Maps(Stage):
+class Maps(PackedStage):
     """Convolutions and pooling on packed maps."""
 
     maps: PackedMaps
@@ -232,7 +232,7 @@ class Maps(Stage):
 
 
 @dataclass(frozen=True)
-class Rows(Stage):
+class Rows(PackedStage):
     """Dense layers on packed rows of bits."""
 
     inputs: npt.NDArray[np.intp] | None
@@ -312,7 +312,7 @@ class Rows(Stage):
 
 
 @dataclass(frozen=True)
-class Levels(Stage):
+class Levels(PackedStage):
     """Layers that read or give levels, on bytes."""
 
     maps: LevelMaps
@@ -380,7 +380,7 @@ def _as_passed(levels: _Values, *, binary: bool) -> _Values:
 class Packed:
     """A network compiled for one engine of `sugenet.bits`."""
 
-    stages: tuple[Stage, ...]
+    stages: tuple[PackedStage, ...]
     """What runs in front of the last layers: each gives flat bits or levels,
     but the words of maps in front of rows go on as they are.
     """
@@ -441,7 +441,7 @@ class Packed:
             yield inputs[start : start + step]
 
 
-def _stages(kind: type, part: Sequence[Any], engine: Any) -> list[Stage]:
+def _stages(kind: type, part: Sequence[Any], engine: Any) -> list[PackedStage]:
     """Layers of one kind made ready to run."""
     if kind is Plain or kind is Wide:
         return [kind(layer) for layer in part]
