@@ -4,12 +4,15 @@ Numba renews what it keeps on disk when the file of a kernel changes; kernels ar
 file, too (`sugenet.bits.kernels`).
 """
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
 from numba.core import cgutils
+from numba.extending import intrinsic
 
 __all__ = [
     "I8",
@@ -20,7 +23,7 @@ __all__ = [
     "SUM_LANES",
     "Products",
     "call",
-    "data_of",
+    "emitted",
     "everywhere",
     "int64",
     "load",
@@ -79,8 +82,29 @@ def loop(
     b.position_at_end(done)
 
 
-def data_of(context: Any, b: ir.IRBuilder, kind: Any, array: Any) -> ir.Value:
-    return context.make_array(kind)(context, b, array).data
+def emitted(emit: Callable[..., Any], result: Any = types.void) -> Any:
+    """A function for numba's kernels, from one that emits its code: with context and builder, then its
+    arguments, arrays as pointers to their data.
+    """
+
+    def typed(_: Any, *arguments: Any) -> tuple[Any, Callable[..., Any]]:
+        kept = [kind if isinstance(kind, types.Array | types.Boolean) else types.intp for kind in arguments]
+
+        def code(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> Any:
+            values = [
+                context.make_array(kind)(context, b, arg).data if isinstance(kind, types.Array) else arg
+                for kind, arg in zip(signature.args, args, strict=True)
+            ]
+            made = emit(context, b, *values)
+            return context.get_dummy_value() if made is None else made
+
+        return result(*kept), code
+
+    # numba leaves out the first parameter, which stands for its context
+    parameters = list(inspect.signature(emit).parameters.values())[1:]
+    typed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    typed.__name__ = emit.__name__
+    return intrinsic(typed)
 
 
 class Products:

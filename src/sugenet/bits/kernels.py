@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.extending import intrinsic, register_jitable
+from numba.extending import register_jitable
 
 from sugenet.bits import emitters
 from sugenet.bits.compile_policy import is_ready
@@ -43,6 +43,7 @@ from sugenet.bits.emitters import (
     SUM_LANES,
     SUMS,
     call,
+    emitted,
     everywhere,
     int64,
     load,
@@ -208,44 +209,33 @@ def _active(b: ir.IRBuilder, comparison: str, sums: list[ir.Value], limits: ir.V
 
 
 def _tile(kind: int, rows: int, *, bits: bool) -> Any:
-    """Return the intrinsic that does one tile and writes packed activity (`bits`) or the
-    missed counts as int32.
+    """Return the function that does one tile and writes packed activity (`bits`) or the missed counts as
+    int32.
     """
 
-    def typed(_, x, x_at, stride, w, w_at, words, limit, limit_at, out, out_at, out_stride):  # type: ignore[no-untyped-def]  # noqa: ARG001
-        index = types.intp
-        signature = types.void(x, index, index, w, index, index, limit, index, out, index, index)
+    def emit(context, b, x, x_at, stride, w, w_at, words, limit, limit_at, out, out_at, out_stride):  # type: ignore[no-untyped-def]
+        pointers = (b.gep(x, [x_at]), stride, int64(1), _vectors(b, w, w_at))
+        missed = _Tile(context, b, kind, rows, pointers, words).missed()
+        if bits:
+            # places in `out` count in units of NEURONS bits
+            first = b.gep(b.bitcast(out, ir.IntType(NEURONS).as_pointer()), [out_at])
+            for row in range(rows):
+                sums = [missed[row, vector] for vector in range(VECTORS)]
+                value = _active(b, "<=", sums, _vectors(b, limit, limit_at))
+                b.store(value, b.gep(first, [b.mul(out_stride, int64(row))])).align = 1
+        else:
+            narrow, first = ir.VectorType(I32, LANES), b.gep(out, [out_at])
+            for row, vector in missed:
+                position = b.add(b.mul(out_stride, int64(row)), int64(vector * LANES))
+                target = b.bitcast(b.gep(first, [position]), narrow.as_pointer())
+                b.store(b.trunc(missed[row, vector], narrow), target).align = 4
 
-        def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            def data(array: int) -> ir.Value:
-                return context.make_array(signature.args[array])(context, b, args[array]).data
+    return emitted(emit)
 
-            def vectors(array: int, start: int) -> ir.Value:
-                return b.bitcast(b.gep(data(array), [args[start]]), _VECTOR.as_pointer())
 
-            pointers = (b.gep(data(0), [args[1]]), args[2], int64(1), vectors(3, 4))
-            missed = _Tile(context, b, kind, rows, pointers, args[5]).missed()
-            if bits:
-                packed, limits = ir.IntType(NEURONS), vectors(6, 7)
-                # places in `out` count in units of NEURONS bits
-                out = b.gep(b.bitcast(data(8), packed.as_pointer()), [args[9]])
-                for row in range(rows):
-                    sums = [missed[row, vector] for vector in range(VECTORS)]
-                    b.store(
-                        _active(b, "<=", sums, limits), b.gep(out, [b.mul(args[10], int64(row))])
-                    ).align = 1
-            else:
-                narrow = ir.VectorType(I32, LANES)
-                out = b.gep(data(8), [args[9]])
-                for row, vector in missed:
-                    position = b.add(b.mul(args[10], int64(row)), int64(vector * LANES))
-                    target = b.bitcast(b.gep(out, [position]), narrow.as_pointer())
-                    b.store(b.trunc(missed[row, vector], narrow), target).align = 4
-            return context.get_dummy_value()
-
-        return signature, emit
-
-    return intrinsic(typed)
+def _vectors(b: ir.IRBuilder, array: ir.Value, start: ir.Value) -> ir.Value:
+    """A place in an array of words, as a pointer to vectors."""
+    return b.bitcast(b.gep(array, [start]), _VECTOR.as_pointer())
 
 
 def _block(kind: int, *, bits: bool) -> Any:
@@ -332,89 +322,66 @@ def _map_tile(kind: int) -> Any:
     begin at `offsets`), in `out` and in `limit`. Places in `out` count in units of 16 bits.
     """
 
-    def typed(_, x, rows_at, r, offsets, offset_at, w, w_at, words, limit, limit_at, out, out_at):  # type: ignore[no-untyped-def]  # noqa: ARG001
-        index = types.intp
-        signature = types.void(x, rows_at, index, offsets, index, w, index, index, limit, index, out, index)
+    def emit(context, b, x, rows, r, offsets, offset_at, w, w_at, words, limit, limit_at, out, out_at):  # type: ignore[no-untyped-def]
+        def of_row(which: int, row: int) -> ir.Value:
+            return b.load(b.gep(rows, [b.add(r, int64(which * BLOCK + row))]))
 
-        def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            def data(array: int) -> ir.Value:
-                return context.make_array(signature.args[array])(context, b, args[array]).data
+        vector, comparison = (SUMS, ">=") if kind == LEVELS else (_VECTOR, "<=")
+        weights = b.bitcast(b.gep(w, [w_at]), vector.as_pointer())
+        if kind == LEVELS:
+            starts = [b.gep(x, [of_row(0, row)]) for row in range(ROWS)]
+            vectors = range(LEVEL_NEURONS // LEVEL_LANES)
+            first = b.gep(offsets, [offset_at])
+            sums = weighted_sums(context, b, starts, first, weights, vectors, len(vectors), words)
+        else:
+            first = b.gep(x, [b.add(r, int64(PITCH))])  # behind the row of zeros
+            pointers = (first, int64(1), int64(PITCH), weights)
+            missed = _Tile(context, b, kind, ROWS, pointers, words).missed()
+            sums = [[missed[row, part] for part in range(VECTORS)] for row in range(ROWS)]
+        limits = b.bitcast(limit, vector.element.as_pointer())
+        halves = b.bitcast(out, ir.IntType(16).as_pointer())
+        for row in range(ROWS):
+            place = b.gep(limits, [b.add(of_row(2, row), limit_at)])
+            value = _active(b, comparison, sums[row], b.bitcast(place, vector.as_pointer()))
+            target = b.gep(halves, [b.add(of_row(1, row), out_at)])
+            b.store(value, b.bitcast(target, value.type.as_pointer())).align = 1
 
-            def of_row(which: int, row: int) -> ir.Value:
-                return b.load(b.gep(data(1), [b.add(args[2], int64(which * BLOCK + row))]))
-
-            vector, comparison = (SUMS, ">=") if kind == LEVELS else (_VECTOR, "<=")
-            weights = b.bitcast(b.gep(data(5), [args[6]]), vector.as_pointer())
-            if kind == LEVELS:
-                starts = [b.gep(data(0), [of_row(0, row)]) for row in range(ROWS)]
-                vectors = range(LEVEL_NEURONS // LEVEL_LANES)
-                sums = weighted_sums(
-                    *(context, b, starts, b.gep(data(3), [args[4]]), weights),
-                    *(vectors, len(vectors), args[7]),
-                )
-            else:
-                x = b.gep(data(0), [b.add(args[2], int64(PITCH))])  # behind the row of zeros
-                missed = _Tile(context, b, kind, ROWS, (x, int64(1), int64(PITCH), weights), args[7]).missed()
-                sums = [[missed[row, part] for part in range(VECTORS)] for row in range(ROWS)]
-            limits = b.bitcast(data(8), vector.element.as_pointer())
-            out = b.bitcast(data(10), ir.IntType(16).as_pointer())
-            for row in range(ROWS):
-                limit = b.gep(limits, [b.add(of_row(2, row), args[9])])
-                value = _active(b, comparison, sums[row], b.bitcast(limit, vector.as_pointer()))
-                target = b.gep(out, [b.add(of_row(1, row), args[11])])
-                b.store(value, b.bitcast(target, value.type.as_pointer())).align = 1
-            return context.get_dummy_value()
-
-        return signature, emit
-
-    return intrinsic(typed)
+    return emitted(emit)
 
 
-def _typed_gather(_, arena, source, step, patches, index, count, running):  # type: ignore[no-untyped-def]  # noqa: ARG001
+@emitted
+def _gather(_, b, arena, source, step, patches, index, count, running):  # type: ignore[no-untyped-def]
     """Copy `count` words, `step` apart, into a row of `patches`; where `running`, XOR the row before to them.
 
     Neighbours are copied in whole vectors, so up to `LANES` - 1 more words are read and written: the rows are
     that much longer, and what is written too much is written again by the next positions.
     """
-    index_type = types.intp
-    signature = types.void(arena, index_type, index_type, patches, index_type, index_type, types.boolean)
+    first, target = b.gep(arena, [source]), b.gep(patches, [index])
+    after = b.function.append_basic_block("after")
 
-    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        def data(array: int) -> ir.Value:
-            return context.make_array(signature.args[array])(context, b, args[array]).data
+    def copy(kind: Any, stride: int) -> None:
+        entry, body = b.block, b.function.append_basic_block("gather")
+        b.branch(body)
+        b.position_at_end(body)
+        i = b.phi(I64)
+        i.add_incoming(int64(0), entry)
+        word = load(b, b.gep(first, [b.mul(i, step)]), kind, 8)
+        before = load(b, b.gep(target, [b.sub(i, int64(PITCH))]), kind, 8)
+        kept = b.select(running, before, ir.Constant(kind, None))
+        b.store(b.xor(word, kept), b.bitcast(b.gep(target, [i]), kind.as_pointer())).align = 8
+        following = b.add(i, int64(stride))
+        i.add_incoming(following, body)
+        b.cbranch(b.icmp_signed("<", following, count), body, after)
 
-        source, step, count, running = b.gep(data(0), [args[1]]), args[2], args[5], args[6]
-        target = b.gep(data(3), [args[4]])
-        after = b.function.append_basic_block("after")
-
-        def loop(kind: Any, stride: int) -> None:
-            entry, body = b.block, b.function.append_basic_block("gather")
-            b.branch(body)
-            b.position_at_end(body)
-            i = b.phi(I64)
-            i.add_incoming(int64(0), entry)
-            word = b.load(b.bitcast(b.gep(source, [b.mul(i, step)]), kind.as_pointer()))
-            before = b.load(b.bitcast(b.gep(target, [b.sub(i, int64(PITCH))]), kind.as_pointer()))
-            word.align = before.align = 8
-            kept = b.select(running, before, ir.Constant(kind, None))
-            b.store(b.xor(word, kept), b.bitcast(b.gep(target, [i]), kind.as_pointer())).align = 8
-            following = b.add(i, int64(stride))
-            i.add_incoming(following, body)
-            b.cbranch(b.icmp_signed("<", following, count), body, after)
-
-        alike, apart = b.function.append_basic_block("alike"), b.function.append_basic_block("apart")
-        b.cbranch(b.icmp_signed("==", step, int64(1)), alike, apart)
-        b.position_at_end(alike)
-        loop(_VECTOR, LANES)
-        b.position_at_end(apart)
-        loop(I64, 1)
-        b.position_at_end(after)
-        return context.get_dummy_value()
-
-    return signature, emit
+    alike, apart = b.function.append_basic_block("alike"), b.function.append_basic_block("apart")
+    b.cbranch(b.icmp_signed("==", step, int64(1)), alike, apart)
+    b.position_at_end(alike)
+    copy(_VECTOR, LANES)
+    b.position_at_end(apart)
+    copy(I64, 1)
+    b.position_at_end(after)
 
 
-_gather: Any = intrinsic(_typed_gather)
 _dense_map, _ternary_map, _level_map = _map_tile(DENSE), _map_tile(TERNARY), _map_tile(LEVELS)
 
 

@@ -14,12 +14,13 @@ All compiled code of levels is in this file and in `sugenet.bits.emitters`: the 
 one of the two changes.
 """
 
+from functools import partial
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, register_jitable
+from numba.extending import register_jitable
 
 from sugenet.bits.emitters import (
     I8,
@@ -29,7 +30,7 @@ from sugenet.bits.emitters import (
     SUMS,
     Products,
     call,
-    data_of,
+    emitted,
     int64,
     load,
     loop,
@@ -82,174 +83,117 @@ def _line(b: ir.IRBuilder, lines: ir.Value, floats: ir.Type, vector: int, of: in
 
 
 def _tile(rows: int, of: int) -> Any:
-    """Return the intrinsic that does a tile of `rows` positions and `of` vectors of neurons.
+    """Return the function that does a tile of `rows` positions and `of` vectors of neurons.
 
     `places` has two rows: where a position begins in `arena` before and after. On lines the levels are
     written to the arena, else the sums to `scratch`, a position after the other.
     """
 
-    # fmt: off
-    def typed(_, x, indices, r, offsets, offset_at, w, w_at, quads, lines, line_at, then, out_at, scratch):  # type: ignore[no-untyped-def]  # noqa: ARG001
-        # fmt: on
-        index = types.intp
-        signature = types.void(
-            *(x, indices, index, offsets, index, w, index, index, lines, index, index, index, scratch)
-        )
+    def emit(context, b, x, indices, r, offsets, offset_at, w, w_at, quads, lines, line_at, then, out_at, scratch):  # type: ignore[no-untyped-def]  # fmt: skip  # noqa: E501
+        def of_row(which: int, row: int) -> ir.Value:
+            return b.load(b.gep(indices, [b.add(r, int64(which * ROOM + row))]))
 
-        def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            def at(array: int, start: Any) -> ir.Value:
-                return b.gep(data_of(context, b, signature.args[array], args[array]), [start])
-
-            def of_row(which: int, row: int) -> ir.Value:
-                return b.load(at(1, b.add(args[2], int64(which * ROOM + row))))
-
-            starts = [at(0, of_row(0, row)) for row in range(rows)]
-            weights = b.bitcast(at(5, args[6]), SUMS.as_pointer())
-            together = min(of, Products(context, b).together)
-            sums: list[list[ir.Value]] = [[] for _ in range(rows)]  # positions, vectors
-            for first in range(0, of, together):
-                part = range(first, first + together)
-                part_sums = weighted_sums(context, b, starts, at(3, args[4]), weights, part, of, args[7])
-                for totals, more in zip(sums, part_sums, strict=True):
-                    totals += more
-            names = ("short", "long", "put_down", "done")
-            *fused, put_down, done = (b.function.append_basic_block(name) for name in names)
-            choice = b.switch(args[10], put_down)
-            floats = (ir.FloatType(), ir.DoubleType())
-            for kind, block, float_ in zip((LINE, LONG_LINE), fused, floats, strict=True):
-                choice.add_case(int64(kind), block)
-                b.position_at_end(block)
-                lines = at(8, args[9])
-                targets = [at(0, b.add(of_row(1, row), args[11])) for row in range(rows)]
-                for vector in range(of):
-                    line = _line(b, lines, float_, vector, of)
-                    for row in range(rows):
-                        levels = _on_line(context, b, sums[row][vector], line)
-                        target = b.gep(targets[row], [int64(vector * LANES)])
-                        b.store(levels, b.bitcast(target, levels.type.as_pointer())).align = 1
-                b.branch(done)
-            b.position_at_end(put_down)
-            for row in range(rows):
-                for vector in range(of):
-                    target = at(12, int64((row * of + vector) * LANES))
-                    b.store(sums[row][vector], b.bitcast(target, SUMS.as_pointer())).align = 4
+        starts = [b.gep(x, [of_row(0, row)]) for row in range(rows)]
+        weights, first_offset = b.bitcast(b.gep(w, [w_at]), SUMS.as_pointer()), b.gep(offsets, [offset_at])
+        together = min(of, Products(context, b).together)
+        sums: list[list[ir.Value]] = [[] for _ in range(rows)]  # positions, vectors
+        for first in range(0, of, together):
+            part = range(first, first + together)
+            part_sums = weighted_sums(context, b, starts, first_offset, weights, part, of, quads)
+            for totals, more in zip(sums, part_sums, strict=True):
+                totals += more
+        names = ("short", "long", "put_down", "done")
+        *fused, put_down, done = (b.function.append_basic_block(name) for name in names)
+        choice = b.switch(then, put_down)
+        floats = (ir.FloatType(), ir.DoubleType())
+        for kind, block, float_ in zip((LINE, LONG_LINE), fused, floats, strict=True):
+            choice.add_case(int64(kind), block)
+            b.position_at_end(block)
+            targets = [b.gep(x, [b.add(of_row(1, row), out_at)]) for row in range(rows)]
+            for vector in range(of):
+                line = _line(b, b.gep(lines, [line_at]), float_, vector, of)
+                for row in range(rows):
+                    levels = _on_line(context, b, sums[row][vector], line)
+                    target = b.gep(targets[row], [int64(vector * LANES)])
+                    b.store(levels, b.bitcast(target, levels.type.as_pointer())).align = 1
             b.branch(done)
-            b.position_at_end(done)
-            return context.get_dummy_value()
+        b.position_at_end(put_down)
+        for row in range(rows):
+            for vector in range(of):
+                target = b.gep(scratch, [int64((row * of + vector) * LANES)])
+                b.store(sums[row][vector], b.bitcast(target, SUMS.as_pointer())).align = 4
+        b.branch(done)
+        b.position_at_end(done)
 
-        return signature, emit
-
-    return intrinsic(typed)
+    return emitted(emit)
 
 
-def _typed_compared(_, scratch, at, steps, step_at, of, count, arena, out_at):  # type: ignore[no-untyped-def]  # noqa: ARG001
+@emitted
+def _compared(_, b, scratch, at, steps, step_at, of, count, arena, out_at):  # type: ignore[no-untyped-def]
     """Make levels of 16 sums by comparing them with `count` thresholds, `of` numbers from one to the next."""
-    index = types.intp
-    signature = types.void(scratch, index, steps, index, index, index, arena, index)
-
-    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        sums = load(b, b.gep(data_of(context, b, signature.args[0], args[0]), [args[1]]), SUMS, 4)
-        steps = b.gep(data_of(context, b, signature.args[2], args[2]), [args[3]])
-        with loop(b, args[5], [ir.Constant(SUMS, [0] * LANES)]) as (k, (levels,), following):
-            threshold = load(b, b.gep(steps, [b.mul(k, args[4])]), SUMS, 4)
-            reached = b.sext(b.icmp_signed(">=", sums, threshold), SUMS)
-            following.append(b.sub(levels, reached))
-        octets = b.trunc(levels, ir.VectorType(I8, LANES))
-        target = b.gep(data_of(context, b, signature.args[6], args[6]), [args[7]])
-        b.store(octets, b.bitcast(target, octets.type.as_pointer())).align = 1
-        return context.get_dummy_value()
-
-    return signature, emit
+    sums, first = load(b, b.gep(scratch, [at]), SUMS, 4), b.gep(steps, [step_at])
+    with loop(b, count, [ir.Constant(SUMS, [0] * LANES)]) as (k, (levels,), following):
+        threshold = load(b, b.gep(first, [b.mul(k, of)]), SUMS, 4)
+        reached = b.sext(b.icmp_signed(">=", sums, threshold), SUMS)
+        following.append(b.sub(levels, reached))
+    octets = b.trunc(levels, ir.VectorType(I8, LANES))
+    b.store(octets, b.bitcast(b.gep(arena, [out_at]), octets.type.as_pointer())).align = 1
 
 
-def _typed_maximum(_, arena, source, offsets, first, taps, masks, mask_at, target):  # type: ignore[no-untyped-def]  # noqa: ARG001
+@emitted
+def _maximum(_, b, arena, source, offsets, first, taps, masks, mask_at, target):  # type: ignore[no-untyped-def]
     """The largest of 16 bytes over the taps of a window; bytes are flipped by the mask before and after."""
-    index = types.intp
-    signature = types.void(arena, index, offsets, index, index, masks, index, index)
-
-    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        octets = ir.VectorType(I8, LANES)
-        arena = data_of(context, b, signature.args[0], args[0])
-        offsets = b.gep(data_of(context, b, signature.args[2], args[2]), [args[3]])
-        mask = load(b, b.gep(data_of(context, b, signature.args[5], args[5]), [args[6]]), octets)
-        start = b.gep(arena, [args[1]])
-        with loop(b, args[4], [ir.Constant(octets, [0] * LANES)]) as (k, (largest,), following):
-            offset = b.sext(b.load(b.gep(offsets, [k])), I64)
-            candidate = b.xor(load(b, b.gep(start, [offset]), octets), mask)
-            following.append(b.select(b.icmp_unsigned(">", candidate, largest), candidate, largest))
-        b.store(b.xor(largest, mask), b.bitcast(b.gep(arena, [args[7]]), octets.as_pointer())).align = 1
-        return context.get_dummy_value()
-
-    return signature, emit
+    octets = ir.VectorType(I8, LANES)
+    first_offset, start = b.gep(offsets, [first]), b.gep(arena, [source])
+    mask = load(b, b.gep(masks, [mask_at]), octets)
+    with loop(b, taps, [ir.Constant(octets, [0] * LANES)]) as (k, (largest,), following):
+        offset = b.sext(b.load(b.gep(first_offset, [k])), I64)
+        candidate = b.xor(load(b, b.gep(start, [offset]), octets), mask)
+        following.append(b.select(b.icmp_unsigned(">", candidate, largest), candidate, largest))
+    b.store(b.xor(largest, mask), b.bitcast(b.gep(arena, [target]), octets.as_pointer())).align = 1
 
 
 _tile_4, _tile_2, _tile_1 = (_tile(ROWS, of) for of in VECTORS)
 _row_4, _row_2, _row_1 = (_tile(1, of) for of in VECTORS)
-_compared: Any = intrinsic(_typed_compared)
-_maximum: Any = intrinsic(_typed_maximum)
 
 
-def _typed_copy(_, x, source, source_step, y, target, target_step, count):  # type: ignore[no-untyped-def]  # noqa: ARG001
+@emitted
+def _copy(_, b, x, source, source_step, y, target, target_step, count):  # type: ignore[no-untyped-def]
     """Copy `count` bytes that lie some steps apart."""
-    index = types.intp
-    signature = types.void(x, index, index, y, index, index, index)
-
-    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        source = b.gep(data_of(context, b, signature.args[0], args[0]), [args[1]])
-        target = b.gep(data_of(context, b, signature.args[3], args[3]), [args[4]])
-        together, apart, done = (
-            b.function.append_basic_block(name) for name in ("together", "apart", "done")
-        )
-        ones = b.and_(*(b.icmp_signed("==", step, int64(1)) for step in (args[2], args[5])))
-        b.cbranch(ones, together, apart)
-        b.position_at_end(together)
-        cgutils.raw_memcpy(b, target, source, args[6], 1)  # type: ignore[no-untyped-call]
-        b.branch(done)
-        b.position_at_end(apart)
-        with cgutils.for_range(b, args[6]) as loop:
-            octet = b.load(b.gep(source, [b.mul(loop.index, args[2])]))
-            b.store(octet, b.gep(target, [b.mul(loop.index, args[5])]))
-        b.branch(done)
-        b.position_at_end(done)
-        return context.get_dummy_value()
-
-    return signature, emit
+    first, last = b.gep(x, [source]), b.gep(y, [target])
+    together, apart, done = (b.function.append_basic_block(name) for name in ("together", "apart", "done"))
+    ones = b.and_(*(b.icmp_signed("==", step, int64(1)) for step in (source_step, target_step)))
+    b.cbranch(ones, together, apart)
+    b.position_at_end(together)
+    cgutils.raw_memcpy(b, last, first, count, 1)  # type: ignore[no-untyped-call]
+    b.branch(done)
+    b.position_at_end(apart)
+    with cgutils.for_range(b, count) as turn:
+        octet = b.load(b.gep(first, [b.mul(turn.index, source_step)]))
+        b.store(octet, b.gep(last, [b.mul(turn.index, target_step)]))
+    b.branch(done)
+    b.position_at_end(done)
 
 
-_copy: Any = intrinsic(_typed_copy)
-
-
-def _typed_took(_, team, index):  # type: ignore[no-untyped-def]  # noqa: ARG001
+@partial(emitted, result=types.int64)
+def _took(_, b, team, index):  # type: ignore[no-untyped-def]
     """Add 1 to a number that threads share, and return what it was."""
-
-    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        number = b.gep(data_of(context, b, signature.args[0], args[0]), [args[1]])
-        return b.atomic_rmw("add", number, int64(1), "seq_cst")
-
-    return types.int64(team, types.intp), emit
+    return b.atomic_rmw("add", b.gep(team, [index]), int64(1), "seq_cst")
 
 
-def _typed_wait(_, team, index, target):  # type: ignore[no-untyped-def]  # noqa: ARG001
+@emitted
+def _wait(context, b, team, index, target):  # type: ignore[no-untyped-def]
     """Wait until a number that threads share is `target` or more."""
-
-    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        number = b.gep(data_of(context, b, signature.args[0], args[0]), [args[1]])
-        look, pause, done = (b.function.append_basic_block(name) for name in ("look", "pause", "done"))
-        b.branch(look)
-        b.position_at_end(look)
-        b.cbranch(b.icmp_signed(">=", b.load_atomic(number, "seq_cst", 8), args[2]), done, pause)
-        b.position_at_end(pause)
-        if context.codegen().magic_tuple()[0].startswith("x86"):
-            call(b, "llvm.x86.sse2.pause", ir.VoidType(), [])
-        b.branch(look)
-        b.position_at_end(done)
-        return context.get_dummy_value()
-
-    return types.void(team, types.intp, types.intp), emit
-
-
-_took: Any = intrinsic(_typed_took)
-_wait: Any = intrinsic(_typed_wait)
+    look, pause, done = (b.function.append_basic_block(name) for name in ("look", "pause", "done"))
+    b.branch(look)
+    b.position_at_end(look)
+    number = b.load_atomic(b.gep(team, [index]), "seq_cst", 8)
+    b.cbranch(b.icmp_signed(">=", number, target), done, pause)
+    b.position_at_end(pause)
+    if context.codegen().magic_tuple()[0].startswith("x86"):
+        call(b, "llvm.x86.sse2.pause", ir.VoidType(), [])
+    b.branch(look)
+    b.position_at_end(done)
 
 
 @register_jitable
