@@ -37,10 +37,12 @@ SUMS = ir.VectorType(I32, SUM_LANES)
 
 
 def int64(value: int) -> ir.Constant:
+    """A constant of 64 bits."""
     return ir.Constant(I64, value)
 
 
 def call(b: ir.IRBuilder, name: str, result: ir.Type, arguments: list[ir.Value]) -> ir.Value:
+    """What an instruction of LLVM gives, by its name."""
     kind = ir.FunctionType(result, [argument.type for argument in arguments])
     return b.call(cgutils.get_or_insert_function(b.module, kind, name), arguments)  # type: ignore[no-untyped-call]
 
@@ -54,6 +56,7 @@ def everywhere(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
 
 
 def load(b: ir.IRBuilder, pointer: ir.Value, kind: ir.Type, align: int = 1) -> ir.Value:
+    """A value of some kind from where a pointer leads, which is a multiple of `align` bytes."""
     value = b.load(b.bitcast(pointer, kind.as_pointer()))
     value.align = align
     return value

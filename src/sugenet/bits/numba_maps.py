@@ -8,7 +8,7 @@ but those at the border of one with it.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import groupby
@@ -50,7 +50,7 @@ _Values = npt.NDArray[Any]
 
 _ARENA = 1 << 18  # bytes of all maps of bits of the samples that go through the layers together
 _LEVEL_ARENA = 1 << 19  # the same of maps of levels
-_MOST = 64  # samples that do so at most
+_MAX_BATCH = 64  # samples that do so at most
 _LEVEL_PRODUCTS_PER_HANDOVER = (
     1 << 23
 )  # some 50 microseconds of work on one core, above the cost of waking a thread
@@ -128,6 +128,12 @@ def _fits_maps(layer: MapLayer) -> bool:
     return layer.top <= 255 and int(layer.sizes.max()) < _NEVER
 
 
+def _with_inner(layers: tuple[Any, ...]) -> Iterator[tuple[Any, _Ints]]:
+    """Each layer, and where its pixels go in the padded input of the next one."""
+    inner = (layer.slide.inner for layer in layers[1:])
+    return zip(layers, (*inner, np.arange(layers[-1].slide.count)), strict=True)
+
+
 class _Rooms:
     """Keeps what threads work in: those of later calls take it over."""
 
@@ -160,18 +166,13 @@ class NumbaMaps(_Rooms):
         sizes = [0 if self._levels and layer is first else _words(layer) for layer in layers] + [
             height * width * words_for(channels)
         ]
-        self._most = max(1, min(_MOST, _ARENA // (8 * sum(sizes))))
-        self._sizes, starts = sizes, [int(begin) * self._most for begin in np.cumsum([0, *sizes])]
+        self._batch = max(1, min(_MAX_BATCH, _ARENA // (8 * sum(sizes))))
+        self._sizes, starts = sizes, [int(begin) * self._batch for begin in np.cumsum([0, *sizes])]
         plan = _Plan()
-        for number, layer in enumerate(layers):
-            following = layers[number + 1] if number + 1 < len(layers) else None
-            inner = (
-                np.arange(layer.slide.count, dtype=np.int64) if following is None else following.slide.inner
-            )
+        for number, (layer, inner) in enumerate(_with_inner(layers)):
             out_plane = sizes[number + 1] // words_for(layer.output_shape[0])
             kind, starts_in, limits, *last = _laid(plan, layer, out_plane)
-            index = sum(map(len, plan.positions))
-            plan.positions.append(np.stack([starts_in, inner, limits], axis=1))
+            index = _append(plan.positions, np.stack([starts_in, inner, limits], axis=1))
             in_size = sizes[number] or _bytes(layer)
             plan.rows.append(
                 [
@@ -206,7 +207,7 @@ class NumbaMaps(_Rooms):
 
         def task(start: int, stop: int) -> None:
             room = self._room()
-            self._run(words, octets, start, stop, self._most, *self._arrays, *room, out)
+            self._run(words, octets, start, stop, self._batch, *self._arrays, *room, out)
             self._spare.append(room)
 
         share(task, len(inputs), self._grain, threads)
@@ -230,11 +231,11 @@ class NumbaMaps(_Rooms):
         parts = []
         for layer, size in zip(self._layers, self._sizes, strict=False):
             fill = pack(layer.every) if isinstance(layer, PackedPool) else np.zeros(1, np.uint64)
-            parts.append(np.tile(np.repeat(fill, size // len(fill)), self._most))
-        return np.concatenate([*parts, np.zeros(self._sizes[-1] * self._most + LANES, np.uint64)])
+            parts.append(np.tile(np.repeat(fill, size // len(fill)), self._batch))
+        return np.concatenate([*parts, np.zeros(self._sizes[-1] * self._batch + LANES, np.uint64)])
 
     def _new_room(self) -> tuple[Words, npt.NDArray[np.uint8], Words, _Ints]:
-        octets = _bytes(self._layers[0]) * self._most + 8 if self._levels else 0
+        octets = _bytes(self._layers[0]) * self._batch + 8 if self._levels else 0
         patches = on_a_line(np.zeros(self._patch_words, np.uint64))
         return on_a_line(self._fresh), np.zeros(octets, np.uint8), patches, np.zeros((3, BLOCK), np.int64)
 
@@ -371,12 +372,10 @@ class NumbaLevels(_Rooms):
             pixel * int(np.prod(layer.slide.padded)) for pixel, layer in zip(pixels, layers, strict=False)
         ]
         sizes.append(pixels[-1] * layers[-1].slide.count)
-        self._most = max(1, min(level_kernels.ROOM, _LEVEL_ARENA // sum(sizes)))
-        starts = [int(begin) * self._most for begin in np.cumsum([0, *sizes])]
+        self._batch = max(1, min(level_kernels.ROOM, _LEVEL_ARENA // sum(sizes)))
+        starts = [int(begin) * self._batch for begin in np.cumsum([0, *sizes])]
         plan = _Plan()
-        for number, layer in enumerate(layers):
-            following = layers[number + 1] if number + 1 < len(layers) else None
-            inner = np.arange(layer.slide.count) if following is None else following.slide.inner
+        for number, (layer, inner) in enumerate(_with_inner(layers)):
             indices = np.stack([layer.slide.starts * pixels[number], inner * pixels[number + 1]], axis=1)
             begin = [starts[number], sizes[number], starts[number + 1], sizes[number + 1], layer.slide.count]
             begin.append(_append(plan.positions, indices))
@@ -393,7 +392,7 @@ class NumbaLevels(_Rooms):
             _flat(plan.steps, np.int32),
             _flat(plan.masks, np.uint8),
         )
-        self._fresh = _fresh_levels(layers, pixels, sizes, self._most)
+        self._fresh = _fresh_levels(layers, pixels, sizes, self._batch)
         self._grain = -(-_LEVEL_PRODUCTS_PER_HANDOVER // sum(layer.products for layer in layers))
         apart = [layer.products for layer in layers if layer.slide.count >= 2 * level_kernels.ROWS]
         self._shared = sum(apart) >= _PRODUCTS_PER_TEAM
@@ -419,7 +418,7 @@ class NumbaLevels(_Rooms):
 
         def task(start: int, stop: int) -> None:
             room = self._room()  # one for each thread
-            self._run(octets, start, stop, self._most, *self._arrays, *room, _ALONE, out, sums)
+            self._run(octets, start, stop, self._batch, *self._arrays, *room, _ALONE, out, sums)
             self._spare.append(room)
 
         share(task, len(octets), self._grain, threads)
