@@ -341,8 +341,8 @@ def _map_tile(kind: int) -> Any:
         limits = b.bitcast(limit, vector.element.as_pointer())
         halves = b.bitcast(out, ir.IntType(16).as_pointer())
         for row in range(ROWS):
-            place = b.gep(limits, [b.add(of_row(2, row), limit_at)])
-            value = _active(b, comparison, sums[row], b.bitcast(place, vector.as_pointer()))
+            limit_row = b.gep(limits, [b.add(of_row(2, row), limit_at)])
+            value = _active(b, comparison, sums[row], b.bitcast(limit_row, vector.as_pointer()))
             target = b.gep(halves, [b.add(of_row(1, row), out_at)])
             b.store(value, b.bitcast(target, value.type.as_pointer())).align = 1
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 from sugenet.bnn.codings import OneHot, Steps
 from sugenet.bnn.encoder import Encoder
 from sugenet.capacity.arguments import NUMBER, nearest_float, read_number
-from sugenet.capacity.conditions import DEEPEST, OPPOSITE, SAME, SIGNS, TURNED, Connectives, compares
+from sugenet.capacity.text import DEEPEST, OPPOSITE, SAME, SIGNS, TURNED, Connectives, compares
 from sugenet.errors import CapacityError, RuleSyntaxError, TooLargeError
 from sugenet.reprs import quoted
 

@@ -19,11 +19,18 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 from sugenet.capacity.arguments import magnitude
 from sugenet.capacity.base import FocalSet, Order, SetFunction, need_set_function
 from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
-from sugenet.capacity.conditions import compares
 from sugenet.capacity.criteria import Criteria, Criterion, Subset, bits
 from sugenet.capacity.scales import BOOLEAN, UNIT, Scale, Value
 from sugenet.capacity.tables import Focal
-from sugenet.capacity.text import Reader, read_header, text_lines, write_header, write_name, write_value
+from sugenet.capacity.text import (
+    Reader,
+    compares,
+    read_header,
+    text_lines,
+    write_header,
+    write_name,
+    write_value,
+)
 from sugenet.errors import CapacityError, CriteriaError, RuleSyntaxError, ScaleError, TooLargeError
 from sugenet.reprs import cut, quoted, set_fields
 
