@@ -27,8 +27,6 @@ Counts = npt.NDArray[np.int32]
 Kind = Literal["layers", "maps", "levels"]
 """Dense layers over bits; convolutions and pooling over bits; layers over levels."""
 
-_VARIABLE = ENGINE
-
 
 class Program(Protocol):
     """A chain of layers made ready to run, with the calls that its kind has; inputs have been checked
@@ -53,8 +51,8 @@ class Program(Protocol):
 def engine_named(name: str = "auto") -> EngineName:
     """Return the name of the engine that `name` stands for here: ``"auto"`` stays only if numba is there."""
     source = "engine"
-    if name == "auto" and os.environ.get(_VARIABLE):
-        name, source = os.environ[_VARIABLE], f"the environment variable {_VARIABLE}"
+    if name == "auto" and os.environ.get(ENGINE):
+        name, source = os.environ[ENGINE], f"the environment variable {ENGINE}"
     if name not in ("auto", "numba", "numpy"):
         raise SugenetError(f'{source} is {name!r}, but must be "auto", "numba" or "numpy".')
     if name == "auto" and (missing := space_missing()):
@@ -76,7 +74,7 @@ def engine_named(name: str = "auto") -> EngineName:
                 ) from error
             warnings.warn(
                 f"numba cannot be imported ({error}), so the slower NumPy engine is used. "
-                f"Install numba for speed, or set {_VARIABLE}=numpy to choose this engine without a warning.",
+                f"Install numba for speed, or set {ENGINE}=numpy to choose this engine without a warning.",
                 RuntimeWarning,
                 stacklevel=3,
             )

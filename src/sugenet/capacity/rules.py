@@ -647,10 +647,17 @@ def _made(
 ) -> Iterator[_R]:
     """One rule for each focal set: of `mu` for selection, of its conjugate for elimination."""
     chosen, lift = lifting(mu, scale)
-    for members, weight in focal_sets:
+
+    def level_of(members: frozenset[Criterion], weight: Value) -> Value:
         # 1 - mu^c(A) is by definition mu of the complement of A: looked up, not subtracted
-        level = weight if kind is SelectionRule else mu.at(mu.criteria.full ^ mu.criteria.mask(members))
-        yield kind(mu.criteria, members, lift(level), complete, chosen)
+        if kind is EliminationRule:
+            weight = mu.at(mu.criteria.full ^ mu.criteria.mask(members))
+        return lift(weight)
+
+    return (
+        kind(mu.criteria, members, level_of(members, weight), complete, chosen)
+        for members, weight in focal_sets
+    )
 
 
 def lifting(mu: SetFunction, scale: Scale | None) -> tuple[Scale, Callable[[Value], Value]]:
