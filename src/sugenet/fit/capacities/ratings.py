@@ -248,9 +248,7 @@ class Ratings(Sentences):
         try:
             scale = Scale.from_json(data["scale"])
             read = scale.value_from_json
-            rows = np.empty((len(data["X"]), len(data["criteria"])), dtype=object)
-            for index, row in enumerate(data["X"]):
-                rows[index] = [read(value) for value in row]
+            rows = np.array([[read(value) for value in row] for row in data["X"]], dtype=object)
             weights = None if data["weights"] is None else [exact(weight) for weight in data["weights"]]
             ratings = [read(value) for value in data["a"]]
             return cls(rows, ratings, scale, data["criteria"], weights, data["labels"])
