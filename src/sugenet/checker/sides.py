@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
+from sugenet.checker.limit import Limit
+from sugenet.checker.problem import Row, swings_of
+
 __all__ = ["merged"]
 
-Row: TypeAlias = tuple[dict[int, int], int]
-"""Weights of bits of the layer before, and what those of the active ones must sum to."""
 Side: TypeAlias = tuple[int, list[list[Row]], list[dict[int, int]]]
 """How many neurons the first layer has, the later layers, and the weights of the classes."""
 
 
 def merged(
-    base: list[int], features: list[list[tuple[int, list[int]]]], sides: Sequence[Side]
+    base: list[int], features: list[list[tuple[int, list[int]]]], sides: Sequence[Side], limit: Limit
 ) -> tuple[list[int], list[list[tuple[int, list[int]]]], list[list[Row]], list[Row]]:
     """Two sides with equal or opposite neurons made one, and neurons that never turn folded into what
     follows; the first ones are kept. A row of the head has what must be added to what its sum must reach.
@@ -26,9 +27,8 @@ def merged(
     depth = max(len(later) for _, later, _ in sides)
     looks: list[Any] = []
     truths: list[bool | None] = []
-    for j, margin in enumerate(base):
-        low = sum(min(0, *(gain[j] for _, gain in row)) for row in features)
-        high = sum(max(0, *(gain[j] for _, gain in row)) for row in features)
+    for j, (margin, (low, high)) in enumerate(zip(base, swings_of(features, len(base)), strict=True)):
+        limit.look()
         looks.append((-margin, tuple(gain[j] for row in features for _, gain in row)))
         truths.append(_truth(low, high, -margin))
     folded = _Folded(looks, truths, _opposite)
@@ -36,6 +36,7 @@ def merged(
     features = [[(price, [gain[j] for j in folded.firsts]) for price, gain in row] for row in features]
     layers, widths = [], [width for width, _, _ in sides]
     for rows in zip(*(_deepened(width, later, depth) for width, later, _ in sides), strict=True):
+        limit.look()
         made = [folded.row(row) for row in _beside(rows, widths)]
         widths = [len(part) for part in rows]
         truths = [
