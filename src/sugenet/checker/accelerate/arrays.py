@@ -316,13 +316,14 @@ class Arrays:
             return here.astype(np.int64) - 1
         return np.asarray(self.layers[0].match_counts(here[None])[0] - self.layers[0].tau)
 
-    def columns(self, feature: int, here: npt.NDArray[Any]) -> Ints:
+    def columns(self, feature: int, here: npt.NDArray[Any], margins: Ints) -> Ints:
         """What one more in each value that is read of a feature adds to the neurons of the first layer, one
-        row per value. Match counts are linear, so this is measured where the network reads `here`.
+        row per value. Match counts are linear, so this is measured where the network reads `here`, and its
+        first layer has these margins.
         """
         indices = self.places[feature]
         if not self.layers:
-            return np.eye(self.width, dtype=np.int64)[indices]
+            return (indices[:, None] == np.arange(self.width)).astype(np.int64)
         first = self.layers[0]
         if isinstance(first, Summing):
             return np.asarray(first.weights[:, indices].T)
@@ -330,7 +331,7 @@ class Arrays:
         rows = np.repeat(here[None], len(indices), axis=0)
         for row, index, step in zip(rows, indices.tolist(), steps.tolist(), strict=True):
             row[index] = row[index] + step if rows.dtype != bool else step > 0
-        return np.asarray((first.match_counts(rows) - first.match_counts(here[None])) * steps[:, None])
+        return np.asarray((first.match_counts(rows) - first.tau - margins) * steps[:, None])
 
     @cached_property
     def tops(self) -> Ints:

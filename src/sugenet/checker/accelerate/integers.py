@@ -123,7 +123,7 @@ def whole_of(setting: Setting, limit: Limit) -> Whole:
         here = network.inputs_at([setting.base[side]])[0]
         base[start:stop] = network.margins(here)
         states = {f: [option.states[side] for option in row] for f, (row, _) in options.items()}
-        _add(network, here, states, gains[:, start:stop], limit)
+        _add(network, here, base[start:stop], states, gains[:, start:stop], limit)
         start = stop
     features, stays, index = [], [], 0
     for feature, (row, prices) in options.items():
@@ -144,7 +144,12 @@ def _width(network: Arrays) -> int:
 
 
 def _add(
-    network: Arrays, here: npt.NDArray[Any], states: dict[int, list[int]], out: Ints, limit: Limit
+    network: Arrays,
+    here: npt.NDArray[Any],
+    margins: Ints,
+    states: dict[int, list[int]],
+    out: Ints,
+    limit: Limit,
 ) -> None:
     """Write what each state of each feature adds to the neurons of the first layer."""
     first = network.layers[0] if network.layers else None
@@ -158,7 +163,7 @@ def _add(
     for feature, row in states.items():
         limit.look()
         change = network.changes(feature, here, row)
-        out[index : index + len(row)] = added(change, network.columns(feature, here))
+        out[index : index + len(row)] = added(change, network.columns(feature, here, margins))
         index += len(row)
 
 

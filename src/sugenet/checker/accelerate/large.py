@@ -78,7 +78,7 @@ class Large:
 
     def _feature(self, feature: int, options: list[Option], prices: Ints) -> _Feature:
         change = self.network.changes(feature, self.start, [option.states[0] for option in options])
-        columns = self.network.columns(feature, self.start)
+        columns = self.network.columns(feature, self.start, self.base)
         neurons = np.flatnonzero(columns.any(axis=0))
         self.limit.fits(24 * len(change) * len(neurons), "what each change adds to the neurons")
         return _Feature(prices, change, neurons, columns[:, neurons])
