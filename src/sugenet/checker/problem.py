@@ -313,7 +313,7 @@ def problem_of(setting: Setting, limit: Limit, *, is_exact: bool = False) -> Int
         from sugenet.checker.sides import merged
 
         both = [(len(bits.least), bits.later, bits.head) for bits in sides]
-        base, features, layers, rows = merged(base, features, both, limit)
+        base, features, layers, rows = merged(base, features, swings_of(features, len(base)), both, limit)
     parts, cases = numbered([[in_integers(*part) for part in case] for case in setting.cases])
     offsets = [sum(min(w, 0) for w in weights.values()) for bits in sides for weights in bits.head]
     head = setting.networks[0].head

@@ -10,24 +10,30 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import Row, swings_of
 
 __all__ = ["merged"]
 
+Row: TypeAlias = tuple[dict[int, int], int]
+"""Weights of bits of the layer before, and what those of the active ones must sum to."""
 Side: TypeAlias = tuple[int, list[list[Row]], list[dict[int, int]]]
 """How many neurons the first layer has, the later layers, and the weights of the classes."""
 
 
 def merged(
-    base: list[int], features: list[list[tuple[int, list[int]]]], sides: Sequence[Side], limit: Limit
+    base: list[int],
+    features: list[list[tuple[int, list[int]]]],
+    swings: Sequence[tuple[int, int]],
+    sides: Sequence[Side],
+    limit: Limit,
 ) -> tuple[list[int], list[list[tuple[int, list[int]]]], list[list[Row]], list[Row]]:
     """Two sides with equal or opposite neurons made one, and neurons that never turn folded into what
-    follows; the first ones are kept. A row of the head has what must be added to what its sum must reach.
+    follows; the first ones are kept. `swings` is how far features lower and raise each neuron. A row of the
+    head has what must be added to what its sum must reach.
     """
     depth = max(len(later) for _, later, _ in sides)
     looks: list[Any] = []
     truths: list[bool | None] = []
-    for j, (margin, (low, high)) in enumerate(zip(base, swings_of(features, len(base)), strict=True)):
+    for j, (margin, (low, high)) in enumerate(zip(base, swings, strict=True)):
         limit.look()
         looks.append((-margin, tuple(gain[j] for row in features for _, gain in row)))
         truths.append(_truth(low, high, -margin))

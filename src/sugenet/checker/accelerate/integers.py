@@ -19,7 +19,7 @@ import numpy.typing as npt
 from sugenet.checker.accelerate.arrays import Arrays, Layer, Summing, bits_layer, cuts_of
 from sugenet.checker.accelerate.products import Ints, products
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import Row, in_integers, max_together, numbered, priced
+from sugenet.checker.problem import Row, in_integers, max_together, numbered, priced, swings_of
 from sugenet.checker.setting import Setting
 from sugenet.checker.sides import merged
 
@@ -266,7 +266,8 @@ def _merged(
         head_rows = _rows(network.head, np.zeros(len(network.head), np.int64))
         sides.append((_width(network), later, [weights for weights, _ in head_rows]))
     listed = [[(price, gain.tolist()) for price, gain in row] for row in features]
-    margins, options, rows_of_layers, head_rows = merged(base.tolist(), listed, sides, limit)
+    swings = swings_of(listed, len(base))
+    margins, options, rows_of_layers, head_rows = merged(base.tolist(), listed, swings, sides, limit)
     layers: list[Layer] = []
     width = len(margins)
     for rows in rows_of_layers:
