@@ -323,7 +323,7 @@ class Arrays:
         """
         indices = self.places[feature]
         if not self.layers:
-            return (indices[:, None] == np.arange(self.width)).astype(np.int64)
+            return np.asarray(indices[:, None] == np.arange(self.width), np.int64)
         first = self.layers[0]
         if isinstance(first, Summing):
             return np.asarray(first.weights[:, indices].T)
