@@ -23,7 +23,7 @@ import numpy as np
 
 from sugenet.bnn import Domain, Encoder, Head, Network, Span, integer
 from sugenet.bnn.arrays import Ints
-from sugenet.errors import NetworkError, QuestionError, TooLargeError
+from sugenet.errors import NetworkError, QuestionError, TooLargeError, refuse
 from sugenet.reprs import ShortRepr
 from sugenet.spiking.network import Convention, SpikingLayer, SpikingNetwork
 from sugenet.spiking.wiring import Ref, Wiring
@@ -69,10 +69,17 @@ def keeping_spikes(network: Network, sample: Any, by: int | None = None) -> Netw
         How far each spike may move; None: anywhere in the window.
     """
     encoder = network.encoder
-    if not all(name.startswith(_TIME) for name in encoder.names):
-        raise QuestionError("the features of this network are no times of spikes: it has no latency code.")
-    if by is not None and (isinstance(by, bool) or not isinstance(by, int) or by < 0):
-        raise QuestionError(f"by={by!r}, but a shift is a whole number of steps, 0 or more.")
+    refuse(
+        QuestionError,
+        (
+            not all(name.startswith(_TIME) for name in encoder.names),
+            "the features of this network are no times of spikes: it has no latency code.",
+        ),
+        (
+            by is not None and (isinstance(by, bool) or not isinstance(by, int) or by < 0),
+            f"by={by!r}, but a shift is a whole number of steps, 0 or more.",
+        ),
+    )
     limits = {}
     for feature, (coding, value) in enumerate(zip(encoder.codings, encoder.values(sample), strict=True)):
         coding.state(value)  # refuses what is no time
@@ -107,8 +114,13 @@ class Unrolled(ShortRepr):
 
     def words(self, layer: int, neuron: int) -> str:
         """What a neuron says, both numbered from 1."""
-        if not (1 <= layer <= len(self.neurons) and 1 <= neuron <= len(self.neurons[layer - 1])):
-            raise NetworkError(f"there is no neuron {neuron} of layer {layer}.")
+        refuse(
+            NetworkError,
+            (
+                not (1 <= layer <= len(self.neurons) and 1 <= neuron <= len(self.neurons[layer - 1])),
+                f"there is no neuron {neuron} of layer {layer}.",
+            ),
+        )
         return self.neurons[layer - 1][neuron - 1]
 
 
@@ -449,11 +461,14 @@ def _head(
             else:
                 row[laid.places[ref]] += int(cost * unit)
         size = sum(abs(value) for value in row.tolist())
-        if size >= _LARGEST:
-            raise TooLargeError(
+        refuse(
+            TooLargeError,
+            (
+                size >= _LARGEST,
                 f"the potential of class {number} is a sum of whole numbers of up to {size.bit_length()} "
-                "bits, and exact sums here have 31. Round weights to a grid such as 1/64 on purpose (grid=)."
-            )
+                "bits, and exact sums here have 31. Round weights to a grid such as 1/64 on purpose (grid=).",
+            ),
+        )
         later = Fraction(number, len(votes) * finest) if convention.ties == "highest" else Fraction(0)
         rows.append(row.astype(np.int64))
         scales.append(Fraction(1, 2 * unit))

@@ -17,7 +17,7 @@ import numpy as np
 from sugenet.bnn import DenseLayer
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.memory import make_sure
-from sugenet.errors import TooLargeError
+from sugenet.errors import TooLargeError, refuse
 
 __all__ = ["Laid", "Ref", "Wiring"]
 
@@ -161,11 +161,14 @@ class Wiring:
 
 
 def _checked(row: Ints, size: int, phrase: str) -> Ints:
-    if size >= _LARGEST:
-        raise TooLargeError(
+    refuse(
+        TooLargeError,
+        (
+            size >= _LARGEST,
             f"whether {phrase} is a sum of whole numbers of up to {size.bit_length()} bits, and exact sums "
             "here have 31. Weights and leaks with smaller denominators have shorter sums: give them as the "
             "decimals or fractions that are meant (floats='decimal'), or round weights to a grid such as "
-            "1/64 on purpose (grid=)."
-        )
+            "1/64 on purpose (grid=).",
+        ),
+    )
     return np.asarray(row, np.int64)

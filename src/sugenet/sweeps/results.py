@@ -177,8 +177,9 @@ class Results(Plottable):
     def _fitting(self, row: Row) -> Row:
         """A row, which must be of a sample and of classes that there are."""
         numbers = (row.label, row.label if row.truth is None else row.truth)
-        if not 0 <= row.sample < self.samples or not all(0 <= n < len(self.network.classes) for n in numbers):
-            raise self._store.damaged(f"the row of sample {row.sample} has a number that is none here")
+        classes = len(self.network.classes)
+        fits = 0 <= row.sample < self.samples and all(0 <= n < classes for n in numbers)
+        self._store.refuse_if(not fits, f"the row of sample {row.sample} has a number that is none here")
         return row
 
     def row(self, sample: int) -> Row:
@@ -210,16 +211,16 @@ class Results(Plottable):
         except CertificateError as error:
             raise self._store.damaged(f"the answer of sample {row.sample}: {error}") from error
         question: Any = getattr(answer, "question", None)
-        if hash_of(question.values(self.network)) != known:
-            raise self._store.damaged(f"the answer of sample {row.sample} is about another sample")
+        self._check_hash(row, question.values(self.network), known)
         return answer
 
     def refusal(self, sample: int) -> str:
         """Why a sample was not asked about, whose outcome is ``refused``."""
         reason = self.data(sample).get("reason")
-        if not isinstance(reason, str):
-            raise self._store.damaged(f"it does not say why sample {sample} was not asked about")
-        return reason
+        self._store.refuse_if(
+            not isinstance(reason, str), f"it does not say why sample {sample} was not asked about"
+        )
+        return str(reason)
 
     def answers(self) -> Iterator[Any]:
         """All answers, by number of the sample; those that the question makes no sense for have none."""
@@ -234,9 +235,13 @@ class Results(Plottable):
             values = raw_of(self.network, asked["sample"])
         except (LookupError, TypeError, ValueError, SugenetError) as error:
             raise self._store.damaged(f"the answer of sample {row.sample} does not name it") from error
-        if hash_of(list(values)) != known:
-            raise self._store.damaged(f"the answer of sample {row.sample} is about another sample")
+        self._check_hash(row, list(values), known)
         return values
+
+    def _check_hash(self, row: Row, values: list[Any], known: bytes) -> None:
+        """Refuse an answer about another sample than that of its row."""
+        which = f"the answer of sample {row.sample} is about another sample"
+        self._store.refuse_if(hash_of(values) != known, which)
 
     def _found(self, sample: int) -> tuple[Row, bytes]:
         if isinstance(sample, bool) or not 0 <= sample < self.samples:
@@ -344,8 +349,7 @@ def _check_about(store: Store, about: dict[str, Any]) -> None:
         wrong.append("time_limit")
     if "samples" not in wrong and not 1 <= about["samples"] <= SAMPLES:
         wrong.append("samples")
-    if wrong:
-        raise store.damaged(f"what it is about does not fit: {', '.join(wrong)}")
+    store.refuse_if(wrong, f"what it is about does not fit: {', '.join(wrong)}")
 
 
 def _network(store: Store, about: dict[str, Any], network: Network | None) -> Network:
@@ -354,8 +358,7 @@ def _network(store: Store, about: dict[str, Any], network: Network | None) -> Ne
             network = network_from(store.network())
         except SugenetError as error:
             raise store.damaged(f"its network: {error}") from error
-        if network.fingerprint != about["network"]:
-            raise store.damaged("its network is another than it says")
+        store.refuse_if(network.fingerprint != about["network"], "its network is another than it says")
     elif network.fingerprint != about["network"]:
         raise FileError(
             f"{store.name} is about the network {about['network'][:12]}, not about "

@@ -196,10 +196,10 @@ def _chain(config: Any, layers: Mapping[str, _Entry]) -> list[tuple[_Entry, list
     called: dict[str, _Entry] = {}
     for name, entry in layers.items():
         sources, constants = _call(entry.raw.get("inbound_nodes"), layers)
-        if len(sources) > 1 and entry.kind != "Add":
-            raise FileError(
-                f"{name}: joins {', '.join(sources[:3])}. Only branches that are added (Add) can be read."
-            )
+        refuse_if(
+            len(sources) > 1 and entry.kind != "Add",
+            f"{name}: joins {', '.join(sources[:3])}. Only branches that are added (Add) can be read.",
+        )
         reads[name] = sources
         if any(value is not None for value in constants):
             about = {**entry.config, "called_with": constants}
@@ -360,10 +360,10 @@ def _by_name(layers: Sequence[_PlannedLayer], contents: Contents) -> list[_Array
             *folders, last = name.split("/")
             owner = inside[0] if len(layers[inside[0]].path) == 1 else _owner(layers, inside, group, folders)
             word = last.split(":")[0]
-            if word in by_layer[owner]:
-                raise FileError(
-                    f"{'/'.join(layers[owner].path)}: two arrays are called {word[:80]!r}. {DAMAGED}"
-                )
+            refuse_if(
+                word in by_layer[owner],
+                f"{'/'.join(layers[owner].path)}: two arrays are called {word[:80]!r}. {DAMAGED}",
+            )
             if _RANDOM not in folders:
                 by_layer[owner][word] = array
     return by_layer

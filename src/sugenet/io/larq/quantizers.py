@@ -242,11 +242,11 @@ class _Quantizer:
         """Refuse settings that nothing was made of."""
         self.settings.pass_over(*_IDLE)
         for key in self.settings.left():
-            if self.settings[key] is not None:
-                raise FileError(
-                    f"{self.where}: its setting {key[:40]!r} ({str(self.settings[key])[:40]}) is not known, "
-                    "so neither is what it does."
-                )
+            refuse_if(
+                self.settings[key] is not None,
+                f"{self.where}: its setting {key[:40]!r} ({str(self.settings[key])[:40]}) is not known, "
+                "so neither is what it does.",
+            )
 
 
 def _is_qkeras(value: Any) -> bool:

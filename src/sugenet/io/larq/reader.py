@@ -425,8 +425,7 @@ def _batch_norm(walk: _Walk, layer: KerasLayer) -> _Walk:
     mean, var = (_parameter(layer, name, (channels,)) for name in ("moving_mean", "moving_variance"))
     gamma = _parameter(layer, "gamma", (channels,)) if layer.config.get("scale", True) else np.ones_like(mean)
     beta = _parameter(layer, "beta", (channels,)) if layer.config.get("center", True) else np.zeros_like(mean)
-    if (var < 0).any():
-        raise FileError(f"{layer.where}: moving_variance is negative at {int(np.argmax(var < 0))}.")
+    refuse_if((var < 0).any(), f"{layer.where}: moving_variance is negative at {int(np.argmax(var < 0))}.")
     return walk.then(
         BatchNorm(layer.where, gamma, beta, mean, var, setting(layer.where, layer.config, "epsilon", 1e-3))
     )

@@ -103,8 +103,10 @@ def _contents(hdf5: Hdf5File, file: Any) -> Contents:
     )
     version = _text(hdf5, file, "version") if "version" in file else "unknown"
     graph = hdf5.group(file, "node")
-    if _text(hdf5, graph, "type") != "NIRGraph":
-        raise FileError(f"it holds a single node of type {_text(hdf5, graph, 'type')!r} and no graph.")
+    refuse_if(
+        _text(hdf5, graph, "type") != "NIRGraph",
+        f"it holds a single node of type {_text(hdf5, graph, 'type')!r} and no graph.",
+    )
     extra = next((name for name in graph if name not in _GRAPH), None)
     refuse_if(
         extra is not None,

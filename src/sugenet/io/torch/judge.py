@@ -283,10 +283,6 @@ def _past(torch: Any, part: Part, arrays: Mapping[str, _Array], x: Any) -> Any:
     return x
 
 
-def _of_quantizer(part: Part) -> tuple[tuple[str, str], ...]:
-    return tuple((key, value) for key, value in part.options if key in ("bits", "scale"))
-
-
 def _ends(part: Part) -> tuple[int, int]:
     """The whole numbers that a quantizer of Brevitas keeps: two's complement, less one where narrow."""
     states, less = 2 ** int(part.text("bits", "0")), int(part.text("narrow", "yes") == "yes")
@@ -315,7 +311,8 @@ def _weight(torch: Any, part: Part, stored: _Array) -> Any:
         case "sign":
             return (w >= 0).double() * 2 - 1
         case "quantized":
-            unit, (low, high) = _unit(torch, Part("quantize", "", _of_quantizer(part)), {}), _ends(part)
+            options = tuple(option for option in part.options if option[0] in ("bits", "scale"))
+            unit, (low, high) = _unit(torch, Part("quantize", "", options), {}), _ends(part)
             codes = torch.from_numpy(np.array(stored, np.float32)) / unit.float()
             return torch.round(codes.clamp(low, high)).double() * unit
     rows = stored.reshape(len(stored), -1) if part.text("weights", "") == "scaled" else stored.reshape(1, -1)

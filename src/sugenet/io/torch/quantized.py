@@ -486,12 +486,12 @@ def _all_used(source: str, module: Any, steps: Sequence[_QuantizedStep]) -> None
     used = sum(step.name in _LINEAR | _CONV for step in steps)
     there = [path for path, part in module.named_modules() if hasattr(part, "_packed_params")]
     layers = [path for path in there if not path.endswith("._packed_params")]
-    if used != len(layers):
-        raise FileError(
-            f"{source}: {used} layers ran, but it holds {len(layers)}: {', '.join(layers[:8])}. Each must "
-            "be used "
-            "exactly once."
-        )
+    refuse_if(
+        used != len(layers),
+        f"{source}: {used} layers ran, but it holds {len(layers)}: {', '.join(layers[:8])}. Each must "
+        "be used "
+        "exactly once.",
+    )
     floats = next((name for name, _ in module.named_parameters()), None)
     refuse_if(
         floats is not None,

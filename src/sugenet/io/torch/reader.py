@@ -495,18 +495,15 @@ class _Recorder:
         out = None if name not in OPERATIONS else func(*args, **kwargs)
         # the classes, not their scores
         first = _results(out)[1 if name in ("max", "topk") and isinstance(out, tuple | list) else 0]
-        result = None if first is None else _Result(_numpy(torch, first).copy())
+        result = None if first is None else _numpy(torch, first).copy()
         narrowed = (
             first is not None
             and first.dtype in (torch.float16, torch.bfloat16)
             and any(v.dtype in (torch.float32, torch.float64) for v in tensors)
         )
-        call = Call(name, where, bound, find, lambda v: _value(v, values), result, narrowed)
-        return (
-            out,
-            first,
-            _ruled(call, [known_signal for v in tensors if (known_signal := find(v)) is not None]),
-        )
+        call = Call(name, where, bound, find, values, result, narrowed)
+        signals = [known_signal for v in tensors if (known_signal := find(v)) is not None]
+        return out, first, _ruled(call, signals)
 
     def _read_again(
         self,
@@ -528,17 +525,6 @@ def _results(out: Any) -> Any:
     return out if isinstance(out, tuple | list) else [out]
 
 
-@dataclass(frozen=True, eq=False)
-class _Result:
-    """What came out, as an array that is not mistaken for an argument that was changed in place."""
-
-    array: npt.NDArray[Any]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.array.shape
-
-
 def _bound(func: Any, args: Any, kwargs: Any) -> tuple[str, dict[str, Any]]:
     """The name of an operation, in-place forms without their underscore, and all its arguments by name:
     PyTorch leaves out those that equal the operator's own defaults.
@@ -548,12 +534,6 @@ def _bound(func: Any, args: Any, kwargs: Any) -> tuple[str, dict[str, Any]]:
     positional = zip((argument.name for argument in schema.arguments), args, strict=False)
     defaults = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
     return name.rstrip("_") if not name.startswith("__") else name, {**defaults, **dict(positional), **kwargs}
-
-
-def _value(value: Any, known: dict[int, npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    if isinstance(value, _Result):
-        return value.array
-    return known[id(value)] if id(value) in known else np.asarray(value)
 
 
 def _ruled(call: Call, tracked: list[Signal]) -> Signal:

@@ -464,8 +464,10 @@ class _PickleSteps:
 
 def _key(key: Any) -> Any:
     """A key of a dict; deep ones would take for ever to compare."""
-    if isinstance(key, tuple) and (len(key) > 32 or any(isinstance(part, tuple) for part in key)):
-        raise FileError(f"its pickle has a dict whose keys are long or nested tuples. {PLAIN}")
+    refuse_if(
+        isinstance(key, tuple) and (len(key) > 32 or any(isinstance(part, tuple) for part in key)),
+        f"its pickle has a dict whose keys are long or nested tuples. {PLAIN}",
+    )
     return key
 
 
@@ -567,11 +569,11 @@ def _state(contents: Any) -> Mapping[str, Any]:
         inside = [
             key for key in _INSIDE if isinstance(contents, Mapping) and isinstance(contents.get(key), Mapping)
         ]
-        if len(inside) > 1:
-            raise FileError(
-                f"it holds several state dicts: {', '.join(inside)}. Save the one of the network alone, or "
-                f"give it as a dict."
-            )
+        refuse_if(
+            len(inside) > 1,
+            f"it holds several state dicts: {', '.join(inside)}. Save the one of the network alone, or "
+            f"give it as a dict.",
+        )
         contents = contents[inside[0]] if inside else contents
     if not isinstance(contents, Mapping):
         raise FileError(f"it holds a {_kind(contents)} and no state dict. {PLAIN}")

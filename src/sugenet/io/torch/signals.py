@@ -58,18 +58,11 @@ class SignalNode:
 
     def path(self) -> Iterator[SignalNode]:
         """All nodes up to this one, first to last."""
-        if self.before is not None:
-            yield from self.before.path()
-        yield self
+        return iter(_path_since(self, None))
 
     def every(self) -> Iterator[SignalNode]:
         """As `path`, with the nodes of branches instead of where they meet, branch by branch."""
-        for node in self.path():
-            if node.branches:
-                for end in node.branches:
-                    yield from _since(end, node.before)
-            else:
-                yield node
+        return _since(self, None)
 
     def then(self, op: Op, values: _Array | None = None) -> SignalNode:
         """One operation further, with the program's own values where they are known;

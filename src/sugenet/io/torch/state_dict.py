@@ -178,8 +178,7 @@ def _nothing_left(arrays: Ledger[npt.NDArray[Any]]) -> None:
 
 def _unused(part: Part, arrays: Ledger[npt.NDArray[Any]]) -> list[str]:
     names = [name for name in arrays if name == part.name or name.startswith(f"{part.name}.")]
-    if not names:
-        raise FileError(f"{part}: there is nothing of that name. There are {', '.join(list(arrays)[:8])}.")
+    refuse_if(not names, f"{part}: there is nothing of that name. There are {', '.join(list(arrays)[:8])}.")
     return names
 
 
