@@ -4,7 +4,7 @@ recurrence itself, without closed forms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -62,17 +62,19 @@ def run_neuron(
     >>> run_neuron([1, 0, 1], 1, 2, convention)[0], run_neuron([1, 1, 1], 1, 2, convention)[0]
     ([0, 0, 1], [0, 1, 0])
     """
-    neuron = np.array([leak], object), np.array([threshold], object), np.array([0], object)
-    spikes, potentials = _run(np.array([list(drive)], object), *neuron, convention, spiking=True)
+    numbers = (np.array([number], object) for number in (leak, threshold, 0))
+    spikes, potentials = _run(np.array([list(drive)], object), numbers, convention, spiking=True)
     return spikes[0].astype(int).tolist(), potentials[0].tolist()
 
 
 def _run(
-    drive: _Array, leak: _Array, threshold: _Array, bias: _Array, convention: Convention, *, spiking: bool
+    drive: _Array, numbers: Iterable[_Array], convention: Convention, *, spiking: bool
 ) -> tuple[_Array, _Array]:
     """Spikes and potentials, at the end of each step, of neurons, from what comes in: the axes of `drive` end
-    with neurons and steps. In the numbers of the arrays: exact ones, or floats.
+    with neurons and steps; `numbers` are leaks, thresholds and biases. In the numbers of the arrays: exact
+    ones, or floats.
     """
+    leak, threshold, bias = numbers
     fires = np.greater_equal if convention.fires == ">=" else np.greater
     when = convention.when if spiking else None
     v = np.zeros_like(drive[..., 0])
@@ -117,7 +119,7 @@ def simulate(network: SpikingNetwork, sample: Any) -> Run:
     for layer in network.layers:
         drive = np.array([_drive(layer, j, trains) for j in range(layer.neurons)], object)
         numbers = (np.array(part, object) for part in (layer.leak, layer.threshold, layer.bias))
-        spikes, potentials = _run(drive, *numbers, convention, spiking=layer.spikes)
+        spikes, potentials = _run(drive, numbers, convention, spiking=layer.spikes)
         trains = spikes.astype(int).tolist()
         layers.append(tuple(map(tuple, trains)))
     scores = tuple(map(Fraction, _scores(spikes, potentials, convention).tolist()))
@@ -141,12 +143,14 @@ def _drive(layer: SpikingLayer, j: int, trains: Sequence[Sequence[int]]) -> list
 def _scores(spikes: _Array, potentials: _Array, convention: Convention) -> _Array:
     match convention.decision:
         case "first spike":
-            return np.logical_or.accumulate(spikes, axis=-1).sum(axis=-1)
+            scores = np.logical_or.accumulate(spikes, axis=-1).sum(axis=-1)
         case "spike count":
-            return spikes.sum(axis=-1)
+            scores = spikes.sum(axis=-1)
         case "last potential":
-            return potentials[..., -1]
-    return potentials.cumsum(axis=-1)[..., -1]  # step by step, also in floats
+            scores = potentials[..., -1]
+        case "summed potential":
+            scores = potentials.cumsum(axis=-1)[..., -1]  # step by step, also in floats
+    return np.asarray(scores)
 
 
 def simulate_floats(network: SpikingNetwork, samples: Any) -> np.ndarray[Any, Any]:
@@ -160,7 +164,7 @@ def simulate_floats(network: SpikingNetwork, samples: Any) -> np.ndarray[Any, An
             np.array(part, np.float64) for part in (layer.weights, layer.leak, layer.threshold, layer.bias)
         )
         drive = np.stack([x[..., t] @ weights.T for t in range(convention.steps)], axis=-1)
-        spikes, potentials = _run(drive, *numbers, convention, spiking=layer.spikes)
+        spikes, potentials = _run(drive, numbers, convention, spiking=layer.spikes)
         x = spikes.astype(np.float64)
     scores = _scores(spikes, potentials, convention)
     if convention.ties == "lowest":

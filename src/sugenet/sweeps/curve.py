@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sugenet.bnn import Network
@@ -172,10 +173,8 @@ def chosen_radii(safety: Mapping[int, Safety], *, squares: bool, most: int = _RA
 
 def _root_above(square: Fraction) -> Fraction:
     """The least float with three decimals whose square is as large."""
-    index = math.isqrt(math.ceil(square * 10**6))
-    while _decimal(index, Fraction(1, 1000)) ** 2 < square:
-        index += 1
-    return _decimal(index, Fraction(1, 1000))
+    decimals = _decimals(math.isqrt(math.ceil(square * 10**6)), Fraction(1, 1000))
+    return next(root for root in decimals if root**2 >= square)
 
 
 def _short_above(size: Fraction) -> Fraction:
@@ -183,15 +182,12 @@ def _short_above(size: Fraction) -> Fraction:
     if len(number_text(size)) <= _SHORT:
         return size
     unit = Fraction(10) ** (math.floor(math.log10(size)) - 3)
-    index = math.ceil(size / unit)
-    while _decimal(index, unit) < size:
-        index += 1
-    return _decimal(index, unit)
+    return next(decimal for decimal in _decimals(math.ceil(size / unit), unit) if decimal >= size)
 
 
-def _decimal(index: int, unit: Fraction) -> Fraction:
-    """The float that a decimal is read as."""
-    return Fraction(float(index * unit))
+def _decimals(index: int, unit: Fraction) -> Iterator[Fraction]:
+    """The floats that multiples of a unit are read as, from one on."""
+    return (Fraction(float(number * unit)) for number in count(index))
 
 
 def radius_text(radius: Fraction) -> str:

@@ -11,9 +11,9 @@ import csv
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from math import inf
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.checker.limit import SECONDS
@@ -29,7 +29,7 @@ from sugenet.sweeps.samples import REFUSED, Row, hash_of
 from sugenet.sweeps.store import SAMPLES, Store, reading
 from sugenet.sweeps.tally import SweepTally, tally_of
 
-__all__ = ["COLUMNS", "Results", "csv_text", "export_rows", "read_results", "write_csv", "write_parquet"]
+__all__ = ["COLUMNS", "Results", "csv_text", "export_rows", "read_results", "write_parquet"]
 
 COLUMNS = (
     *("sample", "outcome", "class", "true_class", "right", "settled", "certified", "engine"),
@@ -68,19 +68,8 @@ def csv_text(rows: Iterable[Row], samples: int, classes: Sequence[str]) -> str:
     writer = csv.writer(stream, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for row in export_rows(rows, samples, classes):
-        writer.writerow([_cell(value) for value in row])
+        writer.writerow([str(value).lower() if isinstance(value, bool) else value for value in row])
     return stream.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    return ("true" if value else "false") if isinstance(value, bool) else value
-
-
-def write_csv(
-    path: str | os.PathLike[str], rows: Iterable[Row], samples: int, classes: Sequence[str]
-) -> None:
-    """Write the table as CSV, whole or not at all."""
-    write_text(path, csv_text(rows, samples, classes))
 
 
 def write_parquet(
@@ -117,7 +106,7 @@ def write_parquet(
     write_bytes(path, stream.getvalue())
 
 
-class Results(Plottable):
+class Results(Plottable, AbstractContextManager["Results"]):
     """What a sweep found: short rows, and answers of the same types as the verbs give; read only.
 
     Examples
@@ -188,8 +177,7 @@ class Results(Plottable):
 
     def missing(self) -> list[int]:
         """Samples that have no answer yet."""
-        known = {row.sample for row in self.rows()}
-        return [sample for sample in range(self.samples) if sample not in known]
+        return list(self.tally().missing)
 
     def data(self, sample: int) -> dict[str, Any]:
         """JSON data of the answer about a sample."""
@@ -264,11 +252,15 @@ class Results(Plottable):
 
     def tally(self) -> SweepTally:
         """All rows in figures: outcomes, certified accuracy, times."""
-        kind, asked = data_of(self.network, self.question)["kind"], described(self.network, self.question)
-        squares = getattr(self.question, "cost", None) is L2
-        aims = getattr(self.question, "target", None) is not None
-        known = {"squares": squares, "has_truth": self.has_truths, "has_target": aims}
-        return tally_of(self.rows(), self.samples, kind, asked, **known)
+        return tally_of(
+            self.rows(),
+            self.samples,
+            data_of(self.network, self.question)["kind"],
+            described(self.network, self.question),
+            squares=getattr(self.question, "cost", None) is L2,
+            has_truth=self.has_truths,
+            has_target=getattr(self.question, "target", None) is not None,
+        )
 
     def check(
         self,
@@ -296,8 +288,8 @@ class Results(Plottable):
         )
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write a table with one row for each sample as CSV."""
-        write_csv(path, self.rows(), self.samples, self.network.classes)
+        """Write a table with one row for each sample as CSV, whole or not at all."""
+        write_text(path, csv_text(self.rows(), self.samples, self.network.classes))
 
     def write_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the same as Parquet, which needs pyarrow, the extra ``parquet``."""
@@ -308,12 +300,7 @@ class Results(Plottable):
         """Let the file go."""
         self._store.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

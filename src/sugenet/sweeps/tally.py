@@ -277,11 +277,9 @@ class SweepTally(Plottable):
         return [f"{what}: from {numbers[0]} to {numbers[2]}, median {numbers[1]} ({count_text})"]
 
     def _time_lines(self) -> list[str]:
-        assert self.median is not None
-        assert self.largest is not None
         lines = [
-            f"times: {time_text(self.seconds)} in all, median {time_text(self.median)}, "
-            f"longest {time_text(self.largest)}"
+            f"times: {time_text(self.seconds)} in all, median {time_text(self.median or 0)}, "
+            f"longest {time_text(self.largest or 0)}"
         ]
         max_answers = max(one.answers for one in self.times)
         names = [one.words for one in self.times]

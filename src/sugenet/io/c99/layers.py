@@ -108,8 +108,8 @@ def _differing(text: Text, name: str, weights: Any, full: bool, values: str, row
     return f"{text.helper('differ_in', _DIFFER_IN)}({values}, {signs} + {row}, {mask} + {row}, {words}u)"
 
 
-def _packed(text: Text, name: str, layer: Any, reads: Any, gives: Signal) -> str:
-    full, words = bool(layer.weights.all()), reads.length
+def _packed(text: Text, name: str, layer: Any, _reads: Signal, gives: Signal) -> str:
+    full, words = bool(layer.weights.all()), Words(layer.inputs).length
     differ = _differing(text, name, layer.weights, full, "in", f"j * {words}u", words)
     room = text.numbers(f"{name}_room", layer.sizes - np.clip(layer.tau, 0, layer.sizes + 1))
     store = gives.store(text, "j", f"{differ} <= {room}[j]", "")

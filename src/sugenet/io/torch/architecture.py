@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import FileError
+from sugenet.errors import FileError, refuse
 from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["Architecture", "Layout", "Part", "known_layout", "recognized_chain"]
@@ -88,24 +88,29 @@ class Part:
                 key not in _CHOICES and len(self._number(key, value)) > 1 and key not in _PAIRS,
                 f"{self}: {key} is one number, not two.",
             )
+        options = dict(self.options)
         quantized = self.kind == "quantize" or self.text("weights", "") == "quantized"
-        refuse_if(
-            quantized and not 2 <= self.pair("bits", 0)[0] <= 16,
-            f"{self}: it needs a number of bits from 2 to 16, as in quantize(bits=2); one bit is a sign.",
-        )
-        refuse_if(
-            not quantized and {"bits", "scale"} & dict(self.options).keys() and self.kind != "affine",
-            f"{self}: bits and scale are for weights=quantized.",
-        )
-        refuse_if(quantized and not self.number("scale", 1) > 0, f"{self}: its scale must be positive.")
-        refuse_if(
-            self.kind == "quantize" and bool(self.name) != ("learned" in dict(self.options)),
-            f"{self}: a learned scale needs the name of its parameter and how it is kept: "
-            "quantize:NAME(bits=2, learned=value), or learned=log2 for its logarithm.",
-        )
-        refuse_if(
-            "floor" in dict(self.options) and self.text("weights", "stored") not in ("scaled", "scaled-all"),
-            f"{self}: floor is for weights=scaled and weights=scaled-all.",
+        scaled = self.text("weights", "stored") in ("scaled", "scaled-all")
+        refuse(
+            FileError,
+            (
+                quantized and not 2 <= self.pair("bits", 0)[0] <= 16,
+                f"{self}: it needs a number of bits from 2 to 16, as in quantize(bits=2); one bit is a sign.",
+            ),
+            (
+                not quantized and {"bits", "scale"} & options.keys() and self.kind != "affine",
+                f"{self}: bits and scale are for weights=quantized.",
+            ),
+            (quantized and not self.number("scale", 1) > 0, f"{self}: its scale must be positive."),
+            (
+                self.kind == "quantize" and bool(self.name) != ("learned" in options),
+                f"{self}: a learned scale needs the name of its parameter and how it is kept: "
+                "quantize:NAME(bits=2, learned=value), or learned=log2 for its logarithm.",
+            ),
+            (
+                "floor" in options and not scaled,
+                f"{self}: floor is for weights=scaled and weights=scaled-all.",
+            ),
         )
 
     def text(self, key: str, otherwise: str) -> str:

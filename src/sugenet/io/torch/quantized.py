@@ -181,14 +181,12 @@ class _QuantizedRecorder:
         levels = _bytes(out if out.is_quantized else args[0]).reshape(len(out), -1)
         points = (args[0], out) if name != "quantize_per_tensor" else ()
         more = (*args[1:], *kwargs.values(), *points)
-        call = partial(_again, func, args[1:], kwargs)
-        self.steps.append(_QuantizedStep(name, where, call, more, tuple(out.shape[1:]), levels))
+
+        def again(tensor: Any) -> Any:
+            return func(tensor, *args[1:], **kwargs)
+
+        self.steps.append(_QuantizedStep(name, where, again, more, tuple(out.shape[1:]), levels))
         return out
-
-
-def _again(operation: Any, args: tuple[Any, ...], options: dict[str, Any], tensor: Any) -> Any:
-    """An operation that ran, on another tensor."""
-    return operation(tensor, *args, **options)
 
 
 class _QuantizedLayers:
@@ -245,8 +243,7 @@ class _QuantizedLayers:
         packed = step.args[0]
         weight, bias = packed.unpack()
         if str(weight.qscheme()) == "torch.per_tensor_affine":
-            scales = np.full(len(weight), weight.q_scale())
-            points = np.full(len(weight), weight.q_zero_point())
+            scales, points = (np.full(len(weight), one) for one in (weight.q_scale(), weight.q_zero_point()))
         else:
             scales, points = (
                 row.numpy() for row in (weight.q_per_channel_scales(), weight.q_per_channel_zero_points())
@@ -278,7 +275,7 @@ class _QuantizedLayers:
         zero: int,
         window: Window | None = None,
         groups: int = 1,
-    ) -> _KnownSteps:
+    ) -> Callable[[Ints], Ints]:
         """The requantizer as the kernel has it."""
         before = step.args[-2]
         rows = weights.reshape(len(weights), -1)
@@ -302,7 +299,7 @@ class _QuantizedLayers:
         with self.torch.no_grad():
             steps, asked = ask_steps(operation, first, guess.doubt(first), self.share)
         self.asked.append(asked)
-        requantizer = _KnownSteps(steps)
+        requantizer = partial(_levels_of, steps)
         across = (-1, 1, 1) if window is not None else step.shape
         smallest, largest = (requantizer(sums[:, None]).reshape(across) for sums in operation.reach())
         self.ends = np.broadcast_to(smallest, step.shape), np.broadcast_to(largest, step.shape)
@@ -343,19 +340,10 @@ class _QuantizedLayers:
         return tuple(remarks)
 
 
-class _KnownSteps:
-    """A requantizer by its steps."""
-
-    def __init__(self, steps: Ints) -> None:
-        self.steps = steps
-
-    def __call__(self, sums: Ints) -> Ints:
-        return np.array(
-            [
-                np.searchsorted(row, row_sums, side="right")
-                for row, row_sums in zip(self.steps, sums, strict=True)
-            ]
-        ).reshape(sums.shape)
+def _levels_of(steps: Ints, sums: Ints) -> Ints:
+    """The levels of sums, by the steps of a requantizer."""
+    rows = [np.searchsorted(row, row_sums, side="right") for row, row_sums in zip(steps, sums, strict=True)]
+    return np.array(rows).reshape(sums.shape)
 
 
 def _tensor(torch: Any, like: Any, levels: Ints) -> Any:
@@ -374,14 +362,9 @@ _REACH = 1 << 24
 
 
 def _window(shape: tuple[int, ...], kernel: Any, stride: Any, pad: Any, dilation: Any) -> Window:
-    (ky, kx), (sy, sx), (py, px), (dy, dx) = (_pair(v) for v in (kernel, stride, pad, dilation))
+    pairs = [(int(row[0]), int(row[-1])) for row in (kernel, stride, dilation, pad)]
     refuse_if(len(shape) != 3, f"a window over values of shape {shape}, but maps are needed.")
-    return Window((shape[0], shape[1], shape[2]), (ky, kx), (sy, sx), (dy, dx), (py, px, py, px))
-
-
-def _pair(values: Any) -> tuple[int, int]:
-    row = [int(v) for v in values]
-    return (row[0], row[-1])
+    return Window((shape[0], shape[1], shape[2]), *pairs[:3], pads=pairs[3] * 2)
 
 
 def _point(tensor: Any) -> int:
@@ -531,16 +514,6 @@ def _proved(imported: Imported, runner: _QuantizedRun, made: _QuantizedLayers) -
         "its scores are not those of the network. Please report this.",
     )
     count = sum(layer.size for layer in ours)
-    proof = ImportProof(
-        ("the module itself, byte by byte",),
-        len(rows),
-        len(near),
-        len(ours),
-        (),
-        count,
-        scores.size,
-        0,
-        0,
-        True,
-    )
+    compared = ("the module itself, byte by byte",)
+    proof = ImportProof(compared, len(rows), len(near), len(ours), (), count, scores.size, 0, 0, True)
     return Imported(network, imported.layers, imported.remarks, imported.shape, (), proof)
