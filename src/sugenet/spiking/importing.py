@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
 from sugenet.capacity.arguments import number_text
-from sugenet.errors import FileError, NetworkError, SoundnessError
+from sugenet.errors import FileError, NetworkError, SoundnessError, refuse
 from sugenet.io import Imported, ImportProof
 from sugenet.io.arrays.reader import read_arrays
 from sugenet.io.exact.pixels import pixel_names
@@ -388,8 +388,10 @@ def checked_leak(part: LayerPart, leak: Any) -> tuple[Fraction, ...]:
     """Leaks as they are meant, which must be those of the file up to rounding."""
     one = isinstance(leak, str) or np.ndim(leak) == 0
     row = [leak] * len(part.leak) if one else list(leak)
-    if len(row) != len(part.leak):
-        raise NetworkError(f"{len(row)} leaks for {len(part.leak)} neurons of {part.where}.")
+    refuse(
+        NetworkError,
+        (len(row) != len(part.leak), f"{len(row)} leaks for {len(part.leak)} neurons of {part.where}."),
+    )
     leaks = tuple(exact(value, "leak") for value in row)
     far = next(
         ((a, b) for a, b in zip(leaks, part.leak, strict=True) if abs(a - b) > Fraction(1, 10**5)), None
@@ -591,8 +593,7 @@ def _imported(
     parts, notes = _parts(source, read, convention, floats)
     name = Path(source).name if isinstance(source, str | Path) else "state dict"
     step = None if grid is None else exact(grid, "grid")
-    if step is not None and step <= 0:
-        raise NetworkError(f"grid={grid} is not positive.")
+    refuse(NetworkError, (step is not None and step <= 0, f"grid={grid} is not positive."))
     try:
         layers = [
             _layer(part, floats, step, _leak_of(leak, number, len(parts)), notes)
@@ -620,8 +621,10 @@ def _leak_of(leak: Any, number: int, count: int) -> Any:
     """The leak that was given for a layer."""
     if leak is None or isinstance(leak, str) or np.ndim(leak) == 0:
         return leak
-    if len(leak) != count:
-        raise NetworkError(f"{len(leak)} leaks for {count} layers. Give one, or one for each.")
+    refuse(
+        NetworkError,
+        (len(leak) != count, f"{len(leak)} leaks for {count} layers. Give one, or one for each."),
+    )
     return leak[number]
 
 

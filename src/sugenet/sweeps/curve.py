@@ -22,7 +22,8 @@ from sugenet.bnn import Network
 from sugenet.capacity.arguments import number_text
 from sugenet.capacity.thresholds import exact_number
 from sugenet.checker.form import exact
-from sugenet.errors import FileError, QuestionError, SoundnessError
+from sugenet.errors import QuestionError, SoundnessError, refuse
+from sugenet.io.plain.refusals import refuse_if
 from sugenet.plottable import Plottable
 from sugenet.problem.regions import BALLS, L2, Prices
 from sugenet.reason.questions import Robust, WhatIf, class_of, data_of
@@ -133,17 +134,17 @@ def safety_of_whatif(rows: Iterable[Row], limit: Fraction | None) -> dict[int, S
 def _joined(safety: dict[int, Safety], row: Row) -> Safety:
     """What is known of the sample of a row, which must have the same classes everywhere."""
     safe = safety.setdefault(row.sample, Safety(row.label, row.truth))
-    if row.label != safe.label:
-        raise FileError(
-            f"sample {row.sample} has class number {safe.label} in one file and {row.label} in another, "
-            f"though network and samples are the same: one of the files is damaged. Check them."
-        )
+    refuse_if(
+        row.label != safe.label,
+        f"sample {row.sample} has class number {safe.label} in one file and {row.label} in another, "
+        f"though network and samples are the same: one of the files is damaged. Check them.",
+    )
     if row.truth is not None:
-        if safe.truth not in (None, row.truth):
-            raise FileError(
-                f"the right class of sample {row.sample} has number {safe.truth} in one file and {row.truth} "
-                f"in another. Sweep again with the same classes."
-            )
+        refuse_if(
+            safe.truth not in (None, row.truth),
+            f"the right class of sample {row.sample} has number {safe.truth} in one file and {row.truth} "
+            f"in another. Sweep again with the same classes.",
+        )
         safe.truth = row.truth
     return safe
 
@@ -367,8 +368,7 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
     1   75.00 %  75.00 %          3         0        0      1     0
     2   50.00 %  50.00 %          2         0        1      1     0
     """
-    if not results:
-        raise QuestionError("a curve needs results. Give at least one file.")
+    refuse(QuestionError, (not results, "a curve needs results. Give at least one file."))
     first, *others = results
     network, question = first.network, first.question
     if isinstance(question, WhatIf):
@@ -385,8 +385,10 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
     else:
         sizes = [_radius_of(one) for one in results]
         _check_alike(results, sizes)
-        if radii is not None:
-            raise QuestionError("radii are those of the files, except for one file that asks whatif.")
+        refuse(
+            QuestionError,
+            (radii is not None, "radii are those of the files, except for one file that asks whatif."),
+        )
         squares, safety = (
             False,
             safety_of_radii((r, one.rows()) for r, one in zip(sizes, results, strict=True)),
@@ -421,8 +423,7 @@ def _name(results: Results) -> str:
 
 def _radius(value: Any) -> Fraction:
     radius = Fraction(exact_number(value, "radius"))
-    if radius < 0:
-        raise QuestionError(f"radius is {value}, but a radius is not negative.")
+    refuse(QuestionError, (radius < 0, f"radius is {value}, but a radius is not negative."))
     return radius
 
 
@@ -445,8 +446,9 @@ def _check_alike(results: Sequence[Results], radii: Sequence[Fraction]) -> None:
     seen = {radii[0]: first}
     for other, radius in zip(results[1:], radii[1:], strict=True):
         wrong = _difference(first, other)
-        if wrong is not None:
-            raise QuestionError(f"{_name(first)} and {_name(other)} make no curve: {wrong}.")
+        refuse(
+            QuestionError, (wrong is not None, f"{_name(first)} and {_name(other)} make no curve: {wrong}.")
+        )
         if radius in seen:
             raise QuestionError(
                 f"{_name(seen[radius])} and {_name(other)} have the same radius, {radius_text(radius)}. "

@@ -17,7 +17,7 @@ from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.checker.limit import SECONDS
-from sugenet.errors import CertificateError, FileError, QuestionError, SugenetError, how_to_install
+from sugenet.errors import CertificateError, FileError, QuestionError, SugenetError, how_to_install, refuse
 from sugenet.files import write_bytes, write_text
 from sugenet.io.native.file import network_from
 from sugenet.plottable import Plottable
@@ -138,8 +138,10 @@ class Results(Plottable, AbstractContextManager["Results"]):
             self.made: dict[str, str] = about["made"]
             """When, and with which versions."""
             settings_of(self.question, **self.settings)
-            if getattr(self.question, "sample", None) is not each:
-                raise QuestionError("its question is not about each sample")
+            refuse(
+                QuestionError,
+                (getattr(self.question, "sample", None) is not each, "its question is not about each sample"),
+            )
         except FileError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, QuestionError, CertificateError) as error:
@@ -232,10 +234,13 @@ class Results(Plottable, AbstractContextManager["Results"]):
         self._store.refuse_if(hash_of(values) != known, which)
 
     def _found(self, sample: int) -> tuple[Row, bytes]:
-        if isinstance(sample, bool) or not 0 <= sample < self.samples:
-            raise QuestionError(
-                f"there is no sample {sample}: they are numbered from 0 to {self.samples - 1}."
-            )
+        refuse(
+            QuestionError,
+            (
+                isinstance(sample, bool) or not 0 <= sample < self.samples,
+                f"there is no sample {sample}: they are numbered from 0 to {self.samples - 1}.",
+            ),
+        )
         record = self._store.row(int(sample))
         if record is None:
             raise QuestionError(f"sample {sample} has no answer yet. The same sweep, run again, goes on.")

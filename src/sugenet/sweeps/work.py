@@ -21,7 +21,7 @@ from typing import Any
 
 from sugenet import __version__
 from sugenet.bnn import Network
-from sugenet.errors import SugenetError
+from sugenet.errors import SugenetError, refuse
 from sugenet.io.native.file import network_from
 from sugenet.orphans import end_with_parent
 from sugenet.problem.boxes import plain
@@ -95,11 +95,14 @@ def here() -> tuple[str, int]:
 
 def do(job: Task, chunk: Chunk, network: bytes | None = None) -> Done:
     """Ask about the samples of a chunk, cheapest first."""
-    if job.version != __version__:
-        raise SugenetError(
+    refuse(
+        SugenetError,
+        (
+            job.version != __version__,
             f"a worker runs sugenet {__version__}, but the sweep was started by {job.version}. "
-            f"Install the same version everywhere."
-        )
+            f"Install the same version everywhere.",
+        ),
+    )
     known = _known(job.fingerprint, network)
     if known is None:
         return Done(unknown=tuple(sample for sample, *_ in chunk.samples))
@@ -202,8 +205,11 @@ def _entry(
         sample, label, truth, outcome, settled, certified, engine, seconds, limit, value, lower, __version__
     )
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    if len(text) > LARGEST:
-        raise SugenetError(
-            f"its answer has {len(text) >> 20:,} MiB, but a results file keeps at most {LARGEST >> 20}"
-        )
+    refuse(
+        SugenetError,
+        (
+            len(text) > LARGEST,
+            f"its answer has {len(text) >> 20:,} MiB, but a results file keeps at most {LARGEST >> 20}",
+        ),
+    )
     return Entry(row, hash_of(values), zlib.compress(text.encode()))

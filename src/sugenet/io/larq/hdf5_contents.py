@@ -103,11 +103,11 @@ def _nothing_left(hdf5: Hdf5File, group: Any, layer: str, names: set[str]) -> No
         return name if isinstance(item, hdf5.h5py.Dataset) and name not in names else None
 
     name = group.visititems(left)
-    if name is not None:
-        raise FileError(
-            f"{layer}: its array {name[:80]!r} would be left over: "
-            f"it is not in the layer's list of weights. {DAMAGED}"
-        )
+    refuse_if(
+        name is not None,
+        f"{layer}: its array {str(name)[:80]!r} would be left over: "
+        f"it is not in the layer's list of weights. {DAMAGED}",
+    )
 
 
 def _names(group: Any) -> list[str]:

@@ -26,7 +26,7 @@ from sugenet.errors import FileError
 from sugenet.io.hdf5 import Contents
 from sugenet.io.larq.hdf5_contents import CONTAINERS, DAMAGED, KERAS
 from sugenet.io.plain.ledger import Ledger
-from sugenet.io.plain.refusals import refuse_if, within
+from sugenet.io.plain.refusals import refuse_if, required, within
 from sugenet.reading import open_file, read_file
 
 __all__ = ["KerasLayer", "planned_layers", "read_layers", "refuse_tensorflow"]
@@ -168,9 +168,11 @@ def _in_order(model: Any) -> list[tuple[_Entry, list[str]]]:
     _check_keys("its model", _mapping(model, "model_config"), _WHOLE)
     if isinstance(config, dict):
         _check_keys("its model", config, _MODEL)
-    listed = config if isinstance(config, list) else _mapping(config, "config").get("layers")
-    if not isinstance(listed, list) or not 0 < len(listed) <= 10_000:
-        raise FileError(f"its model_config lists no layers. {DAMAGED}")
+    listed: Any = config if isinstance(config, list) else _mapping(config, "config").get("layers")
+    refuse_if(
+        not isinstance(listed, list) or not 0 < len(listed) <= 10_000,
+        f"its model_config lists no layers. {DAMAGED}",
+    )
     layers: dict[str, _Entry] = {}
     for index, raw in enumerate(listed):
         about = _mapping(_mapping(raw, "a layer").get("config"), "a layer's config")
@@ -217,11 +219,11 @@ def _chain(config: Any, layers: Mapping[str, _Entry]) -> list[tuple[_Entry, list
         )
     for what, end in (("input_layers", order[0]), ("output_layers", order[-1])):
         ends = _ends(_mapping(config, "config").get(what), layers)
-        if ends not in ([], [end]):
-            raise FileError(
-                f"its {what} are {', '.join(ends)[:80]}, but its layers make one chain from "
-                f"{order[0]} to {order[-1]}."
-            )
+        refuse_if(
+            ends not in ([], [end]),
+            f"its {what} are {', '.join(ends)[:80]}, but its layers make one chain from "
+            f"{order[0]} to {order[-1]}.",
+        )
     return [(called.get(name, layers[name]), reads[name]) for name in order]
 
 
@@ -557,11 +559,11 @@ def _model_and_weights(path: Path, weights: Path | None, apart: bool) -> tuple[s
 
 def _pair(path: Path, weights: Path | None, apart: bool) -> tuple[str, Contents]:
     """Layers as text, and their weights."""
-    if weights is None:
-        raise FileError(
-            "it holds the layers of a model without their weights. Give those too: "
-            "weights_file=net.weights.h5, as model.save_weights('net.weights.h5') writes them."
-        )
+    weights = required(
+        weights,
+        "it holds the layers of a model without their weights. Give those too: "
+        "weights_file=net.weights.h5, as model.save_weights('net.weights.h5') writes them.",
+    )
     try:
         text = read_file(path, _MAX_TEXT).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -599,8 +601,10 @@ def _unpacked(path: Path, apart: bool) -> tuple[str, Contents]:
                 > min(_MAX_ARCHIVE, max(_FREELY, _RATIO * size)),
                 f"its archive unpacks to far more than its {size} bytes. {DAMAGED}",
             )
-            if entries[_CONFIG].file_size > _MAX_TEXT:
-                raise FileError(f"its {_CONFIG} has {entries[_CONFIG].file_size} bytes. {DAMAGED}")
+            refuse_if(
+                entries[_CONFIG].file_size > _MAX_TEXT,
+                f"its {_CONFIG} has {entries[_CONFIG].file_size} bytes. {DAMAGED}",
+            )
             text = archive.read(_CONFIG).decode()
             weights = Path(folder) / _WEIGHTS
             with archive.open(_WEIGHTS) as stream, weights.open("wb") as out:
@@ -643,28 +647,29 @@ def refuse_tensorflow(path: Path) -> None:
     name = path.name.lower().removesuffix(".gz")
     folder = path if path.is_dir() else path.parent
     to = quote(f"{path.name.split('.')[0] or 'net'}.onnx")
-    if name.endswith((".tflite", ".lite")):
-        raise FileError(
-            f"{path} is a TensorFlow Lite program, in which layers are fused and rounded. Save the Keras "
-            "model that it was made from, model.save('net.h5'), and read that; or, where its operators are "
-            "all TensorFlow's own, convert it: "
-            f"python -m tf2onnx.convert --tflite {quote(str(path))} --output {to}"
-        )
-    if name in ("saved_model.pb", "saved_model.pbtxt") or (
-        path.is_dir() and any((path / file).is_file() for file in ("saved_model.pb", "saved_model.pbtxt"))
-    ):
-        raise FileError(
-            f"{folder} is a SavedModel of TensorFlow, which holds a program and not layers. Where TensorFlow "
-            'is installed, save its layers: python -c "import tensorflow as tf; '
-            f"tf.keras.models.load_model({str(folder)!r}).save('net.h5')\", or convert it: "
-            f"python -m tf2onnx.convert --saved-model {quote(str(folder))} --output {to}"
-        )
-    if name.endswith(".pb"):
-        raise FileError(
-            f"{path} is a graph of TensorFlow, which holds a program and not layers. Convert it: "
-            f"python -m tf2onnx.convert --graphdef {quote(str(path))} --output {to} --inputs ... --outputs "
-            "..., with the names of its first and last tensor; or save the Keras model: model.save('net.h5')."
-        )
+    refuse_if(
+        name.endswith((".tflite", ".lite")),
+        f"{path} is a TensorFlow Lite program, in which layers are fused and rounded. Save the Keras "
+        "model that it was made from, model.save('net.h5'), and read that; or, where its operators are "
+        "all TensorFlow's own, convert it: "
+        f"python -m tf2onnx.convert --tflite {quote(str(path))} --output {to}",
+    )
+    refuse_if(
+        name in ("saved_model.pb", "saved_model.pbtxt")
+        or (
+            path.is_dir() and any((path / file).is_file() for file in ("saved_model.pb", "saved_model.pbtxt"))
+        ),
+        f"{folder} is a SavedModel of TensorFlow, which holds a program and not layers. Where TensorFlow "
+        'is installed, save its layers: python -c "import tensorflow as tf; '
+        f"tf.keras.models.load_model({str(folder)!r}).save('net.h5')\", or convert it: "
+        f"python -m tf2onnx.convert --saved-model {quote(str(folder))} --output {to}",
+    )
+    refuse_if(
+        name.endswith(".pb"),
+        f"{path} is a graph of TensorFlow, which holds a program and not layers. Convert it: "
+        f"python -m tf2onnx.convert --graphdef {quote(str(path))} --output {to} --inputs ... --outputs "
+        "..., with the names of its first and last tensor; or save the Keras model: model.save('net.h5').",
+    )
     refuse_if(
         name.endswith((".ckpt", ".index", ".meta")) or ".data-00000-of-" in name,
         f"{path} is a checkpoint of TensorFlow, which holds weights without layers. Load it into the "

@@ -389,12 +389,12 @@ def _fitted(quantizer: _Quantizer, alpha: str, x: _Array, codes: _Array) -> _Arr
 
 def _power(quantizer: _Quantizer, scale: _Array) -> _Array:
     exponents = np.log2(scale + _EPSILON)
-    if (np.abs(exponents - np.floor(exponents) - 0.5) < _NEAR).any():
-        at = int(np.argmin(np.abs(exponents - np.floor(exponents) - 0.5)))
-        raise FileError(
-            f"{quantizer.where}: the scale of output {at} lies half-way between two powers of two, so that "
-            f"rounding decides which it is. {_STORED}"
-        )
+    distances = np.abs(exponents - np.floor(exponents) - 0.5)
+    refuse_if(
+        (distances < _NEAR).any(),
+        f"{quantizer.where}: the scale of output {int(np.argmin(distances))} lies half-way between two "
+        f"powers of two, so that rounding decides which it is. {_STORED}",
+    )
     return np.asarray(2.0 ** np.rint(exponents))
 
 
@@ -424,11 +424,11 @@ def _qkeras_ternary(quantizer: _Quantizer, alpha: Any, kernel: _Array) -> _Array
     scale = _power(quantizer, scale) if alpha == "auto_po2" else scale
     codes = np.zeros_like(x)
     for _ in range(rounds):
-        if not (scale > 0).all():
-            raise FileError(
-                f"{quantizer.where}: the scale of output {int(np.argmin(scale))} becomes 0, which QKeras "
-                f"divides by. {_STORED}"
-            )
+        refuse_if(
+            not (scale > 0).all(),
+            f"{quantizer.where}: the scale of output {int(np.argmin(scale))} becomes 0, which QKeras "
+            f"divides by. {_STORED}",
+        )
         size = np.abs(x) / scale
         refuse_if(
             alpha == "auto" and (np.abs(size - 0.5) < _NEAR).any(),

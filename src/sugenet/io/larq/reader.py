@@ -76,12 +76,11 @@ class _Walk:
 
 def _parameter(layer: KerasLayer, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
     """An array of a layer, which must have this shape."""
-    array = layer.arrays.get(name)
-    if array is None:
-        raise FileError(
-            f"{layer.where}: its array {name!r} is missing from the file. "
-            f"It has {', '.join(layer.arrays) or 'none'}."
-        )
+    array = required(
+        layer.arrays.get(name),
+        f"{layer.where}: its array {name!r} is missing from the file. "
+        f"It has {', '.join(layer.arrays) or 'none'}.",
+    )
     refuse_if(
         array.shape != shape,
         layer.where,
@@ -93,9 +92,11 @@ def _parameter(layer: KerasLayer, name: str, shape: tuple[int, ...]) -> npt.NDAr
 def _whole(layer: KerasLayer, key: str, otherwise: Any = None) -> int:
     """A setting that is a whole number from 1."""
     value = layer.config.get(key, otherwise)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 1 << 20:
-        raise FileError(f"{layer.where}: {key} is {str(value)[:40]!r}, but a whole number from 1 is needed.")
-    return value
+    refuse_if(
+        not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 1 << 20,
+        f"{layer.where}: {key} is {str(value)[:40]!r}, but a whole number from 1 is needed.",
+    )
+    return int(value)
 
 
 def _two(layer: KerasLayer, key: str, otherwise: Any = 1) -> tuple[int, int]:

@@ -174,17 +174,17 @@ def _read_header(raw: bytes, room: int) -> tuple[Document, _Layout]:
         f"its header holds more than {_MAX_PARTS} parts. {_FOREIGN}",
     )
     entries = _parse(header, "its header")
-    about = entries.pop("__metadata__", None) if isinstance(entries, dict) else None
-    if not isinstance(about, dict) or not isinstance(about.get("sugenet"), str):
-        raise FileError(
-            f"its header says nothing of sugenet: it is a safetensors file of another program. {_FOREIGN}"
-        )
+    about: Any = entries.pop("__metadata__", None) if isinstance(entries, dict) else None
+    refuse_if(
+        not isinstance(about, dict) or not isinstance(about.get("sugenet"), str),
+        f"its header says nothing of sugenet: it is a safetensors file of another program. {_FOREIGN}",
+    )
     refuse_if(len(about) > 1, f"the metadata in its header hold more than the sugenet document. {_FOREIGN}")
     document = _parse(about["sugenet"], "the sugenet document in its header")
-    if not isinstance(document, dict) or document.get("format") != "sugenet":
-        raise FileError(
-            f"the sugenet document in its header does not begin with the name of the format. {_DAMAGED}"
-        )
+    refuse_if(
+        not isinstance(document, dict) or document.get("format") != "sugenet",
+        f"the sugenet document in its header does not begin with the name of the format. {_DAMAGED}",
+    )
     return document, _read_layout(entries, room)
 
 
@@ -207,10 +207,10 @@ def _read_layout(entries: dict[str, Any], room: int) -> _Layout:
             f"{what} needs dtype, shape and data_offsets, and nothing else. {_DAMAGED}",
         )
         kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-        if not isinstance(kind, str) or kind not in _DTYPES:
-            raise FileError(
-                f"{what} has dtype {str(kind)[:80]!r}, but only {', '.join(_DTYPES)} can be read. {_DAMAGED}"
-            )
+        refuse_if(
+            not isinstance(kind, str) or kind not in _DTYPES,
+            f"{what} has dtype {str(kind)[:80]!r}, but only {', '.join(_DTYPES)} can be read. {_DAMAGED}",
+        )
         refuse_if(
             not _sizes(shape) or prod(max(side, 1) for side in shape) >= _MAX_NUMBER,
             f"{what} has shape {str(shape)[:80]}, but a few whole numbers from 0 are needed. {_DAMAGED}",
@@ -266,11 +266,11 @@ def _check_seal(document: Document, head: bytes, data: bytes) -> None:
 
 
 def _check_version(document: Document) -> None:
-    version = document.get("version")
-    if type(version) is not int or version < 1:
-        raise FileError(
-            f"its format version is {str(version)[:80]!r}, but a whole number from 1 is needed. {_FOREIGN}"
-        )
+    version: Any = document.get("version")
+    refuse_if(
+        type(version) is not int or version < 1,
+        f"its format version is {str(version)[:80]!r}, but a whole number from 1 is needed. {_FOREIGN}",
+    )
     refuse_if(
         version > _VERSION,
         f"it has format version {version}, and this sugenet reads up to {_VERSION}: upgrade sugenet.",

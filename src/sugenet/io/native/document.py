@@ -28,7 +28,7 @@ from sugenet.io.native.layer_document import (
     weights_in,
     weights_out,
 )
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = ["from_document", "to_document"]
 
@@ -377,10 +377,7 @@ def _chain_in(entries: list[Any], last: Any, encoder: Encoder, tensors: Tensors)
 
 
 def _fractions(values: list[Any], what: str) -> list[Fraction]:
-    numbers = fractions(values)
-    if numbers is None:
-        raise FileError(f"{what} must be exact numbers, written as '3' or '-1/2'.")
-    return numbers
+    return required(fractions(values), f"{what} must be exact numbers, written as '3' or '-1/2'.")
 
 
 # -- small parts ---------------------------------------------------------------------------------------------

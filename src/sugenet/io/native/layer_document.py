@@ -189,8 +189,7 @@ def layer_in(name: str, part: Document, tops: tuple[int, ...] | None, tensors: T
         assert window is not None
         return PoolLayer(window, _flags_in(f"{name}.every", window.shape[0], tensors), part.get("top"))
     if kind == "level" or _reads(name, part) == "levels":
-        if tops is None:
-            raise FileError(f"{name} reads levels, but a feature is a category and has none.")
+        refuse_if(tops is None, f"{name} reads levels, but a feature is a category and has none.")
     else:
         tops = (1,) * part["inputs"] if kind == "stairs" else None
     refuse_if(

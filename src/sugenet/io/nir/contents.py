@@ -76,11 +76,11 @@ def _ordered(kinds: dict[str, str], edges: list[tuple[str, str]]) -> list[str]:
             one not in kinds or two not in kinds,
             f"an edge leads from {one[:80]!r} to {two[:80]!r}, but a node is missing.",
         )
-        if one in following:
-            raise FileError(
-                f"{one} ({kinds[one]}) leads to {following[one]} and to {two}: only chains are read, and no "
-                "recurrent connections."
-            )
+        refuse_if(
+            one in following,
+            f"{one} ({kinds[one]}) leads to {following.get(one)} and to {two}: only chains are read, and no "
+            "recurrent connections.",
+        )
         following[one] = two
     order = [ends["Input"][0]]
     while order[-1] in following:
@@ -140,9 +140,8 @@ def _text(hdf5: Hdf5File, group: Any, name: str) -> str:
     data = hdf5.dataset(group, name, f"its {name!r}")
     value = data[()] if data.shape == () else None
     text = value.decode(errors="replace") if isinstance(value, bytes) else value
-    if not isinstance(text, str) or len(text) > _MAX_TEXT:
-        raise FileError(f"its {name!r} is no text. {_DAMAGED}")
-    return text
+    refuse_if(not isinstance(text, str) or len(text) > _MAX_TEXT, f"its {name!r} is no text. {_DAMAGED}")
+    return str(text)
 
 
 def _edges(hdf5: Hdf5File, graph: Any) -> list[list[str]]:

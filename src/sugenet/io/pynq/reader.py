@@ -182,8 +182,10 @@ def _read_config(path: Path) -> _Design:
         match = _DEFINED.match(line)
         if match:
             layer = layers.setdefault(int(match[1]), {})
-            if match[2] not in (*_DENSE, *_CONV, *_ALWAYS, *_WIDTHS) or match[2] in layer:
-                raise FileError(f"{path.name}, line {number}: L{match[1]}_{match[2]} is not known, or twice.")
+            refuse_if(
+                match[2] not in (*_DENSE, *_CONV, *_ALWAYS, *_WIDTHS) or match[2] in layer,
+                f"{path.name}, line {number}: L{match[1]}_{match[2]} is not known, or twice.",
+            )
             layer[match[2]] = int(match[3])
         elif line.strip() and not _GUARD.match(line):
             raise FileError(f"{path.name}, line {number}: {line.strip()[:60]!r} is not understood.")

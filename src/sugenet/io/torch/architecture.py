@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError, refuse
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = ["Architecture", "Layout", "Part", "known_layout", "recognized_chain"]
 
@@ -77,13 +77,13 @@ class Part:
             )
             raise FileError(f"{self}: write {right}.")
         for index, (key, value) in enumerate(self.options):
-            if key not in known:
-                raise FileError(
-                    f"{self}: unknown option {key!r}. {self.kind} takes {', '.join(sorted(known)) or 'none'}."
-                )
+            refuse_if(
+                key not in known,
+                f"{self}: unknown option {key!r}. {self.kind} takes {', '.join(sorted(known)) or 'none'}.",
+            )
             refuse_if(any(key == other for other, _ in self.options[:index]), f"{self}: {key} is said twice.")
-            if key in _CHOICES and value not in _CHOICES[key]:
-                raise FileError(f"{self}: {key} must be one of {', '.join(_CHOICES[key])}.")
+            choices = _CHOICES.get(key, (value,))
+            refuse_if(value not in choices, f"{self}: {key} must be one of {', '.join(choices)}.")
             refuse_if(
                 key not in _CHOICES and len(self._number(key, value)) > 1 and key not in _PAIRS,
                 f"{self}: {key} is one number, not two.",
@@ -215,13 +215,12 @@ class Architecture:
         parts, at = [], 0
         refuse_if(len(text) > _MAX_TEXT, f"an architecture of {len(text)} characters is too long.")
         while text[at:].strip():
-            match = _PART.match(text, at)
-            if match is None:
-                raise FileError(
-                    f"the architecture cannot be read at {text[at : at + 40].strip()!r}. Write parts with "
-                    "spaces between, as in linear:fc1(weights=sign) batchnorm:bn1 "
-                    "sign linear:fc2(weights=sign)."
-                )
+            match = required(
+                _PART.match(text, at),
+                f"the architecture cannot be read at {text[at : at + 40].strip()!r}. Write parts with "
+                "spaces between, as in linear:fc1(weights=sign) batchnorm:bn1 "
+                "sign linear:fc2(weights=sign).",
+            )
             kind, name, options = match.groups()
             pairs = [word.partition("=") for word in (options or "").split(",") if word.strip()]
             parts.append(

@@ -362,9 +362,9 @@ _REACH = 1 << 24
 
 
 def _window(shape: tuple[int, ...], kernel: Any, stride: Any, pad: Any, dilation: Any) -> Window:
-    pairs = [(int(row[0]), int(row[-1])) for row in (kernel, stride, dilation, pad)]
+    size, step, gap, pads = ((int(row[0]), int(row[-1])) for row in (kernel, stride, dilation, pad))
     refuse_if(len(shape) != 3, f"a window over values of shape {shape}, but maps are needed.")
-    return Window((shape[0], shape[1], shape[2]), *pairs[:3], pads=pairs[3] * 2)
+    return Window((shape[0], shape[1], shape[2]), size, step, gap, pads * 2)
 
 
 def _point(tensor: Any) -> int:

@@ -324,12 +324,12 @@ def _probed(torch: Any, part: Any, example: Any, before: Signal, where: str) -> 
     below, at, above = (
         {y for x, ys in seen.items() if np.sign(x) == side for y in ys} for side in (-1, 0, 1)
     )
-    if not (len(below) == len(at) == len(above) == 1 and below != above):
-        raise FileError(
-            f"{where}: works outside PyTorch, and on chosen numbers it is no step at 0: it gives "
-            f"{sorted(below)[:3]} below 0, {sorted(at)[:3]} at 0 and {sorted(above)[:3]} above. Write it in "
-            f"PyTorch operations."
-        )
+    refuse_if(
+        not (len(below) == len(at) == len(above) == 1 and below != above),
+        f"{where}: works outside PyTorch, and on chosen numbers it is no step at 0: it gives "
+        f"{sorted(below)[:3]} below 0, {sorted(at)[:3]} at 0 and {sorted(above)[:3]} above. Write it in "
+        f"PyTorch operations.",
+    )
     parts = [Piecewise.constant(exact(next(iter(values)))) for values in (below, at, above)]
     return Signal(before.node, before.order, before.function.choose(0, *parts), where)
 
