@@ -708,8 +708,8 @@ def prove_unrolled(spiking: SpikingNetwork, network: Network) -> ImportProof:
                 f"the unrolled network says class {labels[k]} of {sample.tolist()[:20]}, where a simulation "
                 f"in exact numbers says {run.label}. Please report this network."
             )
-    judge = "a simulation step by step in exact numbers"
-    return ImportProof((judge,), len(samples), len(near), 0, (), 0, scores.size, 0, 0)
+    compared = ("a simulation step by step in exact numbers",)
+    return ImportProof(compared, len(samples), len(near), 0, (), 0, scores.size, 0, 0)
 
 
 def _random_samples(spiking: SpikingNetwork, count: int, seed: int) -> npt.NDArray[np.int64]:

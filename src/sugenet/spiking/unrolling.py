@@ -216,10 +216,7 @@ class _Drive:
 
     def _over_bits(self, factors: list[Fraction], bound: Fraction, taken: _Terms, phrase: str) -> Ref:
         """The drive against each bound that past spikes can set, then these spikes against the bounds."""
-        unit = _unit([f / self.divisor for f in factors])
-        row, constant = bit_row(
-            self.weights, [int(f * unit / self.divisor) for f in factors], self.convention
-        )
+        row, constant, unit = self._bit_row(factors)
         bounds = {bound}
         for cost, _ in taken:
             bounds |= {value + cost for value in bounds}
@@ -249,18 +246,21 @@ class _Drive:
     def potential(self, ends: Sequence[int], taken: _Terms) -> _Votes:
         """The sum of the potentials at some steps, less what spikes took."""
         factors = [sum(parts, Fraction(0)) for parts in zip(*(self.factors(0, t) for t in ends), strict=True)]
-        votes = _Votes(self.bias * sum(factors), None, [(-cost, ref) for cost, ref in taken])
+        start, terms = self.bias * sum(factors), [(-cost, ref) for cost, ref in taken]
         if self.trains is None:
-            unit = _unit([f / self.divisor for f in factors])
-            row, constant = bit_row(
-                self.weights, [int(f * unit / self.divisor) for f in factors], self.convention
-            )
-            return _Votes(votes.constant + Fraction(constant, unit), (row, unit), votes.terms)
+            row, constant, unit = self._bit_row(factors)
+            return _Votes(start + Fraction(constant, unit), (row, unit), terms)
         for weight, train in zip(self.weights.tolist(), self.trains, strict=True):
-            votes.terms.extend(
+            terms += [
                 (factor * weight / self.divisor, ref) for factor, ref in zip(factors, train, strict=True)
-            )
-        return votes
+            ]
+        return _Votes(start, _NO_BITS, terms)
+
+    def _bit_row(self, factors: Sequence[Fraction]) -> tuple[Ints, int, int]:
+        """The drive by factors of the steps over the encoder's bits: weights, a constant, and their unit."""
+        unit = _unit([f / self.divisor for f in factors])
+        times = [int(f * unit / self.divisor) for f in factors]
+        return (*bit_row(self.weights, times, self.convention), unit)
 
 
 def bit_row(weights: Ints, times: Sequence[int], convention: Convention) -> tuple[Ints, int]:
@@ -401,8 +401,11 @@ class _Votes:
     """The score of one class: a constant, weights of the encoder's bits over a unit, and of thresholds."""
 
     constant: Fraction
-    bits: tuple[Ints, int] | None
+    bits: tuple[Ints, int]
     terms: _Terms
+
+
+_NO_BITS = (np.zeros(0, np.int64), 1)
 
 
 def _votes(drive: _Drive) -> _Votes:
@@ -414,9 +417,9 @@ def _votes(drive: _Drive) -> _Votes:
             drive.wiring.over([(1, ref) for ref in reached[: t + 1]], 1, f"{drive.words} has spiked by {t}")
             for t in range(steps)
         ]
-        return _Votes(Fraction(0), None, [(Fraction(1), ref) for ref in firsts])
+        return _Votes(Fraction(0), _NO_BITS, [(Fraction(1), ref) for ref in firsts])
     if convention.decision == "spike count":
-        return _Votes(Fraction(0), None, [(Fraction(1), ref) for ref in _spikes(drive)])
+        return _Votes(Fraction(0), _NO_BITS, [(Fraction(1), ref) for ref in _spikes(drive)])
     ends = [steps - 1] if convention.decision == "last potential" else list(range(steps))
     if convention.reset != "subtract" or not drive.spikes:
         return drive.potential(ends, [])
@@ -433,7 +436,7 @@ def _head(
     bits: dict[int, Ref] = {}
     if used:
         for vote in votes:
-            for index in np.flatnonzero(vote.bits[0]).tolist() if vote.bits is not None else ():
+            for index in np.flatnonzero(vote.bits[0]).tolist():
                 if index not in bits:
                     row = np.zeros(wiring.bits, object)
                     row[index] = 1
@@ -441,20 +444,14 @@ def _head(
     laid = wiring.laid([*used, *(ref for ref in bits.values() if not isinstance(ref, bool))])
     width = len(laid.words[-1]) if laid.layers else wiring.bits
     rows, biases, scales = [], [], []
-    units = [_unit([vote.constant, *(cost for cost, _ in vote.terms)]) for vote in votes]
-    units = [
-        lcm(unit, vote.bits[1]) if vote.bits is not None else unit
-        for unit, vote in zip(units, votes, strict=True)
-    ]
+    units = [lcm(vote.bits[1], _unit([vote.constant, *(cost for cost, _ in vote.terms)])) for vote in votes]
     finest = lcm(*units)
     for number, (vote, unit) in enumerate(zip(votes, units, strict=True)):
         row = np.zeros(width, object)
-        constant = vote.constant
-        if vote.bits is not None:
-            weights, divisor = vote.bits
-            for index in np.flatnonzero(weights).tolist():
-                column = laid.places[bits[index]] if used else index
-                row[column] += int(weights[index]) * (unit // divisor)
+        constant, (weights, divisor) = vote.constant, vote.bits
+        for index in np.flatnonzero(weights).tolist():
+            column = laid.places[bits[index]] if used else index
+            row[column] += int(weights[index]) * (unit // divisor)
         for cost, ref in vote.terms:
             if isinstance(ref, bool):
                 constant += cost * ref

@@ -72,15 +72,7 @@ class Wiring:
 
     def over_bits(self, weights: Sequence[int] | Ints, bound: int, phrase: str) -> Ref:
         """A threshold over the bits: whole numbers of any size, one a bit."""
-        row = np.asarray(weights, object)
-        divisor = gcd(*row.tolist()) if len(row) else 0
-        if not divisor:
-            return bool(bound <= 0)
-        row, bound = row // divisor, -(-bound // divisor)
-        low, high = -int(sum(-row[row < 0])), int(sum(row[row > 0]))
-        if not low < bound <= high:
-            return bound <= low
-        return self._add(None, _checked(row, high - low, phrase), bound, 1, phrase)
+        return self._threshold(None, np.asarray(weights, object).tolist(), bound, phrase)
 
     def over(self, terms: Iterable[tuple[int, Ref]], bound: int, phrase: str) -> Ref:
         """A threshold over others, each with a whole weight."""
@@ -91,19 +83,22 @@ class Wiring:
             else:
                 sums[ref] = sums.get(ref, 0) + weight
         kept = {ref: weight for ref, weight in sorted(sums.items()) if weight}
-        if not kept:
-            return bound <= 0
-        divisor = gcd(*kept.values())
-        row, bound = np.array(list(kept.values()), object) // divisor, -(-bound // divisor)
+        return self._threshold(list(kept), list(kept.values()), bound, phrase)
+
+    def _threshold(self, sources: list[int] | None, weights: list[int], bound: int, phrase: str) -> Ref:
+        """A threshold over others, or over all bits, in its smallest whole numbers."""
+        divisor = gcd(*weights)
+        if not divisor:
+            return bool(bound <= 0)
+        row, bound = np.array(weights, object) // divisor, -(-bound // divisor)
         low, high = -int(sum(-row[row < 0])), int(sum(row[row > 0]))
         if not low < bound <= high:
             return bound <= low
-        if len(kept) == 1 and row[0] > 0:
-            return next(iter(kept))
-        depth = 1 + max(self._units[ref].depth for ref in kept)
-        return self._add(
-            np.array(list(kept), np.int64), _checked(row, high - low, phrase), bound, depth, phrase
-        )
+        if sources is not None and len(sources) == 1 and row[0] > 0:
+            return sources[0]
+        depth = 1 + max((self._units[ref].depth for ref in sources or ()), default=0)
+        numbers = None if sources is None else np.array(sources, np.int64)
+        return self._add(numbers, _checked(row, high - low, phrase), bound, depth, phrase)
 
     def _add(self, sources: Ints | None, weights: Ints, bound: int, depth: int, phrase: str) -> int:
         key = (None if sources is None else sources.tobytes(), weights.tobytes(), bound)

@@ -1,8 +1,8 @@
 """PyTorch's quantized modules (torch.ao): integers all the way, read by following a batch through them.
 
 Every operation gives bytes; a layer is a sum of integers and a requantizer in float32, whose steps are asked
-of PyTorch's own kernel, both sides of each. What the module itself gives, byte by byte at every operation, is
-the judge.
+of PyTorch's own kernel, both sides of each. The network is compared with the module itself, byte by byte at
+every operation.
 """
 
 from __future__ import annotations

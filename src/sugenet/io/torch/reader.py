@@ -97,9 +97,9 @@ def chain_of_module(module: Any, example: Any, *, alone: bool = True) -> OpChain
     source = type(module).__name__
     batch = _batch(torch, module, example)
     _check_evaluation(torch, module, batch)
-    signal, actual, judged = signal_of_module(module, batch, alone=alone)
+    signal, actual, n_compared = signal_of_module(module, batch, alone=alone)
     chain = chain_of_signal(source, signal, actual, f"output of {source}")
-    return replace(chain, judged_alone=judged)
+    return replace(chain, judged_alone=n_compared)
 
 
 def signal_of_module(
@@ -134,7 +134,7 @@ def signal_of_module(
         f"{type(module).__name__}: the output cannot be traced back to the input. The forward pass "
         "leaves PyTorch on the way (NumPy, lists) or returns something that is no tensor.",
     )
-    return signal, _numpy(torch, output).astype(np.float64), recorder.judged
+    return signal, _numpy(torch, output).astype(np.float64), recorder.n_compared
 
 
 def first_of(output: Any) -> Any:
@@ -352,7 +352,7 @@ class _Recorder:
     torch: Any
     alone: bool
     """Whether each operation is compared alone with PyTorch's own."""
-    judged: int = 0
+    n_compared: int = 0
     """How many were."""
     signals: dict[Any, Signal] = field(default_factory=dict)
     alive: list[Any] = field(default_factory=list)
@@ -471,7 +471,7 @@ class _Recorder:
             operation = Operation(
                 self.torch, name, where, args, kwargs, bound, first.dtype, pairs, again, signal
             )
-            self.judged += operation.compare()
+            self.n_compared += operation.compare()
         self.lose(
             (result for result in _results(out) if result is not first),
             f"{where} ({name} gives more than one result, and only the first, or the class, is followed)",

@@ -1,5 +1,5 @@
 """Keras layers run in float64 as Keras, Larq and QKeras describe them, channels last:
-the judge of what the reader made of them.
+the interpreter that an import is compared with.
 
 It shares the parser of the file with the reader, and nothing else: windows are walked tap by tap on (samples,
 height, width, channels), quantizers are computed one output at a time.
@@ -21,7 +21,7 @@ from sugenet.errors import FileError
 from sugenet.io.larq.keras_file import KerasLayer
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage
 
-__all__ = ["judge_of_layers"]
+__all__ = ["interpreter_of_layers"]
 
 _Array = npt.NDArray[Any]
 _ORDER = {
@@ -197,7 +197,7 @@ _NOTHING = (
 _QUANTIZERS = ("SteSign", "ApproxSign", "SwishSign", "SteHeaviside")
 
 
-def judge_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = ()) -> SourceJudge:
+def interpreter_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = ()) -> SourceJudge:
     """Who says what a Keras model computes; `signs` are the layers of its signs in the order of the chain
     that was read, where branches stand one after the other.
     """
