@@ -47,7 +47,7 @@ _MODEL = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class _PlannedLayer:
-    """One layer as the configuration has it, without its arrays."""
+    """One layer, or a model within, as the configuration has it, without its arrays."""
 
     kind: str
     path: tuple[str, ...]
@@ -57,8 +57,8 @@ class _PlannedLayer:
     place: tuple[int, ...]
     """Where it stands in the lists of layers, which need not be the order in which they are applied."""
     config: Mapping[str, Any]
-    package: str
-    """Who wrote its class, where that is none of those that are known."""
+    raw: Mapping[str, Any]
+    """Its whole entry."""
     reads: tuple[str, ...] = ()
     """The layers whose values it reads, by their paths: several where branches are added."""
 
@@ -66,6 +66,11 @@ class _PlannedLayer:
     def name(self) -> str:
         """Its path as text."""
         return "/".join(self.path)
+
+    @property
+    def is_model(self) -> bool:
+        """Whether it is a model."""
+        return "layers" in self.config
 
 
 def planned_layers(text: str) -> list[_PlannedLayer]:
@@ -111,21 +116,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return mapping
 
 
-@dataclass(frozen=True, eq=False)
-class _Entry:
-    """One entry of a list of layers."""
-
-    kind: str
-    name: str
-    config: Mapping[str, Any]
-    raw: Mapping[str, Any]
-    place: int
-
-    @property
-    def is_model(self) -> bool:
-        return "layers" in self.config
-
-
 def _model(
     layers: list[_PlannedLayer],
     model: Any,
@@ -139,7 +129,7 @@ def _model(
     ends: dict[str, tuple[str, ...]] = {}
     last = inputs
     for entry, sources in _in_order(model):
-        names, kinds, indices = (*path, entry.name), (*classes, entry.kind), (*index, entry.place)
+        names, kinds, indices = (*path, entry.name), (*classes, entry.kind), (*index, *entry.place)
         reads = tuple(end for source in sources for end in ends[source]) if sources else inputs
         if entry.is_model:
             refuse_if(
@@ -151,21 +141,17 @@ def _model(
                 len(layers) == before, f"{entry.name}: a model within the model, without layers. {DAMAGED}"
             )
         else:
-            layers.append(
-                _PlannedLayer(entry.kind, names, kinds, indices, entry.config, _package(entry.raw), reads)
-            )
+            layers.append(replace(entry, path=names, classes=kinds, place=indices, reads=reads))
             last = (layers[-1].name,)
         ends[entry.name] = last
     return last
 
 
-def _in_order(model: Any) -> list[tuple[_Entry, list[str]]]:
+def _in_order(model: Any) -> list[tuple[_PlannedLayer, list[str]]]:
     """The entries of a model in the order in which they are applied, with the names of those they read."""
-    kind, config = (
-        _mapping(model, "model_config").get("class_name"),
-        _mapping(model, "model_config").get("config"),
-    )
-    _check_keys("its model", _mapping(model, "model_config"), _WHOLE)
+    whole = _mapping(model, "model_config")
+    kind, config = whole.get("class_name"), whole.get("config")
+    _check_keys("its model", whole, _WHOLE)
     if isinstance(config, dict):
         _check_keys("its model", config, _MODEL)
     listed: Any = config if isinstance(config, list) else _mapping(config, "config").get("layers")
@@ -173,13 +159,14 @@ def _in_order(model: Any) -> list[tuple[_Entry, list[str]]]:
         not isinstance(listed, list) or not 0 < len(listed) <= 10_000,
         f"its model_config lists no layers. {DAMAGED}",
     )
-    layers: dict[str, _Entry] = {}
+    layers: dict[str, _PlannedLayer] = {}
     for index, raw in enumerate(listed):
         about = _mapping(_mapping(raw, "a layer").get("config"), "a layer's config")
         name = str(about.get("name", raw.get("name")))[:200]
         _check_keys(name, raw, _WHOLE)
         refuse_if(name in layers, f"two layers are called {name!r}. {DAMAGED}")
-        layers[name] = _Entry(str(raw.get("class_name")).split(">")[-1], name, about, raw, index)
+        word = str(raw.get("class_name")).split(">")[-1]
+        layers[name] = _PlannedLayer(word, (name,), (word,), (index,), about, raw)
     kind = str(kind).split(">")[-1]
     if kind == "Sequential":
         names = list(layers)
@@ -192,10 +179,10 @@ def _in_order(model: Any) -> list[tuple[_Entry, list[str]]]:
     return _chain(config, layers)
 
 
-def _chain(config: Any, layers: Mapping[str, _Entry]) -> list[tuple[_Entry, list[str]]]:
+def _chain(config: Any, layers: Mapping[str, _PlannedLayer]) -> list[tuple[_PlannedLayer, list[str]]]:
     """The layers of a functional model, from its input to its output."""
     reads: dict[str, list[str]] = {}
-    called: dict[str, _Entry] = {}
+    called: dict[str, _PlannedLayer] = {}
     for name, entry in layers.items():
         sources, constants = _call(entry.raw.get("inbound_nodes"), layers)
         refuse_if(
@@ -204,8 +191,7 @@ def _chain(config: Any, layers: Mapping[str, _Entry]) -> list[tuple[_Entry, list
         )
         reads[name] = sources
         if any(value is not None for value in constants):
-            about = {**entry.config, "called_with": constants}
-            called[name] = _Entry(entry.kind, name, about, entry.raw, entry.place)
+            called[name] = replace(entry, config={**entry.config, "called_with": constants})
     order = _sorted(reads)
     refuse_if(
         [name for name in order if not reads[name]] != order[:1] or len(order) != len(layers),
@@ -238,7 +224,7 @@ def _sorted(reads: Mapping[str, list[str]]) -> list[str]:
     return list(order)
 
 
-def _call(nodes: Any, layers: Mapping[str, _Entry]) -> tuple[list[str], list[Any]]:
+def _call(nodes: Any, layers: Mapping[str, _PlannedLayer]) -> tuple[list[str], list[Any]]:
     """Names of the layers that a layer reads, and the other arguments of its call, with None at the place of
     a layer: as Keras 2 writes them, in nested lists, or as later releases do.
     """
@@ -258,7 +244,7 @@ def _call(nodes: Any, layers: Mapping[str, _Entry]) -> tuple[list[str], list[Any
     return [str(edge[0]) for edge in edges], []
 
 
-def _check_edge(source: str, numbers: Sequence[Any], layers: Mapping[str, _Entry]) -> None:
+def _check_edge(source: str, numbers: Sequence[Any], layers: Mapping[str, _PlannedLayer]) -> None:
     """Refuse other outputs and other uses; the first use of a model within has the number 1, since its own
     making is number 0.
     """
@@ -269,7 +255,7 @@ def _check_edge(source: str, numbers: Sequence[Any], layers: Mapping[str, _Entry
     )
 
 
-def _check_call(arguments: Any, layers: Mapping[str, _Entry]) -> None:
+def _check_call(arguments: Any, layers: Mapping[str, _PlannedLayer]) -> None:
     """Refuse what was said when a layer was called; that it is used, not trained, and without a mask, is how
     networks are read.
     """
@@ -281,7 +267,7 @@ def _check_call(arguments: Any, layers: Mapping[str, _Entry]) -> None:
         )
 
 
-def _ends(value: Any, layers: Mapping[str, _Entry]) -> list[str]:
+def _ends(value: Any, layers: Mapping[str, _PlannedLayer]) -> list[str]:
     """Names of the inputs or outputs of a model: one triple, or a list of them."""
     if not isinstance(value, list) or not value:
         return []
@@ -291,7 +277,7 @@ def _ends(value: Any, layers: Mapping[str, _Entry]) -> list[str]:
     return [str(triple[0]) for triple in triples]
 
 
-def _histories(value: Any, layers: Mapping[str, _Entry]) -> list[str]:
+def _histories(value: Any, layers: Mapping[str, _PlannedLayer]) -> list[str]:
     if isinstance(value, dict):
         history = value.get("keras_history")
         if isinstance(history, list) and history:
@@ -527,7 +513,9 @@ def read_layers(
     text, contents = _model_and_weights(Path(path), None if weights is None else Path(weights), apart)
     layers = planned_layers(text)
     return [
-        KerasLayer(layer.kind, layer.name, Ledger(layer.config), Ledger(arrays), layer.package, layer.reads)
+        KerasLayer(
+            layer.kind, layer.name, Ledger(layer.config), Ledger(arrays), _package(layer.raw), layer.reads
+        )
         for layer, arrays in zip(layers, _arrays_of_layers(layers, contents), strict=True)
     ]
 

@@ -321,20 +321,16 @@ def _number_or_row(entry: Any) -> Any:
 
 def _seen_out(encoder: Encoder) -> list[Any]:
     """What was seen of each feature; alike ones are written once, and named by their numbers."""
-    known: dict[str, int] = {}
+    number_of: dict[str, int] = {}
     entries: list[Any] = []
-    indices: list[int] = []
     for name, span in zip(encoder.names, encoder.seen or (), strict=True):
         for value in (span.low, span.high, *(span.values or ())):
             if not isinstance(value, Fraction):
                 _scalar_out(value, f"feature {name!r}: what was seen,")
-        entry = span_data(span)
-        key = canonical({"seen": entry})
-        if key not in known:
-            known[key] = len(entries)
-            entries.append(entry)
-        indices.append(known[key])
-    return [entries, indices]
+        entries.append(span_data(span))
+    keys = [canonical({"seen": entry}) for entry in entries]
+    indices = [number_of.setdefault(key, len(number_of)) for key in keys]
+    return [list(dict(zip(keys, entries, strict=True)).values()), indices]
 
 
 def _seen_in(entry: Any, encoder: Encoder) -> Encoder:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -560,22 +561,14 @@ def _with_norms(modules: Sequence[_NamedLayer]) -> list[_NamedLayer] | None:
 
 def _fits(order: Sequence[_NamedLayer]) -> bool:
     """Whether what goes out of each layer comes into the next, and no two batch norms follow each other."""
-    before: _NamedLayer | None = None
-    maps = False
-    for module in order:
-        if before is None:
-            maps = module.kind == "conv"
-        elif module.kind == "batchnorm":
-            if before.kind == "batchnorm" or module.outputs != before.outputs:
-                return False
-        elif module.kind == "conv":
-            if not maps or module.inputs != before.outputs:
-                return False
-        elif maps:  # flattened in between
-            maps = False
-            if module.inputs % before.outputs:
-                return False
-        elif module.inputs != before.outputs:
+    maps = order[0].kind == "conv"
+    for before, module in pairwise(order):
+        if module.kind == "batchnorm":
+            fits = before.kind != "batchnorm" and module.outputs == before.outputs
+        elif maps and module.kind == "linear":  # flattened in between
+            fits, maps = module.inputs % before.outputs == 0, False
+        else:
+            fits = module.inputs == before.outputs and maps == (module.kind == "conv")
+        if not fits:
             return False
-        before = module
     return True
