@@ -24,7 +24,7 @@ from sugenet.reprs import ShortRepr, set_fields
 
 __all__ = [
     "FIELDS",
-    "MOST_STEPS",
+    "MAX_STEPS",
     "Code",
     "Convention",
     "Decision",
@@ -102,7 +102,7 @@ FIELDS: dict[str, Any] = {
     "ties": Ties,
 }
 """The fields that are one of a few words, and their words."""
-MOST_STEPS = 64
+MAX_STEPS = 64
 
 _RESETS = {
     "zero": "goes to zero",
@@ -187,8 +187,8 @@ class Convention(ShortRepr):
             (
                 not isinstance(self.steps, int)
                 or isinstance(self.steps, bool)
-                or not 1 <= self.steps <= MOST_STEPS,
-                f"steps={self.steps!r} is not a whole number from 1 to {MOST_STEPS}.",
+                or not 1 <= self.steps <= MAX_STEPS,
+                f"steps={self.steps!r} is not a whole number from 1 to {MAX_STEPS}.",
             ),
         )
         for name, kind in FIELDS.items():

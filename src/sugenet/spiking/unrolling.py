@@ -95,7 +95,7 @@ def keeping_spikes(network: Network, sample: Any, by: int | None = None) -> Netw
     return network.within(Domain(limits))
 
 
-_MOST_BOUNDS = 1 << 12
+_MAX_BOUNDS = 1 << 12
 _LARGEST = 1 << 31
 _SIZES = (*range(1, 65), *(1 << k for k in range(7, 20)))
 """The largest of small whole numbers, tried in turn."""
@@ -220,9 +220,9 @@ class _Drive:
         bounds = {bound}
         for cost, _ in taken:
             bounds |= {value + cost for value in bounds}
-            if len(bounds) > _MOST_BOUNDS:
+            if len(bounds) > _MAX_BOUNDS:
                 raise TooLargeError(
-                    f"{phrase}: its past spikes set more than {_MOST_BOUNDS} different bounds. Reset by "
+                    f"{phrase}: its past spikes set more than {_MAX_BOUNDS} different bounds. Reset by "
                     "subtraction with a leak is exact for about 12 steps; ask for fewer."
                 )
         values = sorted(bounds)
@@ -450,13 +450,13 @@ def _head(
         row = np.zeros(width, object)
         constant, (weights, divisor) = vote.constant, vote.bits
         for index in np.flatnonzero(weights).tolist():
-            column = laid.places[bits[index]] if used else index
+            column = laid.indices[bits[index]] if used else index
             row[column] += int(weights[index]) * (unit // divisor)
         for cost, ref in vote.terms:
             if isinstance(ref, bool):
                 constant += cost * ref
             else:
-                row[laid.places[ref]] += int(cost * unit)
+                row[laid.indices[ref]] += int(cost * unit)
         size = sum(abs(value) for value in row.tolist())
         refuse(
             TooLargeError,

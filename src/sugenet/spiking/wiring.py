@@ -30,12 +30,12 @@ _FEWER = "Ask for fewer steps, fewer neurons or coarser weights (grid=)."
 
 @dataclass(frozen=True, eq=False)
 class _Unit:
-    """Reached iff the weighted sum of what it reads is at least `least`."""
+    """Reached iff the weighted sum of what it reads is at least `bound`."""
 
     sources: Ints | None
     """Numbers of thresholds; None: all the bits, in order."""
     weights: Ints
-    least: int
+    bound: int
     depth: int
     words: str
 
@@ -45,7 +45,7 @@ class Laid:
     """Layers, and where in the last of them what was asked for stands."""
 
     layers: tuple[DenseLayer, ...]
-    places: Mapping[int, int]
+    indices: Mapping[int, int]
     words: tuple[tuple[str, ...], ...]
     """For each layer what each neuron says."""
 
@@ -59,7 +59,7 @@ class Wiring:
     >>> both, some = wiring.over_bits([1, 1], 2, "both"), wiring.over_bits([3, 3], 2, "one of them")
     >>> one = wiring.over([(1, some), (-1, both)], 1, "just one")
     >>> laid = wiring.laid([one, some])
-    >>> [layer.weights.tolist() for layer in laid.layers], [laid.places[one], laid.places[some]]
+    >>> [layer.weights.tolist() for layer in laid.layers], [laid.indices[one], laid.indices[some]]
     ([[[1, 1], [1, 1]], [[-1, 1], [0, 1]]], [0, 1])
     >>> wiring.over_bits([1, 1], 3, "more than there are")
     False
@@ -149,7 +149,7 @@ class Wiring:
             unit = self._units[ref]
             columns = slice(None) if unit.sources is None else [before[k] for k in unit.sources.tolist()]
             rows[index, columns] = unit.weights
-            tau[index] = unit.least - np.minimum(unit.weights, 0).sum()  # on the match count
+            tau[index] = unit.bound - np.minimum(unit.weights, 0).sum()  # on the match count
         for index, ref in enumerate(carried, start=len(computed)):
             rows[index, before[ref]] = 1
         return DenseLayer(rows, tau)

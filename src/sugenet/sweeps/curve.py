@@ -159,7 +159,7 @@ def _without_contradiction(safety: dict[int, Safety]) -> dict[int, Safety]:
     return safety
 
 
-def chosen_radii(safety: Mapping[int, Safety], *, squares: bool, most: int = _RADII) -> list[Fraction]:
+def chosen_radii(safety: Mapping[int, Safety], *, squares: bool) -> list[Fraction]:
     """Radii at which something changes, evenly chosen where they are many; those that are too long to read
     are rounded up to four digits, under L2, where they may be no fractions, to three decimals.
     """
@@ -167,9 +167,9 @@ def chosen_radii(safety: Mapping[int, Safety], *, squares: bool, most: int = _RA
     sizes |= {safe.broken for safe in safety.values() if safe.broken is not None}
     sizes = {_root_above(size) if squares else _short_above(size) for size in sizes}
     ordered = sorted(sizes)
-    if len(ordered) <= most:
+    if len(ordered) <= _RADII:
         return ordered
-    return sorted({ordered[round(k * (len(ordered) - 1) / (most - 1))] for k in range(most)})
+    return sorted({ordered[round(k * (len(ordered) - 1) / (_RADII - 1))] for k in range(_RADII)})
 
 
 def _root_above(square: Fraction) -> Fraction:

@@ -135,7 +135,7 @@ class Words:
             return max(1, -(-self.bits // 32))
         return self.per_pixel * self.shape[1] * self.shape[2]
 
-    def place(self, flat: str) -> str:
+    def index(self, flat: str) -> str:
         """Where the bit of a flat number stands, as an expression."""
         if self.shape is None:
             return flat
@@ -145,7 +145,7 @@ class Words:
     def store(self, text: Text, flat: str, condition: str, _level: str) -> str:
         """A statement that keeps a bit."""
         name = text.helper("set", SET)
-        return f"{name}(out, {self.place(flat)}, {condition});"
+        return f"{name}(out, {self.index(flat)}, {condition});"
 
     @property
     def clear(self) -> str:

@@ -54,7 +54,7 @@ class _PlannedLayer:
     """Its name, behind those of the models that it stands in."""
     classes: tuple[str, ...]
     """The same with classes."""
-    place: tuple[int, ...]
+    indices: tuple[int, ...]
     """Where it stands in the lists of layers, which need not be the order in which they are applied."""
     config: Mapping[str, Any]
     raw: Mapping[str, Any]
@@ -129,7 +129,7 @@ def _model(
     ends: dict[str, tuple[str, ...]] = {}
     last = inputs
     for entry, sources in _in_order(model):
-        names, kinds, indices = (*path, entry.name), (*classes, entry.kind), (*index, *entry.place)
+        names, kinds, indices = (*path, entry.name), (*classes, entry.kind), (*index, *entry.indices)
         reads = tuple(end for source in sources for end in ends[source]) if sources else inputs
         if entry.is_model:
             refuse_if(
@@ -141,7 +141,7 @@ def _model(
                 len(layers) == before, f"{entry.name}: a model within the model, without layers. {DAMAGED}"
             )
         else:
-            layers.append(replace(entry, path=names, classes=kinds, place=indices, reads=reads))
+            layers.append(replace(entry, path=names, classes=kinds, indices=indices, reads=reads))
             last = (layers[-1].name,)
         ends[entry.name] = last
     return last
@@ -372,7 +372,7 @@ def _owner(layers: Sequence[_PlannedLayer], inside: list[int], group: str, folde
     )
 
 
-# -- by place: layers/sequential/layers/dense_1/vars/0 -------------------------------------------------------
+# -- by index: layers/sequential/layers/dense_1/vars/0 -------------------------------------------------------
 
 
 def _by_index(layers: Sequence[_PlannedLayer], contents: Contents) -> list[_Arrays]:
@@ -409,7 +409,7 @@ def _match(
         below = sorted({path[len(start) :].split("/")[0] for path in paths if path.startswith(start)})
         for word in sorted({_snake(layers[k].classes[depth]) for k in inside}):
             members: dict[str, list[int]] = {}
-            for k in sorted(inside, key=lambda k: layers[k].place):
+            for k in sorted(inside, key=lambda k: layers[k].indices):
                 if _snake(layers[k].classes[depth]) == word:
                     members.setdefault(layers[k].path[depth], []).append(k)
             numbered = {name: _count(word, name) for name in below}

@@ -285,7 +285,9 @@ def qkeras_kernel(where: str, key: str, value: Any, kernel: _Array) -> _Array:
     if value is None:
         return kernel
     refuse_if(
-        not _is_qkeras(value), where, f"{key} {_said(value)} is not known. binary and ternary can be read."
+        not _is_qkeras(value),
+        where,
+        f"{key} {_quoted_name(value)} is not known. binary and ternary can be read.",
     )
     quantizer = _qkeras_named(where, key, value)
     alpha = quantizer.settings.get("alpha")
@@ -312,7 +314,7 @@ def qkeras_bias(where: str, value: Any, bias: _Array) -> _Array:
     refuse_if(
         not _is_qkeras(value) or _qkeras_named(where, "bias_quantizer", value).name != "quantized_bits",
         where,
-        f"bias_quantizer {_said(value)} is not read; quantized_bits or none is.",
+        f"bias_quantizer {_quoted_name(value)} is not read; quantized_bits or none is.",
     )
     quantizer = _qkeras_named(where, "bias_quantizer", value)
     alpha = quantizer.settings.get("alpha")
@@ -365,7 +367,7 @@ def qkeras_steps(where: str, key: str, value: Any) -> tuple[Op, ...]:
     return (steps, Affine(where, np.array([scale]), np.array([-scale])))
 
 
-def _said(value: Any) -> str:
+def _quoted_name(value: Any) -> str:
     name = value.get("class_name") if isinstance(value, dict) else value
     return repr(str(name)[:60])
 

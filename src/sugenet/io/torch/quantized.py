@@ -382,7 +382,7 @@ class _Requantizer:
         self.bias = (bias / unit).astype(np.float32)[:, None]
         self.factor = (unit / np.float32(after.q_scale())).astype(np.float32)[:, None]
         self.zero = _point(after)
-        self.least = self.zero if relu else 0
+        self.min_level = self.zero if relu else 0
 
     def doubt(self, steps: Ints) -> npt.NDArray[np.float64]:
         """How far from a tie the sums at and below each step are, in levels; infinite where there is none."""
@@ -395,7 +395,7 @@ class _Requantizer:
     def __call__(self, sums: Ints) -> Ints:
         moved = sums.astype(np.float32) + self.bias
         rounded = np.rint((moved * self.factor).astype(np.float32)).astype(np.int64)
-        return np.asarray(np.clip(rounded + self.zero, self.least, 255))
+        return np.asarray(np.clip(rounded + self.zero, self.min_level, 255))
 
 
 _SAMPLES, _NEAR = 256, 8

@@ -548,4 +548,4 @@ def _ruled(call: Call, tracked: list[Signal]) -> Signal:
         largest = float(np.abs(call.result).max(initial=0.0))
         signal = replace(signal, reach=max(largest, *(operand.reach for operand in tracked)))
     changed = all(signal.function != operand.function for operand in tracked)
-    return replace(signal, place=call.where) if changed and not signal.function.is_identity else signal
+    return replace(signal, written_at=call.where) if changed and not signal.function.is_identity else signal

@@ -85,7 +85,7 @@ class Signal:
     node: SignalNode
     order: _Places
     function: Piecewise = Piecewise.identity()  # noqa: RUF009 - frozen
-    place: str = ""
+    written_at: str = ""
     """Where the function was written, in words."""
     tail: tuple[str, ...] = ()
     """Operations at the end that do not change which score is largest."""
@@ -107,7 +107,7 @@ class Signal:
         """The function written as operations."""
         if self.function.is_identity:
             return self
-        where = self.place or where
+        where = self.written_at or where
         key = ("settled", self.function, self.order.tobytes(), self.reach)
         return Signal(self.node.once(key, lambda: self._written(actual, where)), self.order)
 
