@@ -25,17 +25,6 @@ _SIGNED = (("int8_t", 8), ("int16_t", 16), ("int32_t", 32), ("int64_t", 64))
 _UNSIGNED = (("uint8_t", 8), ("uint16_t", 16), ("uint32_t", 32))
 
 
-def integer_type(low: int, high: int) -> str:
-    """The smallest type that holds a range, its least value aside, which C cannot spell."""
-    bits = max(high, -low).bit_length() + 1
-    return next(name for name, size in _SIGNED if bits <= size)
-
-
-def unsigned_type(top: int) -> str:
-    """The smallest type that holds 0..top."""
-    return next(name for name, size in _UNSIGNED if top.bit_length() <= size)
-
-
 def literal(value: Any) -> str:
     """A number as C spells it, exactly."""
     if isinstance(value, float):
@@ -88,9 +77,10 @@ class Text:
 
     @staticmethod
     def type_of(values: Any) -> str:
-        """The smallest type of some whole numbers."""
+        """The smallest type of some whole numbers, its least value aside, which C cannot spell."""
         array = np.asarray(values)
-        return integer_type(int(array.min(initial=0)), int(array.max(initial=0)))
+        bits = max(int(array.max(initial=0)), -int(array.min(initial=0))).bit_length() + 1
+        return next(name for name, size in _SIGNED if bits <= size)
 
     def __str__(self) -> str:
         return "\n\n".join(self.parts) + "\n"
@@ -164,8 +154,8 @@ class Values:
 
     @property
     def ctype(self) -> str:
-        """Type of a value."""
-        return unsigned_type(self.top)
+        """Type of a value: the smallest that holds all."""
+        return next(name for name, size in _UNSIGNED if self.top.bit_length() <= size)
 
     @property
     def member(self) -> str:
