@@ -230,8 +230,7 @@ class CurvePoint:
         """Everything as JSON data; exact numbers are text."""
         return {
             "radius": str(self.radius),
-            "lower": str(self.accuracy.lower),
-            "upper": str(self.accuracy.upper),
+            **self.accuracy.data(),
             "certified": self.certified,
             "on_trust": self.on_trust,
             "refuted": self.refuted,
@@ -265,13 +264,12 @@ class AccuracyCurve(Plottable):
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data; exact numbers are text."""
-        ends = None if self.accuracy is None else {k: str(v) for k, v in self.accuracy._asdict().items()}
         return {
             "shows": self.what,
             "region": self.asked,
             "cost": self.cost,
             "samples": self.samples,
-            "accuracy": ends,
+            "accuracy": self.accuracy and self.accuracy.data(),
             "points": [point.data() for point in self.points],
         }
 

@@ -199,8 +199,6 @@ class _QuantizedLayers:
         self.layers: list[Layer] = []
         self.reports: list[LayerReport] = []
         self.asked: list[AskedSteps] = []
-        self.shown: list[int] = []
-        """The operation whose bytes each layer gives."""
         refuse_if(
             any(step.name in ("quantize_per_tensor", "dequantize") for step in steps[1:-1]),
             source,
@@ -210,10 +208,9 @@ class _QuantizedLayers:
         self.ends = np.full(shape, raw[0]), np.full(shape, raw[-1])
         """The least and the largest level of each value."""
         now = shape
-        for number, step in enumerate(steps[1:-1], 1):
+        for step in steps[1:-1]:
             layer = self._layer(step, now)
             self.layers.append(layer)
-            self.shown.append(number)
             kind = type(layer).__name__.removesuffix("Layer").lower()
             constant = int(layer.constant.sum())
             self.reports.append(LayerReport(step.where, kind, layer.outputs, 0, constant, 0))
@@ -448,9 +445,7 @@ def read_quantized(
         network = Network(encoder, made.layers, made.head, classes, {"source": source}, about)
         imported = Imported(network, tuple(made.reports), made.remarks(), shape)
         imported = imported if image is None else with_image(imported, image, names)
-        if not prove:
-            return imported
-        return _proved(imported, runner, made)
+        return _proved(imported, runner) if prove else imported
 
 
 @contextmanager
@@ -483,21 +478,17 @@ def _all_used(source: str, module: Any, steps: Sequence[_QuantizedStep]) -> None
     )
 
 
-def _proved(imported: Imported, runner: _QuantizedRun, made: _QuantizedLayers) -> Imported:
+def _proved(imported: Imported, runner: _QuantizedRun) -> Imported:
     """The import, after every byte of the module was compared with it."""
     network, random = imported.network, np.random.default_rng(0)
     domain = RawRanges.of_encoder(network.encoder)
-
-    def hidden(rows: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-        return network.hidden(rows, engine="numpy")
-
+    hidden = partial(network.hidden, engine="numpy")
     pool = domain.samples(_SAMPLES, random)
     near = turning(network, domain, hidden, pool, _NEAR, random, direct=True)
     rows = np.concatenate([pool, near])
     steps, scores = runner.run(rows)
     ours = hidden(rows)
-    for layer, number in zip(ours, made.shown, strict=True):
-        step = steps[number]
+    for layer, step in zip(ours, steps[1:-1], strict=True):
         differs = layer != step.levels
         if differs.any():
             sample, index = (int(k) for k in np.argwhere(differs)[0])
@@ -516,4 +507,4 @@ def _proved(imported: Imported, runner: _QuantizedRun, made: _QuantizedLayers) -
     count = sum(layer.size for layer in ours)
     compared = ("the module itself, byte by byte",)
     proof = ImportProof(compared, len(rows), len(near), len(ours), (), count, scores.size, 0, 0, True)
-    return Imported(network, imported.layers, imported.remarks, imported.shape, (), proof)
+    return replace(imported, proof=proof)

@@ -533,15 +533,12 @@ def arrays_of_state(state: Mapping[str, Any]) -> Arrays:
             f"{name[:80]!r} is of a quantized module, whose file does not say how its layers follow each "
             "other. Load it into the module and read that: from_torch(module, example).",
         )
-        if isinstance(value, np.ndarray):
-            arrays[name] = value
-        elif hasattr(value, "detach"):
-            arrays[name] = _array(name, value)
-        else:
-            raise FileError(
-                f"{name[:80]!r} is a {_kind(value)} and no tensor, so what it means is not known. "
-                f"Take it out, or s{PLAIN[1:]}"
-            )
+        refuse_if(
+            not isinstance(value, np.ndarray) and not hasattr(value, "detach"),
+            f"{name[:80]!r} is a {_kind(value)} and no tensor, so what it means is not known. "
+            f"Take it out, or s{PLAIN[1:]}",
+        )
+        arrays[name] = value if isinstance(value, np.ndarray) else _array(name, value)
     refuse_if(not arrays, f"no tensor stands in it. {PLAIN}")
     if all(name.startswith("module.") for name in arrays):
         arrays = {name.removeprefix("module."): array for name, array in arrays.items()}
