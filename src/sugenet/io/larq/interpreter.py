@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import FileError
 from sugenet.io.larq.keras_file import KerasLayer
+from sugenet.io.plain.refusals import required
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage
 
 __all__ = ["interpreter_of_layers"]
@@ -185,14 +185,8 @@ def _bias_of(layer: KerasLayer) -> _Array:
 
 _TAILS = ("softmax", "log_softmax", "sigmoid", "tanh")
 _NOTHING = (
-    "InputLayer",
-    "Softmax",
-    "Dropout",
-    "SpatialDropout1D",
-    "SpatialDropout2D",
-    "GaussianNoise",
-    "GaussianDropout",
-    "Add",
+    *("InputLayer", "Softmax", "Dropout", "SpatialDropout1D", "SpatialDropout2D", "GaussianNoise"),
+    *("GaussianDropout", "Add", "Activation", "QActivation", "ActivityRegularization", "NoOp"),
 )
 _QUANTIZERS = ("SteSign", "ApproxSign", "SwishSign", "SteHeaviside")
 
@@ -254,14 +248,8 @@ class _Pass:
             return self.chosen(layer, x)
         if kind == "Sign":
             return self.signed(layer, x)
-        if kind in _NOTHING or kind in ("Activation", "QActivation", "ActivityRegularization", "NoOp"):
-            return x
-        for names, rule in _RULES.items():
-            if kind in names:
-                return rule(layer, x)
-        raise FileError(
-            f"{layer.where}: nothing is known of this layer that the import could be compared with."
-        )
+        why = "nothing is known of this layer that the import could be compared with."
+        return required(_RULES.get(kind), layer.where, why)(layer, x)
 
     def activated(self, layer: KerasLayer, x: _Array) -> _Array:
         value = layer.config.get("activation")
@@ -447,20 +435,21 @@ def _relu(layer: KerasLayer, x: _Array) -> _Array:
     return np.clip(x, 0, np.inf if top is None else float(top))
 
 
-_RULES: dict[tuple[str, ...], Callable[[KerasLayer, _Array], _Array]] = {
-    ("Dense",): _dense,
-    ("Conv1D", "Conv2D", "Convolution1D", "Convolution2D"): _on_maps(_convolution),
-    ("DepthwiseConv2D",): _depthwise,
-    ("MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"): _on_maps(_pool),
-    (
-        "GlobalMaxPooling1D",
-        "GlobalMaxPooling2D",
-        "GlobalAveragePooling1D",
-        "GlobalAveragePooling2D",
-    ): _global_pool,
-    ("BatchNormalization", "BatchNormalizationV1", "BatchNormalizationV2"): _batch_norm,
-    ("ZeroPadding1D", "ZeroPadding2D"): _zero_padding,
-    ("Flatten", "Reshape"): lambda _, x: x.reshape(len(x), -1),
-    ("Rescaling",): _rescaling,
-    ("ReLU",): _relu,
+_RULES: dict[str, Callable[[KerasLayer, _Array], _Array]] = {
+    **dict.fromkeys(_NOTHING, lambda _, x: x),
+    "Dense": _dense,
+    **dict.fromkeys(("Conv1D", "Conv2D", "Convolution1D", "Convolution2D"), _on_maps(_convolution)),
+    "DepthwiseConv2D": _depthwise,
+    **dict.fromkeys(
+        ("MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"), _on_maps(_pool)
+    ),
+    **dict.fromkeys(
+        ("GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalAveragePooling1D", "GlobalAveragePooling2D"),
+        _global_pool,
+    ),
+    **dict.fromkeys(("BatchNormalization", "BatchNormalizationV1", "BatchNormalizationV2"), _batch_norm),
+    **dict.fromkeys(("ZeroPadding1D", "ZeroPadding2D"), _zero_padding),
+    **dict.fromkeys(("Flatten", "Reshape"), lambda _, x: x.reshape(len(x), -1)),
+    "Rescaling": _rescaling,
+    "ReLU": _relu,
 }
