@@ -411,21 +411,24 @@ class Store:
 
     def _error(self, error: sqlite3.Error) -> FileError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_FULL:
-            return FileError(
-                f"the disk of {self.name} is full. All answers before are kept: free some space, "
-                f"and the same command goes on."
-            )
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return FileError(f"another program writes to {self.name}. Wait for it to end.")
-        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
-            return FileError(f"{self.name} cannot be written: {error}. Check the disk and the permissions.")
-        if code == sqlite3.SQLITE_IOERR:
-            return FileError(
-                f"{self.name} cannot be read or written: {error}. Check the disk; all answers before are "
-                f"kept, and the same command goes on."
-            )
-        return self.damaged(str(error))
+        match code:
+            case sqlite3.SQLITE_FULL:
+                message = (
+                    f"the disk of {self.name} is full. All answers before are kept: free some space, "
+                    f"and the same command goes on."
+                )
+            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+                message = f"another program writes to {self.name}. Wait for it to end."
+            case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
+                message = f"{self.name} cannot be written: {error}. Check the disk and the permissions."
+            case sqlite3.SQLITE_IOERR:
+                message = (
+                    f"{self.name} cannot be read or written: {error}. Check the disk; all answers before are "
+                    f"kept, and the same command goes on."
+                )
+            case _:
+                return self.damaged(str(error))
+        return FileError(message)
 
 
 # -- opening -------------------------------------------------------------------------------------------------

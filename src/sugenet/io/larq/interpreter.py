@@ -188,7 +188,6 @@ _NOTHING = (
     *("InputLayer", "Softmax", "Dropout", "SpatialDropout1D", "SpatialDropout2D", "GaussianNoise"),
     *("GaussianDropout", "Add", "Activation", "QActivation", "ActivityRegularization", "NoOp"),
 )
-_QUANTIZERS = ("SteSign", "ApproxSign", "SwishSign", "SteHeaviside")
 
 
 def interpreter_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = ()) -> SourceJudge:
@@ -242,12 +241,13 @@ class _Pass:
             if kind == "QActivation"
             else kind.removeprefix("Q").removeprefix("Binary").removeprefix("Ternary")
         )
-        if kind in _QUANTIZERS:
-            return self.quantized(layer, kind, x)
-        if kind in ("GreaterEqual", "Greater", "Where"):
-            return self.chosen(layer, x)
-        if kind == "Sign":
-            return self.signed(layer, x)
+        match kind:
+            case "SteSign" | "ApproxSign" | "SwishSign" | "SteHeaviside":
+                return self.quantized(layer, kind, x)
+            case "GreaterEqual" | "Greater" | "Where":
+                return self.chosen(layer, x)
+            case "Sign":
+                return self.signed(layer, x)
         why = "nothing is known of this layer that the import could be compared with."
         return required(_RULES.get(kind), layer.where, why)(layer, x)
 

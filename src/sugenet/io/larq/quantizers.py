@@ -46,7 +46,7 @@ __all__ = [
 
 _SIGNS = ("stesign", "approxsign", "swishsign", "steheaviside")
 """Quantizers with two values, without case and underscores."""
-_SCALED, _TERNARY, _NONE = "magnitudeawaresign", "stetern", ("noop", "noopquantizer", "linear")
+_NONE = ("noop", "noopquantizer", "linear")
 
 
 def signed(where: str, key: str, value: Any) -> tuple[Op, ...]:
@@ -72,14 +72,15 @@ def _larq_kernel(where: str, key: str, value: Any, kernel: npt.NDArray[Any]) -> 
     name, settings = quantizer
     one = kernel.dtype.type(1)
     signs = np.where(kernel >= 0, one, -one)
-    if name == "steheaviside":
-        return np.asarray(np.where(kernel > 0, one, one * 0))
-    if name in _SIGNS:
-        return np.asarray(signs)
-    if name == _SCALED:
-        return np.asarray(np.abs(kernel).mean(axis=tuple(range(kernel.ndim - 1))) * signs)
-    if name == _TERNARY:
-        return _ternary(where, settings, kernel)
+    match name:
+        case "steheaviside":
+            return np.asarray(np.where(kernel > 0, one, one * 0))
+        case "stesign" | "approxsign" | "swishsign":
+            return np.asarray(signs)
+        case "magnitudeawaresign":
+            return np.asarray(np.abs(kernel).mean(axis=tuple(range(kernel.ndim - 1))) * signs)
+        case "stetern":
+            return _ternary(where, settings, kernel)
     raise FileError(
         f"{where}: {key} {name!r} is not known. ste_sign, approx_sign, swish_sign, magnitude_aware_sign, "
         "ste_tern and ste_heaviside can be read."
@@ -166,7 +167,7 @@ def _named(where: str, key: str, value: Any) -> tuple[str, Ledger[Any]] | None:
         where,
         f"clip_value of {key} is {str(clip)[:40]!r}, but a number above 0 is needed.",
     )
-    if name in (*_SIGNS, _SCALED, _TERNARY, *_NONE):
+    if name in (*_SIGNS, "magnitudeawaresign", "stetern", *_NONE):
         for left in settings.left():
             refuse_if(
                 settings[left] is not None,

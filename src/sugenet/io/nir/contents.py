@@ -122,9 +122,8 @@ def _contents(hdf5: Hdf5File, file: Any) -> Contents:
             kind == "NIRGraph",
             f"{name[:80]} is a graph within the graph, as recurrent layers are: only chains are read.",
         )
-        parts = [part for part in node if part not in ("type", "metadata")]
-        if kind == "Flatten":  # weights read values in the order of their rows, whatever their shape
-            parts = []
+        # weights read values in the order of their rows, whatever shape Flatten gives them
+        parts = [part for part in node if part not in ("type", "metadata") and kind != "Flatten"]
         notes[name] = [note[:80] for note in _metadata(hdf5, node)]
         arrays[name] = {part: hdf5.array(node, part, f"{name[:80]}: {part[:80]!r}") for part in parts}
     about = {"version": version, "kinds": kinds, "edges": _edges(hdf5, graph), "notes": notes}

@@ -376,38 +376,41 @@ class _PickleSteps:
     def step(self, code: str, argument: Any) -> None:
         """One step, by the name of its code."""
         stack = self.stack
-        if code in _LITERALS:
-            if isinstance(argument, int) and argument.bit_length() > 128:
-                raise FileError("a number of its pickle has too many digits.")
-            stack.append(argument)
-        elif code in _CONSTANTS:
-            stack.append(_CONSTANTS[code]())
-        elif code in _PUTS:
-            self.memo[len(self.memo) if argument is None else argument] = stack[-1]
-        elif code in _GETS:
-            stack.append(self.memo[argument])
-        elif code == "MARK":
-            self.marks.append(len(stack))
-        elif code in ("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"):
-            stack.append(tuple(self.marked() if code == "TUPLE" else self.last(int(code[5:]))))
-        elif code in ("APPEND", "APPENDS"):
-            items = self.marked() if code == "APPENDS" else self.last(1)
-            self.top(list).extend(items)
-        elif code in ("SETITEM", "SETITEMS"):
-            items = self.marked() if code == "SETITEMS" else self.last(2)
-            self.top(dict).update(zip(map(_key, items[::2]), items[1::2], strict=True))
-        elif code == "GLOBAL":
-            stack.append(_named(*argument.split(" ", 1)))
-        elif code == "STACK_GLOBAL":
-            stack.append(_named(*self.last(2)))
-        elif code in ("REDUCE", "NEWOBJ"):
-            stack.append(self.made(*self.last(2)))
-        elif code == "BUILD":
-            self.last(1)  # attributes, which no plain value has
-        elif code == "BINPERSID":
-            stack.append(self.stored(*self.last(1)))
-        elif code not in ("PROTO", "FRAME"):
-            raise FileError(f"its pickle has the step {code}, which torch.save never writes. {PLAIN}")
+        match code:
+            case _ if code in _LITERALS:
+                if isinstance(argument, int) and argument.bit_length() > 128:
+                    raise FileError("a number of its pickle has too many digits.")
+                stack.append(argument)
+            case _ if code in _CONSTANTS:
+                stack.append(_CONSTANTS[code]())
+            case _ if code in _PUTS:
+                self.memo[len(self.memo) if argument is None else argument] = stack[-1]
+            case _ if code in _GETS:
+                stack.append(self.memo[argument])
+            case "MARK":
+                self.marks.append(len(stack))
+            case "TUPLE":
+                stack.append(tuple(self.marked()))
+            case "TUPLE1" | "TUPLE2" | "TUPLE3":
+                stack.append(tuple(self.last(int(code[5:]))))
+            case "APPEND" | "APPENDS":
+                items = self.marked() if code == "APPENDS" else self.last(1)
+                self.top(list).extend(items)
+            case "SETITEM" | "SETITEMS":
+                items = self.marked() if code == "SETITEMS" else self.last(2)
+                self.top(dict).update(zip(map(_key, items[::2]), items[1::2], strict=True))
+            case "GLOBAL":
+                stack.append(_named(*argument.split(" ", 1)))
+            case "STACK_GLOBAL":
+                stack.append(_named(*self.last(2)))
+            case "REDUCE" | "NEWOBJ":
+                stack.append(self.made(*self.last(2)))
+            case "BUILD":
+                self.last(1)  # attributes, which no plain value has
+            case "BINPERSID":
+                stack.append(self.stored(*self.last(1)))
+            case _ if code not in ("PROTO", "FRAME"):
+                raise FileError(f"its pickle has the step {code}, which torch.save never writes. {PLAIN}")
 
     def last(self, count: int) -> list[Any]:
         """Take the last values from the stack, but none before a mark."""
