@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from sugenet.io.larq.keras_file import KerasLayer
 from sugenet.io.plain.refusals import required
-from sugenet.io.proof.judges import Seen, SourceJudge, Stage
+from sugenet.io.proof.interpreters import Seen, SourceInterpreter, Stage
 
 __all__ = ["interpreter_of_layers"]
 
@@ -190,7 +190,7 @@ _NOTHING = (
 )
 
 
-def interpreter_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = ()) -> SourceJudge:
+def interpreter_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = ()) -> SourceInterpreter:
     """Who says what a Keras model computes; `signs` are the layers of its signs in the order of the chain
     that was read, where branches stand one after the other.
     """
@@ -206,7 +206,7 @@ def interpreter_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = (
             ordered.append(matching)
         return seen if left else replace(seen, stages=tuple(ordered))
 
-    return SourceJudge("Keras' layers computed in float64 by NumPy", run, follows=True)
+    return SourceInterpreter("Keras' layers computed in float64 by NumPy", run, follows=True)
 
 
 @dataclass
