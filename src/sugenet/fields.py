@@ -33,7 +33,10 @@ FIELDS = {
         "lowest",
     ),
     "cost": Field(
-        "--cost", "COST", "L0, L1, L2, Linf or Hamming (default: L0)", ("L0", "L1", "L2", "Linf", "Hamming")
+        "--cost",
+        "COST",
+        "metric: L0, L1, L2, Linf or Hamming (default: L0)",
+        ("L0", "L1", "L2", "Linf", "Hamming"),
     ),
     "prices": Field("--price", "PRICE", "FEATURE=P, cost of changing it; others stay; repeatable"),
     "keep": Field("--keep", "FEATURES", "features that stay, separated by commas; repeatable"),

@@ -165,26 +165,22 @@ def test_progress_is_one_line_on_a_terminal_and_an_interrupt_gives_what_is_known
         ("why", "digits", "--index", "7", "--hamming", "8"),
         ("whatif", "digits", "--index", "7", "--cost", "L1", "-n", "all"),
         ("rules", "digits", "--time-limit", "100"),
-        ("sweep", "digits", "--ask", "verify", "--linf", "3", "-o", "r.db"),
+        ("sweep", "digits", "--ask", "verify", "--linf", "3"),
     ],
     ids=lambda words: words[0],
 )
-def test_ctrl_c_finishes_and_again_stops_at_once(words, tmp_path):
-    for presses in (1, 2):
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "sugenet", *words], text=True, cwd=tmp_path, env=environment(), **pipes
-        )
-        told = ""
-        time.sleep(3)
-        for _ in range(presses):
-            process.send_signal(signal.SIGINT)
-            time.sleep(0.4)
-        out, told = process.communicate(timeout=60)
-        assert process.returncode in (0, 3, 130, -signal.SIGINT)
-        assert "Traceback" not in out + told
-        assert process.returncode == 0 or FINISHING in told
-        assert not [file for file in os.listdir(tmp_path) if not file.startswith("r.db")]
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_finishes_and_again_stops_at_once(words, presses, tmp_path):
+    terminal = Terminal(*words, *(["-o", str(tmp_path / "r.db")] if words[0] == "sweep" else []))
+    terminal.read(until=b"\r\x1b[K")
+    for _ in range(presses):
+        terminal.process.send_signal(signal.SIGINT)
+        time.sleep(0.4)
+    code, out, err = terminal.finish()
+    assert code in (0, 3, 130)
+    assert FINISHING in err
+    assert "Traceback" not in out + err
+    assert not [file for file in os.listdir(tmp_path) if not file.startswith("r.db")]
 
 
 def test_an_answer_that_takes_too_long_to_finish_is_given_up():

@@ -20,12 +20,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from sugenet.bnn.codings import OneHot, Steps
 from sugenet.bnn.encoder import Encoder
-from sugenet.capacity.arguments import NUMBER, read_number
-from sugenet.capacity.conditions import DEEPEST, OPPOSITE, SAME, SIGNS, TURNED, Connectives, compares
+from sugenet.capacity.arguments import NUMBER, nearest_float, read_number
+from sugenet.capacity.text import DEEPEST, OPPOSITE, SAME, SIGNS, TURNED, Connectives, compares
 from sugenet.errors import CapacityError, RuleSyntaxError, TooLargeError
 from sugenet.reprs import quoted
 
-__all__ = ["Clause", "Comparison", "Law", "Literal", "conjuncts", "some_obey"]
+__all__ = ["Clause", "FeatureCondition", "Law", "Literal", "conjuncts", "some_obey"]
 
 _MOST = 4096
 """Clauses of one law."""
@@ -47,7 +47,7 @@ class Literal(NamedTuple):
 Clause: TypeAlias = frozenset[Literal]
 
 
-class Comparison(NamedTuple):
+class FeatureCondition(NamedTuple):
     """A condition on one feature, numbered from 0."""
 
     feature: int
@@ -61,7 +61,7 @@ class _Connected(NamedTuple):
     parts: tuple[Any, ...]
 
 
-_Formula: TypeAlias = Comparison | _Connected
+_Formula: TypeAlias = FeatureCondition | _Connected
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _holds(formula: _Formula, values: Sequence[Any], encoder: Encoder) -> bool:
 
 def _clauses(formula: _Formula, on: bool, encoder: Encoder) -> set[Clause]:
     """A formula, or its opposite where it is not `on`, as clauses; an empty clause never holds."""
-    if isinstance(formula, Comparison):
+    if isinstance(formula, FeatureCondition):
         return {clause for clause in _compared(formula, on, encoder) if not _is_certain(clause, encoder)}
     if formula.kind == "not":
         return _clauses(formula.parts[0], not on, encoder)
@@ -188,7 +188,7 @@ def _smallest(clauses: Any) -> set[Clause]:
     return set(minimal)
 
 
-def _compared(formula: Comparison, on: bool, encoder: Encoder) -> set[Clause]:
+def _compared(formula: FeatureCondition, on: bool, encoder: Encoder) -> set[Clause]:
     feature, sign, value = formula
     coding = encoder.codings[feature]
     if isinstance(coding, OneHot):
@@ -216,24 +216,16 @@ def _cut(coding: Steps, value: Fraction, *, beyond: bool = False) -> float:
     """The cut that just those values reach that are at least a value, or above it."""
     if coding.whole:
         number = floor(value) + 1 if beyond else ceil(value)
-        near = _float(number)
+        near = nearest_float(number)
         if abs(near) != inf and near != number:
             raise RuleSyntaxError(f"a law compares with {value}, but floats have no {number}.")
         return near
-    near = _float(value)
+    near = nearest_float(value)
     if abs(near) == inf:
         return near
     if Fraction(near) < value or (beyond and Fraction(near) == value):
         near = nextafter(near, inf)
     return near
-
-
-def _float(value: int | Fraction) -> float:
-    """The nearest float; infinite beyond all of them, which no value reaches."""
-    try:
-        return float(value)
-    except OverflowError:
-        return inf if value > 0 else -inf
 
 
 def _reaches(coding: Steps, cut: float) -> bool | None:
@@ -302,7 +294,7 @@ def _chosen(rows: Sequence[Sequence[tuple[int, int]]], free: dict[int, int], lef
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-def conjuncts(text: str, encoder: Encoder, what: str = "condition") -> list[tuple[Comparison, ...]]:
+def conjuncts(text: str, encoder: Encoder, what: str = "condition") -> list[tuple[FeatureCondition, ...]]:
     """Read conditions that must all hold: each is one comparison, or several values that a feature may have.
 
     Examples
@@ -315,9 +307,9 @@ def conjuncts(text: str, encoder: Encoder, what: str = "condition") -> list[tupl
     return list(_conjuncts(_Parser(text, encoder, what).conditions(), True, f"the {what} {quoted(text)}"))
 
 
-def _conjuncts(formula: _Formula, on: bool, subject: str) -> Iterator[tuple[Comparison, ...]]:
+def _conjuncts(formula: _Formula, on: bool, subject: str) -> Iterator[tuple[FeatureCondition, ...]]:
     """The conditions of a formula, or of its opposite where it is not `on`."""
-    if isinstance(formula, Comparison):
+    if isinstance(formula, FeatureCondition):
         yield (formula if on else formula._replace(sign=OPPOSITE[formula.sign]),)
     elif formula.kind == "not" or (formula.kind == "and") == on:
         for part in formula.parts:
@@ -389,7 +381,7 @@ class _Parser(Connectives[_Formula]):
         feature = self._feature()
         if feature is None:
             raise self._wrong(f"a condition on a feature ({_some(self.encoder.names)})")
-        parts: list[Comparison] = []
+        parts: list[FeatureCondition] = []
         if before is not None:
             parts.append(self._comparison(feature, TURNED[before[1]], before[0]))
         sign = self._sign()
@@ -402,7 +394,7 @@ class _Parser(Connectives[_Formula]):
             return self._comparison(feature, "=", self._truth(feature))
         return parts[0] if len(parts) == 1 else _Connected("and", tuple(parts))
 
-    def _comparison(self, feature: int, sign: str, value: Any) -> Comparison:
+    def _comparison(self, feature: int, sign: str, value: Any) -> FeatureCondition:
         if isinstance(self.encoder.codings[feature], OneHot) and sign not in ("=", "!="):
             raise RuleSyntaxError(
                 f"{self.subject} orders {self.encoder.names[feature]}, which is a category: use = or !=."
@@ -414,7 +406,7 @@ class _Parser(Connectives[_Formula]):
                 f"{self.subject} orders {self.encoder.names[feature]} between -1 and 0, but it "
                 f"is a bit, and both are off: use = or !=."
             )
-        return Comparison(feature, sign, value)
+        return FeatureCondition(feature, sign, value)
 
     def _truth(self, feature: int) -> Any:
         """What a feature is when it is named alone."""

@@ -86,8 +86,8 @@ def _listed(answer: Any, screen: Screen) -> str:
     text: str = answer.said(screen.mark)
     for reason in answer.reasons:
         conditions = reason.conditions()
-        before, found, after = text.partition(f"because {reason} (")
-        if found and len(conditions) > _FEW_CONDITIONS:
+        before, opening, after = text.partition(f"because {reason} (")
+        if opening and len(conditions) > _FEW_CONDITIONS:
             verdict, end, others = after.partition("\n")
             listed = "".join(f"\n  {visible(condition)}" for condition in conditions)
             text = f"{before}because of these ({verdict}:{listed}{end}{others}"

@@ -14,7 +14,7 @@ from math import ceil, floor, inf, nextafter
 from typing import Any
 
 from sugenet.bnn import Network, OneHot, Steps
-from sugenet.bnn.laws import Comparison, conjuncts
+from sugenet.bnn.laws import FeatureCondition, conjuncts
 from sugenet.bnn.samples import indices_of
 from sugenet.capacity.arguments import number_text
 from sugenet.errors import QuestionError, RuleSyntaxError
@@ -168,7 +168,7 @@ def limits_in(network: Network, texts: Iterable[str], what: str = "condition") -
     return dict(sorted(limits.items()))
 
 
-def _limit(network: Network, several: Sequence[Comparison], subject: str) -> Any:
+def _limit(network: Network, several: Sequence[FeatureCondition], subject: str) -> Any:
     """The limit of a feature that is compared with a value, or equals one of several."""
     feature, sign, value = several[0]
     coding = network.encoder.codings[feature]
