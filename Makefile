@@ -35,10 +35,11 @@ refresh: install  # write what is printed and drawn now into pages, sessions, no
 	$(BIN)/python -m tools.doctests README.md docs/*.md
 	$(BIN)/python -m tools.gallery
 
-dist: install  # wheel and sdist in dist/, tried out in clean environments
+dist: install  # wheel, sdist and the page in dist/; the wheel is tried in clean environments
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
+	$(BIN)/sugenet page -o dist/sugenet.html
 	$(BIN)/python -m tools.tryout dist $(PYTHONS)
 
 $(BIN)/python:

@@ -19,7 +19,7 @@ _GROUPS = {
     "model": ("summary", "predict", "trace", "train", "convert"),
     "data sets": ("sweep", "results", "fit"),
     "logic": ("sum", "sudoku", "state"),
-    "tools": ("demo", "report", "serve", "export", "instance", "vnncomp", "warm-up", "completion"),
+    "tools": ("demo", "report", "page", "serve", "export", "instance", "vnncomp", "warm-up", "completion"),
 }
 """Names of commands by what people come for."""
 

@@ -1,4 +1,4 @@
-"""Commands that write or serve pages: report, serve; and warm-up."""
+"""Commands that write or serve pages: report, page, serve; and warm-up."""
 
 from __future__ import annotations
 
@@ -43,6 +43,17 @@ def _write_report(options: Namespace, screen: Screen) -> int:
     network = asked_network(options)
     make = _interactive if options.interactive else _static
     page: str = announced(screen, lambda: make(options, screen, network, *_samples(options, network)))
+    about = {"interactive": options.interactive, "fingerprint": network.fingerprint}
+    return _written(options, screen, page, about)
+
+
+def _write_empty(options: Namespace, screen: Screen) -> int:
+    from sugenet.web import empty_page
+
+    return _written(options, screen, empty_page(), {})
+
+
+def _written(options: Namespace, screen: Screen, page: str, about: dict[str, Any]) -> int:
     if options.output == "-":
         screen.put(page)
         return 0
@@ -50,15 +61,9 @@ def _write_report(options: Namespace, screen: Screen) -> int:
 
     write_text(options.output, page)
     size = len(page.encode())
-    data = {
-        "output": options.output,
-        "bytes": size,
-        "interactive": options.interactive,
-        "fingerprint": network.fingerprint,
-    }
     return screen.say(
         f"written to {visible(options.output)}: one file of {size / 1000:,.0f} kB that opens in any browser",
-        data,
+        {"output": options.output, "bytes": size, **about},
     )
 
 
@@ -153,6 +158,7 @@ def _warm(_options: Namespace, screen: Screen) -> int:
     return screen.say(str(done), done.data())
 
 
+_PAGE = {"required": True, "help": "write the page to FILE, or - for standard output"}
 _RESULTS = option(
     "--results",
     metavar="FILE",
@@ -178,7 +184,7 @@ COMMANDS: Commands = {
             *shared(
                 *SAMPLE,
                 "output",
-                output={"required": True, "help": "write the page to FILE, or - for standard output"},
+                output=_PAGE,
             ),
             option(
                 "--interactive",
@@ -189,6 +195,12 @@ COMMANDS: Commands = {
             DOMAIN,
             *shared(*WORK, time_limit={"default": _SECONDS}),
         ],
+    ),
+    "page": Command(
+        _write_empty,
+        "write a page that opens model files in the browser",
+        ["sugenet page -o sugenet.html"],
+        shared("output", "json", "quiet", output=_PAGE),
     ),
     "serve": Command(
         _run_server,
