@@ -306,7 +306,7 @@ def test_what_cannot_be_asked_is_said():
         verify(network, Fair(["nothing"]))
     with pytest.raises(QuestionError, match="needs a question"):
         verify(network, "is it good?")
-    with pytest.raises(EncodingError, match="no category"):
+    with pytest.raises(EncodingError, match="not a category"):
         verify(network, Robust(x, Box({0: {object()}})))
     others = set(network.encoder.codings[0].categories) - {x[0]}
     with pytest.raises(QuestionError, match="outside the box"):
