@@ -13,8 +13,8 @@ import numpy as np
 from PIL import Image
 
 import sugenet as sg
-from sugenet.bnn import Network
 from sugenet.io import from_state_dict, read_bnnquanalyst, read_npz, read_onnx
+from sugenet.nn import Network
 
 PIXELS = sg.Integers(0, 255, step=Fraction(1, 255))
 

@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks._measure import Watch, machine, take_turns
 from sugenet.bits import prepare
 from sugenet.bits.threads import cores
-from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Network, PoolLayer, Window
+from sugenet.nn import ConvLayer, DenseLayer, Encoder, Head, Network, PoolLayer, Window
 
 SHAPE = (3, 32, 32)
 CONVS = (64, 64, "pool", 128, 128, "pool", 256, 256)

@@ -17,8 +17,8 @@ import numpy as np
 
 import sugenet as sg
 from benchmarks import _zoo
-from sugenet.bnn import Network
 from sugenet.checker.accelerate.count import check_count
+from sugenet.nn import Network
 from sugenet.reason import Counted, count
 
 PUBLISHED = {2: "0.20 s", 3: "6.1 s", 4: "over 60 s"}

@@ -20,8 +20,8 @@ import numpy as np
 
 import sugenet as sg
 from benchmarks import _zoo
-from sugenet.bnn import Encoder, Head, Network, QuantizedLayer
-from sugenet.bnn.codings import integer
+from sugenet.nn import Encoder, Head, Network, QuantizedLayer
+from sugenet.nn.codings import integer
 
 ANSWERS = {"misclassified": 0, "undecided": 1, "refuted": 2, "proved": 3}
 

@@ -29,7 +29,7 @@ import numpy as np
 from benchmarks._measure import Watch, machine
 from sugenet.bits import prepare
 from sugenet.bits.threads import cores
-from sugenet.bnn import Encoder, Head, Network, PoolLayer, QuantizedConv, QuantizedLayer, Window
+from sugenet.nn import Encoder, Head, Network, PoolLayer, QuantizedConv, QuantizedLayer, Window
 
 DENSE = (784, 512, 256, 10)
 SHAPE = (3, 32, 32)

@@ -23,8 +23,8 @@ import numpy as np
 from benchmarks._measure import machine
 from benchmarks.conv import Task
 from sugenet.bits import prepare
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import TooLargeError
+from sugenet.nn import DenseLayer, Head, Network
 
 MEMORY = 8_000_000 << 10  # bytes of address space
 GRACE = 1.0  # seconds that every question may take beyond a tenth of its limit

@@ -22,9 +22,9 @@ import numpy as np
 import sugenet as sg
 from benchmarks import _zoo
 from sugenet import logic
-from sugenet.bnn import Network
 from sugenet.logic import GapLine, Reading, Sudoku, Sum, readings_of
 from sugenet.logic.composed import Wanted
+from sugenet.nn import Network
 
 PUBLISHED = {1: "97.9", 2: "96.4", 4: "94.0", 15: "80.8"}
 """The best of systems that were trained on sums alone, as published."""

@@ -28,9 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Encoder
 from sugenet.data.train import RECIPES, try_split
 from sugenet.fit import Settings, Trained, compare, print_progress, train
+from sugenet.nn import Encoder
 
 FULL = Settings(epochs=60, batch=128, rate=0.02, noise=0.01)
 QUICK = Settings(epochs=6, batch=128, rate=0.01)

@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import sugenet as sg
-from sugenet.bnn import Encoder, Head, Network, bit, integer, threshold
 from sugenet.capacity.arguments import exact_number, float_number, number_text, read_number
 from sugenet.errors import CapacityError
 from sugenet.io.vnnlib import parse_vnnlib
+from sugenet.nn import Encoder, Head, Network, bit, integer, threshold
 from sugenet.problem.query import Query
 from sugenet.reason.phrases import short_number
 from tests.cli.runner import as_process

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, threshold
-from sugenet.bnn.samples import named_rows
 from sugenet.errors import EncodingError, FileError, QuestionError
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, integer, threshold
+from sugenet.nn.samples import named_rows
 from sugenet.reason.reasons.chain import trace_reasons
 from sugenet.web.asking import ask
 

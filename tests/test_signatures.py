@@ -8,7 +8,7 @@ import pytest
 PUBLIC = [
     "sugenet",
     "sugenet.bits",
-    "sugenet.bnn",
+    "sugenet.nn",
     "sugenet.capacity",
     "sugenet.checker",
     "sugenet.data",
@@ -27,9 +27,9 @@ BY_QUESTION = {"ask", "is_settled", "settings_of", "sweep", "Suffices.of", "Quan
 """What takes the settings of a kind of question, or the fields of a class: which, another argument says."""
 
 
-def callables(room):
-    """Public functions and classes of a room, and the public methods of the classes, by name."""
-    module = import_module(room)
+def callables(package):
+    """Public functions and classes of a package, and the public methods of the classes, by name."""
+    module = import_module(package)
     for name in getattr(module, "__all__", ()):
         thing = getattr(module, name)
         if inspect.isfunction(thing):
@@ -47,13 +47,13 @@ def open_ended(thing):
     return [p.name for p in parameters if p.kind is inspect.Parameter.VAR_KEYWORD]
 
 
-@pytest.mark.parametrize("room", PUBLIC)
-def test_no_public_function_hides_its_options(room):
-    if room.startswith("sugenet.fit.est"):
+@pytest.mark.parametrize("package", PUBLIC)
+def test_no_public_function_hides_its_options(package):
+    if package.startswith("sugenet.fit.est"):
         pytest.importorskip("sklearn")
-    for name, thing in callables(room):
+    for name, thing in callables(package):
         hidden = open_ended(thing)
-        assert not hidden or name in BY_QUESTION, f"{room}: {name} takes **{hidden[0]}: spell it out."
+        assert not hidden or name in BY_QUESTION, f"{package}: {name} takes **{hidden[0]}: spell it out."
 
 
 def test_the_test_sees_what_is_hidden():

@@ -35,7 +35,7 @@ ORDERS = {
         "fields",
         "capacity",
         "bits",
-        "bnn",
+        "nn",
         "checker",
         "problem",
         "engines",
@@ -120,12 +120,12 @@ ORDERS = {
         "TEMPLATE",
     ],
 }
-"""Bottom to top: what stands in a room imports from itself and from what stands before it."""
+"""Bottom to top: what stands in a package imports from itself and from what stands before it."""
 
 WALLED = {
     "sugenet.checker": {
         "sugenet.checker",
-        "sugenet.bnn",
+        "sugenet.nn",
         "sugenet.errors",
         "sugenet.compiling",
         "sugenet.compile_notice",
@@ -159,7 +159,7 @@ KEEP_OUT = {
     "anywidget": {"web"},
     "traitlets": {"web"},
 }
-"""Heavy third parties and the only rooms that import them."""
+"""Heavy third parties and the only packages that import them."""
 
 CIRCLES = {frozenset({"sugenet.cli.commands", "sugenet.cli.complete"})}
 """Files that import each other, inside functions: the command that completes all commands, itself among
@@ -228,41 +228,43 @@ def out_of_order(source: Path, orders: dict[str, list[str]]) -> list[str]:
     modules, found = files_of(source), []
     for module, path in modules.items():
         for target in targets_of(path, modules):
-            for room, order in orders.items():
-                mine, theirs = child(module, room), child(target, room)
+            for package, order in orders.items():
+                mine, theirs = child(module, package), child(target, package)
                 if mine is None or module == "sugenet.__main__":
                     continue
-                if target == room and room != "sugenet":
-                    found.append(f"{module} imports {room}, the room that it is in")
+                if target == package and package != "sugenet":
+                    found.append(f"{module} imports {package}, the package that it is in")
                 elif theirs and mine in order and theirs in order and order.index(theirs) > order.index(mine):
                     found.append(f"{module} imports {target}, which stands above it")
     return found
 
 
-def child(module: str, room: str) -> str | None:
-    """What of a room a module is or is in; None for the room itself and all others."""
-    return module.removeprefix(room + ".").partition(".")[0] if module.startswith(room + ".") else None
+def child(module: str, package: str) -> str | None:
+    """What of a package a module is or is in; None for the package itself and all others."""
+    return module.removeprefix(package + ".").partition(".")[0] if module.startswith(package + ".") else None
 
 
 def without_place(source: Path, orders: dict[str, list[str]]) -> list[str]:
-    """What stands in no order of its room, and places where nothing stands."""
+    """What stands in no order of its package, and places where nothing stands."""
     found = []
-    for room, order in orders.items():
-        there = {child(module, room) for module in files_of(source)} - {None, "__main__"}
-        found += [f"{room}.{name} has no place in the order" for name in sorted(there - set(order))]
-        found += [f"{room}.{name} has a place and is not there" for name in sorted(set(order) - there)]
-        found += [f"{room} has {len(order) - len(set(order))} places twice"] * (len(order) > len(set(order)))
+    for package, order in orders.items():
+        there = {child(module, package) for module in files_of(source)} - {None, "__main__"}
+        found += [f"{package}.{name} has no place in the order" for name in sorted(there - set(order))]
+        found += [f"{package}.{name} has a place and is not there" for name in sorted(set(order) - there)]
+        found += [f"{package} has {len(order) - len(set(order))} places twice"] * (
+            len(order) > len(set(order))
+        )
     return found
 
 
 def through_walls(source: Path, walled: dict[str, set[str]]) -> list[str]:
-    """Imports of other rooms from behind a wall."""
+    """Imports of packages that a separate package must not use."""
     modules = files_of(source)
     return [
-        f"{module} imports {target} through the wall"
-        for room, open_to in walled.items()
+        f"{module} imports {target}, which the checker must not use"
+        for package, open_to in walled.items()
         for module, path in modules.items()
-        if module == room or child(module, room)
+        if module == package or child(module, package)
         for target in targets_of(path, modules)
         if not any(target == other or child(target, other) for other in open_to)
     ]
@@ -283,8 +285,8 @@ def not_written_out(source: Path) -> list[str]:
     ]
 
 
-def rooms_that_import(source: Path, packages: set[str]) -> dict[str, set[str]]:
-    """For each package the rooms that import it."""
+def packages_that_import(source: Path, packages: set[str]) -> dict[str, set[str]]:
+    """For each package the packages that import it."""
     found: dict[str, set[str]] = defaultdict(set)
     for module, path in files_of(source).items():
         for origin in (*(name for name, _ in imports_of(path)), *looked_up(path)):
@@ -338,7 +340,7 @@ def shadowed(package: str) -> list[str]:
     """Modules that are hidden behind something else of their name, once everything is imported."""
     modules = {name: importlib.import_module(name) for name in names_of(package)}
     pairs = [(name, *name.rpartition(".")[::2]) for name in modules if name != package]
-    return [name for name, room, last in pairs if getattr(modules[room], last) is not modules[name]]
+    return [name for name, package, last in pairs if getattr(modules[package], last) is not modules[name]]
 
 
 def with_two_names(package: str) -> list[str]:
@@ -355,16 +357,16 @@ def with_two_names(package: str) -> list[str]:
 # -- the source ----------------------------------------------------------------------------------------------
 
 
-def test_rooms_and_what_stands_in_them_import_only_what_stands_before():
+def test_packages_and_what_stands_in_them_import_only_what_stands_before():
     assert out_of_order(SOURCE, ORDERS) == []
 
 
 def test_everything_has_its_place_and_every_place_is_taken():
     assert without_place(SOURCE, ORDERS) == []
-    assert list(sugenet._ROOMS) == ORDERS["sugenet"]
+    assert list(sugenet._PACKAGES) == ORDERS["sugenet"]
 
 
-def test_the_guide_and_the_tests_follow_the_rooms():
+def test_the_guide_and_the_tests_follow_the_packages():
     root = SOURCE.parents[1]
     table = re.findall(r"^\| `(\w+)(?:\.py|/)` \|", (root / "CONTRIBUTING.md").read_text(), re.MULTILINE)
     assert table == ORDERS["sugenet"]
@@ -372,7 +374,7 @@ def test_the_guide_and_the_tests_follow_the_rooms():
     assert folders - {"fuzzing", "tools", "zoo"} <= set(ORDERS["sugenet"])
 
 
-def test_the_checker_stands_behind_a_wall():
+def test_the_checker_is_separate():
     assert through_walls(SOURCE, WALLED) == []
 
 
@@ -380,8 +382,8 @@ def test_imports_are_written_out():
     assert not_written_out(SOURCE) == []
 
 
-def test_heavy_packages_are_imported_by_these_rooms_and_no_others():
-    assert rooms_that_import(SOURCE, set(KEEP_OUT)) == KEEP_OUT
+def test_heavy_packages_are_imported_by_these_packages_and_no_others():
+    assert packages_that_import(SOURCE, set(KEEP_OUT)) == KEEP_OUT
 
 
 def test_files_import_each_other_in_no_circle():
@@ -427,7 +429,7 @@ def test_a_good_tree_has_no_complaints(tmp_path):
     assert out_of_order(tree, ORDER) == without_place(tree, ORDER) == not_written_out(tree) == []
     assert through_walls(tree, {"sugenet.high": {"sugenet.high", "sugenet.low"}}) == []
     assert circles(tree) == set()
-    assert doubled_classes(tree) == rooms_that_import(tree, {"torch"}) == {}
+    assert doubled_classes(tree) == packages_that_import(tree, {"torch"}) == {}
 
 
 @pytest.mark.parametrize(
@@ -449,7 +451,7 @@ def test_a_good_tree_has_no_complaints(tmp_path):
             "from sugenet.high import second",
             "imports sugenet.high.second, which stands above",
         ),
-        ("high/first.py", "from sugenet.high import two", "imports sugenet.high, the room that it is in"),
+        ("high/first.py", "from sugenet.high import two", "imports sugenet.high, the package that it is in"),
     ],
 )
 def test_what_is_out_of_order_is_seen(tmp_path, file, text, said):
@@ -458,7 +460,7 @@ def test_what_is_out_of_order_is_seen(tmp_path, file, text, said):
     assert said in found[0]
 
 
-def test_places_without_rooms_and_rooms_without_places_are_seen(tmp_path):
+def test_places_without_packages_and_packages_without_places_are_seen(tmp_path):
     tree = plant(tmp_path, GOOD | {"sugenet/high/third.py": ""})
     order = {"sugenet": ["low", "high", "high", "attic"], "sugenet.high": ["first", "second"]}
     assert without_place(tree, order) == [
@@ -471,7 +473,7 @@ def test_places_without_rooms_and_rooms_without_places_are_seen(tmp_path):
 def test_a_hole_in_the_wall_is_seen(tmp_path):
     tree = plant(tmp_path, GOOD)
     assert through_walls(tree, {"sugenet.high": {"sugenet.high"}}) == [
-        "sugenet.high.first imports sugenet.low through the wall"
+        "sugenet.high.first imports sugenet.low, which the checker must not use"
     ]
 
 
@@ -494,7 +496,7 @@ def test_heavy_packages_are_seen_wherever_they_are_imported(tmp_path):
         "sugenet/high/first.py": "def f():\n    import torch.nn",
     }
     tree = plant(tmp_path, GOOD | late)
-    assert rooms_that_import(tree, {"torch", "scipy", "onnx"}) == {"torch": {"high"}, "scipy": {"low"}}
+    assert packages_that_import(tree, {"torch", "scipy", "onnx"}) == {"torch": {"high"}, "scipy": {"low"}}
 
 
 def test_circles_are_seen(tmp_path):
@@ -579,11 +581,11 @@ def test_root_names_come_from_where_types_say():
     ]
     names = {alias.asname or alias.name: (node.module, alias.name) for node in said for alias in node.names}
     assert set(names) == set(sugenet.__all__)
-    for name, (room, origin) in names.items():
+    for name, (package, origin) in names.items():
         loaded = (
             importlib.import_module(f"sugenet.{origin}")
-            if room == "sugenet"
-            else getattr(importlib.import_module(room), origin)
+            if package == "sugenet"
+            else getattr(importlib.import_module(package), origin)
         )
         assert getattr(sugenet, name) is loaded
     assert set(sugenet.__all__) <= set(dir(sugenet))

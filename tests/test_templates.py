@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import sugenet
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.io.exact.domains import Bits
 from sugenet.io.exact.ops import LinearOp, OpChain
 from sugenet.io.proof.interpreters import interpreter_of_chain
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.problem.goal import loses
 from sugenet.problem.problem import Fails, Holds, Open, Problem
 from sugenet.problem.regions import Hamming

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import sugenet
-from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.sweeps import work
 
 SOURCE = Path(sugenet.__file__).parent
@@ -111,6 +111,6 @@ def test_a_walk_is_the_way_of_a_call(walk, tmp_path):
 
 
 def test_a_walk_that_is_stale_is_seen():
-    page = "### One sample\n\n1. `bits`: ends\n2. `bnn`: begins\n\n### One file\n1. `io`\n"
-    assert named("One sample", page) == ["bits", "bnn"]
-    assert packages(passed(lambda: one_sample(Path()))) == ["bnn", "bits"]
+    page = "### One sample\n\n1. `bits`: ends\n2. `nn`: begins\n\n### One file\n1. `io`\n"
+    assert named("One sample", page) == ["bits", "nn"]
+    assert packages(passed(lambda: one_sample(Path()))) == ["nn", "bits"]

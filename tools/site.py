@@ -72,7 +72,7 @@ def reference():
 
 TITLES = {
     "reason": "Questions and answers",
-    "bnn": "Networks",
+    "nn": "Networks",
     "logic": "Several readings",
     "io": "Files",
     "sweeps": "Whole data sets",

@@ -14,7 +14,7 @@ import numpy as np
 import sugenet as sg
 from benchmarks._measure import take_turns
 from benchmarks.files.kind import Kind, Outcome, Read, Skipped
-from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Network, PoolLayer, Window
+from sugenet.nn import ConvLayer, DenseLayer, Encoder, Head, Network, PoolLayer, Window
 
 _LIBRARY = ["-std=c99", "-Wall", "-Wextra", "-O3", "-march=native", "-shared", "-fPIC"]
 

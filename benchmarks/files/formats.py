@@ -11,8 +11,8 @@ import numpy as np
 
 import sugenet as sg
 from benchmarks.files.kind import Kind, Outcome, Read, Refused
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, threshold
 from sugenet.io import import_file, read_ipq, read_query, write_counterexample
+from sugenet.nn import DenseLayer, Encoder, Head, Network, threshold
 from sugenet.problem.query import Query
 from tests.fuzzing.input_queries import random_query, samples
 

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 import sugenet as sg
 from benchmarks import _zoo
 from benchmarks.frontier.row import Row
-from sugenet.bnn import Network
+from sugenet.nn import Network
 
 WORK = "re-checking a walk, against finding it: the worst of several kinds"
 BEFORE = "walks 2 to 5 times the time of finding them, sweeps 0.6, combinations 0.6 to 1.4"

@@ -21,8 +21,8 @@ from sklearn.datasets import load_digits
 import sugenet as sg
 from benchmarks import _zoo
 from benchmarks.frontier.row import Row
-from sugenet.bnn import Encoder, Network, thermometer
 from sugenet.fit import Settings, train
+from sugenet.nn import Encoder, Network, thermometer
 
 __all__ = ["run"]
 

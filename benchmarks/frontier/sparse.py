@@ -19,8 +19,8 @@ import numpy as np
 import sugenet as sg
 from benchmarks import _zoo
 from benchmarks.frontier.row import Row
-from sugenet.bnn import Encoder, Network
 from sugenet.fit import Settings, train
+from sugenet.nn import Encoder, Network
 
 RADII = (16, 25, 51, 76)
 SECONDS = 20.0

@@ -8,10 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sugenet import bnn as nn
-    from sugenet import capacity, errors, fit, io, logic
+    from sugenet import capacity, errors, fit, io, logic, nn
     from sugenet import data as models
-    from sugenet.bnn import Domain, Law, Network, Neuron, summary
     from sugenet.fit import BNNClassifier, SugenoClassifier
     from sugenet.io import (
         Bits,
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
         write_c,
         write_onnx,
     )
+    from sugenet.nn import Domain, Law, Network, Neuron, summary
     from sugenet.reason import (
         L0,
         L1,
@@ -153,7 +152,7 @@ __all__ = [
     "write_onnx",
 ]
 
-_ROOMS = (
+_PACKAGES = (
     "visible",
     "errors",
     "files",
@@ -166,7 +165,7 @@ _ROOMS = (
     "fields",
     "capacity",
     "bits",
-    "bnn",
+    "nn",
     "checker",
     "problem",
     "engines",
@@ -181,27 +180,23 @@ _ROOMS = (
     "web",
     "cli",
 )
-_NAMED = {"models": "data", "nn": "bnn"}
-"""Packages that have another name here."""
-_FACES = ("bnn", "io", "reason", "logic", "fit", "sweeps", "web")
-"""Rooms that public names come from, cheapest first; a name comes from the first that has it."""
+_FACES = ("nn", "io", "reason", "logic", "fit", "sweeps", "web")
+"""Packages that export public names, cheapest first; a name comes from the first that has it."""
 
 
 def __getattr__(name: str) -> Any:
-    """Rooms and names are loaded when first asked for, so that ``import sugenet`` and the command
-    line begin at once.
-    """
-    if name in _ROOMS or name in _NAMED:
-        value = _room(_NAMED.get(name, name))
+    """Load a package or a name on first use, so that ``import sugenet`` is fast."""
+    if name in _PACKAGES or name == "models":
+        value = _package("data" if name == "models" else name)
     elif name in __all__:
-        value = next(getattr(room, name) for room in map(_room, _FACES) if name in room.__all__)
+        value = next(getattr(package, name) for package in map(_package, _FACES) if name in package.__all__)
     else:
         raise AttributeError(f"module 'sugenet' has no attribute {name!r}")
     globals()[name] = value
     return value
 
 
-def _room(name: str) -> Any:
+def _package(name: str) -> Any:
     return import_module(f"sugenet.{name}")
 
 

@@ -15,8 +15,8 @@ __all__ = ["Plottable"]
 class Plottable(Sentences):
     """A value that can be drawn.
 
-    Answers live in rooms below `show`, and must not import it. But a notebook asks the value itself for its
-    picture, so the value needs the methods. Both only look `sugenet.show` up by name when they are called,
+    Answers are in packages below `show`, and must not import it. But a notebook asks the value itself for
+    its picture, so the value needs the methods. Both look `sugenet.show` up by name when they are called,
     and hand themselves over; `show` chooses the drawing by type, and nothing here knows any drawing.
     """
 

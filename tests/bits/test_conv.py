@@ -1,5 +1,5 @@
 """Packed convolutions and pooling, judged by the definition: `ConvLayer.activity` and
-`PoolLayer.activity` of `sugenet.bnn`.
+`PoolLayer.activity` of `sugenet.nn`.
 """
 
 import copy
@@ -23,8 +23,8 @@ from sugenet.bits import (
     unpack,
     unpack_maps,
 )
-from sugenet.bnn import ConvLayer, PoolLayer, Window
 from sugenet.errors import EncodingError, NetworkError, SugenetError
+from sugenet.nn import ConvLayer, PoolLayer, Window
 
 ENGINES: list[EngineName] = ["numba", "numpy"]
 WIDTHS = [1, 3, 63, 64, 65]

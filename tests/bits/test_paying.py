@@ -12,9 +12,9 @@ import pytest
 
 from sugenet.bits.compile_policy import ENGINE, Account, CompilePolicy, is_ready, plain
 from sugenet.bits.engine import engine_named
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.engines.walk import twins as walks
 from sugenet.errors import SugenetError
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.problem.clock import Clock
 from sugenet.problem.regions import AnyInput, Free, Hamming
 from sugenet.reason import Robust, count, verify

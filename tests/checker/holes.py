@@ -14,7 +14,7 @@ from math import inf
 from typing import Any
 from zlib import compress
 
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, RealLayer, threshold
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, RealLayer, threshold
 from tests.checker.typed import law_data
 
 __all__ = ["HOLES", "Hole", "every", "high_from"]

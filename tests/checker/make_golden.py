@@ -27,7 +27,8 @@ import numpy as np
 
 import sugenet as sg
 from sugenet import logic
-from sugenet.bnn import (
+from sugenet.errors import CertificateError, QuestionError
+from sugenet.nn import (
     ConvLayer,
     DenseLayer,
     Encoder,
@@ -43,7 +44,6 @@ from sugenet.bnn import (
     thermometer,
     threshold,
 )
-from sugenet.errors import CertificateError, QuestionError
 from sugenet.reason.envelope import kind_of
 from tests.checker import test_composed, test_learned
 from tests.engines import test_reals

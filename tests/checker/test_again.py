@@ -3,12 +3,12 @@
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import Head, Network
 from sugenet.checker.accelerate import again
 from sugenet.checker.form import Bound, Enumerate
 from sugenet.checker.limit import Limit
 from sugenet.checker.setting import setting_of
 from sugenet.errors import CertificateError
+from sugenet.nn import Head, Network
 from tests.checker.typed import asked_of
 
 NET = Network.of_bits([], Head([[1, 1, 1], [-1, -1, -1]]))

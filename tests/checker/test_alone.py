@@ -12,7 +12,12 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import (
+from sugenet.checker.accelerate.arrays import Picking, Summing, backed
+from sugenet.checker.accelerate.origin import form_of
+from sugenet.checker.network import Categories, Numbers, load_network
+from sugenet.errors import FileError
+from sugenet.io.native.file import network_bytes
+from sugenet.nn import (
     DenseLayer,
     Head,
     Network,
@@ -23,12 +28,7 @@ from sugenet.bnn import (
     Window,
     integer,
 )
-from sugenet.bnn.encoder import Encoder
-from sugenet.checker.accelerate.arrays import Picking, Summing, backed
-from sugenet.checker.accelerate.origin import form_of
-from sugenet.checker.network import Categories, Numbers, load_network
-from sugenet.errors import FileError
-from sugenet.io.native.file import network_bytes
+from sugenet.nn.encoder import Encoder
 from tests.checker import make_golden, test_learned
 from tests.checker.loading import statements_in
 

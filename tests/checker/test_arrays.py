@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import (
+from sugenet.checker.accelerate.arrays import backed
+from sugenet.checker.accelerate.origin import form_of
+from sugenet.checker.network import load_network
+from sugenet.errors import CertificateError, NetworkError
+from sugenet.io.native.file import network_bytes
+from sugenet.nn import (
     ConvLayer,
     DenseLayer,
     Head,
@@ -19,12 +24,7 @@ from sugenet.bnn import (
     Window,
     integer,
 )
-from sugenet.bnn.encoder import Encoder
-from sugenet.checker.accelerate.arrays import backed
-from sugenet.checker.accelerate.origin import form_of
-from sugenet.checker.network import load_network
-from sugenet.errors import CertificateError, NetworkError
-from sugenet.io.native.file import network_bytes
+from sugenet.nn.encoder import Encoder
 
 
 def shaped(inputs, rng):

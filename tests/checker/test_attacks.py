@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import Head, Network
 from sugenet.errors import CertificateError
+from sugenet.nn import Head, Network
 from tests.fuzzing.forgeries import real
 from tests.fuzzing.truth import is_true
 from tests.problem.levels import KINDS, lively_network

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.accelerate import branches
 from sugenet.checker.accelerate.branches import branches_seen
 from sugenet.checker.accelerate.integers import Whole
 from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
+from sugenet.nn import DenseLayer, Head, Network
 from tests.checker.plainly import seen_plainly
 from tests.checker.test_groups import drawn
 from tests.checker.test_words import counts_of

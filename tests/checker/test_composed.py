@@ -11,7 +11,6 @@ import pytest
 
 import sugenet as sg
 from sugenet import logic
-from sugenet.bnn import Domain, Encoder, Head, Network, Span, Steps
 from sugenet.checker.composed_form import CompositeClaim, CompositeProof
 from sugenet.checker.composites import Wish, composite_of
 from sugenet.checker.limit import Limit
@@ -20,6 +19,7 @@ from sugenet.errors import CertificateError, CheckLimitError
 from sugenet.logic.composed import Wanted
 from sugenet.logic.envelopes import composite_in, lemma_of
 from sugenet.logic.formulas import Every, Listed, OneOf, Some, formula_of
+from sugenet.nn import Domain, Encoder, Head, Network, Span, Steps
 from sugenet.problem.clock import Clock
 from tests.logic.test_possibility import random_formula
 from tests.logic.wholes import cheapest_by_definition, given, images, valid_grids

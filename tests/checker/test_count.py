@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.accelerate import count as module
 from sugenet.checker.accelerate.count import check_count
 from sugenet.errors import CertificateError, CheckLimitError
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.problem.boxes import Box
 from sugenet.problem.regions import L0, L1, L2, AnyInput, Free, Hamming, Linf
 from sugenet.reason.counts.counting import count

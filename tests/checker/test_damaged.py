@@ -7,8 +7,8 @@ import copy
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import CertificateError, CheckLimitError
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 
 NET = Network.of_bits(

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import CertificateError
+from sugenet.nn import DenseLayer, Head, Network
 from tests.engines.test_reals import network as real_network
 from tests.engines.test_reals import query_around
 from tests.fuzzing.forgeries import not_refuted

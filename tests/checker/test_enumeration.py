@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.accelerate import enumeration
 from sugenet.errors import CertificateError
+from sugenet.nn import DenseLayer, Head, Network
 
 ENUMERATE = {"kind": "enumerate"}
 

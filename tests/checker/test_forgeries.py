@@ -9,8 +9,8 @@ from itertools import islice
 
 import pytest
 
-from sugenet.bnn import DenseLayer, LevelLayer
 from sugenet.checker.accelerate import enumeration
+from sugenet.nn import DenseLayer, LevelLayer
 from sugenet.reason.envelope import kind_of
 from tests.fuzzing.forgeries import EDGES, ODD, bombs, difference, forgeries, replace_value, tried
 

@@ -9,8 +9,8 @@ from math import inf
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import OneHot
 from sugenet.errors import CertificateError, EncodingError, QuestionError
+from sugenet.nn import OneHot
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from tests.checker.holes import HOLES, high_from
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import ConvLayer, DenseLayer, Head, LevelLayer, Network, Window
 from sugenet.checker.accelerate import sets as check_sets
 from sugenet.checker.accelerate.integers import whole_of
 from sugenet.checker.limit import Limit
@@ -16,6 +15,7 @@ from sugenet.checker.setting import setting_of
 from sugenet.errors import CertificateError, CheckLimitError, NetworkError
 from sugenet.io import read_json
 from sugenet.io.plain.texts import strict_json
+from sugenet.nn import ConvLayer, DenseLayer, Head, LevelLayer, Network, Window
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from tests.checker.typed import asked_of
 from tests.fuzzing.bombs import bits

@@ -11,7 +11,7 @@ from tests.checker.loading import SOURCE, loaded_by, statements_in
 
 ELSEWHERE = {
     "bits",
-    "bnn",
+    "nn",
     "capacity",
     "engines",
     "fit",

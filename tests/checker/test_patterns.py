@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sugenet.bnn import Network, RealLayer
 from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.form import ByMultipliers, CaseAsked, PatchedCase
 from sugenet.checker.limit import Limit
 from sugenet.checker.patterns import _Box
 from sugenet.errors import CertificateError
+from sugenet.nn import Network, RealLayer
 from tests.engines.test_reals import KINDS, TOP, network, rows_of, scores_of
 
 LONG = Fraction(1, 3 << 20_000)

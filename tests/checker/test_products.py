@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sugenet.bnn import Head
 from sugenet.checker.accelerate.integers import violations
 from sugenet.checker.accelerate.products import dense_counts
+from sugenet.nn import Head
 
 
 @pytest.mark.parametrize("size", [1, 3, 1 << 20, (1 << 24) - 1, 1 << 24, (1 << 53) - 1, 1 << 53, 1 << 56])

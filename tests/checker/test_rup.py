@@ -8,10 +8,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.accelerate.thresholds import ThresholdSystem
 from sugenet.engines.hard.learn.solver import Core, Solver, facts_of
 from sugenet.errors import CertificateError
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes
 from sugenet.problem.problem import Problem

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.lemma import _System
 from sugenet.errors import CertificateError
+from sugenet.nn import DenseLayer, Head, Network
 from tests.checker.plainly import lemma_plainly, thresholds_plainly
 from tests.checker.test_rup import two_inputs
 from tests.engines.test_learn import plain as system_of

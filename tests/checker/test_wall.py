@@ -24,9 +24,9 @@ FILES = [
     f"{name}.py"
     for name in ("visible", "errors", "files", "compile_notice", "compiling", "reprs", "plottable")
 ]
-BELOW = [name for name in (*FILES, "capacity", "bits", "bnn") if (SOURCE / name).exists()]
+BELOW = [name for name in (*FILES, "capacity", "bits", "nn") if (SOURCE / name).exists()]
 """What the definition itself needs."""
-OPEN_TO = ("bnn", "checker", "compiling", "errors", "reading", "compile_notice", "visible")
+OPEN_TO = ("nn", "checker", "compiling", "errors", "reading", "compile_notice", "visible")
 
 ALONE = """
 import json, pickle, sys
@@ -41,15 +41,15 @@ for network, other, certificate in rows:
         said.append(check(certificate, networks[network], networks.get(other), plain=PLAIN))
     except CertificateError as error:
         said.append(f"{type(error).__name__}: {error}")
-rooms = {name.split(".")[1] for name in sys.modules if name.startswith("sugenet.")}
-print(json.dumps([said, sorted(rooms), sys.modules["sugenet.checker"].__file__]))
+packages = {name.split(".")[1] for name in sys.modules if name.startswith("sugenet.")}
+print(json.dumps([said, sorted(packages), sys.modules["sugenet.checker"].__file__]))
 """
 HOOK = """
 import sys
 
 class Wall:
     def find_spec(self, name, path=None, target=None):
-        if name.startswith("sugenet.") and name.split(".")[1] not in ROOMS:
+        if name.startswith("sugenet.") and name.split(".")[1] not in PACKAGES:
             raise ImportError(f"{name} is behind the wall")
 
 sys.meta_path.insert(0, Wall())
@@ -80,7 +80,7 @@ def test_the_judge_imports_itself_and_one_file_of_it_the_definition():
                     "compile_notice",
                     "visible",
                 )
-                is_own = module.split(".")[1] == "bnn" and path.name == "origin.py"
+                is_own = module.split(".")[1] == "nn" and path.name == "origin.py"
                 assert allowed or is_own, (path.name, module)
                 assert not name.startswith("_"), (path.name, module, name)
 
@@ -108,16 +108,16 @@ def about_ratings():
 
 
 def asked_alone(tmp_path, chosen, where, *, plain):
-    """What the judge says in a process of its own, where only the rooms below are importable."""
+    """What the judge says in a process of its own, where only the packages below are importable."""
     networks = make_golden.stored()["networks"] | {
         name: RatedSamples(*(getattr(ratings.samples, part.name) for part in fields(RatedSamples)))
         for name, (ratings, _) in LEARNED.items()
     }
     rows = [(row["network"], row["other"], row["certificate"]) for row in chosen]
     (tmp_path / "asked").write_bytes(pickle.dumps((networks, rows)))
-    rooms = {name.removesuffix(".py") for name in [*BELOW, "checker"]}
+    packages = {name.removesuffix(".py") for name in [*BELOW, "checker"]}
     code = (
-        f"{HOOK.replace('ROOMS', repr(rooms))}\n"
+        f"{HOOK.replace('PACKAGES', repr(packages))}\n"
         f"sys.path.insert(0, {str(where)!r})\n"
         f"{ALONE.replace('PLAIN', str(plain))}"
     )
@@ -126,7 +126,7 @@ def asked_alone(tmp_path, chosen, where, *, plain):
     assert done.returncode == 0, done.stderr
     said, loaded, file = json.loads(done.stdout)
     assert Path(file).is_relative_to(where)
-    assert set(loaded) <= rooms
+    assert set(loaded) <= packages
     return said
 
 

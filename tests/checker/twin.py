@@ -13,8 +13,8 @@ from fractions import Fraction
 from itertools import product
 from math import floor, inf, nextafter
 
-from sugenet import bnn
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps
+from sugenet import nn
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, Steps
 from tests.checker.typed import law_data
 
 LARGEST = 1.7976931348623157e308
@@ -38,7 +38,7 @@ class Feature:
     def coding(self):
         if self.names:
             return OneHot(self.names)
-        return bnn.bit() if self.bit else Steps(self.cuts, self.low, self.high, self.whole)
+        return nn.bit() if self.bit else Steps(self.cuts, self.low, self.high, self.whole)
 
     def bits(self, value):
         if self.names:
@@ -85,11 +85,11 @@ class Net:
         encoder = Encoder([f.coding() for f in self.features], [f"f{k}" for k in range(len(self.features))])
         width, layers = encoder.width, []
         for weights, tau in self.layers:
-            rows = [list(row) for row in weights] if weights else bnn.arrays.np.zeros((0, width), int)
+            rows = [list(row) for row in weights] if weights else nn.arrays.np.zeros((0, width), int)
             layers.append(DenseLayer(rows, list(tau)))
             width = len(tau)
         rows = [list(row) for row in self.head]
-        rows = rows if width else bnn.arrays.np.zeros((len(rows), 0), int)
+        rows = rows if width else nn.arrays.np.zeros((len(rows), 0), int)
         return Network(encoder, layers, Head(rows, list(self.bias), list(self.scale)))
 
     def scores(self, values):
@@ -611,8 +611,8 @@ def python_question(asked, network, net):
 
 def within(asked, network):
     """The network with the domain of a question."""
-    from sugenet.bnn import Domain, Span
-    from sugenet.bnn.laws import Law
+    from sugenet.nn import Domain, Span
+    from sugenet.nn.laws import Law
 
     spans = {
         f: Span(values=tuple(sorted(limit, key=str))) if isinstance(limit, set) else Span(*limit)

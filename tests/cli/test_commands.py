@@ -180,7 +180,7 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path, more):
     assert "120 samples of 2 features" in err
     assert "written to" in out
     layer = sg.load(tmp_path / "m.sugenet").layers[0]
-    assert isinstance(layer, sg.bnn.QuantizedLayer if more else sg.nn.DenseLayer)
+    assert isinstance(layer, sg.nn.QuantizedLayer if more else sg.nn.DenseLayer)
     assert (np.abs(layer.weights).max() > 1) == bool(more)
     code, out, _ = run(
         capsys, "predict", tmp_path / "m.sugenet", tmp_path / "data.csv", "--label-column", "kind"
@@ -387,7 +387,7 @@ def test_what_the_machine_refuses_is_one_line(capsys, monkeypatch, error, messag
     def fail(network):
         raise error
 
-    monkeypatch.setattr("sugenet.bnn.summary", fail)
+    monkeypatch.setattr("sugenet.nn.summary", fail)
     code, out, err = run(capsys, "summary", "digits")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err

@@ -75,7 +75,7 @@ def test_suggestions_are_near_options_of_this_command(capsys, words, suggested):
 @pytest.fixture
 def model(tmp_path):
     """A small network with a category and a number; its class is always 0."""
-    encoder = sg.bnn.Encoder([sg.bnn.OneHot(("Paris", "Rome", "Bonn")), sg.bnn.integer(0, 9)], ["city", "n"])
+    encoder = sg.nn.Encoder([sg.nn.OneHot(("Paris", "Rome", "Bonn")), sg.nn.integer(0, 9)], ["city", "n"])
     sg.save(sg.Network(encoder, [], sg.nn.Head([[1] * 12, [-1] * 12], [40, 0])), tmp_path / "n.sugenet")
     return tmp_path / "n.sugenet"
 

@@ -20,13 +20,13 @@ from itertools import cycle
 import numpy as np
 import pytest
 
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, threshold
 from sugenet.cli import look, main
 from sugenet.errors import EncodingError, NetworkError, QuestionError, SoundnessError
 from sugenet.io import save
 from sugenet.io.native.container import seal
 from sugenet.io.native.document import to_document
 from sugenet.io.samples import write_samples
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, threshold
 from sugenet.visible import visible
 
 FORGED = "the class stays 3, for any input: proved by bounds through all layers"

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.cli import main
 from sugenet.cli.commands import parse, parser_of_all
 from sugenet.cli.files import _SETTINGS
 from sugenet.cli.output import as_typed, as_typed_hints
 from sugenet.cli.parser import options_of
+from sugenet.nn import DenseLayer, Head, Network
 
 SOURCE = Path(sg.__file__).parent
 DOCS = Path(__file__).parents[2] / "docs"
@@ -36,7 +36,7 @@ def run(capsys, line, *more):
 
 REFUSALS = ("refuse", "refuse_if", "required", "Refusal")
 """What raises an error for a caller, or becomes one."""
-ROOMS = ("bnn", "fit", "io", "reason", "sweeps", "problem", "engines", "show", "checker")
+PACKAGES = ("nn", "fit", "io", "reason", "sweeps", "problem", "engines", "show", "checker")
 NEVER_THERE = {
     # of an architecture, an ONNX node or a PyTorch layer, as the file spells it
     *(
@@ -61,8 +61,8 @@ NEVER_THERE = {
 
 def advised():
     """The arguments that messages of the library speak of, each with a place."""
-    for room in ROOMS:
-        for file in sorted((SOURCE / room).rglob("*.py")):
+    for package in PACKAGES:
+        for file in sorted((SOURCE / package).rglob("*.py")):
             for raised in ast.walk(ast.parse(file.read_text())):
                 refuses = isinstance(raised, ast.Call) and ast.unparse(raised.func) in REFUSALS
                 for part in ast.walk(raised) if refuses or isinstance(raised, ast.Raise) else ():

@@ -12,9 +12,9 @@ from functools import cache
 
 import numpy as np
 
-from sugenet.bnn import Head, Network
 from sugenet.engines.ladder import decide
 from sugenet.errors import CertificateError, SoundnessError
+from sugenet.nn import Head, Network
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import LabelGoal
 from sugenet.problem.problem import Fails, Holds, Open, Problem

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.accelerate.words import WordWalk
 from sugenet.checker.limit import Limit
 from sugenet.engines.walk import blocks, sets
@@ -18,6 +17,7 @@ from sugenet.engines.walk.patterns import PatternGoal, PlaneGoal
 from sugenet.engines.walk.sets import flip_level
 from sugenet.engines.walk.sweep import lanes_for
 from sugenet.errors import CertificateError
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.problem import Problem

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, integer, thermometer
 from sugenet.engines.walk import branches
 from sugenet.engines.walk.branches import BRANCH
+from sugenet.nn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, integer, thermometer
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.problem import Fails, Holds, Open, Problem

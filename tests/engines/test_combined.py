@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.accelerate import enumeration
 from sugenet.engines.walk import blocks, choices
 from sugenet.engines.walk.choices import EXHAUST, exhaust, is_for_blocks
 from sugenet.errors import CertificateError
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.neighbourhood import combinations_of

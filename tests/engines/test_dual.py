@@ -11,7 +11,8 @@ import pytest
 
 from sugenet import Agree, Fair, Monotone, Robust, check, verify
 from sugenet.bits.window import Window
-from sugenet.bnn import (
+from sugenet.engines.hard.dual.bound import Multipliers, Relaxed
+from sugenet.nn import (
     ConvLayer,
     DenseLayer,
     Encoder,
@@ -22,8 +23,7 @@ from sugenet.bnn import (
     QuantizedConv,
     QuantizedLayer,
 )
-from sugenet.bnn.codings import integer
-from sugenet.engines.hard.dual.bound import Multipliers, Relaxed
+from sugenet.nn.codings import integer
 from sugenet.problem.goal import LabelGoal
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, Linf

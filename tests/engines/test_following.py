@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.lemma import _System
 from sugenet.engines.hard.learn.solver import facts_of
 from sugenet.engines.hard.outside import exact
 from sugenet.engines.hard.outside.exact import constraints_of, lemma_of, used_of
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.reason.questions import problems_of
 from tests.checker.plainly import thresholds_plainly
 from tests.engines.test_learn import plain as system_of

@@ -7,12 +7,12 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, bit, thermometer
 from sugenet.checker.accelerate.thresholds import ThresholdSystem
 from sugenet.engines.hard.learn import half_kernels, kernels
 from sugenet.engines.hard.learn.halves import halves_of
 from sugenet.engines.hard.learn.solver import BRIEFLY, CDCL, Core, Found, Solver, Stopped, facts_of
 from sugenet.errors import QuestionError, TooLargeError
+from sugenet.nn import DenseLayer, Encoder, Head, Network, bit, thermometer
 from sugenet.problem.cascade import Cascade, FeatureSteps, Thresholds
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.engines import ladder, protocol
 from sugenet.engines.hard.outside import SOLVERS, cpsat, solver_named
 from sugenet.engines.hard.outside.cnf import Cnf
 from sugenet.engines.hard.outside.pysat import hearing_ctrl_c
 from sugenet.engines.protocol import Engine
 from sugenet.errors import QuestionError
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses
 from sugenet.problem.problem import Fails, Holds, Open, Problem

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, RealLayer
-from sugenet.bnn.boxed import in_box
 from sugenet.engines.hard.reals.deciding import decide_query
 from sugenet.engines.hard.reals.first_layer import BoxFirstLayer, finest_grid
 from sugenet.engines.hard.reals.witness import check_real_witness
 from sugenet.errors import CertificateError, QuestionError
+from sugenet.nn import DenseLayer, Encoder, Head, Network, RealLayer
+from sugenet.nn.boxed import in_box
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Fails, Holds, Open
 from sugenet.problem.query import Case, Inequality, Query, QueryBox

@@ -12,7 +12,12 @@ import pytest
 from scipy.optimize import linprog
 
 import sugenet as sg
-from sugenet.bnn import (
+from sugenet.engines.hard.reals.deciding import decide_query
+from sugenet.engines.hard.reals.first_layer import BoxFirstLayer
+from sugenet.engines.hard.reals.patterns import BoxPatches, conflicts
+from sugenet.engines.hard.reals.witness import check_real_witness
+from sugenet.errors import CertificateError, NetworkError, QuestionError
+from sugenet.nn import (
     ConvLayer,
     DenseLayer,
     Encoder,
@@ -23,12 +28,7 @@ from sugenet.bnn import (
     RealLayer,
     Window,
 )
-from sugenet.bnn.boxed import in_box
-from sugenet.engines.hard.reals.deciding import decide_query
-from sugenet.engines.hard.reals.first_layer import BoxFirstLayer
-from sugenet.engines.hard.reals.patterns import BoxPatches, conflicts
-from sugenet.engines.hard.reals.witness import check_real_witness
-from sugenet.errors import CertificateError, NetworkError, QuestionError
+from sugenet.nn.boxed import in_box
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Fails, Holds, Open
 from sugenet.problem.query import Case, Inequality, Query, QueryBox

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Network, PoolLayer, Window, thermometer
 from sugenet.engines.walk import patterns
 from sugenet.engines.walk import sweep as walks
 from sugenet.engines.walk.patterns import PatternGoal
 from sugenet.engines.walk.sets import flip_level
 from sugenet.engines.walk.sweep import lanes_for
+from sugenet.nn import ConvLayer, DenseLayer, Encoder, Head, Network, PoolLayer, Window, thermometer
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.problem import Enumerated, Problem

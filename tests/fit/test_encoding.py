@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from sugenet.bnn import Encoder, OneHot, Steps, bit, integer, threshold, unused
 from sugenet.errors import EncodingError
 from sugenet.fit import learn_encoder
 from sugenet.fit.encoding import reads_levels
+from sugenet.nn import Encoder, OneHot, Steps, bit, integer, threshold, unused
 
 
 def codings(X, **options):

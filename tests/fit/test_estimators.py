@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sugenet
-from sugenet.bnn import (
+from sugenet.errors import EncodingError, SugenetError
+from sugenet.nn import (
     DenseLayer,
     Encoder,
     Head,
@@ -21,7 +22,6 @@ from sugenet.bnn import (
     bit,
     thermometer,
 )
-from sugenet.errors import EncodingError, SugenetError
 
 pytest.importorskip("sklearn")
 pytest.importorskip("torch")
@@ -469,7 +469,7 @@ class NoTorch(MetaPathFinder):
         if name.partition(".")[0] == "torch":
             raise ImportError("no torch here")
 sys.meta_path.insert(0, NoTorch())
-from sugenet.bnn import Head, Network
+from sugenet.nn import Head, Network
 from sugenet.fit.estimators import BNNClassifier
 network = Network.of_bits([], Head([[1], [-1]]), classes=["a", "b"])
 print(BNNClassifier.from_network(network).predict([[1], [0]]))

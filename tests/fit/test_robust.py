@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sugenet as sg
-from sugenet.bnn import Encoder, Head, Network, OneHot, Steps, bit, integer, thermometer, threshold
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit import Epoch, Settings, learn_encoder, train
 from sugenet.fit.settings import region_text, robust_region
 from sugenet.fit.table import read_arrays
+from sugenet.nn import Encoder, Head, Network, OneHot, Steps, bit, integer, thermometer, threshold
 
 torch = pytest.importorskip("torch")
 

@@ -9,9 +9,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sugenet.bnn import DenseLayer, Encoder, LevelLayer, OneHot, QuantizedLayer, thermometer
 from sugenet.errors import EncodingError, FileError, SoundnessError, SugenetError
 from sugenet.fit import Epoch, Settings, learn_encoder, print_progress, train
+from sugenet.nn import DenseLayer, Encoder, LevelLayer, OneHot, QuantizedLayer, thermometer
 
 torch = pytest.importorskip("torch")
 

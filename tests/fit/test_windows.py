@@ -6,10 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sugenet.bnn import Encoder, Steps, integer, thermometer
 from sugenet.errors import SugenetError
 from sugenet.fit import Settings, train
 from sugenet.fit.trainer import windows
+from sugenet.nn import Encoder, Steps, integer, thermometer
 
 pytest.importorskip("torch")
 

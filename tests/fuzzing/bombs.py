@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import sugenet as sg
-from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, Window
+from sugenet.nn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, Window
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import problems_of
 

@@ -8,8 +8,8 @@ from math import prod
 
 import numpy as np
 
-from sugenet.bnn import Network
 from sugenet.io.exact.pixels import pixel_by_pixel
+from sugenet.nn import Network
 from tests.problem.large import small_conv_network
 from tests.problem.small import raw_values
 

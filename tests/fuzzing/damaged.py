@@ -25,8 +25,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from sugenet.bnn import DenseLayer, Encoder, Head, Network
 from sugenet.errors import SugenetError
+from sugenet.nn import DenseLayer, Encoder, Head, Network
 from tests.io.queries import around
 
 FEATURES = 784

@@ -14,9 +14,9 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import sugenet as sg
-from sugenet.bnn import Encoder, Head, Network, bit, integer, thermometer
 from sugenet.errors import SugenetError
 from sugenet.io.vnnlib import parse_vnnlib
+from sugenet.nn import Encoder, Head, Network, bit, integer, thermometer
 from sugenet.problem.query import Query
 from sugenet.web.asking import ask
 from tests.cli.runner import in_process

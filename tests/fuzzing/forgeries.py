@@ -23,8 +23,8 @@ from zlib import compress
 import numpy as np
 
 import sugenet as sg
-from sugenet.bnn import Head, Network
 from sugenet.errors import CertificateError, SugenetError
+from sugenet.nn import Head, Network
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import problems_of

@@ -928,7 +928,7 @@ def _spoofs() -> Iterator[Attack]:
 
     def model(folder: Path) -> None:
         import sugenet as sg
-        from sugenet.bnn import DenseLayer, Encoder, Head, Network
+        from sugenet.nn import DenseLayer, Encoder, Head, Network
 
         names = [f"a{SIGNS}", "b", "c"]
         layers = [DenseLayer([[1, 1, -1], [1, -1, 1]], [2, 2])]

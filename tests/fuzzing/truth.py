@@ -13,7 +13,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from sugenet.bnn import ConvLayer, LevelLayer, OneHot, PoolLayer, QuantizedConv, QuantizedLayer, Steps
+from sugenet.nn import ConvLayer, LevelLayer, OneHot, PoolLayer, QuantizedConv, QuantizedLayer, Steps
 
 
 class Truth:

@@ -19,7 +19,6 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX Runtime is not ins
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from torch import nn  # noqa: E402
 
-from sugenet.bnn import DenseLayer, Head, Network  # noqa: E402
 from sugenet.errors import FileError  # noqa: E402
 from sugenet.io.agreement import verify_against  # noqa: E402
 from sugenet.io.exact.domains import Bits, Integers  # noqa: E402
@@ -27,6 +26,7 @@ from sugenet.io.exact.lower import lower  # noqa: E402
 from sugenet.io.importers import from_torch  # noqa: E402
 from sugenet.io.proof.tally import Difference  # noqa: E402
 from sugenet.io.torch.reader import chain_of_module  # noqa: E402
+from sugenet.nn import DenseLayer, Head, Network  # noqa: E402
 
 ZOO = os.environ.get("SUGENET_ZOO")
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, Source, threshold
 from sugenet.errors import FileError, QuestionError
 from sugenet.io import read_instance, read_vnnlib, write_counterexample, write_vnnlib
+from sugenet.nn import DenseLayer, Encoder, Head, Network, Source, threshold
 from tests.cli.runner import in_process
 
 onnx = pytest.importorskip("onnx")

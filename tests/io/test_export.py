@@ -12,9 +12,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, threshold
 from sugenet.errors import FileError, QuestionError, TooLargeError
 from sugenet.io import export, sample_of, write_cnf, write_mps, write_opb, write_smt2, write_wbo
+from sugenet.nn import DenseLayer, Encoder, Head, Network, threshold
 from sugenet.problem.goal import Goal, Votes, loses
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, L2, AnyInput, Hamming, Linf

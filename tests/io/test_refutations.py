@@ -15,7 +15,6 @@ import pytest
 from pysat.solvers import Solver
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, integer
 from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.accelerate.thresholds import ThresholdSystem, reach
 from sugenet.engines.hard.outside.cnf import Cnf
@@ -23,6 +22,7 @@ from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.io import Query, export_proof
 from sugenet.io.refutations.claims import Lemmas, Resolution, claims_of
 from sugenet.io.refutations.writers import PROOFS
+from sugenet.nn import DenseLayer, Encoder, Head, Network, integer
 from sugenet.reason.envelope import kind_of
 from tests.checker import make_golden
 from tests.checker.test_rup import proof_of

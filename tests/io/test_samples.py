@@ -12,10 +12,10 @@ import pytest
 from PIL import Image
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
 from sugenet.errors import FileError
 from sugenet.io import read_samples
 from sugenet.io.samples import write_samples
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
 
 
 def network(*codings, names=None, classes=("no", "yes")):

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sugenet.bnn import DenseLayer, Encoder, Head, Network
 from sugenet.errors import FileError, SugenetError
 from sugenet.io.vnnlib import parse_vnnlib, read_vnnlib, write_vnnlib
+from sugenet.nn import DenseLayer, Encoder, Head, Network
 from sugenet.problem.query import BIT_LIMIT, Case, Inequality, Query, QueryBox
 from tests.io.queries import around
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sugenet.bnn import (
+from sugenet.nn import (
     ConvLayer,
     DenseLayer,
     Encoder,

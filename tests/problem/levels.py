@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from tests.bnn.level_nets import KINDS, level_network
+from tests.nn.level_nets import KINDS, level_network
 from tests.problem.small import random_network, raw_values
 
 __all__ = ["KINDS", "any_network", "every_input", "lively_network", "some_of"]

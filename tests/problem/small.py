@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from sugenet.bnn import (
+from sugenet.nn import (
     DenseLayer,
     Encoder,
     Head,

@@ -10,7 +10,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sugenet.bnn import (
+from sugenet.engines.hard.outside.cnf import Cnf
+from sugenet.errors import TooLargeError
+from sugenet.nn import (
     DenseLayer,
     Encoder,
     Head,
@@ -21,8 +23,6 @@ from sugenet.bnn import (
     Window,
     threshold,
 )
-from sugenet.engines.hard.outside.cnf import Cnf
-from sugenet.errors import TooLargeError
 from sugenet.problem.formula import Formula, Gate, Linear, fixed_values
 from sugenet.problem.goal import Goal, Votes, loses
 from sugenet.problem.problem import Problem

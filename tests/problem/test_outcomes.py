@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from sugenet.bnn import Head, Network
 from sugenet.errors import SoundnessError
+from sugenet.nn import Head, Network
 from sugenet.problem.goal import loses
 from sugenet.problem.problem import Fails, Open, Problem, replayed
 from sugenet.problem.regions import Hamming

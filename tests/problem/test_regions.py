@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
 from sugenet.engines.walk.patterns import PatternGoal
 from sugenet.errors import EncodingError, QuestionError
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
 from sugenet.problem.first_layer import FirstLayer, reach
 from sugenet.problem.goal import loses
 from sugenet.problem.problem import Problem

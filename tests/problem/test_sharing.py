@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import (
+from sugenet.nn import (
     DenseLayer,
     Encoder,
     Head,
@@ -23,7 +23,7 @@ from sugenet.bnn import (
     thermometer,
     threshold,
 )
-from sugenet.bnn.domain import Domain
+from sugenet.nn.domain import Domain
 from sugenet.problem.cascade import Cascade
 from sugenet.problem.first_layer import (
     FirstLayer,

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import CertificateError, QuestionError
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.reason import (
     Counted,
     Predict,

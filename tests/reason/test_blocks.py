@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, thermometer
 from sugenet.checker.accelerate import count as checked
 from sugenet.checker.accelerate.count import check_count
 from sugenet.errors import CertificateError
+from sugenet.nn import DenseLayer, Encoder, Head, Network, thermometer
 from sugenet.problem.regions import L0, L1, Hamming
 from sugenet.reason import count
 from sugenet.reason.counts import walk

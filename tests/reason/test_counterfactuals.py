@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, thermometer, threshold
 from sugenet.data import breast_cancer, samples
 from sugenet.errors import CertificateError, EncodingError, QuestionError
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, integer, thermometer, threshold
 from sugenet.problem.regions import surroundings
 from sugenet.reason import (
     L0,

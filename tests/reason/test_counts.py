@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, integer, threshold
 from sugenet.checker.accelerate.count import check_count
 from sugenet.errors import CertificateError, QuestionError, TooLargeError
+from sugenet.nn import DenseLayer, Encoder, Head, LevelLayer, Network, integer, threshold
 from sugenet.problem.boxes import Box
 from sugenet.problem.regions import L0, L1, L2, AnyInput, Free, Hamming, Linf
 from sugenet.reason import Counted, CountOpen, CountSampled, NetworkRule, count, coverage, parse_rule

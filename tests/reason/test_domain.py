@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import (
+from sugenet.errors import CertificateError, EncodingError, NetworkError, QuestionError, RuleSyntaxError
+from sugenet.nn import (
     DenseLayer,
     Domain,
     Encoder,
@@ -21,8 +22,7 @@ from sugenet.bnn import (
     integer,
     thermometer,
 )
-from sugenet.bnn.laws import Law
-from sugenet.errors import CertificateError, EncodingError, NetworkError, QuestionError, RuleSyntaxError
+from sugenet.nn.laws import Law
 from sugenet.reason import Always, Fair, Monotone, Never, Robust
 from tests.checker.typed import law_data
 
@@ -539,7 +539,7 @@ def test_two_witnesses_as_shown_obey_laws_that_join_features():
 
 def test_what_is_known_of_inputs_is_kept_and_read_for_its_own_network():
     network = smoker().within("data").within(LAW)
-    simple = sg.bnn.simplify(network)
+    simple = sg.nn.simplify(network)
     assert (simple.domain, simple.encoder.seen) == (network.domain, network.encoder.seen)
     assert simple.lawful.predict([["yes", 3, 1.0], ["no", 3, 1.0]]).tolist()[0] == 2
     turned = Encoder([integer(0, 99), OneHot(("yes", "no"))], ["age", "smoker"])

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, integer
 from sugenet.engines.walk.descent import Descent
+from sugenet.nn import DenseLayer, Encoder, Head, Network, integer
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Problem
 from sugenet.reason import L0, L1, L2, Counterfactual, Hamming, Linf, NoCounterfactual, Prices

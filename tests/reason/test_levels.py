@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import Encoder, Head, LevelLayer, Network, QuantizedLayer, RealLayer, integer
 from sugenet.checker.accelerate import enumeration
 from sugenet.errors import CheckLimitError
+from sugenet.nn import Encoder, Head, LevelLayer, Network, QuantizedLayer, RealLayer, integer
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from sugenet.reason.rules import book as whole
 from sugenet.sweeps.checking import check_results
-from tests.bnn.level_nets import slow_levels, stairs
 from tests.checker.typed import without_form
 from tests.fuzzing.forgeries import _changed, real
 from tests.fuzzing.truth import Truth, is_true
+from tests.nn.level_nets import slow_levels, stairs
 from tests.problem.clocks import hold
 from tests.problem.levels import KINDS, every_input, lively_network
 from tests.problem.small import random_sample

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, RealLayer, bit, integer, thermometer
 from sugenet.errors import QuestionError
+from sugenet.nn import DenseLayer, Encoder, Head, LevelLayer, Network, RealLayer, bit, integer, thermometer
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 
 BELOW = float(np.nextafter(1.5, 0))

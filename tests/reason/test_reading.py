@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, thermometer
-from sugenet.bnn.source import Source
 from sugenet.errors import CertificateError, QuestionError
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, integer, thermometer
+from sugenet.nn.source import Source
 from sugenet.reason import (
     CheckedRule,
     Count,

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.reason import hitting_set_within
 from sugenet.engines import ladder
 from sugenet.engines.walk import blocks
 from sugenet.errors import CertificateError, QuestionError
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Problem
 from sugenet.reason import L0, AnyInput, Free, Hamming, Linf, check, each_reason, trace_reasons, why

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer
 from sugenet.errors import CertificateError, CheckLimitError
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer
 from sugenet.reason import answer_of, check_answer
 from sugenet.reason.reasons.hitting import unlisted_change
 from sugenet.reason.reasons.oracle import Contrast

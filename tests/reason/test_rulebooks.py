@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import (
+from sugenet.errors import CertificateError, EncodingError, QuestionError, TooLargeError
+from sugenet.nn import (
     DenseLayer,
     Encoder,
     Head,
@@ -29,7 +30,6 @@ from sugenet.bnn import (
     threshold,
     unused,
 )
-from sugenet.errors import CertificateError, EncodingError, QuestionError, TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.reason import Always, Proved, verify
 from sugenet.reason.rules.book import Rulebook, _Work, rulebook

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
 from sugenet.errors import QuestionError, RuleSyntaxError
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
 from sugenet.reason import CheckedRule, parse_rule, rule_of_anchor, rules_of_tree
 
 ODD = Network(

@@ -8,10 +8,10 @@ import pytest
 
 import sugenet as sg
 from sugenet import logic
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.engines import ladder
 from sugenet.errors import CertificateError
 from sugenet.logic.changing import _shown
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.reason import NoCounterfactual, OpenCounterfactual, answer_of, check_answer
 from sugenet.reason.rechecking import is_checkable
 

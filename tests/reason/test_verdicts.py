@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, threshold
 from sugenet.engines.ladder import ENGINES
 from sugenet.errors import CertificateError, EncodingError, NetworkError, QuestionError
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, integer, threshold
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Votes
 from sugenet.problem.neighbourhood import combinations_of, sets_within
@@ -278,7 +278,7 @@ def test_a_larger_region_never_turns_refuted_into_proved(seed):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_permuting_features_permutes_answers(seed):
-    from sugenet.bnn import DenseLayer, Head
+    from sugenet.nn import DenseLayer, Head
 
     rng = np.random.default_rng(600 + seed)
     n, order = 12, rng.permutation(12)
@@ -315,7 +315,7 @@ def test_what_cannot_be_asked_is_said():
 
 def test_time_limit_gives_what_is_known():
     rng = np.random.default_rng(3)
-    from sugenet.bnn import DenseLayer, Head
+    from sugenet.nn import DenseLayer, Head
 
     network = Network.of_bits(
         [DenseLayer(rng.choice([-1, 1], (60, 80)), rng.integers(38, 43, 60))],

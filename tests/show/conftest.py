@@ -4,7 +4,7 @@ import matplotlib
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.nn import DenseLayer, Head, Network
 from tests.problem.clocks import hold
 
 matplotlib.use("Agg")

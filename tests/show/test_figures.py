@@ -8,8 +8,8 @@ import pytest
 from matplotlib import pyplot
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import NetworkError, SugenetError
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.show import (
     cactus,
     grid_of,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import Condition, PoolLayer
 from sugenet.errors import NetworkError
+from sugenet.nn import Condition, PoolLayer
 from sugenet.reason.reasons.chain import key_of, trace_reasons
 from sugenet.show import html, match_meters, report, slack_histogram, view_neuron, view_trace
 from tests.problem.levels import KINDS, every_input, lively_network

@@ -13,8 +13,8 @@ from html.parser import HTMLParser
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import QuestionError
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.show import report
 from sugenet.show.findings import find
 from sugenet.show.report_pieces import STYLE

@@ -188,7 +188,7 @@ def test_what_cannot_be_drawn_is_refused_kindly():
 
 
 def test_a_query_with_real_inputs_is_drawn():
-    from sugenet.bnn import RealLayer
+    from sugenet.nn import RealLayer
     from sugenet.problem.query import Query
     from sugenet.reason.envelope import envelope
     from sugenet.reason.verdicts import Refuted
@@ -301,7 +301,7 @@ def test_reprs_of_all_that_answers_hold_fit_ten_lines(digits, table, bit_answers
         sg.nn.Head,
         sg.nn.DenseLayer,
         sg.Robust,
-        sg.bnn.Steps,
+        sg.nn.Steps,
         sg.nn.Trace,
     } <= kinds
     assert [(type(one), len(repr(one))) for one in found if not fits(one)] == []
@@ -323,7 +323,7 @@ def test_an_answer_at_a_prompt_says_what_it_prints(digits, table):
 
 
 def test_what_is_cut_is_counted():
-    coding = sg.bnn.Steps((0.5,))
+    coding = sg.nn.Steps((0.5,))
     assert repr(coding) == "Steps(cuts=(0.5,), low=-inf, high=inf, whole=False, bipolar=False)"
     said = f"Encoder(codings=({coding!r},), names=('a',), shape=None, seen=None)"
     assert repr(sg.nn.Encoder([coding], ["a"])) == said

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps, bit, integer
 from sugenet.checker.form import exact
 from sugenet.cli import main
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, Steps, bit, integer
 from sugenet.reason import Counterfactual, Refuted, answer_of
 from sugenet.reason.phrases import short_number
 from sugenet.reason.questions import raw_of

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import QuestionError, SugenetError
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.reason.reasons.oracle import Contrast
 from sugenet.sweeps.checking import ROW_REMARKS, check_answer, check_results, chosen_samples
 from sugenet.sweeps.samples import hash_of

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.reason import verify as reason_verify
 from sugenet.web import asking, worker
 from sugenet.web.asking import ask

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Domain, Encoder, Head, Network, OneHot, Span, Steps, threshold
 from sugenet.errors import CertificateError
+from sugenet.nn import DenseLayer, Domain, Encoder, Head, Network, OneHot, Span, Steps, threshold
 from sugenet.reason.envelope import kind_of
 from sugenet.web import payload
 from sugenet.web.bundle import bundled

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sugenet as sg
-from sugenet.bnn import (
+from sugenet.nn import (
     DenseLayer,
     Encoder,
     Head,
@@ -28,9 +28,9 @@ from sugenet.bnn import (
 from sugenet.problem.neighbourhood import row_of
 from sugenet.web import payload
 from tests.bits.test_conv import draw_conv
-from tests.bnn.nets import networks, samples
 from tests.io.exact.test_order import KINDS, twins
 from tests.io.exact.test_order import rows as images
+from tests.nn.nets import networks, samples
 from tests.problem.small import random_network, random_sample
 
 WIDTHS = [1, 31, 32, 33, 63, 64, 65]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, Steps
+from sugenet.nn import DenseLayer, Encoder, Head, Network, Steps
 from sugenet.reason.phrases import percent_text
 from sugenet.web import page_html, payload
 from sugenet.web.bundle import bundled

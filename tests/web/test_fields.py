@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps, integer, threshold
 from sugenet.errors import EncodingError, QuestionError, RuleSyntaxError
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, Steps, integer, threshold
 from sugenet.web import payload
 from sugenet.web.asking import ask
 from sugenet.web.fields import checked, question_schema

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import Encoder, Head, Network, PoolLayer, QuantizedConv, QuantizedLayer, Window
+from sugenet.nn import Encoder, Head, Network, PoolLayer, QuantizedConv, QuantizedLayer, Window
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.envelope import kind_of
 from sugenet.web import page_html, payload

@@ -13,7 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import sugenet as sg
-from sugenet.bnn import (
+from sugenet.cli import main
+from sugenet.errors import SugenetError
+from sugenet.io.native.file import network_bytes
+from sugenet.nn import (
     DenseLayer,
     Encoder,
     Head,
@@ -25,13 +28,10 @@ from sugenet.bnn import (
     integer,
     threshold,
 )
-from sugenet.cli import main
-from sugenet.errors import SugenetError
-from sugenet.io.native.file import network_bytes
 from sugenet.web import empty_page, payload
 from sugenet.web.bundle import bundled
-from tests.bnn.nets import networks
 from tests.io.exact.test_order import KINDS, twins
+from tests.nn.nets import networks
 from tests.problem.small import random_network
 
 READ = """(texts) => JSON.stringify(JSON.parse(texts).map((text) => {

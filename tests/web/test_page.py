@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, Steps
 from sugenet.web import page_html, payload
 
 pytest.importorskip("playwright")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import Domain, Encoder, Head, LevelLayer, Network, Span, Steps
+from sugenet.nn import Domain, Encoder, Head, LevelLayer, Network, Span, Steps
 from sugenet.reason.envelope import domain_data
 from sugenet.web import page_html, payload
 from sugenet.web.asking import precompute

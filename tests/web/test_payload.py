@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Network, OneHot, Window, bit, threshold
 from sugenet.errors import EncodingError, NetworkError, SugenetError
+from sugenet.nn import ConvLayer, DenseLayer, Encoder, Head, Network, OneHot, Window, bit, threshold
 from sugenet.web import bundle, content_policy, page_html, payload
 from sugenet.web.page_data import first_right
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import Encoder, Head, Network, threshold
 from sugenet.errors import FileError
+from sugenet.nn import Encoder, Head, Network, threshold
 from sugenet.reason import Count, Predict, Robust, WhatIf, Why, each
 from sugenet.sweeps import read_results, sweep
 from sugenet.sweeps.store import Entry, writing

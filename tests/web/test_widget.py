@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps
 from sugenet.errors import EncodingError
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, Steps
 
 pytest.importorskip("anywidget")
 pytest.importorskip("playwright")

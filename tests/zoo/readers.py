@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, fold, fold_levels, threshold
+from sugenet.nn import DenseLayer, Encoder, Head, LevelLayer, Network, fold, fold_levels, threshold
 
 Floats = npt.NDArray[np.float64]
 Arrays = Mapping[str, npt.NDArray[Any]]

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sugenet.bnn import DenseLayer, Network, fold, simplify, summary
-from sugenet.bnn.folding import fold_by_evaluation
+from sugenet.nn import DenseLayer, Network, fold, simplify, summary
+from sugenet.nn.folding import fold_by_evaluation
 from tests.zoo import readers
 
 ENGINES = ["numba", "numpy"]

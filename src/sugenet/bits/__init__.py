@@ -1,4 +1,4 @@
-"""Packed 64-bit words, bytes and compiled kernels: the fast twin of `sugenet.bnn`,
+"""Packed 64-bit words, bytes and compiled kernels: the fast twin of `sugenet.nn`,
 with the same answers bit for bit.
 
 Feature ``i`` is bit ``i % 64`` of word ``i // 64``; bit 1 stands for +1 and bit 0 for -1. A `PackedLayer`

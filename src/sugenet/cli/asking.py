@@ -17,7 +17,7 @@ from sugenet.errors import SugenetError
 from sugenet.fields import BALLS, FIELDS, KINDS
 
 if TYPE_CHECKING:
-    from sugenet.bnn import Network
+    from sugenet.nn import Network
 
 __all__ = [
     "ASKERS",

@@ -26,8 +26,8 @@ from sugenet.errors import SugenetError, refuse
 from sugenet.fields import BALLS
 
 if TYPE_CHECKING:
-    from sugenet.bnn import Network
     from sugenet.logic import Composed
+    from sugenet.nn import Network
 
 __all__ = ["COMMANDS"]
 

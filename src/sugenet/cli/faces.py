@@ -26,7 +26,7 @@ from sugenet.cli.parser import Command, Commands, UsageError, option
 from sugenet.visible import visible
 
 if TYPE_CHECKING:
-    from sugenet.bnn import Network
+    from sugenet.nn import Network
 
 __all__ = ["COMMANDS", "without_times"]
 

@@ -33,8 +33,8 @@ from sugenet.reading import open_text
 from sugenet.visible import visible
 
 if TYPE_CHECKING:
-    from sugenet.bnn import Network
     from sugenet.fit.table import Table
+    from sugenet.nn import Network
 
 __all__ = [
     "COMMANDS",

@@ -64,7 +64,7 @@ def _show_demo(options: Namespace, screen: Screen) -> int:
 def _show_summary(options: Namespace, screen: Screen) -> int:
     from dataclasses import asdict
 
-    from sugenet.bnn import summary
+    from sugenet.nn import summary
 
     network = network_of(options.model)
     table = summary(network)

@@ -13,7 +13,7 @@ from sugenet.cli.parser import Argument, UsageError, nearest
 from sugenet.errors import FileError, SugenetError, refuse
 
 if TYPE_CHECKING:
-    from sugenet.bnn import Network
+    from sugenet.nn import Network
 
 __all__ = [
     "MOST_THREADS",

@@ -35,7 +35,7 @@ from sugenet.errors import SugenetError, refuse
 from sugenet.visible import visible
 
 if TYPE_CHECKING:
-    from sugenet.bnn import Network
+    from sugenet.nn import Network
 
 __all__ = ["COMMANDS"]
 

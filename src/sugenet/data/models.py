@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Network
 from sugenet.errors import SugenetError
 from sugenet.io import load
+from sugenet.nn import Network
 
 __all__ = ["ModelName", "breast_cancer", "digits", "samples"]
 

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Encoder, thermometer
 from sugenet.errors import SugenetError
 from sugenet.files import write_bytes
 from sugenet.fit import Epoch, Settings, Trained, learn_encoder, print_progress, train
 from sugenet.io import save
+from sugenet.nn import Encoder, thermometer
 
 __all__ = ["RECIPES", "Recipe", "main", "make", "try_split"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.engines.protocol import Engine
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import loses
 from sugenet.problem.moves import FeatureMove

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sugenet.bnn import DenseLayer
-from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.layers import Layer
 from sugenet.engines.protocol import Engine
+from sugenet.nn import DenseLayer
+from sugenet.nn.arrays import Bits, Ints
+from sugenet.nn.layers import Layer
 from sugenet.problem.clock import Clock
 from sugenet.problem.first_layer import FirstLayer
 from sugenet.problem.neighbourhood import features_that_fit, see_time

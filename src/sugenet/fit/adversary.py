@@ -19,13 +19,13 @@ import numpy.typing as npt
 import torch
 from torch import Generator, Tensor
 
-from sugenet.bnn import Encoder, OneHot, Steps
-from sugenet.bnn.arrays import Bits
 from sugenet.capacity.arguments import exact_number
 from sugenet.errors import SugenetError
 from sugenet.fit.folding import tensor_of
 from sugenet.fit.module import LevelModule
 from sugenet.fit.settings import region_text
+from sugenet.nn import Encoder, OneHot, Steps
+from sugenet.nn.arrays import Bits
 from sugenet.problem.regions import Hamming, Linf
 
 __all__ = ["Adversary", "Limits", "Perturbation"]
@@ -195,7 +195,7 @@ class Adversary:
     Examples
     --------
     >>> import numpy as np
-    >>> from sugenet.bnn import Encoder, thermometer
+    >>> from sugenet.nn import Encoder, thermometer
     >>> from sugenet.problem.regions import Linf
     >>> leeway = Perturbation(Encoder([thermometer([3, 5, 8])]), Linf(2), levels=False)
     >>> bits, rows = np.array([[True, True, False]]), np.array([[6.0]])

@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Coding, Encoder, OneHot, Steps, bit, integer, thermometer, threshold, unused
-from sugenet.bnn.samples import named_rows
 from sugenet.errors import EncodingError
+from sugenet.nn import Coding, Encoder, OneHot, Steps, bit, integer, thermometer, threshold, unused
+from sugenet.nn.samples import named_rows
 
 __all__ = ["CodingChoice", "informative", "learn_coding", "learn_encoder", "reads_levels"]
 

@@ -19,8 +19,6 @@ from typing import Any, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Coding, Encoder, Network, OneHot, Steps, bit, thermometer
-from sugenet.bnn.samples import named_rows, rows_of
 from sugenet.capacity.arguments import plain
 from sugenet.errors import EncodingError, SugenetError, how_to_install
 from sugenet.fit.capacities import Ratings
@@ -43,6 +41,8 @@ from sugenet.fit.sugeno.columns import (
 from sugenet.fit.sugeno.learning import Bools, Ints
 from sugenet.fit.sugeno.model import LearnedModel, Terms, learn_model
 from sugenet.fit.trainer import train
+from sugenet.nn import Coding, Encoder, Network, OneHot, Steps, bit, thermometer
+from sugenet.nn.samples import named_rows, rows_of
 
 __all__ = [
     "BNNClassifier",
@@ -902,7 +902,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> from sugenet.bnn import Head
+        >>> from sugenet.nn import Head
         >>> classifier = BNNClassifier.from_network(Network.of_bits([], Head([[+1, +1], [-1, -1]])))
         >>> classifier.predict([[1, 1], [-1, -1]]), classifier.classes_
         (array([0, 1]), array([0, 1]))

@@ -17,11 +17,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from sugenet.bnn import DenseLayer, Encoder, Head, Layer, LevelLayer, Network, QuantizedLayer
-from sugenet.bnn.arrays import Ints
 from sugenet.errors import SoundnessError
 from sugenet.fit.encoding import reads_levels
 from sugenet.fit.module import BIAS_GRID, LevelModule
+from sugenet.nn import DenseLayer, Encoder, Head, Layer, LevelLayer, Network, QuantizedLayer
+from sugenet.nn.arrays import Ints
 
 __all__ = ["Comparison", "compare", "network_of", "tensor_of"]
 

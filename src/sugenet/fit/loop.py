@@ -22,7 +22,6 @@ from torch import Generator, Tensor
 from torch.nn.functional import cross_entropy
 from torch.optim import Adam
 
-from sugenet.bnn import Encoder
 from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import write_bytes
 from sugenet.fit.adversary import Adversary, Perturbation
@@ -30,6 +29,7 @@ from sugenet.fit.folding import tensor_of
 from sugenet.fit.module import LevelModule
 from sugenet.fit.settings import Epoch, Settings, end_progress, print_progress
 from sugenet.io.torch.saved import SavedTensor, open_saved
+from sugenet.nn import Encoder
 
 __all__ = [
     "Checkpoint",

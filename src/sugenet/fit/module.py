@@ -25,8 +25,8 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import batch_norm, cross_entropy
 
-from sugenet.bnn.arrays import Bits
 from sugenet.errors import SugenetError
+from sugenet.nn.arrays import Bits
 
 __all__ = ["BIAS_GRID", "Evaluation", "LevelModule"]
 

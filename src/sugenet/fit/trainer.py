@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Encoder, Network
-from sugenet.bnn.arrays import Bits
-from sugenet.bnn.samples import named_rows
 from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
 from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
+from sugenet.nn import Encoder, Network
+from sugenet.nn.arrays import Bits
+from sugenet.nn.samples import named_rows
 from sugenet.problem.regions import Hamming, Linf
 from sugenet.reprs import Sentences, cut, quoted
 
@@ -398,7 +398,7 @@ def windows(encoder: Encoder, levels: bool, side: int, neurons: int, seed: int) 
 
     Examples
     --------
-    >>> from sugenet.bnn import thermometer
+    >>> from sugenet.nn import thermometer
     >>> seen = windows(Encoder([thermometer([3, 5])] * 9), levels=False, side=2, neurons=4, seed=0)
     >>> seen.shape, seen.sum(axis=1).tolist()
     ((4, 18), [8, 8, 8, 8])

@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from sugenet.bnn import Network
 from sugenet.io.exact.domains import Bits, Inputs
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import OpChain
 from sugenet.io.proof.interpreters import SourceInterpreter
 from sugenet.io.proof.proving import prove_import
+from sugenet.nn import Network
 
 __all__ = ["read_template"]
 

@@ -85,7 +85,7 @@ __all__ = [
     "write_wbo",
 ]
 
-_ROOMS = {
+_PACKAGES = {
     "problem.query": ["Query"],
     "files": ["write_text"],
     "io.agreement": ["Agreement", "verify_against"],
@@ -117,11 +117,11 @@ _ROOMS = {
     "io.torch.architecture": ["Architecture"],
     "io.vnnlib": ["read_vnnlib", "write_vnnlib"],
 }
-_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+_HOME = {name: package for package, names in _PACKAGES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Each file of this room is loaded when first asked for."""
+    """Each file of this package is loaded when first asked for."""
     if name not in _HOME:
         raise AttributeError(f"module 'sugenet.io' has no attribute {name!r}")
     return getattr(import_module(f"sugenet.{_HOME[name]}"), name)

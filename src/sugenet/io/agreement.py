@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Network, Steps
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Quantize, Sign
 from sugenet.io.exact.relaxed import PartialImportReport
@@ -24,6 +23,7 @@ from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.interpreters import Run, Seen, Stage
 from sugenet.io.proof.tally import SHOWN, ClassDifference, Difference, NearTie, Tally
 from sugenet.io.torch.reader import signal_of_module
+from sugenet.nn import Network, Steps
 from sugenet.reading import read_file
 from sugenet.reprs import Sentences
 
@@ -314,7 +314,7 @@ def verify_against(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head
+    >>> from sugenet.nn import DenseLayer, Head
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], tau=[2])], Head([[-1], [1]]))
     >>> X = [[1, 1, 1], [1, -1, 1]]
     >>> print(verify_against(net, lambda x: (x @ [1, 1, -1] > 0).astype(int), X))
@@ -374,7 +374,7 @@ def source_numbers(network: Network, rows: npt.NDArray[Any]) -> npt.NDArray[np.f
     Examples
     --------
     >>> from fractions import Fraction
-    >>> from sugenet.bnn import Encoder, Head, Source
+    >>> from sugenet.nn import Encoder, Head, Source
     >>> net = Network(Encoder.of_bits(3), [], Head([[1, 1, 1], [-1, 1, 1]]), source=Source(0, Fraction(1, 2)))
     >>> source_numbers(net, np.array([[-1, 0, 1]]))
     array([[0. , 0. , 0.5]], dtype=float32)

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network, Steps
 from sugenet.engines.hard.reals.witness import real_scores
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.files import write_text
+from sugenet.nn import Network, Steps
 from sugenet.problem.query import Query, QueryBox
 from sugenet.reason import Proved, Refuted, Undecided
 
@@ -55,7 +55,7 @@ def write_counterexample(
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.problem.query import Query
     >>> from sugenet.reason import verify
     >>> net = Network.of_bits([DenseLayer([[+1, -1]], tau=[1])], Head([[+1], [-1]]))

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sugenet.bnn import Network
 from sugenet.errors import FileError
 from sugenet.io.arrays import reader as arrays_reader
 from sugenet.io.arrays.interpreter import interpreter_of_arrays, interpreter_of_folder
@@ -48,6 +47,7 @@ from sugenet.io.torch import quantized, state_dict
 from sugenet.io.torch import reader as torch_reader
 from sugenet.io.torch.interpreter import interpreters_of_module, interpreters_of_state_dict
 from sugenet.io.vnnlib import read_vnnlib
+from sugenet.nn import Network
 from sugenet.problem.query import Query
 
 __all__ = [
@@ -164,7 +164,7 @@ def read_onnx(
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from sugenet.bnn import DenseLayer, Head
+    >>> from sugenet.nn import DenseLayer, Head
     >>> from sugenet.io import Bits, write_onnx
     >>> made = Network.of_bits([DenseLayer([[+1, -1, +1]], tau=[2])], Head([[+1], [-1]]))
     >>> with TemporaryDirectory() as folder:

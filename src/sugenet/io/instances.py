@@ -13,7 +13,6 @@ from math import ceil, floor, inf, nextafter
 
 import numpy as np
 
-from sugenet.bnn import Network, Steps
 from sugenet.errors import FileError
 from sugenet.io.exact.domains import Reals
 from sugenet.io.importers import read_onnx
@@ -22,6 +21,7 @@ from sugenet.io.onnx.interpreter.program import Interpreter
 from sugenet.io.onnx.interpreter.tensors import UncomparableError
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.vnnlib import read_vnnlib
+from sugenet.nn import Network, Steps
 from sugenet.problem.query import Query
 
 __all__ = ["outputs_at", "read_instance"]

@@ -21,8 +21,6 @@ from typing import Any, TextIO
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Network, OneHot, Steps
-from sugenet.bnn.samples import shape_text
 from sugenet.capacity.arguments import NUMBER, number_text, read_number
 from sugenet.errors import FileError, how_to_install
 from sugenet.files import write_bytes, write_text
@@ -31,6 +29,8 @@ from sugenet.io.plain.packed import open_archive, read_array, refusing
 from sugenet.io.plain.refusals import refuse_if, required, within
 from sugenet.io.plain.rows import LINE_LIMIT, csv_rows, otherwise_separated
 from sugenet.io.plain.texts import read_standard_input
+from sugenet.nn import Network, OneHot, Steps
+from sugenet.nn.samples import shape_text
 from sugenet.reading import open_file, open_text, read_file
 
 __all__ = ["read_samples", "write_samples"]

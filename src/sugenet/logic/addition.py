@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
-from sugenet.bnn import Network
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.logic.composed import Composed, Least, Wanted
 from sugenet.logic.readings import Gap, Reading, gap_text, readings_of, see_names
 from sugenet.logic.search import Costs
+from sugenet.nn import Network
 
 __all__ = ["Sum"]
 

@@ -10,7 +10,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from sugenet.bnn import Network
 from sugenet.checker.form import exact
 from sugenet.errors import CertificateError
 from sugenet.logic.addition import Sum
@@ -19,6 +18,7 @@ from sugenet.logic.envelopes import composite_in
 from sugenet.logic.readings import Gap, exact_gap, gap_text
 from sugenet.logic.stated import Statement
 from sugenet.logic.sudoku import Sudoku
+from sugenet.nn import Network
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import region_of
 from sugenet.reason.counterfactuals import Counterfactual

@@ -13,7 +13,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from sugenet.bnn import Network
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.logic.answers import ComposedChange, NoComposedChange, OpenComposedChange
@@ -21,6 +20,7 @@ from sugenet.logic.asking import see_network
 from sugenet.logic.composed import Composed, Least, Wanted
 from sugenet.logic.envelopes import PartOf, certificate_of, proof_that_none
 from sugenet.logic.readings import Gap
+from sugenet.nn import Network
 from sugenet.problem.clock import Clock
 from sugenet.problem.regions import L0, L1, L2, Cost, Hamming
 from sugenet.reason import counterfactuals

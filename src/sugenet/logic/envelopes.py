@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network
 from sugenet.checker.accelerate.thresholds import system_of
 from sugenet.checker.composed_form import CompositeClaim
 from sugenet.checker.composites import StatementComposite, Wish, composite_of
@@ -33,6 +32,7 @@ from sugenet.logic.parsing import parse_formula
 from sugenet.logic.readings import Gap, Reading, exact_gap, readings_of
 from sugenet.logic.stated import Statement
 from sugenet.logic.sudoku import Sudoku
+from sugenet.nn import Network
 from sugenet.problem.boxes import plain
 from sugenet.problem.cascade import Cascade, FeatureSteps, Thresholds
 from sugenet.problem.clock import Clock

@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import Network
 from sugenet.capacity.arguments import number_text
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError, refuse
+from sugenet.nn import Network
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reprs import ShortRepr
 from sugenet.visible import visible
@@ -46,7 +46,7 @@ class Reading(ShortRepr):
 
     Examples
     --------
-    >>> from sugenet.bnn import Head
+    >>> from sugenet.nn import Head
     >>> net = Network.of_bits([], Head([[1, 1, 1], [1, 1, -1], [-1, 1, 1]]), classes=["low", "mid", "high"])
     >>> Reading.of(net, [1, 1, -1], "valve").gaps
     (2, 0, 4)

@@ -12,11 +12,11 @@ from itertools import combinations
 from math import isqrt
 from typing import Any, ClassVar
 
-from sugenet.bnn import Network
 from sugenet.errors import QuestionError
 from sugenet.logic.composed import Choice, Composed, Least, Wanted
 from sugenet.logic.readings import Gap, Reading, exact_gap, gap_text, readings_of, see_names
 from sugenet.logic.search import Choices, Costs
+from sugenet.nn import Network
 from sugenet.reprs import ShortRepr
 from sugenet.visible import visible
 

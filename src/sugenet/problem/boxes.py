@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network, OneHot, Span
-from sugenet.bnn.codings import Coding
-from sugenet.bnn.domain import span_data
 from sugenet.capacity.arguments import number_text, read_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
+from sugenet.nn import Network, OneHot, Span
+from sugenet.nn.codings import Coding
+from sugenet.nn.domain import span_data
 from sugenet.problem.neighbourhood import Neighbourhood, build, feature_index, joined, meets, pairs_of
 from sugenet.reprs import ShortRepr
 from sugenet.visible import visible
@@ -46,7 +46,7 @@ class Box(ShortRepr):
 
     Examples
     --------
-    >>> from sugenet.bnn import Head, Network, Encoder, integer
+    >>> from sugenet.nn import Head, Network, Encoder, integer
     >>> net = Network(Encoder([integer(0, 3)] * 2, ["a", "b"]), [], Head([[1] * 6, [-1] * 6]))
     >>> [(move.feature, move.value) for move in Box({"a": (1, 2)}).around(net, [2, 0]).moves]
     [(0, 1)]
@@ -134,7 +134,7 @@ class Box(ShortRepr):
 
         Examples
         --------
-        >>> from sugenet.bnn import Head, Network, Encoder, integer
+        >>> from sugenet.nn import Head, Network, Encoder, integer
         >>> net = Network(Encoder([integer(0, 3)] * 2, ["a", "b"]), [], Head([[1] * 6, [-1] * 6]))
         >>> Box({1: {3.0}, "a": (1, None)}).words(net), Box({}).words(net)
         ('a >= 1 and b = 3', 'any input')

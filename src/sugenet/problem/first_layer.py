@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import DenseLayer, LevelLayer, Network
-from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.binary_expansion import owners_of
-from sugenet.bnn.layers import Layer
-from sugenet.bnn.memory import make_sure
-from sugenet.bnn.packed import Packed, compiled
+from sugenet.nn import DenseLayer, LevelLayer, Network
+from sugenet.nn.arrays import Bits, Ints
+from sugenet.nn.binary_expansion import owners_of
+from sugenet.nn.layers import Layer
+from sugenet.nn.memory import make_sure
+from sugenet.nn.packed import Packed, compiled
 from sugenet.problem.moves import Moves, Way
 from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, features_that_fit, row_of
 

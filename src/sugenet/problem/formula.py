@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import OneHot
-from sugenet.bnn.binary_expansion import owners_of
 from sugenet.capacity.arguments import number_text
+from sugenet.nn import OneHot
+from sugenet.nn.binary_expansion import owners_of
 from sugenet.problem.cascade import Cascade, FeatureSteps
 from sugenet.problem.goal import Votes
 from sugenet.problem.problem import Problem
@@ -121,7 +121,7 @@ class Formula:
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.problem.goal import loses
     >>> from sugenet.problem.regions import Hamming
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[1], [-1]]))

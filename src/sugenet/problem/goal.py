@@ -17,10 +17,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Head, Network
-from sugenet.bnn.arrays import Ints
-from sugenet.bnn.layers import ROOM
 from sugenet.errors import QuestionError, TooLargeError
+from sugenet.nn import Head, Network
+from sugenet.nn.arrays import Ints
+from sugenet.nn.layers import ROOM
 from sugenet.reprs import ShortRepr
 
 __all__ = ["Goal", "LabelGoal", "Ties", "Votes", "at_least", "lawful", "loses", "wins"]

@@ -19,8 +19,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Span, Steps
-from sugenet.bnn.codings import Coding
+from sugenet.nn import Span, Steps
+from sugenet.nn.codings import Coding
 
 __all__ = ["Columns", "FeatureMove", "Leads", "Moves", "Reached", "Way"]
 

@@ -21,9 +21,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Network, OneHot, Span, Steps
-from sugenet.bnn.codings import Coding
 from sugenet.errors import QuestionError, TooLargeError
+from sugenet.nn import Network, OneHot, Span, Steps
+from sugenet.nn.codings import Coding
 from sugenet.problem.clock import Clock
 from sugenet.problem.moves import Columns, FeatureMove, Leads, Moves, Reached, Way
 from sugenet.reprs import ShortRepr

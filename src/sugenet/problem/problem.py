@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from sugenet.bnn.arrays import Ints
 from sugenet.errors import SoundnessError
+from sugenet.nn.arrays import Ints
 from sugenet.problem.cascade import Cascade
 from sugenet.problem.first_layer import FirstLayer
 from sugenet.problem.goal import Goal

@@ -20,7 +20,7 @@ from sugenet.capacity.arguments import exact_number
 from sugenet.errors import FileError, QuestionError, SugenetError
 
 if TYPE_CHECKING:
-    from sugenet.bnn import Network
+    from sugenet.nn import Network
 
 __all__ = ["BIT_LIMIT", "SIZE_LIMIT", "Case", "Condition", "Inequality", "Query", "QueryBox", "of_network"]
 
@@ -251,7 +251,7 @@ class Query:
 
         Examples
         --------
-        >>> from sugenet.bnn import Head, Network
+        >>> from sugenet.nn import Head, Network
         >>> net = Network.of_bits([], Head([[1, 1], [-1, -1]]))
         >>> Query.around(net, [-1, 1], 1).cases[0].box == Query.around(net, [0, 1], 1).cases[0].box
         True

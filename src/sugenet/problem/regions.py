@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, TypeAlias
 
-from sugenet.bnn import Network, Span
 from sugenet.capacity.arguments import number_text, read_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
+from sugenet.nn import Network, Span
 from sugenet.problem.boxes import Box, limits_data, limits_of
 from sugenet.problem.neighbourhood import Neighbourhood, Weigh, build, feature_index, pairs_of
 from sugenet.reprs import ShortRepr
@@ -121,7 +121,7 @@ class Hamming(_Ball):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[1], [-1]]))
     >>> near = Hamming(2).around(net, [1, -1, 1])
     >>> [(move.feature, move.value, move.weight) for move in near.moves], near.budget
@@ -427,7 +427,7 @@ def region_of(data: Mapping[str, Any], network: Network) -> Region:
 
     Examples
     --------
-    >>> from sugenet.bnn import Head
+    >>> from sugenet.nn import Head
     >>> net = Network.of_bits([], Head([[1, 1], [1, -1]]))
     >>> region_of(region_data(net, Linf(0.5)), net), region_of({"kind": "Free", "features": [1]}, net)
     (Linf(radius=0.5), Free(features=(1,)))

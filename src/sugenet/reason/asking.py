@@ -10,9 +10,9 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import Network
 from sugenet.errors import CertificateError, QuestionError, refuse
 from sugenet.fields import KINDS
+from sugenet.nn import Network
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
 from sugenet.reason.counterfactuals.searching import is_minimum_up_to_rounding
@@ -44,7 +44,7 @@ class Predicted(Recorded):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import Predict, ask
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> ask(net, Predict([1, 1, 1])).label
@@ -194,7 +194,7 @@ def ask(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import Predict, WhatIf
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> print(ask(net, WhatIf([+1, -1, +1, -1])))
@@ -226,7 +226,7 @@ def is_settled(answer: Found, **settings: Any) -> bool:
 
     Examples
     --------
-    >>> from sugenet.bnn import Head, Network
+    >>> from sugenet.nn import Head, Network
     >>> from sugenet.reason import L0, Robust
     >>> net = Network.of_bits([], Head([[1, -1], [-1, 1]]))
     >>> is_settled(ask(net, Robust([1, -1], L0(0))))
@@ -308,7 +308,7 @@ def answer_of(data: Mapping[str, Any], network: Network, other: Network | None =
 
     Examples
     --------
-    >>> from sugenet.bnn import Head, Network
+    >>> from sugenet.nn import Head, Network
     >>> from sugenet.reason import L0, Robust, verify
     >>> net = Network.of_bits([], Head([[1, -1], [-1, 1]]))
     >>> print(answer_of(verify(net, Robust([1, -1], L0(0))).data(), net))

@@ -9,8 +9,8 @@ from dataclasses import MISSING, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from sugenet.bnn import Domain, Network
 from sugenet.errors import CertificateError, refuse
+from sugenet.nn import Domain, Network
 from sugenet.plottable import Plottable
 from sugenet.problem.boxes import plain
 from sugenet.reason.phrases import engine_text

@@ -9,8 +9,8 @@ from itertools import islice
 from math import ceil, floor, isqrt
 from typing import Any
 
-from sugenet.bnn import Network
 from sugenet.capacity.arguments import number_text
+from sugenet.nn import Network
 from sugenet.visible import visible
 
 __all__ = [

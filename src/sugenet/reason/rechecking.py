@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sugenet.bnn import Network
 from sugenet.checker import check as check_certificate
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.reason import hitting_set_within
 from sugenet.engines.ladder import decide
 from sugenet.errors import CertificateError, CheckLimitError, SugenetError, TooLargeError, refuse
+from sugenet.nn import Network
 from sugenet.problem.boxes import Box, plain
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Fails, Holds, Problem
@@ -127,7 +127,7 @@ def check(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import L0, verify
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> check(verify(net, [-1, -1, +1, -1], L0(1)), net)
@@ -173,7 +173,7 @@ def check_answer(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import why
     >>> net = Network.of_bits([DenseLayer([[1, 1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> found = check_answer(why(net, [1, 1, -1], n="all"))

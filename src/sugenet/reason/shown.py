@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import Network, OneHot, Steps
-from sugenet.bnn.arrays import Ints
 from sugenet.capacity.arguments import exact_number, number_text
+from sugenet.nn import Network, OneHot, Steps
+from sugenet.nn.arrays import Ints
 from sugenet.problem.boxes import Box
 from sugenet.problem.neighbourhood import meets, row_of
 from sugenet.problem.query import Query
@@ -41,7 +41,7 @@ def winners(network: Network, row: Sequence[Any], counts: Ints | None = None) ->
 
     Examples
     --------
-    >>> from sugenet.bnn import Head, Network
+    >>> from sugenet.nn import Head, Network
     >>> winners(Network.of_bits([], Head([[1, 1], [-1, 1], [1, 1]])), [1, 1])
     (0, 2)
     """

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from sugenet.bnn import Network
-from sugenet.bnn.binary_expansion import is_cut
 from sugenet.capacity.arguments import number_text
 from sugenet.checker.form import exact
 from sugenet.engines.ladder import decide
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
+from sugenet.nn import Network
+from sugenet.nn.binary_expansion import is_cut
 from sugenet.problem.boxes import plain_row
 from sugenet.problem.clock import Clock
 from sugenet.problem.pairs import Joint
@@ -77,7 +77,7 @@ class Proved(_Verdict):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import verify
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> verify(net, [1, 1, -1], "L0(1)").is_proved
@@ -113,7 +113,7 @@ class Refuted(_Verdict):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import verify
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> verify(net, [1, 1, -1], "L0(2)").label
@@ -271,7 +271,7 @@ class Undecided(_Verdict):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import verify
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> verify(net, [1, 1, -1], "AnyInput", engine="flips").outcome
@@ -368,7 +368,7 @@ def verify(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import Hamming, Robust
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> print(verify(net, [-1, -1, +1, -1], Hamming(1)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.nn import DenseLayer, Head, Network
 from sugenet.show.neurons import view_neuron
 from sugenet.show.pictures import picture
 from sugenet.show.predictions import view_predictions

@@ -10,11 +10,11 @@ from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
-from sugenet.bnn import Network, Summary, Trace, summary
 from sugenet.capacity import RuleSet, SetFunction
 from sugenet.capacity.arguments import number_text, rating_text
 from sugenet.errors import NetworkError, SugenetError, TooLargeError
 from sugenet.fit import CapacityFit, Conflict, InducedCapacity, LearnedModel, VersionSpace
+from sugenet.nn import Network, Summary, Trace, summary
 from sugenet.problem.boxes import limit_text
 from sugenet.problem.neighbourhood import feature_index
 from sugenet.problem.query import Query

@@ -10,8 +10,8 @@ from fractions import Fraction
 from types import FrameType
 from typing import Any, TypeVar
 
-from sugenet.bnn import Layer, Network, Steps, Trace
 from sugenet.errors import QuestionError, SugenetError
+from sugenet.nn import Layer, Network, Steps, Trace
 from sugenet.problem.clock import Clock
 from sugenet.reason import (
     L0,

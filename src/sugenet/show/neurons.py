@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Condition, Network, Neuron, PoolLayer, QuantizedNeuron
-from sugenet.bnn.raw_rules import RawNeuron
-from sugenet.bnn.trace import many
 from sugenet.capacity.arguments import magnitude, written
 from sugenet.errors import NetworkError
+from sugenet.nn import Condition, Network, Neuron, PoolLayer, QuantizedNeuron
+from sugenet.nn.raw_rules import RawNeuron
+from sugenet.nn.trace import many
 from sugenet.problem.neighbourhood import row_of
 
 __all__ = ["NeuronView", "QuantizedView", "view_neuron"]
@@ -449,7 +449,7 @@ def view_neuron(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], tau=[2])], Head([[1], [-1]]))
     >>> print(view_neuron(net, 1, 1, limit=2, sample=[+1, -1, +1, -1]))
     neuron 1 of layer 1: active iff at least 2 of 4 literals hold

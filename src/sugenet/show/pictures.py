@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network, Steps
+from sugenet.nn import Network, Steps
 
 __all__ = ["grid_of", "picture", "shades"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import NEVER, Network, Trace
 from sugenet.errors import NetworkError
+from sugenet.nn import NEVER, Network, Trace
 from sugenet.reprs import Sentences
 
 __all__ = ["PredictionView", "TraceView", "view_predictions", "view_trace"]

@@ -12,7 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import (
+from sugenet.capacity import FocalSet, Ordinal, Scale, SetFunction
+from sugenet.capacity.arguments import number_text, rating_text
+from sugenet.capacity.criteria import bits
+from sugenet.errors import CapacityError, NetworkError, TooLargeError
+from sugenet.nn import (
     Coding,
     DenseLayer,
     Layer,
@@ -22,11 +26,7 @@ from sugenet.bnn import (
     Steps,
     Trace,
 )
-from sugenet.bnn.arrays import Ints
-from sugenet.capacity import FocalSet, Ordinal, Scale, SetFunction
-from sugenet.capacity.arguments import number_text, rating_text
-from sugenet.capacity.criteria import bits
-from sugenet.errors import CapacityError, NetworkError, TooLargeError
+from sugenet.nn.arrays import Ints
 from sugenet.problem.first_layer import first_layer, move_gains, reach
 from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.regions import Region
@@ -345,7 +345,7 @@ def match_meters(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head
+    >>> from sugenet.nn import DenseLayer, Head
     >>> from sugenet.reason import Free
     >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[1], [-1]]))
     >>> meter = match_meters(net, [+1, -1, +1, -1], region=Free(["x1"])).meters[0]

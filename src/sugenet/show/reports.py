@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from sugenet.bnn import Condition, Network, summary
-from sugenet.bnn.trace import many
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
+from sugenet.nn import Condition, Network, summary
+from sugenet.nn.trace import many
 from sugenet.reason import Prices, Proved, Reason, Reasons, Refuted, Undecided
 from sugenet.reason.counterfactuals.answers import (
     Answer,
@@ -658,7 +658,7 @@ def report(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head
+    >>> from sugenet.nn import DenseLayer, Head
     >>> neuron = DenseLayer([[+1, +1, -1, +1]], [2])
     >>> net = Network.of_bits([neuron], Head([[-1], [+1]]), classes=["off", "on"])
     >>> page = report(net, [+1, +1, +1, +1], title="example", time_limit=5)

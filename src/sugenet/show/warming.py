@@ -14,8 +14,8 @@ import numpy as np
 
 from sugenet.bits import prepare
 from sugenet.bits.compile_policy import ENGINE
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.compile_notice import compiling_seconds, listen, notify_compiling
+from sugenet.nn import DenseLayer, Head, Network
 
 __all__ = ["Warmed", "warm_up"]
 

@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Encoder, Network
 from sugenet.capacity.arguments import number_text
 from sugenet.errors import FileError, NetworkError, SoundnessError, refuse
 from sugenet.io import ImportProof, ImportReport
@@ -27,6 +26,7 @@ from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.plain.ledger import Ledger
 from sugenet.io.plain.refusals import refuse_if, required
 from sugenet.io.torch.saved import arrays_of_state, read_checkpoint
+from sugenet.nn import Encoder, Network
 from sugenet.spiking.network import (
     Convention,
     Floats,

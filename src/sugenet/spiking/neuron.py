@@ -13,9 +13,9 @@ from fractions import Fraction
 from math import lcm
 from typing import Any
 
-from sugenet.bnn import Neuron
 from sugenet.capacity import Join, Meet, Nested, SetFunction
 from sugenet.errors import NetworkError, refuse
+from sugenet.nn import Neuron
 from sugenet.reprs import ShortRepr
 from sugenet.spiking.network import Convention, SpikingLayer
 from sugenet.spiking.simulation import run_neuron

@@ -21,9 +21,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import Domain, Encoder, Head, Network, Span, integer
-from sugenet.bnn.arrays import Ints
 from sugenet.errors import NetworkError, QuestionError, TooLargeError, refuse
+from sugenet.nn import Domain, Encoder, Head, Network, Span, integer
+from sugenet.nn.arrays import Ints
 from sugenet.reprs import ShortRepr
 from sugenet.spiking.network import Convention, SpikingLayer, SpikingNetwork
 from sugenet.spiking.wiring import Ref, Wiring

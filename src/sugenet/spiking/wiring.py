@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import DenseLayer
-from sugenet.bnn.arrays import Ints
-from sugenet.bnn.memory import make_sure
 from sugenet.errors import TooLargeError, refuse
+from sugenet.nn import DenseLayer
+from sugenet.nn.arrays import Ints
+from sugenet.nn.memory import make_sure
 
 __all__ = ["Laid", "Ref", "Wiring"]
 

@@ -16,10 +16,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sugenet.bnn import Network
 from sugenet.checker.limit import SECONDS
 from sugenet.errors import CertificateError, CheckLimitError, QuestionError, SugenetError, SweepError, refuse
 from sugenet.io.native.file import network_bytes, network_from
+from sugenet.nn import Network
 from sugenet.problem.boxes import plain
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason import (

@@ -18,12 +18,12 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sugenet.bnn import Network
 from sugenet.capacity.arguments import number_text
 from sugenet.capacity.thresholds import exact_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError, SoundnessError, refuse
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn import Network
 from sugenet.plottable import Plottable
 from sugenet.problem.regions import BALLS, L2, Prices
 from sugenet.reason.questions import Robust, WhatIf, class_of, data_of

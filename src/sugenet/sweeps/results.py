@@ -15,11 +15,11 @@ from contextlib import AbstractContextManager
 from math import inf
 from typing import Any
 
-from sugenet.bnn import Network
 from sugenet.checker.limit import SECONDS
 from sugenet.errors import CertificateError, FileError, QuestionError, SugenetError, how_to_install, refuse
 from sugenet.files import write_bytes, write_text
 from sugenet.io.native.file import network_from
+from sugenet.nn import Network
 from sugenet.plottable import Plottable
 from sugenet.reason import L2, answer_of, each, question_of, settings_of
 from sugenet.reason.envelope import asked_of

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Network
 from sugenet.capacity.arguments import plain as python_value
 from sugenet.errors import CapacityError, EncodingError, NetworkError, QuestionError, refuse
+from sugenet.nn import Network
 from sugenet.problem.boxes import plain
 from sugenet.reason.questions import class_of
 

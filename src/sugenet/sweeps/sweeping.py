@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from sugenet import __version__
-from sugenet.bnn import Network
 from sugenet.checker.form import exact
 from sugenet.errors import FileError, QuestionError, SugenetError, refuse
 from sugenet.io.native.file import network_bytes
+from sugenet.nn import Network
 from sugenet.problem.clock import Clock
 from sugenet.reason import ask, each, settings_of
 from sugenet.reason.envelope import domain_data

@@ -20,9 +20,9 @@ from time import monotonic
 from typing import Any
 
 from sugenet import __version__
-from sugenet.bnn import Network
 from sugenet.errors import SugenetError, refuse
 from sugenet.io.native.file import network_from
+from sugenet.nn import Network
 from sugenet.orphans import end_with_parent
 from sugenet.problem.boxes import plain
 from sugenet.problem.neighbourhood import sets_within

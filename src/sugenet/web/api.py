@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.routing import Match
 
-from sugenet.bnn import Network
 from sugenet.errors import SugenetError
+from sugenet.nn import Network
 from sugenet.sweeps import Results, Row
 from sugenet.web.bundle import content_policy, page_html
 from sugenet.web.fields import checked, question_schema

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network
+from sugenet.nn import Network
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import BALLS
 from sugenet.reason import (
@@ -73,7 +73,7 @@ def ask(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head
+    >>> from sugenet.nn import DenseLayer, Head
     >>> neuron, sample = DenseLayer([[+1, +1, -1, +1]], [2]), [1, -1, 1, -1]
     >>> net = Network.of_bits([neuron], Head([[-1], [+1]]), classes=["off", "on"])
     >>> answer = ask(net, {"kind": "whatif", "sample": sample, "cost": "L0", "target": "on"})
@@ -249,7 +249,7 @@ def precompute(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head
+    >>> from sugenet.nn import DenseLayer, Head
     >>> neuron = DenseLayer([[+1, +1, -1, +1]], [2])
     >>> net = Network.of_bits([neuron], Head([[-1], [+1]]), classes=["off", "on"])
     >>> [pair["answer"]["outcome"] for pair in precompute(net, [1, -1, 1, -1])][:3]

@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import Network, OneHot
-from sugenet.bnn.codings import Coding
 from sugenet.capacity.arguments import read_number
 from sugenet.errors import QuestionError
 from sugenet.fields import FIELDS, KINDS
+from sugenet.nn import Network, OneHot
+from sugenet.nn.codings import Coding
 from sugenet.problem.regions import BALLS, AnyInput, Free, Region
 from sugenet.reason.rules.rule import parse_rule
 
@@ -78,7 +78,7 @@ def question_schema(network: Network) -> Schema:
 
     Examples
     --------
-    >>> from sugenet.bnn import Head
+    >>> from sugenet.nn import Head
     >>> schema = question_schema(Network.of_bits([], Head([[1, 1], [-1, -1]]), classes=["off", "on"]))
     >>> [one["properties"]["kind"]["const"] for one in schema["oneOf"]]
     ['verify', 'whatif', 'why', 'rule', 'count']

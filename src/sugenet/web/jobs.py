@@ -25,8 +25,8 @@ from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sugenet.bnn import Network
 from sugenet.io import save
+from sugenet.nn import Network
 from sugenet.web.fields import SECONDS
 from sugenet.web.worker import CHECK_SECONDS, MODEL
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sugenet.bnn import Network
 from sugenet.errors import SugenetError, how_to_install
+from sugenet.nn import Network
 
 if TYPE_CHECKING:
     from sugenet.web.widget import Explorer

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from sugenet.bits.window import Window
-from sugenet.bnn import (
+from sugenet.errors import EncodingError, NetworkError, TooLargeError
+from sugenet.nn import (
     NEVER,
     ConvLayer,
     Network,
@@ -22,14 +23,13 @@ from sugenet.bnn import (
     QuantizedConv,
     Steps,
 )
-from sugenet.bnn.arrays import Ints
-from sugenet.bnn.codings import Coding, Span
-from sugenet.bnn.encoder import Encoder
-from sugenet.bnn.head import Head
-from sugenet.bnn.laws import Law
-from sugenet.bnn.layers import ROOM, Layer
-from sugenet.bnn.packed import is_wide_sum
-from sugenet.errors import EncodingError, NetworkError, TooLargeError
+from sugenet.nn.arrays import Ints
+from sugenet.nn.codings import Coding, Span
+from sugenet.nn.encoder import Encoder
+from sugenet.nn.head import Head
+from sugenet.nn.laws import Law
+from sugenet.nn.layers import ROOM, Layer
+from sugenet.nn.packed import is_wide_sum
 from sugenet.reason.envelope import domain_data
 from sugenet.reason.questions.reading import described_within
 from sugenet.show import grid_of
@@ -155,7 +155,7 @@ def payload(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head
+    >>> from sugenet.nn import DenseLayer, Head
     >>> neuron = DenseLayer([[+1, +1, -1, +1]], [2])
     >>> net = Network.of_bits([neuron], Head([[-1], [+1]]), classes=["off", "on"])
     >>> page = payload(net, [[1, -1, 1, -1]], title="Example 1")

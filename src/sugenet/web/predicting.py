@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network, OneHot
 from sugenet.errors import QuestionError, SugenetError
+from sugenet.nn import Network, OneHot
 from sugenet.web.fields import read_sample, sample_schema
 
 __all__ = ["Predictor", "predict_schema"]

@@ -11,9 +11,9 @@ from shlex import quote
 from threading import Lock
 from typing import Any, TypeVar
 
-from sugenet.bnn import Network
 from sugenet.errors import FileError, QuestionError, SugenetError
 from sugenet.files import advice
+from sugenet.nn import Network
 from sugenet.reason.questions import data_of
 from sugenet.sweeps import Results, Row, read_results
 from sugenet.sweeps.samples import REFUSED, DataSet

@@ -29,8 +29,8 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from sugenet.bnn import Network
 from sugenet.errors import SugenetError
+from sugenet.nn import Network
 from sugenet.web.api import PORT, app
 from sugenet.web.guards import HEADERS, error_body, is_loopback
 from sugenet.web.jobs import Desk

@@ -12,11 +12,11 @@ import numpy as np
 import traitlets
 from anywidget import AnyWidget
 
-from sugenet.bnn import Network, OneHot
-from sugenet.bnn.codings import Coding
 from sugenet.capacity.arguments import read_number
 from sugenet.errors import EncodingError
 from sugenet.files import write_text
+from sugenet.nn import Network, OneHot
+from sugenet.nn.codings import Coding
 from sugenet.web.bundle import page_html
 from sugenet.web.page_data import page_value, payload, raw_values
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any, NoReturn
 
-from sugenet.bnn import Network
 from sugenet.errors import CertificateError, CheckLimitError, SugenetError
 from sugenet.io import load
+from sugenet.nn import Network
 from sugenet.reason import check
 from sugenet.web.asking import ask
 from sugenet.web.guards import parse_json

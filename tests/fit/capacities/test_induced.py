@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import QuestionError
+from sugenet.nn import DenseLayer, Head, Network
 from tests.capacity.oracles import monotone_tables
 
 

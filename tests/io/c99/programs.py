@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sugenet.bnn import Network, OneHot
 from sugenet.io.c99.inputs import raw_type
 from sugenet.io.c99.layers import sum_type
 from sugenet.io.c99.writer import c_text
+from sugenet.nn import Network, OneHot
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow"]
 SANE = ["-fsanitize=undefined", "-fno-sanitize-recover=all"]

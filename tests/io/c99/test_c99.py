@@ -14,7 +14,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import sugenet as sg
-from sugenet.bnn import (
+from sugenet.errors import FileError
+from sugenet.io import write_c
+from sugenet.nn import (
     ConvLayer,
     DenseLayer,
     Encoder,
@@ -30,11 +32,9 @@ from sugenet.bnn import (
     integer,
     threshold,
 )
-from sugenet.errors import FileError
-from sugenet.io import write_c
-from tests.bnn.level_nets import KINDS, level_network
-from tests.bnn.nets import networks, raw, samples
 from tests.io.c99.programs import compiled, evaluated
+from tests.nn.level_nets import KINDS, level_network
+from tests.nn.nets import networks, raw, samples
 
 
 def same(folder, cases):

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sugenet as sg
-from sugenet.bnn import ConvLayer, LevelLayer, RealLayer
 from sugenet.errors import FileError, QuestionError
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import (
@@ -31,6 +30,7 @@ from sugenet.io.exact.ops import (
 from sugenet.io.exact.steps import Pipeline, Root
 from sugenet.io.exact.units import Roots, in_common_units, wide_row
 from sugenet.io.native.file import network_bytes, network_from
+from sugenet.nn import ConvLayer, LevelLayer, RealLayer
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from tests.io.affine_twin import followed, root
 from tests.io.queries import around

@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 import sugenet as sg  # noqa: E402
-from sugenet.bnn import Head  # noqa: E402
 from sugenet.errors import FileError  # noqa: E402
 from sugenet.io.exact.head import see_apart  # noqa: E402
+from sugenet.nn import Head  # noqa: E402
 from tests.io.torch.models import Sign  # noqa: E402
 
 TAILS = {

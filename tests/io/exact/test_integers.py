@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sugenet.bnn import NEVER, Encoder, Head, Network, PoolLayer, Window
 from sugenet.errors import FileError
 from sugenet.io.exact.integers import LevelWire, Pooling, Staircase, chained, remapped
 from sugenet.io.exact.requantize import joined, quantized_conv, quantized_layer, steps_of
+from sugenet.nn import NEVER, Encoder, Head, Network, PoolLayer, Window
 
 
 @given(st.integers(1, 40), st.integers(-30, 30), st.integers(1, 9))
@@ -90,7 +90,7 @@ def drawn_steps(random, weights, height, top):
 
 def evaluated(operations, start, images):
     """Every wire by the layers that each operation is by itself."""
-    from sugenet.bnn import QuantizedConv
+    from sugenet.nn import QuantizedConv
 
     held = {start: images}
     for op in operations:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sugenet.bnn import Window
 from sugenet.errors import FileError
 from sugenet.io.exact.domains import Bits, Integers, Reals
 from sugenet.io.exact.lower import Refusal, lower, lowered
@@ -27,6 +26,7 @@ from sugenet.io.exact.ops import (
     Pad,
     Sign,
 )
+from sugenet.nn import Window
 
 F = np.float32
 

@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import (
+from sugenet.cli import main
+from sugenet.errors import EncodingError, NetworkError, QuestionError
+from sugenet.io.exact.domains import Bits, Integers
+from sugenet.io.exact.lower import lower
+from sugenet.io.exact.ops import LinearOp, OpChain, Sign
+from sugenet.io.exact.pixels import pixel_by_pixel, pixel_order
+from sugenet.io.exact.relaxed import split
+from sugenet.io.vnnlib import write_vnnlib
+from sugenet.nn import (
     ConvLayer,
     DenseLayer,
     Encoder,
@@ -23,14 +31,6 @@ from sugenet.bnn import (
     integer,
     threshold,
 )
-from sugenet.cli import main
-from sugenet.errors import EncodingError, NetworkError, QuestionError
-from sugenet.io.exact.domains import Bits, Integers
-from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import LinearOp, OpChain, Sign
-from sugenet.io.exact.pixels import pixel_by_pixel, pixel_order
-from sugenet.io.exact.relaxed import split
-from sugenet.io.vnnlib import write_vnnlib
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from tests.io.queries import around
 

@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sugenet.bnn import Window
 from sugenet.errors import NetworkError
 from sugenet.io import quantized_conv, quantized_layer
+from sugenet.nn import Window
 
 BIAS, MULTIPLIERS, SHIFTS = [7, -12, 0], [19661, 30001, 1 << 30], [17, 18, 31]
 

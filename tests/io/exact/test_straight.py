@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sugenet as sg
-from sugenet.bnn import ConvLayer, DenseLayer
 from sugenet.errors import FileError
 from sugenet.io.exact import branches
 from sugenet.io.exact.branches import straightened
@@ -33,6 +32,7 @@ from sugenet.io.exact.ops import (
 from sugenet.io.exact.ranges import sharpened
 from sugenet.io.proof.interpreters import interpreter_of_chain
 from sugenet.io.proof.proving import prove_import
+from sugenet.nn import ConvLayer, DenseLayer
 
 F = np.float32
 

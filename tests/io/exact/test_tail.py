@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.bnn.head import WIDE
 from sugenet.errors import FileError, NetworkError, TooLargeError
 from sugenet.io.exact.domains import Bits
 from sugenet.io.exact.lower import lower
@@ -24,6 +22,8 @@ from sugenet.io.exact.ops import (
     Sign,
     rounded,
 )
+from sugenet.nn import DenseLayer, Head, Network
+from sugenet.nn.head import WIDE
 from tests.io.chains import evaluate
 
 RNG = np.random.default_rng(5)

@@ -25,7 +25,11 @@ import safetensors.numpy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sugenet.bnn import (
+from sugenet.checker.network import load_network
+from sugenet.errors import EncodingError, FileError
+from sugenet.io import load, save
+from sugenet.io.native.file import network_bytes, network_from
+from sugenet.nn import (
     NEVER,
     ConvLayer,
     DenseLayer,
@@ -45,10 +49,6 @@ from sugenet.bnn import (
     threshold,
     unused,
 )
-from sugenet.checker.network import load_network
-from sugenet.errors import EncodingError, FileError
-from sugenet.io import load, save
-from sugenet.io.native.file import network_bytes, network_from
 from tests.checker import make_golden
 
 MARK = b'\\"sha256\\":\\"'

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import FileError
 from sugenet.io.exact.domains import Bits, Integers
 from sugenet.io.exact.evaluation import apply
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Affine, Flatten, Quantize, Sign
 from sugenet.io.onnx.writer import onnx_bytes
+from sugenet.nn import DenseLayer, Head, Network
 from tests.io.chains import evaluate, read_chain
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")

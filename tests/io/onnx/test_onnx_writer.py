@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sugenet.bnn import (
+from sugenet.errors import FileError
+from sugenet.io.exact.domains import Integers, Reals
+from sugenet.io.exact.lower import lower
+from sugenet.io.importers import read_onnx
+from sugenet.io.onnx.graph import read_graph
+from sugenet.io.onnx.interpreter.program import Interpreter
+from sugenet.io.onnx.writer import onnx_bytes, write_onnx
+from sugenet.nn import (
     ConvLayer,
     DenseLayer,
     Encoder,
@@ -26,15 +33,8 @@ from sugenet.bnn import (
     threshold,
     unused,
 )
-from sugenet.errors import FileError
-from sugenet.io.exact.domains import Integers, Reals
-from sugenet.io.exact.lower import lower
-from sugenet.io.importers import read_onnx
-from sugenet.io.onnx.graph import read_graph
-from sugenet.io.onnx.interpreter.program import Interpreter
-from sugenet.io.onnx.writer import onnx_bytes, write_onnx
-from tests.bnn.nets import networks, raw, samples
 from tests.io.chains import read_chain
+from tests.nn.nets import networks, raw, samples
 from tests.problem.levels import KINDS, every_input, lively_network
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")

@@ -13,7 +13,6 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from sugenet.bnn import NEVER, Network, PoolLayer, QuantizedConv, QuantizedLayer
 from sugenet.errors import FileError
 from sugenet.io import Integers, Reals, read_onnx
 from sugenet.io.onnx.graph import read_graph
@@ -23,6 +22,7 @@ from sugenet.io.onnx.quantized.proof import prove_levels
 from sugenet.io.onnx.quantized.reader import read_program
 from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.writer import onnx_bytes
+from sugenet.nn import NEVER, Network, PoolLayer, QuantizedConv, QuantizedLayer
 from tests.fuzzing.quantized_graphs import quantized_model
 
 PIXELS = Integers(0, 255, step=Fraction(1, 255))

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import Encoder, Steps
 from sugenet.errors import FileError
 from sugenet.io import import_file
 from sugenet.io.pynq.reader import DESIGNS
+from sugenet.nn import Encoder, Steps
 from tests.fuzzing.pynq_folders import Accelerator, Dense, quantized, random_conv, random_dense
 
 

@@ -11,9 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network, OneHot, RealLayer, Steps
-from sugenet.bnn import Real as RealCoding
-from sugenet.bnn.laws import Law
 from sugenet.checker.accelerate.arrays import (
     Backed,
     Layer,
@@ -37,6 +34,9 @@ from sugenet.checker.network import (
     Summed,
 )
 from sugenet.errors import CertificateError
+from sugenet.nn import Network, OneHot, RealLayer, Steps
+from sugenet.nn import Real as RealCoding
+from sugenet.nn.laws import Law
 
 __all__ = ["Original", "form_of"]
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from sugenet.bits import pack
 from sugenet.bits.threads import search_in_order
-from sugenet.bnn.arrays import Ints
-from sugenet.bnn.memory import make_sure
 from sugenet.engines.protocol import Engine
 from sugenet.errors import TooLargeError
+from sugenet.nn.arrays import Ints
+from sugenet.nn.memory import make_sure
 from sugenet.problem.clock import Clock
 from sugenet.problem.moves import FeatureMove
 from sugenet.problem.neighbourhood import combinations_of, see_time, sets_within

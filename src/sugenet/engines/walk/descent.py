@@ -13,9 +13,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Steps
-from sugenet.bnn.arrays import Ints
 from sugenet.engines.walk.singles import rows_at_once
+from sugenet.nn import Steps
+from sugenet.nn.arrays import Ints
 from sugenet.problem.clock import Clock
 from sugenet.problem.moves import FeatureMove
 from sugenet.problem.problem import Problem

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Ints
 from sugenet.engines.walk.patterns import PatternGoal
 from sugenet.errors import TooLargeError
+from sugenet.nn.arrays import Ints
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import FeatureMove, see_time, sets_within
 from sugenet.problem.problem import Problem
@@ -31,7 +31,7 @@ def needed_changes(problem: Problem, budget: int, clock: Clock) -> list[tuple[Fe
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.problem.goal import loses
     >>> from sugenet.problem.regions import Hamming
     >>> net = Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]]))

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits import pack, unpack, words_for
-from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.packed import Rows, is_wide
 from sugenet.engines.walk.blocks import BlockWalk, fits, in_planes, thresholds
 from sugenet.errors import TooLargeError
+from sugenet.nn.arrays import Bits, Ints
+from sugenet.nn.packed import Rows, is_wide
 from sugenet.problem.clock import Clock
 from sugenet.problem.first_layer import FirstLayer
 from sugenet.problem.goal import Goal

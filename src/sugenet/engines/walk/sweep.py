@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.threads import Search, search_in_order
-from sugenet.bnn.arrays import Ints
-from sugenet.bnn.memory import make_sure
 from sugenet.engines.walk.patterns import PatternGoal, Walked
 from sugenet.errors import TooLargeError
+from sugenet.nn.arrays import Ints
+from sugenet.nn.memory import make_sure
 from sugenet.problem.clock import Clock
 from sugenet.problem.first_layer import FirstLayer, reach
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Network
 from sugenet.capacity import BOOLEAN, Criteria, Dense, SetFunction, WeightedThreshold
 from sugenet.capacity.arguments import plain
 from sugenet.capacity.transforms import max_zeta, violation
 from sugenet.errors import QuestionError
 from sugenet.fit.capacities.fitting import fit_capacity
 from sugenet.fit.capacities.ratings import Ratings
+from sugenet.nn import Network
 from sugenet.plottable import Plottable
 from sugenet.problem.neighbourhood import feature_index
 from sugenet.reason.questions import class_of
@@ -132,7 +132,7 @@ def induced_capacity(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[1, 1, 1], [1, 1, -1]], tau=[2, 3])], Head([[1, -1], [-1, 1]]))
     >>> found = induced_capacity(net, [-1, -1, -1], {"x1": 1, "x2": 1, "x3": 1}, neuron=(1, 1))
     >>> print(found)

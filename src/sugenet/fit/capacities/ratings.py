@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.samples import named_rows
 from sugenet.capacity import UNIT, Criteria, Ordinal, Scale
 from sugenet.capacity.arguments import exact_number, plain
 from sugenet.capacity.criteria import Criterion
@@ -21,6 +20,7 @@ from sugenet.checker.form import exact
 from sugenet.errors import CapacityError, CriteriaError, ScaleError, SugenetError, TooLargeError
 from sugenet.fit.capacities.clashes import SampleArrays
 from sugenet.fit.sugeno.columns import ordered_categories
+from sugenet.nn.samples import named_rows
 from sugenet.reprs import Sentences, set_fields
 from sugenet.visible import visible
 

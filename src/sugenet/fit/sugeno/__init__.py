@@ -1,6 +1,6 @@
 """Learning monotone models from tables: Sugeno integrals, the greatest of several, score cards.
 
-Importing this room needs no scikit-learn; the estimators are in `sugenet.fit.estimators`.
+Importing this package needs no scikit-learn; the estimators are in `sugenet.fit.estimators`.
 """
 
 from sugenet.fit.sugeno.columns import FeatureLevels

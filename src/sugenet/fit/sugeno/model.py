@@ -20,13 +20,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.neuron import minimal_vectors
 from sugenet.capacity import Criteria, Focal, Nested, Ordinal, WeightedThreshold
 from sugenet.capacity.arguments import float_number
 from sugenet.capacity.text import Reader, write_name
 from sugenet.errors import CapacityError, SugenetError
 from sugenet.fit.sugeno.columns import FeatureLevels
 from sugenet.fit.sugeno.learning import Bools, Fitted, Ints, best_capacity, learn_terms
+from sugenet.nn.neuron import minimal_vectors
 from sugenet.plottable import Plottable
 from sugenet.reprs import Sentences
 from sugenet.visible import visible

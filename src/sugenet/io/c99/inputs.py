@@ -8,9 +8,9 @@ from math import ceil, inf
 
 import numpy as np
 
-from sugenet.bnn import Encoder, OneHot, Steps
 from sugenet.errors import FileError
 from sugenet.io.c99.text import Signal, Text, Values, literal
+from sugenet.nn import Encoder, OneHot, Steps
 
 __all__ = ["raw_type", "write_reader"]
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import (
+from sugenet.io.c99.text import SET, Signal, Text, Words, pack
+from sugenet.nn import (
     NEVER,
     Head,
     Layer,
 )
-from sugenet.io.c99.text import SET, Signal, Text, Words, pack
 
 __all__ = ["sum_type", "write_head", "write_layer"]
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Head, Layer
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn import Head, Layer
 
 __all__ = ["SET", "Signal", "Text", "Values", "Words", "literal", "pack", "wanted"]
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Encoder, Head, Layer, Network, OneHot, Steps
 from sugenet.errors import FileError
 from sugenet.files import write_text
 from sugenet.io.c99.inputs import raw_type, write_reader
 from sugenet.io.c99.layers import sum_type, write_head, write_layer
 from sugenet.io.c99.text import Signal, Text, literal, wanted
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn import Encoder, Head, Layer, Network, OneHot, Steps
 
 __all__ = ["c_text", "write_c"]
 
@@ -62,7 +62,7 @@ def write_c(network: Network, path: str | os.PathLike[str]) -> None:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from sugenet.bnn import DenseLayer
+    >>> from sugenet.nn import DenseLayer
     >>> net = Network.of_bits([DenseLayer([[+1, -1, +1]], tau=[2])], Head([[+1], [-1]]))
     >>> with TemporaryDirectory() as folder:
     ...     write_c(net, f"{folder}/small.c")

@@ -13,7 +13,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Window
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import shape_behind
 from sugenet.io.exact.integers import kernel_over, ungrouped
@@ -42,6 +41,7 @@ from sugenet.io.exact.signals import averaged_window, flat_order
 from sugenet.io.exact.steps import Pipeline, Root, per_channel, pipelines, smallest_sum
 from sugenet.io.exact.units import bias_of, exact_weights, in_shared_units
 from sugenet.io.plain.refusals import refuse_if, within
+from sugenet.nn import Window
 
 __all__ = [
     "NEEDED",

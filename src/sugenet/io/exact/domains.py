@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Encoder, Steps
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import FileError
 from sugenet.io.exact.steps import Pipeline, sign_of
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn import Encoder, Steps
 from sugenet.reprs import ShortRepr
 
 __all__ = ["Bits", "CutInputs", "Inputs", "Integers", "Reals", "cut_inputs", "line_of"]

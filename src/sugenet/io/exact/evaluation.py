@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Window
 from sugenet.io.exact.domains import Bits, Inputs, Integers
 from sugenet.io.exact.ops import (
     Affine,
@@ -36,6 +35,7 @@ from sugenet.io.exact.ops import (
     Quantize,
     Sign,
 )
+from sugenet.nn import Window
 
 __all__ = [
     "DOUBLE",

@@ -25,9 +25,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Head
-from sugenet.bnn.arrays import Ints
-from sugenet.bnn.head import WIDE
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import shape_behind
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Convolution, Flatten, LinearOp, Op, Pad
@@ -35,6 +32,9 @@ from sugenet.io.exact.signals import LevelSignal, averaged_window, flat_order
 from sugenet.io.exact.steps import Pipeline, Surd, pipelines, rational_root
 from sugenet.io.exact.units import bias_of, exact_weights
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn import Head
+from sugenet.nn.arrays import Ints
+from sugenet.nn.head import WIDE
 
 __all__ = ["head_of", "head_of_tail", "is_affine", "see_apart"]
 

@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import NEVER, Layer, PoolLayer, QuantizedConv, QuantizedLayer, Window
-from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn import NEVER, Layer, PoolLayer, QuantizedConv, QuantizedLayer, Window
+from sugenet.nn.arrays import Ints
 
 __all__ = [
     "LevelWire",

@@ -17,22 +17,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import (
-    ConvLayer,
-    Encoder,
-    Head,
-    Layer,
-    Network,
-    PoolLayer,
-    QuantizedConv,
-    QuantizedLayer,
-    RealLayer,
-    Source,
-    Window,
-)
-from sugenet.bnn.arrays import Bits as BitArray
-from sugenet.bnn.arrays import Ints
-from sugenet.bnn.layers import dense_layer
 from sugenet.errors import FileError, NetworkError, TieError
 from sugenet.io.exact.branches import Straight, straightened
 from sugenet.io.exact.domains import Bits, Inputs, Integers, Reals, cut_inputs, line_of
@@ -84,6 +68,22 @@ from sugenet.io.exact.signals import (
 from sugenet.io.exact.steps import Pipeline, pipelines, sign_of, smallest_sum, theta_of, within
 from sugenet.io.exact.units import Roots
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn import (
+    ConvLayer,
+    Encoder,
+    Head,
+    Layer,
+    Network,
+    PoolLayer,
+    QuantizedConv,
+    QuantizedLayer,
+    RealLayer,
+    Source,
+    Window,
+)
+from sugenet.nn.arrays import Bits as BitArray
+from sugenet.nn.arrays import Ints
+from sugenet.nn.layers import dense_layer
 
 __all__ = ["WAY", "Refusal", "lower", "lowered"]
 

@@ -18,7 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import (
+from sugenet.io.exact.ops import OpChain
+from sugenet.io.exact.report import ImportReport
+from sugenet.io.exact.signals import flat_order
+from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn import (
     ConvLayer,
     Encoder,
     Head,
@@ -27,12 +31,8 @@ from sugenet.bnn import (
     RealLayer,
     Window,
 )
-from sugenet.bnn.arrays import Ints
-from sugenet.bnn.layers import dense_layer
-from sugenet.io.exact.ops import OpChain
-from sugenet.io.exact.report import ImportReport
-from sugenet.io.exact.signals import flat_order
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn.arrays import Ints
+from sugenet.nn.layers import dense_layer
 
 __all__ = ["pixel_by_pixel", "pixel_names", "pixel_order", "source_shape", "with_image", "with_shape"]
 

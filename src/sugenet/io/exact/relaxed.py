@@ -16,7 +16,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Encoder, Source
 from sugenet.errors import EncodingError, FileError
 from sugenet.io.exact.domains import Bits, Inputs, Integers
 from sugenet.io.exact.evaluation import laid_out, passed
@@ -25,6 +24,7 @@ from sugenet.io.exact.ops import Convolution, Flatten, LinearOp, Op, OpChain, Qu
 from sugenet.io.exact.pixels import source_shape
 from sugenet.io.exact.report import ImportReport, SignLocation
 from sugenet.io.plain.refusals import refuse_if, required
+from sugenet.nn import Encoder, Source
 
 __all__ = ["PartialImportReport", "source_values", "split"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Network
+from sugenet.nn import Network
 from sugenet.reprs import Sentences, ShortRepr
 
 __all__ = ["ImportProof", "ImportReport", "LayerReport", "SignLocation", "many"]

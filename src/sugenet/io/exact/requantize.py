@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import NEVER, QuantizedConv, QuantizedLayer, Window
-from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
+from sugenet.nn import NEVER, QuantizedConv, QuantizedLayer, Window
+from sugenet.nn.arrays import Ints
 
 __all__ = ["Requantizer", "joined", "quantized_conv", "quantized_layer", "steps_of"]
 

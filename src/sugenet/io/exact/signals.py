@@ -17,9 +17,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import RealLayer, Window
-from sugenet.bnn.arrays import Ints
-from sugenet.bnn.layers import WIDEST
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, LinearOp, Quantize, Sign
 from sugenet.io.exact.steps import Step, pipelines, sign_of
@@ -33,6 +30,9 @@ from sugenet.io.exact.units import (
     wide_row,
 )
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn import RealLayer, Window
+from sugenet.nn.arrays import Ints
+from sugenet.nn.layers import WIDEST
 
 __all__ = [
     "LevelSignal",

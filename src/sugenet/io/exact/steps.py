@@ -16,11 +16,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn.folding import sign_of_affine
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, Clip
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn.folding import sign_of_affine
 
 __all__ = [
     "MinSum",

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Ints
-from sugenet.bnn.layers import WIDEST
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Convolution, LinearOp
 from sugenet.io.exact.steps import Pipeline, Root, rational_root
 from sugenet.io.plain.refusals import refuse_if, required
+from sugenet.nn.arrays import Ints
+from sugenet.nn.layers import WIDEST
 
 __all__ = [
     "InUnits",

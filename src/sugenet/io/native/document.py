@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Coding, Domain, Encoder, Head, Layer, Network, OneHot, Real, Source, Steps
-from sugenet.bnn.domain import span_data, span_of
 from sugenet.errors import FileError, SugenetError
 from sugenet.io.native.container import Document, Tensors, canonical
 from sugenet.io.native.layer_document import (
@@ -29,6 +27,8 @@ from sugenet.io.native.layer_document import (
     weights_out,
 )
 from sugenet.io.plain.refusals import refuse_if, required
+from sugenet.nn import Coding, Domain, Encoder, Head, Layer, Network, OneHot, Real, Source, Steps
+from sugenet.nn.domain import span_data, span_of
 
 __all__ = ["from_document", "to_document"]
 
@@ -45,7 +45,7 @@ def to_document(network: Network) -> tuple[Document, Tensors]:
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer
+    >>> from sugenet.nn import DenseLayer
     >>> net = Network.of_bits([DenseLayer([[+1, -1, +1]], tau=[2])], Head([[+1], [-1]], bias=[0, 0.5]))
     >>> document, tensors = to_document(net)
     >>> document["layers"], document["head"]["bias"]

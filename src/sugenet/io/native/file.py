@@ -7,12 +7,12 @@ from __future__ import annotations
 import io
 import os
 
-from sugenet.bnn import Network
 from sugenet.errors import FileError
 from sugenet.files import advice, write_bytes
 from sugenet.io.native.container import MAX_FILE, Document, Tensors, seal, unseal
 from sugenet.io.native.document import from_document, to_document
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn import Network
 from sugenet.reading import open_file
 
 __all__ = ["load", "network_bytes", "network_from", "save"]
@@ -45,7 +45,7 @@ def save(network: Network, path: str | os.PathLike[str]) -> None:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from sugenet.bnn import DenseLayer, Head
+    >>> from sugenet.nn import DenseLayer, Head
     >>> layer, head = DenseLayer([[+1, -1, +1]], tau=[2]), Head([[+1], [-1]])
     >>> net = Network.of_bits([layer], head, classes=["on", "off"])
     >>> with TemporaryDirectory() as folder:

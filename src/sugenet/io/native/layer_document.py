@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, Layer, PoolLayer, QuantizedConv, RealLayer, Window
-from sugenet.bnn.layers import dense_layer
-from sugenet.bnn.reals import Theta
 from sugenet.errors import FileError
 from sugenet.io.native.container import Document, Tensors
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn import ConvLayer, Layer, PoolLayer, QuantizedConv, RealLayer, Window
+from sugenet.nn.layers import dense_layer
+from sugenet.nn.reals import Theta
 
 __all__ = [
     "fields",

@@ -86,7 +86,7 @@ def read_file(source: str | os.PathLike[str] | bytes | Graph) -> tuple[OpChain, 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.io.onnx.writer import write_onnx
     >>> net = Network.of_bits([DenseLayer([[+1, -1, +1]], tau=[2])], Head([[+1], [-1]]))
     >>> with TemporaryDirectory() as folder:

@@ -16,7 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import (
+from sugenet.errors import FileError
+from sugenet.files import write_bytes
+from sugenet.io.onnx.graph import DTYPES, Array
+from sugenet.io.onnx.wire import blob, floats, number, numbers
+from sugenet.io.plain.refusals import refuse_if, within
+from sugenet.nn import (
     NEVER,
     ConvLayer,
     Encoder,
@@ -29,12 +34,7 @@ from sugenet.bnn import (
     Steps,
     Window,
 )
-from sugenet.bnn.packed import parts_of
-from sugenet.errors import FileError
-from sugenet.files import write_bytes
-from sugenet.io.onnx.graph import DTYPES, Array
-from sugenet.io.onnx.wire import blob, floats, number, numbers
-from sugenet.io.plain.refusals import refuse_if, within
+from sugenet.nn.packed import parts_of
 
 __all__ = ["onnx_bytes", "write_onnx"]
 
@@ -172,7 +172,7 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from sugenet.bnn import DenseLayer, Head
+    >>> from sugenet.nn import DenseLayer, Head
     >>> layer, head = DenseLayer([[+1, -1, +1]], tau=[2]), Head([[+1], [-1]])
     >>> net = Network.of_bits([layer], head, classes=["on", "off"])
     >>> with TemporaryDirectory() as folder:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Encoder, Network
-from sugenet.bnn.codings import Steps
 from sugenet.io.exact.domains import Bits, Inputs, Integers, Reals
+from sugenet.nn import Encoder, Network
+from sugenet.nn.codings import Steps
 
 __all__ = ["RawRanges", "turning"]
 

@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Network
-from sugenet.bnn.arrays import Bits, Ints
 from sugenet.errors import FileError, TooLargeError
 from sugenet.io.exact.domains import Inputs
 from sugenet.io.exact.evaluation import rounding_of
@@ -27,6 +25,8 @@ from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.interpreters import Seen, SourceInterpreter, interpreter_of_chain
 from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.proof.tally import Difference, Tally
+from sugenet.nn import Network
+from sugenet.nn.arrays import Bits, Ints
 
 __all__ = ["SORRY", "different", "prove_import", "work_of"]
 

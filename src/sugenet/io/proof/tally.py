@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Network
-from sugenet.bnn.arrays import Bits, Ints
 from sugenet.io.exact.report import SignLocation
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.interpreters import Seen, Stage
+from sugenet.nn import Network
+from sugenet.nn.arrays import Bits, Ints
 
 __all__ = ["SHOWN", "ClassDifference", "Difference", "NearTie", "Tally"]
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from sugenet.bnn import Network
 from sugenet.checker.accelerate.integers import whole_of
 from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.accelerate.thresholds import ThresholdSystem, thresholds_of
@@ -36,6 +35,7 @@ from sugenet.engines.hard.outside import solver_named
 from sugenet.engines.hard.outside.cnf import Cnf
 from sugenet.engines.hard.outside.pysat import refuted
 from sugenet.errors import CertificateError, QuestionError, TooLargeError
+from sugenet.nn import Network
 from sugenet.problem.cascade import Cascade, FeatureSteps, Thresholds
 from sugenet.problem.clock import Clock
 

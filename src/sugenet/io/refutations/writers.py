@@ -14,13 +14,13 @@ from pathlib import Path
 from re import fullmatch
 from typing import Any, TypeAlias
 
-from sugenet.bnn import Network
 from sugenet.checker.accelerate.thresholds import Implication, ThresholdSystem, implications_of
 from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.files import check_writable, write_text
 from sugenet.io.refutations.claims import Clause, Lemmas, Resolution, claims_of, is_tautology
 from sugenet.io.refutations.hints import Counting, HintedProof
+from sugenet.nn import Network
 from sugenet.problem.clock import Clock
 
 __all__ = ["PROOFS", "export_proof"]

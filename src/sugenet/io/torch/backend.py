@@ -24,9 +24,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import NEVER, Window
-from sugenet.bnn.arrays import Bits, Ints
 from sugenet.errors import FileError
+from sugenet.nn import NEVER, Window
+from sugenet.nn.arrays import Bits, Ints
 
 __all__ = ["AskedSteps", "ByteSums", "PackedOperation", "ask_steps", "other_batch"]
 

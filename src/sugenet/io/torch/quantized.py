@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import NEVER, Encoder, Head, Layer, Network, PoolLayer, QuantizedLayer, Source, Steps, Window
-from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import Inputs, Integers
 from sugenet.io.exact.pixels import pixel_names, with_image
@@ -29,6 +27,8 @@ from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.torch.backend import AskedSteps, PackedOperation, ask_steps, other_batch
 from sugenet.io.torch.reader import checked_example, require_torch, watched_output
+from sugenet.nn import NEVER, Encoder, Head, Layer, Network, PoolLayer, QuantizedLayer, Source, Steps, Window
+from sugenet.nn.arrays import Ints
 
 __all__ = ["is_quantized", "read_quantized"]
 

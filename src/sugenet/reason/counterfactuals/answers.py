@@ -10,9 +10,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
-from sugenet.bnn import Network
 from sugenet.checker.form import exact
 from sugenet.errors import CertificateError
+from sugenet.nn import Network
 from sugenet.problem.goal import LabelGoal
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.envelope import (
@@ -68,7 +68,7 @@ class Counterfactual(_OfWhatIf, Settled):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import whatif
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> whatif(net, [1, 1, 1]).cost
@@ -205,7 +205,7 @@ class NoCounterfactual(_OfWhatIf, Settled):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import whatif
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> whatif(net, [1, 1, 1], max_cost=0).is_none
@@ -253,7 +253,7 @@ class OpenCounterfactual(_OfWhatIf):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import whatif
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> whatif(net, [1, 1, 1], engine="bounds", time_limit=0).outcome

@@ -14,7 +14,6 @@ from fractions import Fraction
 from math import floor
 from typing import Any, Literal
 
-from sugenet.bnn import Network
 from sugenet.engines.bounds import BOUNDS
 from sugenet.engines.hard.dual.deciding import DUAL
 from sugenet.engines.ladder import decide
@@ -23,6 +22,7 @@ from sugenet.engines.walk.descent import Descent
 from sugenet.engines.walk.listing import needed_changes
 from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import QuestionError, TooLargeError
+from sugenet.nn import Network
 from sugenet.problem.boxes import plain_row
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Ties
@@ -526,7 +526,7 @@ def whatif(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> print(whatif(net, [+1, -1, +1, -1], n="all"))
     off becomes on with 1 feature changed, proved to be the least: x2 from -1 to 1

@@ -11,8 +11,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from sugenet.bnn import Network
 from sugenet.errors import QuestionError
+from sugenet.nn import Network
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.envelope import Recorded, Source, is_outcome
 from sugenet.reason.phrases import percent_text
@@ -67,7 +67,7 @@ class Counted(_Count):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import count
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> count(net, [1, 1, 1], "L0(1)").robustness
@@ -163,7 +163,7 @@ class CountOpen(_Count):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import count
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> count(net, time_limit=0, method="walk").outcome
@@ -224,7 +224,7 @@ class CountSampled(_Count):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import count
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> count(net, method="sample", samples=100).outcome

@@ -17,10 +17,10 @@ from warnings import warn
 
 import numpy as np
 
-from sugenet.bnn import Network
 from sugenet.compile_notice import notify_compiling
 from sugenet.errors import QuestionError, TooLargeError, refuse
 from sugenet.fields import FIELDS
+from sugenet.nn import Network
 from sugenet.problem.boxes import Box
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Neighbourhood, see_time, sets_within
@@ -200,7 +200,7 @@ def count(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.problem.regions import Hamming
     >>> net = Network.of_bits([DenseLayer([[1, 1, 1, 1]], [3])], Head([[-1], [1]]))
     >>> answer = count(net, [1, 1, 1, 1], Hamming(2))

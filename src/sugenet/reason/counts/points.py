@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Ints
 from sugenet.engines.walk.singles import inputs_after, rows_at_once
+from sugenet.nn.arrays import Ints
 from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.reason.counts.space import Space
 from sugenet.reason.counts.walk import Partition

@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits import pack, words_for
-from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.memory import make_sure
 from sugenet.errors import TooLargeError
+from sugenet.nn.arrays import Bits, Ints
+from sugenet.nn.memory import make_sure
 from sugenet.problem.first_layer import first_layer, margins_of, move_gains, reach
 from sugenet.problem.neighbourhood import Neighbourhood, one_more
 

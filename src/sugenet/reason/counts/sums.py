@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Ints
+from sugenet.nn.arrays import Ints
 from sugenet.reason.counts.space import Space
 from sugenet.reason.counts.walk import Part, Partition
 

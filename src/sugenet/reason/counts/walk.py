@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from sugenet.bits.threads import share
-from sugenet.bnn.arrays import Ints
 from sugenet.engines.walk.blocks import BlockWalk, fits, in_planes, thresholds
 from sugenet.engines.walk.choices import sums_of
 from sugenet.errors import TooLargeError
+from sugenet.nn.arrays import Ints
 from sugenet.problem.neighbourhood import one_more
 from sugenet.reason.counts.space import Space, Tail
 

@@ -15,12 +15,12 @@ from typing import Any, ClassVar, Final, NamedTuple, Self, final
 
 import numpy as np
 
-from sugenet.bnn import Network, OneHot
-from sugenet.bnn.laws import some_obey
 from sugenet.capacity.arguments import read_number
 from sugenet.capacity.thresholds import exact_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError, refuse
+from sugenet.nn import Network, OneHot
+from sugenet.nn.laws import some_obey
 from sugenet.problem.boxes import Box, limits_data, limits_of, plain_row
 from sugenet.problem.goal import LabelGoal, Ties
 from sugenet.problem.neighbourhood import Neighbourhood, feature_index, row_of
@@ -308,7 +308,7 @@ class Predict(OfSample):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import ask
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> ask(net, Predict([1, 1, 1])).label
@@ -429,7 +429,7 @@ class Robust(_Kept):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import Hamming, verify
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> verify(net, Robust([1, 1, -1], Hamming(1))).outcome
@@ -467,7 +467,7 @@ class Why(_Kept):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import ask
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> ask(net, Why([1, 1, 1], "AnyInput")).conditions()
@@ -564,7 +564,7 @@ class WhatIf(_ClassOf):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import ask
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> ask(net, WhatIf([1, 1, 1])).cost
@@ -696,7 +696,7 @@ class Always(_OfClass):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import verify
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> verify(net, Always("on", {"x1": 1, "x2": 1})).outcome
@@ -729,7 +729,7 @@ class Never(_OfClass):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import verify
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> verify(net, Never("on", {"x1": -1, "x2": -1})).outcome
@@ -766,7 +766,7 @@ class Monotone(Limited):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import verify
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> verify(net, Monotone("x1")).outcome
@@ -823,7 +823,7 @@ class Fair(Limited):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import verify
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> verify(net, Fair(["x1"])).outcome
@@ -879,7 +879,7 @@ class Agree(Limited):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import verify
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> verify(net, Agree(net)).outcome
@@ -927,7 +927,7 @@ class Count(OfSample, Limited):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import ask
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> ask(net, Count()).counts

@@ -10,9 +10,9 @@ from itertools import combinations, pairwise, product
 from math import isinf
 from typing import Any
 
-from sugenet.bnn import Network, OneHot, Steps
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError
+from sugenet.nn import Network, OneHot, Steps
 from sugenet.problem.goal import Goal, Votes, at_least, lawful, loses, wins
 from sugenet.problem.neighbourhood import Neighbourhood, feature_index
 from sugenet.problem.pairs import Joint, abreast, merged, twins

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from sugenet.bnn import Domain, Network
 from sugenet.checker.form import exact
 from sugenet.errors import CertificateError, QuestionError, SugenetError
+from sugenet.nn import Domain, Network
 from sugenet.problem.query import Case, Inequality, Query, QueryBox, of_network
 from sugenet.reason.questions.kinds import (
     Agree,
@@ -122,7 +122,7 @@ def question_of(data: Mapping[str, Any], network: Network, other: Network | None
 
     Examples
     --------
-    >>> from sugenet.bnn import Head, Network
+    >>> from sugenet.nn import Head, Network
     >>> net = Network.of_bits([], Head([[1, -1], [-1, 1]]))
     >>> from sugenet.problem.regions import L0
     >>> question_of(Robust([1, -1], L0(1)).data(net), net).region

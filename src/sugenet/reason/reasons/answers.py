@@ -11,8 +11,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from sugenet.bnn import Network
 from sugenet.errors import CertificateError
+from sugenet.nn import Network
 from sugenet.problem.boxes import plain
 from sugenet.reason.envelope import Certified, Recorded, Source, is_outcome, opened
 from sugenet.reason.questions import Suffices, Why, described_within
@@ -30,7 +30,7 @@ class Reason(Certified):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import why
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> why(net, [1, 1, 1], "AnyInput").reasons[0].names
@@ -111,7 +111,7 @@ class Reasons(Recorded):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import why
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> why(net, [1, 1, 1], "AnyInput").conditions()

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import NEVER, Condition, Head, Layer, Network
-from sugenet.bnn.arrays import Ints
+from sugenet.nn import NEVER, Condition, Head, Layer, Network
+from sugenet.nn.arrays import Ints
 from sugenet.plottable import Plottable
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reprs import ShortRepr
@@ -197,7 +197,7 @@ def trace_reasons(network: Network, x: Any) -> Chain:
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> print(trace_reasons(net, [+1, +1, +1, -1]))
     on, because these 1 neurons of the last layer suffice:

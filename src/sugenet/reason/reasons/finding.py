@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal
 
-from sugenet.bnn import Network
 from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.listing import needed_changes
 from sugenet.engines.walk.singles import violating_singles
 from sugenet.errors import QuestionError, TooLargeError
+from sugenet.nn import Network
 from sugenet.problem.boxes import plain
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Ties
@@ -109,7 +109,7 @@ def why(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> print(why(net, [+1, +1, +1, -1], AnyInput(), minimal="size"))
     on, for any input, because x1 = +1 and x2 = +1 (2 of 4 features: proved minimum)
@@ -200,7 +200,7 @@ def each_reason(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> for reason in each_reason(net, [+1, +1, -1, -1], AnyInput()):
     ...     print(reason)

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network
-from sugenet.bnn.arrays import Ints
 from sugenet.capacity import PossibilisticBase
 from sugenet.checker.limit import SECONDS, Limit
 from sugenet.errors import CertificateError, QuestionError
+from sugenet.nn import Network
+from sugenet.nn.arrays import Ints
 from sugenet.problem.clock import Clock
 from sugenet.reason.envelope import Answered, is_outcome
 from sugenet.reason.phrases import part_text
@@ -96,7 +96,7 @@ class Rulebook(Answered):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import rulebook
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> rulebook(net).outcome
@@ -368,7 +368,7 @@ def rulebook(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[+1, +1, -1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
     >>> print(rulebook(net, "on"))
     3 rules for on: prime rules, none of them needless; together they say everything

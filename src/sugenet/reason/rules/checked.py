@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
-from sugenet.bnn import Network
 from sugenet.errors import QuestionError, TooLargeError
+from sugenet.nn import Network
 from sugenet.problem.clock import Clock
 from sugenet.problem.regions import Region
 from sugenet.reason.counts.answers import Counted, CountOpen
@@ -125,7 +125,7 @@ def coverage(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason.rules.rule import parse_rule
     >>> net = Network.of_bits([DenseLayer([[1, 1, 1]], [2])], Head([[-1], [1]]))
     >>> figures = coverage(net, parse_rule(net, "x1 = 1 -> 1"))
@@ -176,7 +176,7 @@ class CheckedRule(Answered):
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.reason import check_rule
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> check_rule(net, "x1 = 1 and x2 = 1 -> on").outcome
@@ -306,7 +306,7 @@ def check_rule(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[1, 1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> print(check_rule(net, "x1 = 1 and x2 = 1 -> on"))
     the class is on for x1 = 1 and x2 = 1: proved by bounds through all layers

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from itertools import combinations, pairwise
 from typing import Any
 
-from sugenet.bnn import OneHot, Steps
 from sugenet.capacity import BOOLEAN, Criteria, PossibilisticBase
 from sugenet.errors import QuestionError
+from sugenet.nn import OneHot, Steps
 from sugenet.reason.rules.grid import Grid, Masks, indices_of
 
 __all__ = ["legal_clauses", "literals_of", "possibilistic_base", "to_cnf_dimacs", "to_dnf", "to_python"]

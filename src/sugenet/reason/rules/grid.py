@@ -18,10 +18,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import Network, OneHot, Steps
-from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.network import EngineChoice
 from sugenet.errors import QuestionError
+from sugenet.nn import Network, OneHot, Steps
+from sugenet.nn.arrays import Bits, Ints
+from sugenet.nn.network import EngineChoice
 from sugenet.visible import visible
 
 __all__ = ["Grid", "Masks", "Share", "indices_of"]
@@ -47,7 +47,7 @@ class Grid:
 
     Examples
     --------
-    >>> from sugenet.bnn import Encoder, Head, OneHot, thermometer
+    >>> from sugenet.nn import Encoder, Head, OneHot, thermometer
     >>> encoder = Encoder([thermometer([4, 8, 12], 0, 16, True), OneHot(("left", "right"))], ["size", "side"])
     >>> grid = Grid(Network(encoder, [], Head([[1] * 5, [-1] * 5])))
     >>> grid.sizes, grid.total, grid.coverage((0b0110, 0b11))

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn.arrays import Ints
 from sugenet.engines.hard.learn.solver import Core, Found, Solver, solver_of
 from sugenet.engines.ladder import decide
 from sugenet.errors import SoundnessError
+from sugenet.nn.arrays import Ints
 from sugenet.problem.boxes import Box
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import loses

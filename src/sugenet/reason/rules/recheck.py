@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sugenet.bnn import Network
 from sugenet.checker.certificate import check
 from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError, CheckLimitError, refuse
+from sugenet.nn import Network
 from sugenet.reason.envelope import envelope
 from sugenet.reason.phrases import uncovered_text
 from sugenet.reason.questions import Always

@@ -2,7 +2,7 @@
 each is proved or gets a counterexample.
 
 A rule is written ``mean radius >= 14 and side = left -> malignant``. Its conditions are those of laws
-(`sugenet.bnn.laws`), joined by *and*. A bit is compared as 0 or 1; -1 is another spelling of 0.
+(`sugenet.nn.laws`), joined by *and*. A bit is compared as 0 or 1; -1 is another spelling of 0.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from math import ceil, floor, inf, nextafter
 from typing import Any
 
-from sugenet.bnn import Network, OneHot, Steps
-from sugenet.bnn.laws import FeatureCondition, conjuncts
-from sugenet.bnn.samples import indices_of
 from sugenet.capacity.arguments import number_text
 from sugenet.errors import QuestionError, RuleSyntaxError
+from sugenet.nn import Network, OneHot, Steps
+from sugenet.nn.laws import FeatureCondition, conjuncts
+from sugenet.nn.samples import indices_of
 from sugenet.problem.boxes import Box
 from sugenet.reason.questions import class_of
 from sugenet.reprs import Sentences, quoted
@@ -56,7 +56,7 @@ def parse_rule(network: Network, text: str) -> NetworkRule:
 
     Examples
     --------
-    >>> from sugenet.bnn import Encoder, Head, Network, OneHot, integer
+    >>> from sugenet.nn import Encoder, Head, Network, OneHot, integer
     >>> encoder = Encoder([integer(0, 9), OneHot(("left", "right"))], ["size", "side"])
     >>> net = Network(encoder, [], Head([[1] * 11, [-1] * 11]), ["a", "b"])
     >>> print(parse_rule(net, "2 < size <= 5 and side != left -> a"))
@@ -149,7 +149,7 @@ def limits_in(network: Network, texts: Iterable[str], what: str = "condition") -
 
     Examples
     --------
-    >>> from sugenet.bnn import Encoder, Head, Network, OneHot, integer
+    >>> from sugenet.nn import Encoder, Head, Network, OneHot, integer
     >>> encoder = Encoder([integer(0, 9), OneHot(("left", "right", "up"))], ["size", "side"])
     >>> net = Network(encoder, [], Head([[1] * 12, [-1] * 12]))
     >>> limits_in(net, ["2 < size <= 5", "side != left"]) == {0: (3, 5), 1: {"right", "up"}}

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Bits
 from sugenet.errors import TooLargeError
+from sugenet.nn.arrays import Bits
 from sugenet.reason.rules.grid import Grid, Masks, indices_of
 
 __all__ = ["CODEWORDS", "all_primes", "cover", "marked"]
@@ -41,7 +41,7 @@ def cover(
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> grid = Grid(Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [3])], Head([[-1], [+1]])))
     >>> [grid.words(masks) for masks in sorted(cover(grid, grid.table() == 1))][:2]
     [['x1 = +1', 'x2 = +1', 'x3 = -1'], ['x1 = +1', 'x2 = +1', 'x4 = +1']]
@@ -152,7 +152,7 @@ def all_primes(grid: Grid, has_class: Bits, stop: Callable[[], bool] = lambda: F
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> grid = Grid(Network.of_bits([DenseLayer([[+1, +1, -1, +1]], [2])], Head([[-1], [+1]])))
     >>> len(all_primes(grid, grid.table() == 1))
     6

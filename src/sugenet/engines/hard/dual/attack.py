@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sugenet.bnn.arrays import Ints
 from sugenet.engines.hard.dual.bound import Branch, Relaxed
 from sugenet.engines.hard.dual.sums import Pool, QuantizedSums, Reals
+from sugenet.nn.arrays import Ints
 from sugenet.problem.clock import Clock
 from sugenet.problem.moves import FeatureMove
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Ints
 from sugenet.engines.hard.dual.inputs import Inputs, Taken
 from sugenet.engines.hard.dual.star import star_of
 from sugenet.engines.hard.dual.sums import (
@@ -25,6 +24,7 @@ from sugenet.engines.hard.dual.sums import (
     Reals,
     reading_of,
 )
+from sugenet.nn.arrays import Ints
 from sugenet.problem.problem import Problem
 
 __all__ = ["Branch", "Multipliers", "Relaxed", "Weighed", "Windows"]

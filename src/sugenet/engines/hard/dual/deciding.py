@@ -15,13 +15,13 @@ from zlib import compress
 
 import numpy as np
 
-from sugenet.bnn.arrays import Ints
 from sugenet.engines.hard.dual.attack import Attack
 from sugenet.engines.hard.dual.bound import Branch, Multipliers, Relaxed, Weighed
 from sugenet.engines.hard.dual.guides import SCALE, ascend, by_slopes
 from sugenet.engines.hard.dual.linear import Solved, fits, solve
 from sugenet.engines.hard.dual.sums import Pool, QuantizedSums, Reals
 from sugenet.engines.protocol import Engine
+from sugenet.nn.arrays import Ints
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sugenet.bnn.arrays import Ints
 from sugenet.engines.hard.dual.bound import Branch, Multipliers, Weighed
 from sugenet.engines.hard.dual.sums import Pool, QuantizedSums, Range, Reals
+from sugenet.nn.arrays import Ints
 from sugenet.problem.clock import Clock
 
 __all__ = ["SCALE", "ascend", "by_slopes", "slope_of"]

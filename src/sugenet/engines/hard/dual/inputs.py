@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Ints
 from sugenet.engines.hard.dual.sums import QuantizedSums, Range, Reading, Reals
+from sugenet.nn.arrays import Ints
 from sugenet.problem.moves import FeatureMove
 from sugenet.problem.neighbourhood import Neighbourhood, features_that_fit, heaviest
 

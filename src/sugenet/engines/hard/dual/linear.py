@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn.arrays import Ints
 from sugenet.engines.hard.dual.bound import Branch, Multipliers, Relaxed
 from sugenet.engines.hard.dual.guides import SCALE
 from sugenet.engines.hard.dual.star import Star
 from sugenet.engines.hard.dual.sums import Pieces, QuantizedSums, Reals
+from sugenet.nn.arrays import Ints
 
 __all__ = ["Solved", "fits", "solve"]
 

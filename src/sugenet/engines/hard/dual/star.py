@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Ints
 from sugenet.engines.hard.dual.sums import Pieces, Reals
+from sugenet.nn.arrays import Ints
 
 __all__ = ["Compared", "Star", "star_of"]
 

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.window import Window
-from sugenet.bnn import ConvLayer, PoolLayer, QuantizedConv
-from sugenet.bnn.arrays import Ints
-from sugenet.bnn.layers import Layer
+from sugenet.nn import ConvLayer, PoolLayer, QuantizedConv
+from sugenet.nn.arrays import Ints
+from sugenet.nn.layers import Layer
 
 __all__ = ["Best", "Pieces", "Pool", "QuantizedSums", "Range", "Reading", "reading_of"]
 

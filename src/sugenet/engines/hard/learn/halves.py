@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Ints
 from sugenet.errors import TooLargeError
+from sugenet.nn.arrays import Ints
 from sugenet.problem.cascade import Cascade, Thresholds
 
 __all__ = ["Halves", "halves_of"]

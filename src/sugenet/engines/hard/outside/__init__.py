@@ -23,7 +23,7 @@ def solver_named(name: str) -> Engine:
 
     Examples
     --------
-    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.nn import DenseLayer, Head, Network
     >>> from sugenet.problem.clock import Clock
     >>> from sugenet.problem.goal import loses
     >>> from sugenet.problem.problem import Problem

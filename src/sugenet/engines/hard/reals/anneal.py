@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Layer
-from sugenet.bnn.arrays import Ints
 from sugenet.compiling import njit
 from sugenet.engines.hard.reals.bound import Slack
 from sugenet.engines.hard.reals.first_layer import BoxFirstLayer
+from sugenet.nn import Layer
+from sugenet.nn.arrays import Ints
 
 __all__ = ["Search"]
 

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Head
 from sugenet.engines.hard.reals.first_layer import BoxFirstLayer
 from sugenet.engines.hard.reals.patterns import BoxPatches, Patch
+from sugenet.nn import Head
 from sugenet.problem.query import Inequality
 
 __all__ = ["Proposal", "Reach", "Slack", "couplings"]

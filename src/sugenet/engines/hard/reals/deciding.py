@@ -18,10 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network
-from sugenet.bnn.arrays import Ints
-from sugenet.bnn.boxed import in_box
-from sugenet.bnn.reals import Placed
 from sugenet.engines.hard.reals.anneal import Search
 from sugenet.engines.hard.reals.bound import Reach, Slack
 from sugenet.engines.hard.reals.coupled import coupled_point
@@ -30,6 +26,10 @@ from sugenet.engines.hard.reals.patterns import BoxPatches
 from sugenet.engines.hard.reals.split import Closure, OutOfBudget, Splitter, Witness
 from sugenet.engines.hard.reals.witness import check_real_witness, real_scores
 from sugenet.errors import CertificateError, QuestionError
+from sugenet.nn import Network
+from sugenet.nn.arrays import Ints
+from sugenet.nn.boxed import in_box
+from sugenet.nn.reals import Placed
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Fails, Holds, Open
 from sugenet.problem.query import Case, Query

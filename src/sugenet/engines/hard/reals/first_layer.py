@@ -18,11 +18,11 @@ from math import ceil, floor, lcm
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Layer, Network, Window
-from sugenet.bnn.arrays import Ints
-from sugenet.bnn.boxed import Boxed
-from sugenet.bnn.reals import Theta
 from sugenet.errors import QuestionError
+from sugenet.nn import Layer, Network, Window
+from sugenet.nn.arrays import Ints
+from sugenet.nn.boxed import Boxed
+from sugenet.nn.reals import Theta
 
 __all__ = ["MAX_BITS", "Block", "BoxFirstLayer", "blocks_of", "common_denominator", "finest_grid"]
 

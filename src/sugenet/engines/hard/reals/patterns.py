@@ -17,8 +17,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Bits
 from sugenet.engines.hard.reals.first_layer import BoxFirstLayer
+from sugenet.nn.arrays import Bits
 from sugenet.problem.clock import Clock
 
 __all__ = ["BoxPatches", "Conflict", "Patch", "conflicts"]

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network, RealLayer, Steps
 from sugenet.engines.hard.reals.first_layer import MAX_BITS, common_denominator
 from sugenet.errors import CertificateError
+from sugenet.nn import Network, RealLayer, Steps
 from sugenet.problem.query import Query
 
 __all__ = ["check_real_witness", "real_scores"]

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Coding, Encoder, Head, Network, Source, Steps, bit, integer
-from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import Bits, Inputs, Integers, Reals, line_of
 from sugenet.io.exact.head import see_apart
@@ -32,6 +30,8 @@ from sugenet.io.onnx.quantized.values import (
 )
 from sugenet.io.onnx.quantized.walk import IntegerProgram
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn import Coding, Encoder, Head, Network, Source, Steps, bit, integer
+from sugenet.nn.arrays import Ints
 
 __all__ = ["LevelImport", "level_import"]
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Network
 from sugenet.errors import FileError
 from sugenet.io.exact.report import ImportProof, ImportReport
 from sugenet.io.onnx.graph import Array, Graph
@@ -24,6 +23,7 @@ from sugenet.io.onnx.quantized.values import LevelArray, PendingSum, integer_lev
 from sugenet.io.onnx.quantized.walk import IntegerProgram
 from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.proof.proving import SORRY, different, work_of
+from sugenet.nn import Network
 
 __all__ = ["prove_levels"]
 

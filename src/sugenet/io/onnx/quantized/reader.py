@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.integers import remapped
 from sugenet.io.onnx.graph import Graph, Node
@@ -54,6 +53,7 @@ from sugenet.io.onnx.quantized.values import (
 )
 from sugenet.io.onnx.quantized.walk import ADVICE, IntegerProgram, Rule, Walk
 from sugenet.io.plain.refusals import refuse_if, required
+from sugenet.nn.arrays import Ints
 
 __all__ = ["is_quantized", "read_program"]
 

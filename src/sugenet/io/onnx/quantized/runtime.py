@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import NEVER
-from sugenet.bnn.arrays import Ints
 from sugenet.io.exact.requantize import Requantizer
+from sugenet.nn import NEVER
+from sugenet.nn.arrays import Ints
 
 __all__ = [
     "QuantGrid",

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sugenet.bnn import NEVER, Window
-from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
 from sugenet.io.exact.integers import LevelWire, Pooling, Staircase, remapped
 from sugenet.io.exact.requantize import joined, steps_of
@@ -46,6 +44,8 @@ from sugenet.io.onnx.quantized.values import (
 )
 from sugenet.io.onnx.quantized.walk import Walk
 from sugenet.io.plain.refusals import refuse_if, required
+from sugenet.nn import NEVER, Window
+from sugenet.nn.arrays import Ints
 
 __all__ = [
     "adding",

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import NEVER, Window
-from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
 from sugenet.io.exact.integers import LevelWire
 from sugenet.io.onnx.graph import Array
 from sugenet.io.onnx.quantized.runtime import Floats, QuantGrid, dequantized
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn import NEVER, Window
+from sugenet.nn.arrays import Ints
 
 __all__ = [
     "DequantizedTensor",

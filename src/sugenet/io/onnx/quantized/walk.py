@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.integers import LevelWire, Operation
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node, Port, Subgraph
@@ -30,6 +29,7 @@ from sugenet.io.onnx.quantized.values import (
     word,
 )
 from sugenet.io.plain.refusals import refuse_if
+from sugenet.nn.arrays import Ints
 
 __all__ = ["ADVICE", "IntegerProgram", "Rule", "Walk"]
 

@@ -1,4 +1,4 @@
-// How one raw feature becomes bits, and what its states are called: the same as sugenet.bnn.codings, in the same words.
+// How one raw feature becomes bits, and what its states are called: the same as sugenet.nn.codings, in the same words.
 // A state is a legal bit pattern. State t of Steps means "t cuts reached"; state c of OneHot is category c.
 
 import { Fraction, nextDown, shorter, shortest } from "./exact.js";

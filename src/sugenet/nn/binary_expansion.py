@@ -1,0 +1,130 @@
+"""Staircases cut into their steps: the same network over bits alone (docs/theory.md 3.4).
+
+A neuron of M steps becomes M binary neurons with the same weights, and who reads its level reads these M bits
+instead, each with the weight that the level had. Convolutions and pooling stay what they are, with M channels
+for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.nn.arrays import Ints
+from sugenet.nn.conv import ConvLayer
+from sugenet.nn.head import Head
+from sugenet.nn.layers import DenseLayer, Layer, dense_layer
+from sugenet.nn.memory import make_sure
+
+__all__ = ["expanded_layers", "is_cut", "owners_of"]
+
+_Places: TypeAlias = npt.NDArray[np.intp]
+
+_INSTEAD = "Ask what works on levels: predictions, and the engine 'dual'."
+
+
+def is_cut(layers: Sequence[Layer], head: Head) -> bool:
+    """Whether nothing behind the first layer knows more than two levels."""
+    later = any(layer.tops is not None for layer in layers[1:])
+    return head.tops is None and not later and all(layer.is_binary for layer in layers)
+
+
+def expanded_layers(
+    layers: Sequence[Layer], head: Head, *, from_levels: bool
+) -> tuple[tuple[Layer, ...], Head]:
+    """Layers and head over bits that give the same match counts of the classes.
+
+    `from_levels` says whether the first layer reads levels, and not the bits of the encoder.
+    """
+    _make_sure(layers, head)
+    made: list[Layer] = []
+    source: _Places | None = None  # which value each bit belongs to; None: each is one
+    for number, layer in enumerate(layers):
+        on_levels = number == 0 and from_levels and layer.tops is not None
+        binary = _first(layer) if on_levels else _over_bits(layer, source)
+        following = layers[number + 1] if number + 1 < len(layers) else None
+        binary, source = _arranged(binary, layer, following)
+        made.append(binary)
+    if head.tops is None:
+        return tuple(made), head
+    weights = head.weights if source is None else _spread(head.weights, source)
+    return tuple(made), Head(weights, head.bias, head.scale)
+
+
+def owners_of(layers: Sequence[Layer]) -> tuple[_Places | None, ...]:
+    """For each layer, the neuron from 0 that each bit of the cut layer belongs to; None where it gives bits
+    as it is. The bits of a neuron stand in the order of their levels.
+    """
+    return tuple(
+        _owners(layer, following) for layer, following in zip(layers, (*layers[1:], None), strict=False)
+    )
+
+
+def _first(layer: Layer) -> Layer:
+    """The first layer, which goes on reading levels where it is no pool."""
+    if layer.every is None or layer.window is None:
+        return layer.cut()
+    # over the thermometer bits of each feature in turn
+    pool, indices = layer.unrolled(), _by_channel(layer.window.shape, layer.height)
+    return DenseLayer(pool.weights[:, np.argsort(indices, kind="stable")], pool.tau)
+
+
+def _over_bits(layer: Layer, source: _Places | None) -> Layer:
+    binary = layer.cut()
+    if binary.tops is None:
+        return binary
+    if isinstance(binary, ConvLayer):  # over the thermometer bits of its levels, channel by channel
+        top = binary.top or 1
+        kernel, tau = np.repeat(binary.weights, top, axis=1), binary.tau.reshape(binary.output_shape)
+        return ConvLayer(kernel, tau, binary.window.widened(top), binary.groups)
+    rows = binary.weights if source is None else _spread(binary.weights, source)
+    return DenseLayer(rows, binary.tau, **binary.marks)
+
+
+def _arranged(binary: Layer, layer: Layer, following: Layer | None) -> tuple[Layer, _Places | None]:
+    """The cut layer with its bits in the order that the next one needs, and the value of each bit."""
+    here, there = _owners(layer, None), _owners(layer, following)
+    if here is None or there is None or np.array_equal(here, there):
+        return binary, there
+    # the bits of a value stand in the order of their levels on both sides
+    order = np.empty(len(here), np.intp)
+    order[np.argsort(there, kind="stable")] = np.argsort(here, kind="stable")
+    dense = binary if binary.kind == "dense" else binary.unrolled()
+    return dense_layer(dense.weights[order], dense.tau[order], dense.tops), there
+
+
+def _owners(layer: Layer, following: Layer | None) -> _Places | None:
+    """The value of each bit: those of maps stand channel by channel, level by level, pixel by pixel, others
+    value by value.
+    """
+    if layer.is_binary:
+        return None
+    maps = layer.output_shape
+    if following is not None and following.window is not None:
+        maps = following.window.shape
+    top = layer.height
+    return np.repeat(np.arange(layer.outputs), top) if maps is None else _by_channel(maps, top)
+
+
+def _by_channel(shape: tuple[int, int, int], top: int) -> _Places:
+    """The value of each bit of maps that stand channel by channel, level by level, pixel by pixel."""
+    channels, pixels = shape[0], shape[1] * shape[2]
+    values = np.arange(channels * pixels).reshape(channels, 1, pixels)
+    return np.broadcast_to(values, (channels, top, pixels)).reshape(-1)
+
+
+def _spread(weights: Ints, source: _Places) -> Ints:
+    return np.ascontiguousarray(weights[:, source])
+
+
+def _make_sure(layers: Sequence[Layer], head: Head) -> None:
+    """See that all weights fit into memory once each step has its own, before the first are written."""
+    steps = [layer.height for layer in layers]
+    needed = head.weights.size * (steps[-1] if steps else 1)
+    for layer, height, read in zip(layers, steps, [1, *steps], strict=False):
+        needed += layer.weights.size * height * read if layer.every is None else 0
+    neurons = sum(layer.outputs * n_steps for layer, n_steps in zip(layers, steps, strict=True))
+    make_sure(8 * needed, f"a network of {neurons:,} neurons, one for each step,", _INSTEAD)

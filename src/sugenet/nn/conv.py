@@ -1,0 +1,403 @@
+"""Convolutions and pooling as layers of neurons, kept as kernel and geometry and unrolled on demand.
+
+A tap that falls on padding is no literal: the neuron there has fewer, and its own tau (docs/theory.md 4.1).
+Padding with +1 or -1 is folded into that tau too. Maps are flattened channel by channel, row by row, so flat
+input and output numbers are those of NCHW arrays.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bits.window import Window
+from sugenet.errors import NetworkError, TooLargeError
+from sugenet.nn.arrays import Bits, Ints, integer_array
+from sugenet.nn.layers import (
+    WIDEST,
+    DenseLayer,
+    Layer,
+    check_size,
+    check_tau,
+    checked_marks,
+    checked_steps,
+    dense_layer,
+)
+from sugenet.nn.memory import make_sure
+from sugenet.nn.neuron import NEVER, Neuron, QuantizedNeuron
+from sugenet.reprs import set_fields
+
+__all__ = ["ConvLayer", "PoolLayer", "QuantizedConv"]
+
+UNROLL_LIMIT = 1 << 28  # weights of an unrolled layer
+
+
+class _MapForm(Layer):
+    """What convolutions and pooling share: one kernel per output channel, at all positions of a window."""
+
+    kind = "conv"
+    window: Window
+    top: int | None
+    """The largest level of each input value; None when the input is bits."""
+    pad: int = 0
+    """The level that taps on padding hold."""
+
+    def _set(self, weights: Any, window: Window, groups: int, top: int | None) -> None:
+        """Check a kernel against its window."""
+        kernel = integer_array(weights, 4, "kernel")
+        channels = window.shape[0]
+        if not len(kernel):
+            raise NetworkError("the kernel has no output channel. Give at least one, or leave the layer out.")
+        if groups < 1 or channels % groups or kernel.shape[0] % groups:
+            raise NetworkError(
+                f"{groups} groups do not divide {channels} input and {kernel.shape[0]} output channels."
+            )
+        expected = (channels // groups, *window.kernel)
+        if kernel.shape[1:] != expected:
+            raise NetworkError(
+                f"the kernel has shape {kernel.shape}, but (outputs, "
+                f"{', '.join(map(str, expected))}) is needed."
+            )
+        if top is not None and not 0 <= top < 1 << 20:
+            raise NetworkError(
+                f"top={top} must be a small whole number: the largest level of an input value."
+            )
+        check_size(kernel.reshape(len(kernel), -1), *((top, WIDEST) if top is not None else ()))
+        tops = None if top is None else np.full(window.inputs, top)
+        set_fields(self, weights=kernel, window=window, groups=groups, top=top, tops=tops)
+
+    @property
+    def inputs(self) -> int:
+        """Number of input values."""
+        return self.window.inputs
+
+    @property
+    def output_shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of the output."""
+        return (len(self.weights), *self.window.positions)
+
+    @property
+    def outputs(self) -> int:
+        """Number of neurons: output channels times positions."""
+        return len(self.weights) * len(self.window.taps)
+
+    def sums(self, values: Any) -> Ints:
+        """Weighted sums of all taps, those on padding included: values are -1 and +1, or levels.
+
+        Shape (samples, outputs).
+        """
+        sums = self.window.sums(np.asarray(values, np.int64), self.weights, self.groups)
+        return np.asarray(sums.reshape(len(sums), self.outputs) + self.rim)
+
+    @property
+    def rim(self) -> Ints | int:
+        """What the taps on padding add to the sum of each neuron."""
+        return self._over_taps(self.weights, inside=False) * self.pad if self.pad else 0
+
+    @property
+    def lowest(self) -> Ints:
+        """The least sum of each neuron, where its match count is 0."""
+        return np.asarray(self._over_taps(np.minimum(self.weights, 0)) * self._top + self.rim)
+
+    @property
+    def sizes(self) -> Ints:
+        """The largest match count of each neuron, over the taps inside the input."""
+        return self._over_taps(np.abs(self.weights)) * self._top
+
+    def _over_taps(self, kernel: Ints, *, inside: bool = True) -> Ints:
+        return self.window.over_taps(kernel, inside=inside).reshape(-1)
+
+    @property
+    def _top(self) -> int:
+        return 1 if self.top is None else self.top
+
+    @property
+    def marks(self) -> dict[str, Any]:
+        """What folding noticed about each neuron: that of its channel."""
+        marks, positions = super().marks, len(self.window.taps)
+        return {name: None if flags is None else np.repeat(flags, positions) for name, flags in marks.items()}
+
+    def row(self, j: int) -> Ints:
+        """Weights of neuron j, from 0, over all input values."""
+        out, position = divmod(j, len(self.window.taps))
+        channels, height, width = self.window.shape
+        per_in, group = channels // self.groups, out // (len(self.weights) // self.groups)
+        row = np.zeros((channels, height * width), np.int64)
+        pixels = self.window.taps[position]
+        inside = pixels >= 0
+        kernel = self.weights[out].reshape(per_in, -1)[:, inside]
+        row[group * per_in : (group + 1) * per_in, pixels[inside]] = kernel
+        return row.reshape(-1)
+
+    def column(self, index: int) -> tuple[Ints, Ints]:
+        """Which neurons, numbered from 0, read the input value at a place, and with what weight."""
+        channel, pixel = divmod(index, self.window.shape[1] * self.window.shape[2])
+        group, inner = divmod(channel, self.window.shape[0] // self.groups)
+        per_out = len(self.weights) // self.groups
+        positions, taps = np.nonzero(self.window.taps == pixel)
+        outs = np.arange(group * per_out, (group + 1) * per_out)
+        neurons = outs[:, None] * len(self.window.taps) + positions
+        return neurons.reshape(-1), self.weights[outs, inner].reshape(per_out, -1)[:, taps].reshape(-1)
+
+    def rows(self) -> Ints:
+        """Weights of all neurons over all input values."""
+        _fits(self.outputs, self.inputs)
+        return super().rows()
+
+    def spelled(self) -> list[Any]:
+        """Text and arrays that say what it computes."""
+        return [repr(self.window), json.dumps([self.groups, self.top]), self.weights, self.tau]
+
+    def dense(self) -> Layer:
+        """The same neurons as a dense layer over the same inputs."""
+        return dense_layer(self.rows(), self.tau, self.tops)
+
+    def unrolled(self) -> DenseLayer:
+        """The same neurons as a dense layer over bits."""
+        _fits(self.outputs, self.inputs * self._top)
+        return super().unrolled()
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ConvLayer(_MapForm):
+    """One neuron for each output channel and position, all positions with the same kernel.
+
+    Parameters
+    ----------
+    weights
+        Integers of shape (out channels, in channels / groups, kernel height, kernel width).
+    tau
+        Thresholds on the match count of the taps inside the input: of shape (out channels, height, width), or
+        (out channels,) for the same everywhere.
+    window
+        Input shape and geometry.
+    groups
+        Channel groups; as many as channels for a depthwise convolution.
+    top
+        None when the input is bits; else the largest level of each input value, as in `LevelLayer`.
+
+    Examples
+    --------
+    >>> layer = ConvLayer(np.ones((1, 1, 2, 2), int), tau=[3], window=Window((1, 3, 3), kernel=2))
+    >>> x = np.array([[1, 1, 0, 1, 1, 0, 0, 1, 0]], bool)
+    >>> layer.match_counts(x).tolist(), layer.activity(x).tolist()
+    ([[4, 2, 3, 2]], [[True, False, True, False]])
+    """
+
+    fingerprint_name = "ConvLayer"
+
+    weights: Ints
+    tau: Ints
+    window: Window
+    groups: int = 1
+    top: int | None = None
+    flipped: Bits | None = field(default=None, compare=False)
+    ties: Bits | None = field(default=None, compare=False)
+
+    def __init__(
+        self,
+        weights: Any,
+        tau: Any,
+        window: Window,
+        groups: int = 1,
+        top: int | None = None,
+        *,
+        flipped: Any = None,
+        ties: Any = None,
+    ) -> None:
+        self._set(weights, window, groups, top)
+        full, thresholds = self.output_shape, np.asarray(tau)
+        if thresholds.shape == full[:1]:
+            thresholds = np.broadcast_to(thresholds[:, None, None], full)
+        if thresholds.shape != full:
+            raise NetworkError(f"tau has shape {thresholds.shape}, but {full} or {full[:1]} is needed.")
+        marks = checked_marks(full[:1], "output channels", flipped=flipped, ties=ties)
+        set_fields(self, tau=integer_array(thresholds.reshape(-1), 1, "tau"), **marks)
+        check_tau(self.tau)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class QuantizedConv(_MapForm):
+    """A convolution of levels that gives levels: one staircase for each output channel, at all positions.
+
+    Parameters
+    ----------
+    weights
+        Whole numbers of shape (out channels, in channels / groups, kernel height, kernel width).
+    steps
+        One row an output channel: rising thresholds on the plain sum over all taps, padding included.
+    window
+        Input shape and geometry.
+    groups
+        Channel groups; as many as channels for a depthwise convolution.
+    top
+        The largest level of each input value.
+    pad
+        The level that taps on padding hold.
+
+    Examples
+    --------
+    >>> layer = QuantizedConv(np.ones((1, 1, 2, 2), int), [[2, 6]], Window((1, 2, 2), kernel=2), top=3)
+    >>> x = np.array([[1, 2, 3, 1]])
+    >>> layer.sums(x).tolist(), layer.activity(x).tolist()
+    ([[7]], [[2]])
+    """
+
+    fingerprint_name = "StairConv"
+
+    weights: Ints
+    steps: Ints
+    window: Window
+    groups: int
+    top: int
+    pad: int
+    is_binary = False
+
+    def __init__(
+        self, weights: Any, steps: Any, window: Window, groups: int = 1, *, top: int, pad: int = 0
+    ) -> None:
+        if not 0 <= pad <= top:
+            raise NetworkError(f"pad={pad} is no level in 0..{top}.")
+        self._set(weights, window, groups, top)
+        flat = self.weights.reshape(len(self.weights), -1)
+        check_size(flat, top)
+        low, high = np.minimum(flat, 0).sum(axis=1) * top, np.maximum(flat, 0).sum(axis=1) * top
+        set_fields(self, pad=pad, steps=checked_steps(steps, low, high))
+
+    @property
+    def height(self) -> int:
+        """The largest level that a neuron can give: its number of steps."""
+        return int(self.steps.shape[1])
+
+    @property
+    def tau(self) -> Ints:  # type: ignore[override]  # made when asked for: it is large
+        """For each neuron its thresholds on the match count, over the taps inside the input."""
+        rows = np.repeat(self.steps, len(self.window.taps), axis=0)
+        taus = np.where(rows == NEVER, NEVER, np.maximum(rows - self.lowest[:, None], 0))
+        return np.where(taus > self.sizes[:, None], NEVER, taus)
+
+    def thresholds_of(self, j: int) -> list[int]:
+        """Thresholds of neuron j, from 0, on the match count."""
+        steps = self.steps[j // len(self.window.taps)]
+        return [int(step) for step in np.where(steps == NEVER, NEVER, steps - int(self.lowest[j]))]
+
+    def spelled(self) -> list[Any]:
+        """Text and arrays that say what it computes."""
+        geometry = [repr(self.window), json.dumps([self.groups, self.top]), json.dumps(self.pad)]
+        return [*geometry, self.weights, self.steps]
+
+    def cut(self) -> ConvLayer:
+        """One binary channel a step, channel by channel, over the same levels."""
+        taus = self.tau.reshape(len(self.weights), -1, self.height).transpose(0, 2, 1)
+        full = taus.reshape(len(self.weights) * self.height, *self.window.positions)
+        kernel = np.repeat(self.weights, self.height, axis=0)
+        return ConvLayer(kernel, full, self.window, self.groups, self.top)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class PoolLayer(_MapForm):
+    """Max pooling: active iff any input of the window is (a possibility measure), or, where `every`,
+    iff all are (a necessity). Of levels the largest, or the least.
+
+    Pooling in front of batch norm and sign is the same as behind it: a positive scale gives *any*,
+    a negative one *every*.
+
+    Parameters
+    ----------
+    window
+        Input shape and geometry; padding never counts.
+    every
+        For each channel whether all inputs must be active; False for all channels unless said.
+    top
+        None when the input is bits; else the largest level of each input value.
+
+    Examples
+    --------
+    >>> pool = PoolLayer(Window((2, 2, 2), kernel=2, stride=2), every=[False, True])
+    >>> pool.activity(np.array([[1, 0, 0, 0, 1, 0, 0, 0]], bool))
+    array([[ True, False]])
+    """
+
+    fingerprint_name = "PoolLayer"
+
+    window: Window
+    every: Bits
+    top: int | None = None
+    kind = "pool"
+
+    def __init__(self, window: Window, every: Any = False, top: int | None = None) -> None:
+        if top is not None and not 0 < top < 1 << 20:
+            raise NetworkError(
+                f"top={top} must be a small whole number: the largest level of an input value."
+            )
+        marks = np.array(np.broadcast_to(np.asarray(every, dtype=bool), window.shape[:1]))
+        marks.flags.writeable = False
+        empty = (window.taps < 0).all(axis=1)
+        if empty.any():
+            raise NetworkError(f"the window at position {int(np.argmax(empty))} lies in the padding alone.")
+        channels = window.shape[0]
+        self._set(np.ones((channels, 1, *window.kernel), np.int64), window, channels, top)
+        counted = np.tile((window.taps >= 0).sum(axis=1), channels)  # 1 for any, of bits all for every
+        tau = np.where(np.repeat(marks, len(window.taps)), counted, 1)
+        set_fields(self, every=marks, is_binary=top is None, tau=tau)
+
+    @property
+    def height(self) -> int:
+        """The largest level of an input, and so of an output."""
+        return self._top
+
+    def match_counts(self, inputs: Any) -> Ints:
+        """How many inputs of each window are active."""
+        if self.top is not None:
+            raise NetworkError("pooling of levels counts no matches: its cut into bits does.")
+        return super().match_counts(inputs)
+
+    @property
+    def constant(self) -> Bits:
+        """No window is constant."""
+        return np.zeros(self.outputs, bool)
+
+    def activity(self, inputs: Any) -> npt.NDArray[Any]:
+        """Which windows are active; of levels the largest of each window, or the least."""
+        if self.top is None:
+            return super().activity(inputs)
+        array = np.asarray(self._checked(inputs))
+        maps = array.reshape(len(array), self.window.shape[0], -1)
+        inside = self.window.taps >= 0
+        values = maps[:, :, self.window.taps]  # a tap on padding reads something that does not count
+        largest = np.where(inside, values, 0).max(axis=3)
+        smallest = np.where(inside, values, self.top).min(axis=3)
+        pooled = np.where(self.every[:, None], smallest, largest)
+        return np.asarray(pooled.reshape(len(array), self.outputs))
+
+    def spelled(self) -> list[Any]:
+        """Text and arrays that say what it computes."""
+        return [repr(self.window), *([] if self.top is None else [json.dumps(self.top)]), self.every]
+
+    def cut(self) -> PoolLayer:
+        """One pool of bits for each level of each channel, channel by channel."""
+        top = self._top
+        return self if self.is_binary else PoolLayer(self.window.widened(top), np.repeat(self.every, top))
+
+    def unrolled(self) -> DenseLayer:
+        """The same neurons as a dense layer over bits."""
+        return super().unrolled() if self.is_binary else self.cut().unrolled()
+
+    def neuron(self, j: int) -> Neuron | QuantizedNeuron:
+        """Neuron j, numbered from 1."""
+        if self.top is not None and self.index_of(j) >= 0:
+            raise NetworkError(
+                "pooling of levels takes the largest or the least, it counts nothing: its cut has neurons."
+            )
+        return super().neuron(j)
+
+
+def _fits(outputs: int, inputs: int) -> None:
+    instead = "Ask for single neurons instead: layer.neuron(j)."
+    if outputs * inputs > UNROLL_LIMIT:
+        raise TooLargeError(f"unrolling would give {outputs:,} neurons over {inputs:,} inputs. {instead}")
+    make_sure(8 * outputs * inputs, f"unrolling to {outputs:,} neurons over {inputs:,} inputs", instead)

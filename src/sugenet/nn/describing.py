@@ -1,0 +1,219 @@
+"""The table that users of Larq know, with what matters for reasoning added: constant, flipped and
+tie-reachable neurons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sugenet.nn.arrays import Bits, Ints
+from sugenet.nn.layers import Layer
+from sugenet.nn.network import Network
+from sugenet.nn.neuron import NEVER
+from sugenet.nn.reals import RealLayer
+from sugenet.plottable import Plottable
+from sugenet.reprs import ShortRepr
+
+__all__ = ["LayerSummary", "Summary", "summary"]
+
+
+@dataclass(frozen=True)
+class LayerSummary(ShortRepr):
+    """One line of the table. Counts that nobody knows are None."""
+
+    name: str
+    input_bits: int
+    """Bits of one input: 1, or more for levels."""
+    outputs: int
+    one_bit: int
+    """Parameters of one bit: weights that are -1 or +1."""
+    zeros: int
+    """Weights that are 0."""
+    wide: int
+    """Weights of more than one bit."""
+    weight_bits: int
+    """Bits that the largest weight takes, with its sign: 1 where all are -1, 0 or +1."""
+    thresholds: int
+    """Parameters kept as 32-bit numbers: one threshold or bias an output,
+    for a convolution one a channel and kind of border.
+    """
+    products: int
+    """Multiply-adds of one bit by one bit that one sample takes."""
+    constant: int | None
+    flipped: int | None
+    ties: int | None
+
+    @property
+    def bytes(self) -> float:
+        """Memory of the packed parameters."""
+        weights = self.one_bit + self.zeros + self.wide
+        return weights * self.weight_bits / 8 + 4 * self.thresholds
+
+
+@dataclass(frozen=True)
+class Summary(Plottable):
+    """All layers of a network; prints as a table with totals."""
+
+    title: str
+    layers: tuple[LayerSummary, ...]
+
+    def __str__(self) -> str:
+        wide = any(row.wide for row in self.layers)
+        marked = any(row.flipped is not None or row.ties is not None for row in self.layers) or not any(
+            "levels)" in row.name for row in self.layers
+        )  # staircases have no such marks
+        head = (
+            "layer",
+            "bits",
+            "outputs",
+            "1-bit",
+            *(("wide",) if wide else ()),
+            "zero",
+            "32-bit",
+            "kB",
+            "MACs",
+            "const",
+            *(("flip", "ties") if marked else ()),
+        )
+        rows = [
+            (
+                row.name,
+                str(row.input_bits),
+                str(row.outputs),
+                f"{row.one_bit:,}",
+                *((f"{row.wide:,}" + (f" ({row.weight_bits})" if row.wide else ""),) if wide else ()),
+                f"{row.zeros:,}",
+                f"{row.thresholds:,}",
+                f"{row.bytes / 1000:.2f}",
+                f"{row.products:,}",
+                *(
+                    "-" if count is None else str(count)
+                    for count in (row.constant, *((row.flipped, row.ties) if marked else ()))
+                ),
+            )
+            for row in self.layers
+        ]
+        widths = [max(len(line[column]) for line in [head, *rows]) for column in range(len(head))]
+
+        def line(cells: tuple[str, ...]) -> str:
+            return "  ".join(
+                cell.ljust(width) if not i else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+            )
+
+        rule = "-" * len(line(head))
+        weights = sum(row.one_bit + row.zeros + row.wide for row in self.layers)
+        numbers = sum(row.thresholds for row in self.layers)
+        packed = sum(row.bytes for row in self.layers)
+        full = 4 * (weights + numbers)
+        totals = [
+            f"parameters     {weights + numbers:,}: {weights:,} weights, {numbers:,} thresholds and biases",
+            (
+                f"memory         {packed / 1000:.2f} kB packed, {full / 1000:.2f} kB as float32: "
+                f"{full / packed:.1f} times smaller"
+            )
+            if packed
+            else "memory         nothing to store",
+            f"multiply-adds  {sum(row.products for row in self.layers):,} of one bit for one sample",
+        ]
+        return "\n".join([self.title, rule, line(head), rule, *(line(row) for row in rows), rule, *totals])
+
+
+def summary(network: Network) -> Summary:
+    """Count the parts of a network: layers, neurons, weights and operations.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+
+    Returns
+    -------
+    Summary
+        A table that prints itself, with one row per layer.
+
+    Examples
+    --------
+    >>> from sugenet.nn import DenseLayer, Head, Network
+    >>> layer = DenseLayer([[1, 1, 0], [-1, -1, 1]], tau=[1, 4])
+    >>> table = summary(Network.of_bits([layer], Head([[1, 1], [1, -1]])))
+    >>> print(table.layers[0].one_bit, table.layers[0].zeros, table.layers[0].constant)
+    5 1 1
+
+    See Also
+    --------
+    Network.trace : one sample through all layers.
+    """
+    rows = [_layer_row(number, layer) for number, layer in enumerate(network.layers, start=1)]
+    head = network.head
+    bits = 1 if head.tops is None else int(head.tops.max(initial=1)).bit_length()
+    rows.append(
+        LayerSummary(
+            "head",
+            bits,
+            head.outputs,
+            **_weights(head.weights),
+            thresholds=head.outputs,
+            products=_bit_products(head.weights) * bits,
+            constant=None,
+            flipped=None,
+            ties=None,
+        )
+    )
+    return Summary(str(network), tuple(rows))
+
+
+def _layer_row(number: int, layer: Layer) -> LayerSummary:
+    bits = 64 if layer.kind == "real" else int(layer.input_tops.max(initial=1)).bit_length()
+    kind = "levels" if layer.kind == "dense" and layer.is_binary and layer.tops is not None else layer.kind
+    name = f"{number} {'reals' if kind == 'real' else kind}"
+    name += "" if layer.is_binary else f" ({layer.height + 1} levels)"
+    if layer.every is not None:
+        return LayerSummary(name, bits, layer.outputs, 0, 0, 0, 1, 0, 0, 0, None, None)
+    return LayerSummary(
+        name,
+        bits,
+        layer.outputs,
+        **_weights(layer.weights),
+        thresholds=_threshold_count(layer),
+        products=_bit_products(layer.weights) * (layer.outputs // max(1, len(layer.weights))) * bits,
+        constant=int(layer.constant.sum()),
+        flipped=_count(layer.flipped),
+        ties=_count(layer.ties),
+    )
+
+
+def _threshold_count(layer: Layer) -> int:
+    """How many thresholds differ: of a convolution one per channel and kind of border."""
+    if isinstance(layer, RealLayer):
+        return len(set(layer.theta))
+    if not layer.is_binary:
+        return int((layer.steps != NEVER).sum())
+    channels = len(layer.weights)
+    per_channel = layer.tau.reshape(channels, layer.tau.size // max(1, channels))
+    return len(np.unique(per_channel, axis=1).T) * channels
+
+
+def _weights(weights: Ints) -> dict[str, int]:
+    """How many weights are of one bit, 0 and wider, and how many bits the largest takes."""
+    sizes = np.abs(weights)
+    bits = _weight_bits(weights)
+    one = int((sizes == 1).sum())
+    zeros = int((sizes == 0).sum())
+    return {"one_bit": one, "zeros": zeros, "wide": int(sizes.size) - one - zeros, "weight_bits": bits}
+
+
+def _weight_bits(weights: Ints) -> int:
+    low, high = int(weights.min(initial=0)), int(weights.max(initial=0))
+    return 1 if low >= -1 and high <= 1 else max(high.bit_length(), (-low - 1).bit_length()) + 1
+
+
+def _bit_products(weights: Ints) -> int:
+    """Weights that are not 0, each with its bits."""
+    return int(np.count_nonzero(weights)) * _weight_bits(weights)
+
+
+def _count(marks: Bits | None) -> int | None:
+    return None if marks is None else int(marks.sum())

@@ -1,0 +1,484 @@
+"""From raw samples to bits, feature by feature, and back to words (docs/theory.md 3.2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate
+from math import ceil, floor, inf, prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.capacity.arguments import read_number
+from sugenet.errors import EncodingError
+from sugenet.nn.arrays import Bits, Ints
+from sugenet.nn.codings import Coding, OneHot, Real, Span, Steps, bit, integer, threshold
+from sugenet.nn.samples import rows_of, shape_text, values_of
+from sugenet.reprs import ShortRepr, set_fields
+from sugenet.visible import see_name, visible
+
+__all__ = ["Encoder"]
+
+_TEXT = (str, bytes, Decimal)
+_FEW = 8
+"""Different values of a number up to which each of them is remembered."""
+_TABLE, _TABLES = 1 << 16, 1 << 22
+"""Steps of a domain whose levels are looked up, and how many of all codings."""
+
+
+@dataclass(frozen=True)
+class Encoder(ShortRepr):
+    """A coding for each raw feature, in order; the bits of the features stand one after another.
+
+    Parameters
+    ----------
+    codings
+        One for each feature.
+    names
+        Of the features; ``x1``, ``x2``, ... unless given.
+    shape
+        Of one sample in the source that the features come from, such as (height, width, channels); its flat
+        order is that of the features. Samples may then come in this shape too. It changes nothing else, and
+        encoders that differ in it alone are equal.
+    seen
+        Range of each feature in the training data, if it is known (`with_training_range`): a range, or a few
+        values. It changes nothing else either.
+
+    Examples
+    --------
+    >>> from sugenet.nn import OneHot, threshold
+    >>> encoder = Encoder([threshold(14.5), OneHot(("left", "right"))], ["radius", "side"])
+    >>> encoder.encode([[15.0, "right"], [3.2, "left"]])
+    array([[ True, False,  True],
+           [False,  True, False]])
+    >>> encoder.words(0), encoder.words(2, on=False), encoder.group(1)
+    ('radius >= 14.5', 'side != right', range(1, 3))
+    """
+
+    codings: tuple[Coding, ...]
+    names: tuple[str, ...]
+    shape: tuple[int, ...] | None = field(default=None, compare=False)
+    seen: tuple[Span, ...] | None = field(default=None, compare=False)
+
+    def __init__(
+        self,
+        codings: Iterable[Coding],
+        names: Iterable[object] | None = None,
+        shape: Iterable[int] | None = None,
+        seen: Iterable[Span] | None = None,
+    ) -> None:
+        kept = _shared(tuple(codings))
+        feature_names = (
+            tuple(f"x{i}" for i in range(1, len(kept) + 1))
+            if names is None
+            else tuple(str(name) for name in names)
+        )
+        if len(feature_names) != len(kept):
+            raise EncodingError(
+                f"{len(feature_names)} feature names for {len(kept)} features. Give one for each, or none."
+            )
+        for name in feature_names:
+            see_name(name, "feature name", EncodingError)
+        plain = [" ".join(name.split()) for name in feature_names]  # laws take several blanks for one
+        if len(set(plain)) < len(plain):
+            raise EncodingError(f"the feature name {Counter(plain).most_common(1)[0][0]!r} stands twice.")
+        sizes = None if shape is None else tuple(int(size) for size in shape)
+        if sizes is not None and (min(sizes, default=0) < 1 or prod(sizes) != len(kept)):
+            raise EncodingError(
+                f"samples of shape {sizes} do not have {len(kept)} values, one for each feature."
+            )
+        spans = None if seen is None else tuple(seen)
+        if spans is not None and len(spans) != len(kept):
+            raise EncodingError(f"{len(spans)} ranges seen for {len(kept)} features. Give one for each.")
+        set_fields(self, codings=kept, names=feature_names, shape=sizes, seen=spans)
+
+    @classmethod
+    def of_bits(cls, n: int, names: Iterable[object] | None = None) -> Encoder:
+        """Inputs that are bits already: -1 or 0 is off, +1 is on."""
+        return cls([bit()] * n, names)
+
+    @classmethod
+    def of_thresholds(
+        cls,
+        cuts: Sequence[float],
+        names: Iterable[object] | None = None,
+        *,
+        low: float = -inf,
+        high: float = inf,
+        whole: bool = False,
+    ) -> Encoder:
+        """One threshold a feature, all with the same domain (`low`, `high`, `whole`)."""
+        return cls([threshold(float(cut), low, high, whole) for cut in cuts], names)
+
+    @classmethod
+    def of_integers(
+        cls,
+        n: int,
+        low: int = 0,
+        high: int = 255,
+        names: Iterable[object] | None = None,
+        shape: Iterable[int] | None = None,
+    ) -> Encoder:
+        """Whole numbers kept exactly, such as uint8 pixels."""
+        return cls([integer(low, high)] * n, names, shape)
+
+    @classmethod
+    def of_reals(
+        cls, n: int, low: float = -inf, high: float = inf, names: Iterable[object] | None = None
+    ) -> Encoder:
+        """Real numbers kept as they are, for a first layer that reads them (`RealLayer`)."""
+        return cls([Real(low=low, high=high)] * n, names)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return list(accumulate((coding.width for coding in self.codings), initial=0))
+
+    @property
+    def features(self) -> int:
+        """Number of raw features."""
+        return len(self.codings)
+
+    @property
+    def width(self) -> int:
+        """Number of bits."""
+        return self._starts[-1]
+
+    @cached_property
+    def tops(self) -> tuple[int, ...] | None:
+        """The largest level of each feature, or None where a feature is a category and has no levels."""
+        if not all(isinstance(coding, Steps) for coding in self.codings):
+            return None
+        return tuple(coding.width for coding in self.codings)
+
+    def group(self, feature: int) -> range:
+        """The bits of a feature, which move together."""
+        return range(self._starts[feature], self._starts[feature + 1])
+
+    @cached_property
+    def feature_of(self) -> tuple[int, ...]:
+        """The feature of each bit."""
+        return tuple(feature for feature in range(self.features) for _ in self.group(feature))
+
+    @cached_property
+    def feature_text(self) -> tuple[str, ...]:
+        """The names of the features, safe to show."""
+        return tuple(map(visible, self.names))
+
+    def words(self, index: int, on: bool = True) -> str:
+        """What a bit says when it is on or off."""
+        feature = self.feature_of[index]
+        return self.codings[feature].words(self.names[feature], index - self._starts[feature], on)
+
+    def rows(self, X: Any) -> npt.NDArray[Any]:
+        """Raw samples as an array with one row a sample, in the order of the features.
+
+        Samples with names (data frames, dicts) are taken by name, whatever the order of their columns;
+        samples in `shape` are flattened.
+
+        Examples
+        --------
+        >>> encoder = Encoder.of_bits(2, ["a", "b"])
+        >>> encoder.rows([{"b": 1, "a": 0}, {"a": 1, "b": 0}]).tolist()
+        [[0, 1], [1, 0]]
+        >>> Encoder.of_integers(4, shape=(2, 2)).rows([[[1, 2], [3, 4]]]).tolist()
+        [[1, 2, 3, 4]]
+        """
+        return rows_of(X, self.names, self.shape)
+
+    def with_training_range(self, X: Any) -> Encoder:
+        """The same encoder, which remembers what the features of these samples were: the categories, the
+        values of a number that has at most eight of them, else its least and its largest.
+
+        Examples
+        --------
+        >>> from sugenet.nn import threshold
+        >>> encoder = Encoder([OneHot(("a", "b")), threshold(2.5)], ["kind", "size"])
+        >>> encoder.with_training_range([["a", size] for size in range(10)]).seen
+        (Span(low=None, high=None, values=('a',)), Span(low=0, high=9, values=None))
+        """
+        rows = self.rows(X)
+        self._read(rows)  # refuses what is no value of its feature, by name
+        if not len(rows):
+            raise EncodingError("there are no samples to be seen.")
+        spans = []
+        for feature, coding in enumerate(self.codings):
+            column = self._column(rows, feature)
+            plain = np.unique(column).tolist() if column.dtype.kind in "biu" else column.tolist()
+            different = {value.item() if isinstance(value, np.generic) else value for value in plain}
+            if isinstance(coding, OneHot):
+                spans.append(Span(values=tuple(c for c in coding.categories if c in different)))
+            elif coding.bipolar:  # off is -1 and 0 alike
+                off = (-1, 0) if different & {-1, 0} else ()
+                spans.append(Span(values=(*off, *((1,) if 1 in different else ()))))
+            elif len(different) <= _FEW:
+                spans.append(Span(values=tuple(sorted(different))))
+            else:
+                spans.append(Span(min(different), max(different)))
+        return replace(self, seen=tuple(spans))
+
+    def values(self, x: Any) -> list[Any]:
+        """One raw sample as a list of values in the order of the features: a row, something with names,
+        or an array in `shape`. Numbers that are text are read, as samples of a table are.
+        """
+        if type(x) is list and len(x) == self.features and set(map(type, x)) <= {int, float}:
+            return list(x)
+        values = values_of(x, self.names, self.shape)
+        if type(x) is np.ndarray and x.dtype.kind in "biuf":
+            return values
+        if len(values) != self.features or not any(
+            issubclass(kind, _TEXT) for kind in set(map(type, values))
+        ):
+            return values
+        return [
+            _number_of(value, name) if isinstance(coding, Steps) else value
+            for name, coding, value in zip(self.names, self.codings, values, strict=True)
+        ]
+
+    def encode(self, X: Any) -> Bits:
+        """Bits of raw samples, one row a sample."""
+        X = self.rows(X)
+        columns = self._read(X)
+        if columns is None:
+            return np.asarray(X, dtype=bool)
+        out = np.zeros((columns.shape[0], self.width), bool)
+        plain = self._plain_cuts
+        if plain is not None:
+            return np.asarray(columns >= plain)
+        for feature, coding in enumerate(self.codings):
+            group, column = self.group(feature), columns[:, feature, None]
+            if isinstance(coding, OneHot):
+                out[:, group.start : group.stop] = column == np.arange(coding.width)
+            else:
+                out[:, group.start : group.stop] = column >= coding.array
+        return out
+
+    def levels(self, X: Any) -> Ints:
+        """State of every feature of raw samples: how many cuts are reached, or the number of the category."""
+        X = self.rows(X)
+        states = self._integer_levels(X)
+        if states is not None:
+            return states
+        columns = self._read(X)
+        if columns is None:
+            return np.asarray(X).astype(np.int64)
+        plain = self._plain_cuts
+        if plain is not None:
+            return np.asarray(columns >= plain, dtype=np.int64)
+        out = np.zeros((len(columns), self.features), np.int64)
+        lows = self._unit_steps
+        if lows is not None:
+            return np.asarray(columns - lows, dtype=np.int64)
+        for feature, coding in enumerate(self.codings):
+            if isinstance(coding, OneHot):
+                out[:, feature] = columns[:, feature]
+            else:
+                out[:, feature] = np.searchsorted(coding.array, columns[:, feature], side="right")
+        return out
+
+    def _integer_levels(self, array: npt.NDArray[Any]) -> Ints | None:
+        """Levels of whole numbers inside one common domain without a detour through floats: they are their
+        own levels where each step has a cut; else their levels are looked up if the domain is small.
+        """
+        if array.dtype.kind not in "iu" or array.shape[1:] != (self.features,) or not array.size:
+            return None
+        domain, tables = self._uniform, None
+        if domain is None or domain.bipolar:
+            return None
+        if self._unit_steps is None:
+            tables = self._level_tables
+            if tables is None:
+                return None
+        low, high = ceil(domain.low), floor(domain.high)
+        bytes_ = array.dtype == np.uint8 and low <= 0 and high >= 255  # inside in any case
+        if not bytes_ and (array.min() < low or array.max() > high):
+            return None
+        states = array if low == 0 else array.astype(np.int64) - low
+        if tables is not None:
+            states = tables[0][0][states] if tables[1] is None else tables[0][tables[1], states]
+        return np.asarray(states)
+
+    @cached_property
+    def passes_reals(self) -> bool:
+        """Whether all features are real numbers that are kept as they are."""
+        return bool(self.codings) and all(isinstance(coding, Real) for coding in self.codings)
+
+    def reals(self, X: Any) -> npt.NDArray[Any]:
+        """Raw samples as real numbers: floats, or the exact numbers themselves where one is no float."""
+        rows = self.rows(X)
+        numbers = self._read(rows)
+        assert numbers is not None
+        if not np.isfinite(numbers).all():
+            row, column = (int(index) for index in np.argwhere(~np.isfinite(numbers))[0])
+            raise EncodingError(
+                f"{self.feature_text[column]} is {numbers[row, column]} in sample {row}, "
+                f"but it must be finite."
+            )
+        if rows.dtype.kind in "iuO":
+            exact = np.array([[Fraction(v) for v in row] for row in rows.tolist()], object)
+            if any(v != f for v, f in zip(exact.reshape(-1), numbers.reshape(-1).tolist(), strict=True)):
+                return exact.reshape(rows.shape)
+        return numbers
+
+    @cached_property
+    def _level_tables(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None] | None:
+        """The level of each raw number, a row for each different coding; and which row each feature has, None
+        where there is one. None where the domain is not common, whole and small.
+        """
+        domain = self._uniform
+        if domain is None or domain.bipolar or not domain.whole or domain.high - domain.low > _TABLE:
+            return None
+        rows: dict[Steps, int] = {}
+        steps = [coding for coding in self.codings if isinstance(coding, Steps)]
+        which = np.array([rows.setdefault(coding, len(rows)) for coding in steps])
+        low, high = ceil(domain.low), floor(domain.high)
+        if len(rows) * (high - low + 1) > _TABLES:
+            return None
+        values = np.arange(low, high + 1, dtype=np.float64)
+        tables = np.stack([np.searchsorted(coding.array, values, side="right") for coding in rows])
+        kind = np.uint8 if max(coding.width for coding in rows) < 256 else np.int64
+        return tables.astype(kind), which if len(rows) > 1 else None
+
+    def bits_of_levels(self, levels: Any) -> Bits:
+        """Bits of given states, one row a sample."""
+        rows = np.asarray(levels)
+        if self.has_one_bit_each:
+            return np.asarray(rows > 0)
+        features, offsets, is_alone = self._bit_owners
+        states = rows[:, features]
+        return np.where(is_alone, states == offsets, states > offsets)
+
+    @cached_property
+    def _bit_owners(self) -> tuple[Ints, Ints, Bits]:
+        """Of every bit the feature, its index there, and whether it is on alone, as those of categories."""
+        features = np.repeat(np.arange(len(self.codings)), [coding.width for coding in self.codings])
+        offsets = np.concatenate([np.arange(coding.width) for coding in self.codings])
+        return (
+            features,
+            offsets,
+            np.array([not isinstance(coding, Steps) for coding in self.codings])[features],
+        )
+
+    @property
+    def has_one_bit_each(self) -> bool:
+        """Whether every feature is a number with one cut, so that its state is its bit."""
+        return self._plain_cuts is not None
+
+    @cached_property
+    def has_one_kind(self) -> bool:
+        """Whether all features have the same coding."""
+        return max(self.kinds, default=0) == 0
+
+    @cached_property
+    def kinds(self) -> tuple[int, ...]:
+        """Of each feature a number that features share which have the same coding."""
+        known: dict[int, int] = {}
+        return tuple(known.setdefault(id(coding), len(known)) for coding in self.codings)
+
+    @cached_property
+    def _plain_cuts(self) -> npt.NDArray[np.float64] | None:
+        """The cuts, where every feature has exactly one: the whole encoding is one comparison."""
+        if all(isinstance(coding, Steps) and coding.width == 1 for coding in self.codings):
+            return np.array([coding.cuts[0] for coding in self.codings if isinstance(coding, Steps)])
+        return None
+
+    @cached_property
+    def _unit_steps(self) -> npt.NDArray[np.float64] | None:
+        """Where every feature is a whole number with a cut at every step:
+        its least value, which is level 0.
+        """
+        lows = [coding.low for coding in self.codings if isinstance(coding, Steps) and coding.every_step]
+        return np.array(lows) if len(lows) == self.features else None
+
+    def _read(self, X: Any) -> npt.NDArray[np.float64] | None:
+        """Check raw samples; one float64 column a feature.
+
+        None for boolean input of a bits encoder, which needs no reading.
+        """
+        array = np.asarray(X)
+        if array.ndim != 2 or array.shape[1] != self.features:
+            hint = " One sample needs brackets of its own: [[...]]." if array.ndim == 1 else ""
+            wanted = shape_text(self.features, self.shape, "samples")
+            raise EncodingError(
+                f"X has shape {array.shape}, but samples have {self.features} features: give {wanted}.{hint}"
+            )
+        if array.dtype == bool and all(
+            isinstance(coding, Steps) and coding.bipolar for coding in self.codings
+        ):
+            return None
+        if array.dtype.kind in "biuf" and self._uniform is not None:
+            return _read_uniform(array, self._uniform, self.names)
+        return (
+            np.stack(
+                [
+                    coding.read(self._column(array, feature), self.names[feature])
+                    for feature, coding in enumerate(self.codings)
+                ],
+                axis=1,
+            )
+            if self.features
+            else np.zeros((len(array), 0))
+        )
+
+    def _column(self, rows: npt.NDArray[Any], feature: int) -> npt.NDArray[Any]:
+        """A column of raw samples, with numbers that are text read."""
+        column, name = rows[:, feature], self.names[feature]
+        if column.dtype.kind not in "OUS" or isinstance(self.codings[feature], OneHot):
+            return column
+        read = np.empty(len(column), dtype=object)
+        read[:] = [_number_of(value, name) for value in column.tolist()]
+        return read
+
+    @cached_property
+    def _uniform(self) -> Steps | None:
+        """The common domain, where all features are numbers with the same one:
+        then a batch is checked at once.
+        """
+        kinds = {
+            (coding.low, coding.high, coding.whole, coding.bipolar) if isinstance(coding, Steps) else None
+            for coding in self.codings
+        }
+        if len(kinds) != 1 or None in kinds:
+            return None
+        first = self.codings[0]
+        assert isinstance(first, Steps)
+        return first
+
+
+def _number_of(value: Any, name: str) -> Any:
+    """A number that is written out, or a `Decimal`, as all text is read; other values as they are."""
+    return read_number(value, name, EncodingError) if isinstance(value, _TEXT) else value
+
+
+def _shared(codings: tuple[Coding, ...]) -> tuple[Coding, ...]:
+    """The same codings, with one object for all equal steps:
+    what is worked out about it is worked out once.
+    """
+    by_id = {id(coding): coding for coding in codings}
+    known: dict[Coding, Coding] = {}
+    one = {
+        key: known.setdefault(coding, coding) if isinstance(coding, Steps) else coding
+        for key, coding in by_id.items()
+    }
+    return tuple(one[id(coding)] for coding in codings)
+
+
+def _read_uniform(array: npt.NDArray[Any], domain: Steps, names: tuple[str, ...]) -> npt.NDArray[np.float64]:
+    numbers = domain.read(array.reshape(-1), "X") if array.size and _inside(array, domain) else None
+    if numbers is None:
+        for feature, name in enumerate(names):  # find the culprit and name it
+            domain.read(array[:, feature], name)
+        return array.astype(np.float64)
+    return numbers.reshape(array.shape)
+
+
+def _inside(array: npt.NDArray[Any], domain: Steps) -> bool:
+    lowest = -1 if domain.bipolar else domain.low
+    with np.errstate(invalid="ignore"):
+        good = np.all((array >= lowest) & (array <= domain.high))
+    return bool(good) and not (domain.whole and array.dtype.kind == "f" and np.any(array != np.floor(array)))

@@ -1,0 +1,383 @@
+"""Folding: a linear sum, bias, scale and batch norm in front of a sign become weights and one integer
+threshold a neuron.
+
+Two ways, for two meanings of "what the network computes" (docs/theory.md 2):
+
+- `fold` takes the parameters as the exact numbers they are and decides the sign of the real batch norm
+  exactly, square root included.
+- `fold_by_evaluation` asks the framework's own arithmetic for the value at every sum that can occur, and so
+  is bit-exact with it.
+
+Convolutions have a threshold of their own wherever taps fall on padding (docs/theory.md 4.1). Both say for
+each neuron whether a sum of exactly zero can occur. Where none can,
+all conventions for sign(0) agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bits.window import Window
+from sugenet.capacity.thresholds import exact_number
+from sugenet.errors import NetworkError, TieError
+from sugenet.nn.arrays import Bits, Ints, integer_array
+from sugenet.nn.conv import ConvLayer
+from sugenet.nn.layers import DenseLayer, LevelLayer
+
+__all__ = [
+    "Decide",
+    "Norm",
+    "SignOfZero",
+    "evaluated_decisions",
+    "exact_decisions",
+    "fold",
+    "fold_by_evaluation",
+    "fold_conv",
+    "fold_levels",
+    "sign_of_affine",
+    "thresholds",
+]
+
+SignOfZero = Literal[1, -1, 0]
+Decide = Callable[[int], tuple[int, Callable[[int], int]]]
+
+
+class Norm(TypedDict, total=False):
+    """Bias, scale and batch norm between a sum and its sign: one number for all neurons or one for each."""
+
+    bias: Any
+    scale: Any
+    gamma: Any
+    beta: Any
+    mean: Any
+    var: Any
+    eps: Any
+
+
+_BIPOLAR = Fraction(2), Fraction(-1)
+"""A bit is a level 0 or 1 that enters sums as -1 or +1."""
+DEFAULTS: Norm = {"bias": 0, "scale": 1, "gamma": 1, "beta": 0, "mean": 0, "var": 1, "eps": 0}
+
+
+def sign_of_affine(linear: Fraction, root_factor: Fraction, radicand: Fraction) -> int:
+    """Exact sign of ``linear + root_factor * sqrt(radicand)`` for rationals.
+
+    Examples
+    --------
+    >>> sign_of_affine(Fraction(-3), Fraction(2), Fraction(2))
+    -1
+    >>> sign_of_affine(Fraction(-2), Fraction(1), Fraction(4))
+    0
+    """
+    signs = _sign(linear), _sign(root_factor) if radicand else 0
+    if signs[0] * signs[1] >= 0:
+        return signs[0] or signs[1]
+    return signs[0] * _sign(linear**2 - root_factor**2 * radicand)
+
+
+def fold(
+    weights: Any,
+    *,
+    zero: SignOfZero = 1,
+    bias: Any = 0,
+    scale: Any = 1,
+    gamma: Any = 1,
+    beta: Any = 0,
+    mean: Any = 0,
+    var: Any = 1,
+    eps: Any = 0,
+) -> DenseLayer:
+    """Fold ``sign(gamma * (scale * s + bias - mean) / sqrt(var + eps) + beta)``, s the bipolar sum, exactly.
+
+    Parameters
+    ----------
+    weights
+        -1, 0 or +1, one row a neuron.
+    zero
+        What sign(0) is: +1, -1, or 0 as in `torch.sign`; the last is accepted only where zero
+        provably cannot occur.
+    **norm
+        `bias`, `scale`, `gamma`, `beta`, `mean`, `var` and `eps`: one number for all neurons or one for each;
+        floats (also float32) are taken as the exact numbers they are.
+
+    Examples
+    --------
+    >>> layer = fold([[+1, -1], [+1, +1]], gamma=[1, -1], beta=[0.5, 0.5], mean=[0, 0])
+    >>> layer.weights.tolist(), layer.tau.tolist(), layer.flipped.tolist(), layer.ties.tolist()
+    ([[1, -1], [-1, -1]], [1, 1], [False, True], [False, False])
+    >>> fold([[+1, -1]], zero=0)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.TieError: neuron 1: 1 matches of 2 give exactly zero, where sign is 0 and not -1 or +1.
+    Declare zero=1 or zero=-1.
+    """
+    norm = Norm(bias=bias, scale=scale, gamma=gamma, beta=beta, mean=mean, var=var, eps=eps)
+    rows = integer_array(weights, 2, "weights")
+    tops = np.ones(rows.shape[1], np.int64)
+    decide = _decisions(norm, rows, tops, *_BIPOLAR)
+    folded, tau, flipped, ties = thresholds(rows, np.abs(rows) @ tops, decide, zero)
+    return DenseLayer(folded, tau, flipped=flipped, ties=ties)
+
+
+def fold_levels(
+    weights: Any,
+    tops: Any,
+    *,
+    step: Any = 1,
+    start: Any = 0,
+    zero: SignOfZero = 1,
+    bias: Any = 0,
+    scale: Any = 1,
+    gamma: Any = 1,
+    beta: Any = 0,
+    mean: Any = 0,
+    var: Any = 1,
+    eps: Any = 0,
+) -> LevelLayer:
+    """Fold a first layer on integer features exactly, as `fold` does for bits (docs/theory.md 3.1).
+
+    The level a_i = 0..tops[i] of feature i enters the sum as ``start + step * a_i``: for pixels divided by
+    255 and moved to [-1, 1], ``step=Fraction(2, 255)`` and ``start=-1``. The others are those of `fold`:
+    `weights`, `zero`, and `bias`, `scale`, `gamma`, `beta`, `mean`, `var` and `eps`.
+
+    Examples
+    --------
+    >>> layer = fold_levels([[+1, -1]], tops=[255, 255], bias=-10)  # a_1 - a_2 >= 10
+    >>> layer.tau.tolist(), layer.activity([[20, 10], [20, 11]]).ravel().tolist()
+    ([265], [True, False])
+    """
+    norm = Norm(bias=bias, scale=scale, gamma=gamma, beta=beta, mean=mean, var=var, eps=eps)
+    rows, highest = integer_array(weights, 2, "weights"), integer_array(tops, 1, "tops")
+    if highest.shape != rows.shape[1:]:
+        raise NetworkError(f"{len(highest)} tops for {rows.shape[1]} features. Every feature has one.")
+    unit, origin = Fraction(exact_number(step, "step")), Fraction(exact_number(start, "start"))
+    decide = _decisions(norm, rows, highest, unit, origin)
+    folded, tau, flipped, ties = thresholds(rows, np.abs(rows) @ highest, decide, zero)
+    return LevelLayer(folded, tau, highest, flipped=flipped, ties=ties)
+
+
+def _decisions(
+    norm: Norm, rows: Ints, tops: Ints, unit: Fraction, origin: Fraction, outer: Any = 0
+) -> Decide:
+    """Signs of the batch norm where a level a of 0..top enters the sum as ``origin + unit * a``, and padding
+    adds `outer`.
+    """
+    below = -np.minimum(rows, 0) @ tops
+    starts = outer + origin * rows.sum(axis=1).astype(object) - unit * below.astype(object)
+    return exact_decisions(norm, [unit] * len(rows), starts.tolist())
+
+
+def exact_decisions(norm: Norm, steps: list[Fraction], starts: list[Fraction]) -> Decide:
+    """Sign of the batch norm at each match count M, for sums ``starts[j] + steps[j] * M``,
+    in exact arithmetic.
+    """
+    parameters: dict[str, Any] = {**DEFAULTS, **norm}
+    columns = [_per_neuron(value, len(steps), name) for name, value in parameters.items()]
+
+    def decide(j: int) -> tuple[int, Callable[[int], int]]:
+        bias, scale, gamma, beta, mean, var, eps = (column[j] for column in columns)
+        if var + eps <= 0:
+            raise NetworkError(
+                f"neuron {j + 1}: var + eps is {float(var + eps)}, but batch norm needs a positive variance."
+            )
+        slope = gamma * scale * steps[j]
+        offset = gamma * (scale * starts[j] + bias - mean)
+        return _sign(slope), lambda count: sign_of_affine(slope * count + offset, beta, var + eps)
+
+    return decide
+
+
+def fold_by_evaluation(
+    weights: Any, value: Callable[[npt.NDArray[np.float64]], Any], *, zero: SignOfZero = 1
+) -> DenseLayer:
+    """Fold what a framework computes between the bipolar sum and the sign, by asking it.
+
+    Parameters
+    ----------
+    weights
+        -1, 0 or +1, one row a neuron.
+    value
+        Takes an array (sums, neurons) of bipolar sums and returns the values whose sign is taken, of the same
+        shape, in the framework's own arithmetic, for example ``lambda s:
+        batch_norm(torch.tensor(s, dtype=torch.float32)).numpy()``.
+    zero
+        What sign(0) is.
+
+    Examples
+    --------
+    >>> half, quarter = np.float32(0.5), np.float32(0.25)
+    >>> layer = fold_by_evaluation([[+1, -1, +1]], lambda s: half * s.astype(np.float32) - quarter)
+    >>> layer.tau.tolist()
+    [2]
+    """
+    rows = integer_array(weights, 2, "weights")
+    sizes = np.abs(rows).sum(axis=1)
+    decide = evaluated_decisions(value, sizes, -sizes)
+    folded, tau, flipped, ties = thresholds(rows, sizes, decide, zero)
+    return DenseLayer(folded, tau, flipped=flipped, ties=ties)
+
+
+def evaluated_decisions(value: Callable[[npt.NDArray[np.float64]], Any], sizes: Ints, starts: Ints) -> Decide:
+    """Sign of a framework's value at each match count M, for sums ``starts[j] + 2 M``:
+    all of them are asked for.
+    """
+    # a short column repeats its last sum
+    counts = np.minimum(np.arange(int(sizes.max(initial=0)) + 1)[:, None], sizes)
+    sums = (starts + 2 * counts).astype(np.float64)
+    values = np.asarray(value(sums))
+    if values.dtype.kind not in "iuf":
+        raise NetworkError(f"value returned {values.dtype}, but the numbers in front of the sign are needed.")
+    if values.shape != sums.shape:
+        raise NetworkError(
+            f"value returned shape {values.shape} for sums of shape {sums.shape}; it must keep the shape."
+        )
+    if np.isnan(values).any():
+        raise NetworkError(
+            f"neuron {int(np.argwhere(np.isnan(values))[0][1]) + 1}: the framework's value is NaN."
+        )
+
+    def decide(j: int) -> tuple[int, Callable[[int], int]]:
+        column = values[: int(sizes[j]) + 1, j]
+        rises, falls = (column[1:] > column[:-1]).any(), (column[1:] < column[:-1]).any()
+        if rises and falls:
+            raise NetworkError(
+                f"neuron {j + 1}: the framework's value rises and falls with the sum, so it is no threshold."
+            )
+        signs = np.sign(column).astype(int)
+        return int(rises) - int(falls), lambda count: int(signs[count])
+
+    return decide
+
+
+def thresholds(rows: Ints, sizes: Ints, decide: Decide, zero: SignOfZero) -> tuple[Ints, Ints, Bits, Bits]:
+    """Find each threshold by halving over the match counts; `decide(j)` gives the direction and
+    the sign at a count.
+    """
+    if zero not in (1, -1, 0):
+        raise NetworkError(f"zero={zero!r} is no sign of zero: it is 1, -1 or 0.")
+    if rows.size and np.abs(rows).max() > 1:
+        raise NetworkError("fold reads weights -1, 0 and +1. Put positive scales into `scale`.")
+    folded, taus = rows.copy(), np.zeros(len(rows), np.int64)
+    flipped, ties = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
+    for j, size in enumerate(sizes.tolist()):
+        direction, sign_at = decide(j)
+        falls = direction < 0  # then count the opposite literals: size - M of them hold
+        at_zero, above = (_first(sign_at, min_sign, size, falls) for min_sign in (0, 1))
+        ties[j] = at_zero < above
+        if ties[j] and zero == 0:
+            raise TieError(
+                f"neuron {j + 1}: {size - at_zero if falls else at_zero} matches of {size} give exactly "
+                "zero, where sign is 0 and not -1 or +1. Declare zero=1 or zero=-1."
+            )
+        taus[j] = above if zero == -1 else at_zero
+        if falls:
+            folded[j], flipped[j] = -rows[j], True
+    return folded, taus, flipped, ties
+
+
+def fold_conv(
+    weights: Any,
+    window: Window,
+    *,
+    groups: int = 1,
+    fill: Any = 0,
+    top: int | None = None,
+    step: Any = 1,
+    start: Any = 0,
+    zero: SignOfZero = 1,
+    bias: Any = 0,
+    scale: Any = 1,
+    gamma: Any = 1,
+    beta: Any = 0,
+    mean: Any = 0,
+    var: Any = 1,
+    eps: Any = 0,
+) -> ConvLayer:
+    """Fold a convolution with bias, scale and batch norm in front of a sign, in exact arithmetic.
+
+    Parameters
+    ----------
+    weights
+        -1, 0 or +1, of shape (out channels, in channels / groups, kernel height, kernel width).
+    window, groups
+        Geometry.
+    fill
+        The value of padding: 0, +1, -1 or any exact number.
+    top, step, start
+        For levels 0..top instead of bits: a level a enters the sum as ``start + step * a``,
+        as in `fold_levels`.
+    zero
+        What sign(0) is.
+    bias, scale, gamma, beta, mean, var, eps
+        As in `fold`: one number for all output channels or one for each.
+
+    Examples
+    --------
+    >>> layer = fold_conv(np.ones((1, 1, 3, 3), int), Window((1, 3, 3), kernel=3, pads=1))  # sum >= 0
+    >>> layer.tau.reshape(3, 3).tolist()  # at least half of the 4, 6 or 9 taps inside
+    [[2, 3, 2], [3, 5, 3], [2, 3, 2]]
+    """
+    norm = Norm(bias=bias, scale=scale, gamma=gamma, beta=beta, mean=mean, var=var, eps=eps)
+    unit, origin, padding = (
+        Fraction(exact_number(v, name)) for v, name in ((step, "step"), (start, "start"), (fill, "fill"))
+    )
+
+    if top is None:
+        unit, origin = _BIPOLAR
+
+    kernel = integer_array(weights, 4, "kernel")
+    rows = kernel.reshape(len(kernel), -1)
+    cases, case_of = np.unique(window.taps >= 0, axis=0, return_inverse=True)
+    if rows.shape[1] % max(cases.shape[1], 1):
+        raise NetworkError(
+            f"the kernel has shape {kernel.shape}, which does not fit a window of {window.kernel}."
+        )
+    tops = np.full(rows.shape[1], 1 if top is None else top)
+    tau = np.empty((len(rows), len(cases)), np.int64)
+    flipped, ties = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
+    for number, case in enumerate(cases):  # for each set of taps that can fall inside the input
+        there = np.tile(case, rows.shape[1] // len(case))
+        inside, outside = rows * there, (rows * ~there).sum(axis=1)
+        decide = _decisions(norm, inside, tops, unit, origin, padding * outside.astype(object))
+        _, tau[:, number], falls, tied = thresholds(inside, np.abs(inside) @ tops, decide, zero)
+        flipped |= falls  # where a position has a constant sign it says no direction, and its tau fits both
+        ties |= tied
+    folded = np.where(flipped[:, None, None, None], -kernel, kernel)
+    positions = tau[:, case_of.reshape(-1)].reshape(len(rows), *window.positions)
+    return ConvLayer(folded, positions, window, groups, top, flipped=flipped, ties=ties)
+
+
+def _first(sign_at: Callable[[int], int], min_sign: int, size: int, falls: bool) -> int:
+    """Least count (of opposite literals where the sign falls) at which the sign is at least
+    `min_sign`; size + 1 if none.
+    """
+    low, high = 0, size + 1
+    while low < high:
+        middle = (low + high) // 2
+        if sign_at(size - middle if falls else middle) >= min_sign:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _per_neuron(values: Any, count: int, what: str) -> list[Fraction]:
+    row = np.asarray(values)
+    if row.ndim == 0:
+        return [Fraction(exact_number(values, what))] * count
+    if row.shape != (count,):
+        raise NetworkError(
+            f"{what} has shape {row.shape} for {count} neurons. Give one number for each, or one for all."
+        )
+    return [
+        Fraction(exact_number(value, f"{what} of neuron {j + 1}")) for j, value in enumerate(row.tolist())
+    ]
+
+
+def _sign(value: Fraction) -> int:
+    return (value > 0) - (value < 0)

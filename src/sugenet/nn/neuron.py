@@ -1,0 +1,434 @@
+"""Neurons: a match count and the thresholds that it reaches (paper section 3.2, docs/theory.md 3.4).
+
+`Neuron` is the pair (Lam, tau): active iff at least tau of the literals Lam hold. `QuantizedNeuron` has
+several thresholds over inputs of several levels, and is the level-valued Sugeno integral that goes with them.
+Input i has levels 0..tops[i]; its literal at level v is "input i is at least v" where the weight is positive
+and "input i is below v" where it is negative. Step m is the threshold capacity over these literals with the
+weight of their input; the neuron is the maximum of the steps, each cut at its level.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, count, groupby, pairwise
+from math import comb
+from typing import Any
+
+from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction, WeightedThreshold
+from sugenet.capacity.criteria import bits
+from sugenet.capacity.thresholds import ranked_minimal_sets
+from sugenet.errors import NetworkError, TooLargeError
+from sugenet.nn.literals import Literal, active_set, lam_of, tau_of
+from sugenet.reprs import ShortRepr, set_fields
+
+__all__ = [
+    "NEVER",
+    "Condition",
+    "Gains",
+    "Neuron",
+    "QuantizedNeuron",
+    "Turn",
+    "count_minimal",
+    "minimal_vectors",
+]
+
+NEVER = 1 << 31
+"""A step that no match count reaches."""
+
+
+@dataclass(frozen=True, order=True)
+class Condition(ShortRepr):
+    """A level that an input must reach, or must not exceed."""
+
+    place: int
+    """Number of the input, from 1."""
+    at_least: int | None = None
+    at_most: int | None = None
+
+    @property
+    def relation(self) -> str:
+        """What it asks of the level, without saying whose."""
+        return f">= {self.at_least}" if self.at_least is not None else f"<= {self.at_most}"
+
+    def holds(self, level: int) -> bool:
+        """Whether a level is as it asks."""
+        return (self.at_least is None or level >= self.at_least) and (
+            self.at_most is None or level <= self.at_most
+        )
+
+    def __str__(self) -> str:
+        return f"input {self.place} {self.relation}"
+
+
+@dataclass(frozen=True)
+class Turn(ShortRepr):
+    """The least number of flips that turn a neuron, and how many sets of that size do it."""
+
+    flips: int | None
+    """None when nothing turns it: the neuron is constant."""
+    sets: int
+
+
+@dataclass(frozen=True)
+class Neuron(ShortRepr):
+    """A threshold neuron over n bipolar inputs.
+
+    Parameters
+    ----------
+    weights : iterable of int
+        One integer for each input: its sign selects the literal, 0 leaves the input out. In a BNN all are -1,
+        0 or +1; a larger size counts the literal that many times, as when `simplify` merges equal neurons.
+    tau : int
+        Least match count that activates. Any integer: see `kind`.
+
+    Raises
+    ------
+    NetworkError
+        If a weight is not an integer.
+
+    Examples
+    --------
+    The neuron of the paper's Example 1:
+
+    >>> neuron = Neuron.from_theta([+1, +1, -1, +1], theta=0)
+    >>> neuron.tau, sorted(neuron.lam, key=abs)
+    (2, [1, 2, -3, 4])
+    >>> x = [+1, -1, +1, -1]
+    >>> neuron.match_count(x), neuron.active(x), neuron.turn(x)
+    (1, False, Turn(flips=1, sets=3))
+    >>> [sorted(flips) for flips in neuron.turning_sets(x)]
+    [[2], [3], [4]]
+    >>> neuron.rule_count()
+    6
+    >>> print(neuron)
+    active iff at least 2 of 4 literals hold
+
+    See Also
+    --------
+    Network.neuron : a neuron of a network.
+    sugenet.nn.DenseLayer : many neurons.
+    """
+
+    weights: tuple[int, ...]
+    tau: int
+
+    def __init__(self, weights: Iterable[Any], tau: int) -> None:
+        row = tuple(_whole(weight, f"weight {index}") for index, weight in enumerate(weights, start=1))
+        set_fields(self, weights=row, tau=_whole(tau, "tau"))
+
+    @classmethod
+    def from_theta(cls, weights: Sequence[Any], theta: Any) -> Neuron:
+        """The neuron that is active iff the bipolar sum reaches theta; s = theta is active."""
+        row = [_whole(weight, f"weight {index}") for index, weight in enumerate(weights, start=1)]
+        return cls(row, tau_of(theta, sum(map(abs, row))))
+
+    @cached_property
+    def lam(self) -> frozenset[Literal]:
+        """The literals that the weights select."""
+        return lam_of(self.weights)
+
+    @cached_property
+    def size(self) -> int:
+        """The largest match count: the number of literals, with their multiplicity."""
+        return sum(abs(weight) for weight in self.weights)
+
+    @property
+    def kind(self) -> str:
+        """``always`` active, ``never`` active, or a true ``threshold``."""
+        return "always" if self.tau <= 0 else "never" if self.tau > self.size else "threshold"
+
+    def match_count(self, x: Iterable[Any]) -> int:
+        """M: how many literals of Lam hold in x."""
+        held = active_set(x)
+        if len(held) != len(self.weights):
+            raise NetworkError(
+                f"x has {len(held)} coordinates, but the neuron has {len(self.weights)} inputs."
+            )
+        return sum(abs(self.weights[abs(literal) - 1]) for literal in held & self.lam)
+
+    def active(self, x: Iterable[Any]) -> bool:
+        """Whether M >= tau."""
+        return self.match_count(x) >= self.tau
+
+    def capacity(self) -> SetFunction:
+        """The paper's mu_{w,tau} over the 2n literals; a weighted threshold where literals
+        count more than once.
+        """
+        literals = Criteria.literals(len(self.weights))
+        if all(abs(weight) <= 1 for weight in self.weights):
+            return CardinalityThreshold(self.lam, self.tau, literals)
+        row = dict.fromkeys(literals, 0)
+        row |= {literal: abs(self.weights[abs(literal) - 1]) for literal in self.lam}
+        return WeightedThreshold(row, self.tau)
+
+    def rules(self, by: Any = None) -> Iterator[frozenset[Literal]]:
+        """Yield the minimal sets of literals that activate the neuron: its focal sets."""
+        return (focal.members for focal in self.capacity().focal_sets(by=by))  # type: ignore[misc]
+
+    def rule_count(self) -> int:
+        """How many minimal rules there are, without listing them."""
+        return self.capacity().focal_count()
+
+    def negated(self) -> Neuron:
+        """The neuron that is active exactly when this one is not: opposite literals,
+        at least n - tau + 1 of them.
+        """
+        return Neuron((-weight for weight in self.weights), self.size - self.tau + 1)
+
+    def turn(self, x: Iterable[Any]) -> Turn:
+        """Least number of inputs to flip so that the neuron changes,
+        and how many ways there are (docs/theory.md 1.4).
+        """
+        if self.kind != "threshold":
+            return Turn(None, 0)
+        weights, needed = self._movable(x)
+        if set(weights) <= {0, 1}:
+            return Turn(needed, comb(sum(weights), needed))
+        flips, masks = _smallest(weights, needed)
+        return Turn(flips, sum(1 for _ in masks))
+
+    def turning_sets(self, x: Iterable[Any]) -> Iterator[frozenset[int]]:
+        """Yield the smallest sets of coordinates whose flip turns the neuron."""
+        if self.kind != "threshold":
+            return iter(())
+        weights, needed = self._movable(x)
+        _, masks = _smallest(weights, needed)
+        return (frozenset(index + 1 for index in bits(mask)) for mask in masks)
+
+    def _movable(self, x: Iterable[Any]) -> tuple[list[int], int]:
+        """For each coordinate how much its flip moves M towards the other side of tau,
+        and how much is needed.
+        """
+        held = active_set(x)
+        m = self.match_count([1 if i in held else -1 for i in range(1, len(self.weights) + 1)])
+        matched = held & self.lam
+        active = m >= self.tau
+        moved = [
+            abs(w) if (i * ((w > 0) - (w < 0)) in matched) == active else 0
+            for i, w in enumerate(self.weights, start=1)
+        ]
+        return moved, m - self.tau + 1 if active else self.tau - m
+
+    def __str__(self) -> str:
+        if self.kind == "always":
+            return f"always active (tau = {self.tau})"
+        if self.kind == "never":
+            return f"never active (tau = {self.tau} of {self.size} literals)"
+        counted = "" if self.size == len(self.lam) else f", counted {self.size} times in all,"
+        return f"active iff at least {self.tau} of {len(self.lam)} literals{counted} hold"
+
+
+def _smallest(weights: list[int], needed: int) -> tuple[int, Iterator[int]]:
+    """The least number of weights that reach what is needed, and the sets of so many that do, as masks."""
+    return next(groupby(ranked_minimal_sets(weights, needed, [1] * len(weights)), key=int.bit_count))
+
+
+def _whole(value: Any, what: str) -> int:
+    try:
+        number = int(value)
+        if number == value:
+            return number
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise NetworkError(
+        f"{what} is {value!r}, which is not a whole number. Take the signs of real weights first."
+    )
+
+
+@dataclass(frozen=True)
+class QuantizedNeuron(ShortRepr):
+    """A neuron that gives the number of its steps that its match count reaches.
+
+    Parameters
+    ----------
+    weights
+        One whole number for each input.
+    tau
+        Rising thresholds on the match count, one a step.
+    tops
+        The largest level of each input.
+
+    Examples
+    --------
+    >>> neuron = QuantizedNeuron([+2, -1], tau=[2, 5], tops=[2, 3])
+    >>> neuron.match_count([1, 1]), neuron.level([1, 1]), neuron.level([2, 1])
+    (4, 1, 2)
+    >>> [" and ".join(map(str, rule)) for rule in neuron.rules(1)]
+    ['input 1 >= 1', 'input 2 <= 1']
+    >>> neuron.rule_count(2), sorted(map(str, next(neuron.rules(2))))
+    (2, ['input 1 >= 2', 'input 2 <= 2'])
+    >>> print(neuron)
+    level 1 at a match count of 2, 2 at 5, of 7
+    """
+
+    weights: tuple[int, ...]
+    tau: tuple[int, ...]
+    tops: tuple[int, ...]
+
+    def __init__(self, weights: Iterable[int], tau: Iterable[int], tops: Iterable[int]) -> None:
+        rows = {"weights": weights, "tau": tau, "tops": tops}
+        set_fields(self, **{name: tuple(map(operator.index, values)) for name, values in rows.items()})
+        if len(self.weights) != len(self.tops) or min(self.tops, default=0) < 0:
+            raise NetworkError("every input of a neuron has one weight and one top, which is 0 or more.")
+        if not self.tau or list(self.tau) != sorted(self.tau):
+            raise NetworkError("a staircase has at least one step, and its steps rise.")
+
+    @property
+    def height(self) -> int:
+        """The largest level: the number of steps."""
+        return len(self.tau)
+
+    @cached_property
+    def size(self) -> int:
+        """The largest match count."""
+        return sum(abs(weight) * top for weight, top in zip(self.weights, self.tops, strict=True))
+
+    def match_count(self, levels: Sequence[Any]) -> int:
+        """M: the weights of the literals that hold."""
+        if len(levels) != len(self.weights):
+            raise NetworkError(
+                f"there are {len(levels)} levels, but the neuron has {len(self.weights)} inputs."
+            )
+        total = 0
+        for index, (weight, top, value) in enumerate(
+            zip(self.weights, self.tops, levels, strict=True), start=1
+        ):
+            level = int(value)
+            if level != value or not 0 <= level <= top:
+                raise NetworkError(f"level {value} of input {index} is not in 0..{top}.")
+            total += weight * level if weight > 0 else -weight * (top - level)
+        return total
+
+    def level(self, levels: Sequence[Any]) -> int:
+        """How many steps the match count reaches."""
+        count = self.match_count(levels)
+        return sum(count >= tau for tau in self.tau)
+
+    def reaches(self, level: int) -> int:
+        """The match count from which on the neuron is at a level or above."""
+        if not 1 <= level <= self.height:
+            raise NetworkError(
+                f"there is no level {level}: the neuron has levels 1 to {self.height} above 0."
+            )
+        return self.tau[level - 1]
+
+    def step(self, level: int) -> Neuron:
+        """Whether the neuron reaches a level, as a binary neuron over the thermometer bits of its inputs,
+        input by input, lowest level first.
+        """
+        bits = [weight for weight, top in zip(self.weights, self.tops, strict=True) for _ in range(top)]
+        return Neuron(bits, self.reaches(level))
+
+    def capacity(self) -> SetFunction:
+        """mu: the maximum over the levels m of min(m / height, mu_m), where mu_m is the capacity of step m.
+        Its Sugeno integral of the polarized thermometer bits is the level, over the height.
+        """
+        return Nested({Fraction(m, self.height): self.step(m).capacity() for m in range(1, self.height + 1)})
+
+    def rules(self, level: int) -> Iterator[tuple[Condition, ...]]:
+        """Yield the minimal conditions on the levels of the inputs that lift the neuron to a level:
+        no condition can be weakened.
+        """
+        for vector in minimal_vectors(self._gains, self.reaches(level)):
+            yield tuple(self._condition(index, gain) for index, gain in vector)
+
+    def rule_count(self, level: int) -> int | None:
+        """How many minimal rules there are for a level, or None where counting them would take too long."""
+        return count_minimal(self._gains, self.reaches(level))
+
+    @cached_property
+    def _gains(self) -> list[list[int]]:
+        return [
+            [abs(weight) * v for v in range(top + 1)] if weight else [0]
+            for weight, top in zip(self.weights, self.tops, strict=True)
+        ]
+
+    def _condition(self, index: int, gain: int) -> Condition:
+        weight, top = self.weights[index], self.tops[index]
+        if weight > 0:
+            return Condition(index + 1, at_least=gain // weight)
+        return Condition(index + 1, at_most=top - gain // -weight)
+
+    def __str__(self) -> str:
+        shown = [
+            f"{m} at {'any' if tau <= 0 else tau}"
+            for m, tau in enumerate(self.tau, start=1)
+            if tau <= self.size
+        ]
+        if not shown:
+            return f"always level 0, of {self.height}"
+        first = shown[0].replace(" at ", " at a match count of ", 1)
+        dots = [*shown[1:4], "..."] if len(shown) > 5 else shown[1:-1]
+        last = shown[-1:] if len(shown) > 1 else []
+        return f"level {', '.join([first, *dots, *last])}, of {self.size}"
+
+
+# -- minimal level vectors (docs/theory.md 3.3) ----------------------------------------------------------
+
+Gains = Sequence[Sequence[int]]
+"""Rising gains of each input, 0 first. A vector takes one gain of each; it is minimal when no gain that it
+takes can be lowered by one place.
+"""
+
+_COUNT_WORK = 1 << 24
+
+
+def minimal_vectors(
+    gains: Gains, need: int, max_steps: int | None = None
+) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Yield the minimal vectors lazily, as (input, gain) for the inputs whose gain is not 0, beginning with
+    one of the fewest inputs; `TooLargeError` after so many steps of the search (default: none).
+
+    Examples
+    --------
+    >>> list(minimal_vectors([[0, 2, 4], [0, 1]], need=3))
+    [((0, 4),), ((0, 2), (1, 1))]
+    """
+    if need <= 0:
+        yield ()
+        return
+    order = sorted(range(len(gains)), key=lambda i: -gains[i][-1])
+    rest = list(accumulate((gains[i][-1] for i in reversed(order)), initial=0))[::-1]
+    stack: list[tuple[int, int, int, tuple[tuple[int, int], ...]]] = [(0, 0, 1 << 62, ())]
+    for step_number in count():
+        if not stack:
+            return
+        if step_number == max_steps:
+            raise TooLargeError("there are too many rules to list. Give fewer cuts or levels.")
+        k, total, min_step, chosen = stack.pop()
+        if total >= need:
+            if total - need < min_step:
+                yield tuple(sorted(chosen))
+            continue
+        if k == len(order) or total + rest[k] < need:
+            continue
+        stack.append((k + 1, total, min_step, chosen))
+        for below, gain in pairwise(gains[order[k]]):
+            step = min(min_step, gain - below)
+            if total + gain - need < step:  # else this gain, or one before, could be lowered
+                stack.append((k + 1, total + gain, step, (*chosen, (order[k], gain))))
+
+
+def count_minimal(gains: Gains, need: int) -> int | None:
+    """Exact number of minimal vectors, or None where counting them would take too long."""
+    if need <= 0:
+        return 1
+    steps = {b - a for input_gains in gains for a, b in pairwise(input_gains)}
+    work = (max(steps, default=0)) * need * sum(map(len, gains))
+    if work > _COUNT_WORK:
+        return None
+    total = 0
+    # vectors whose sum exceeds the need by this much: all steps must be larger
+    for excess in range(max(steps, default=0)):
+        target = need + excess
+        ways = [1] + [0] * target
+        for row in gains:
+            allowed = [b for a, b in pairwise(row) if b - a > excess]
+            if allowed:
+                ways = [w + sum(ways[s - gain] for gain in allowed if gain <= s) for s, w in enumerate(ways)]
+        total += ways[target]
+    return total

@@ -1,0 +1,220 @@
+"""The same function with less: constants propagated, neurons that are the same (or opposite) merged, what
+nobody reads dropped.
+
+Each neuron is brought to lowest terms: thresholds that are always or never reached go, a common divisor of
+its weights goes, the first weight is positive; equal neurons become one whose weight counts as often as it
+did before, so weights larger than 1 can arise. Whoever read the level of a neuron, or its bit, reads
+``offset + sign * level`` of what is left of it. Neurons are brought to one order, so two spellings of a
+network that differ in these become equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.nn.arrays import Ints
+from sugenet.nn.codings import Coding, Steps
+from sugenet.nn.encoder import Encoder
+from sugenet.nn.head import Head
+from sugenet.nn.layers import Layer, QuantizedLayer, dense_layer
+from sugenet.nn.network import Network
+from sugenet.nn.neuron import NEVER
+
+__all__ = ["simplify"]
+
+
+def simplify(network: Network) -> Network:
+    """Return a network that computes the same scores, without what does not matter.
+
+    Raw features stay, in their order, so samples need no change; a feature that no longer matters is read by
+    no bit. Marks that folding left for `summary` are dropped. Convolutions and pooling are unrolled first;
+    staircases stay such unless levels are pooled, which are cut into bits then.
+
+    Examples
+    --------
+    >>> from sugenet.nn import DenseLayer, Head, Network
+    >>> weights = [[1, 1, 0], [-1, -1, 0], [1, 1, 0], [0, 0, 1]]
+    >>> layer = DenseLayer(weights, tau=[1, 2, 1, 0])  # 2 is the opposite of 1, 4 constant
+    >>> net = simplify(Network.of_bits([layer], Head([[1, 1, 1, 1], [1, -1, 1, 1]])))
+    >>> net.layers[0].weights.tolist(), net.head.weights.tolist(), [int(b) for b in net.head.bias]
+    ([[1, 1]], [[1], [3]], [1, 1])
+    """
+    network = _unrolled(network)
+    encoder, head, wires = network.encoder, network.head, _of_encoder(network)
+    tops = np.array(encoder.tops) if network.reads_levels else np.ones(encoder.width, np.int64)
+    layers: list[_Neurons] = []
+    for layer in network.layers:
+        steps = [
+            [tau + low for tau in taus if layer.is_binary or tau != NEVER]
+            for taus, low in zip(layer.thresholds.tolist(), layer.lowest.tolist(), strict=True)
+        ]
+        neurons, wires = _canonical(*wires.rewire(layer.weights), steps, tops)
+        layers.append(neurons)
+        tops = np.full(len(neurons.rows), neurons.height)
+    votes, shift = wires.rewire(head.weights)
+    layers, votes = _drop_unread(layers, votes)
+    if not layers and network.layers:
+        votes = np.zeros((head.outputs, encoder.width), np.int64)
+    encoder, first, tops = _drop_inputs(
+        encoder, layers[0].rows if layers else votes, on_levels=network.reads_levels and bool(layers)
+    )
+    votes = votes if layers else first
+    made: list[Layer] = []
+    for neurons in layers:
+        from_levels = not made[-1].is_binary if made else network.reads_levels
+        made.append(_layer(replace(neurons, rows=neurons.rows if made else first), tops, from_levels))
+        tops = np.full(made[-1].outputs, made[-1].height)
+    # a score is scale * (2 * sum of w a - sum of w t) + bias, before and after
+    full = votes @ (tops if made else np.ones(votes.shape[1], np.int64))
+    moved = (2 * shift - head.weights @ head.input_tops + full).tolist()
+    bias = [b + scale * more for b, scale, more in zip(head.bias, head.scale, moved, strict=True)]
+    last = Head(votes, bias, head.scale, None if not made or made[-1].is_binary else tops)
+    return Network(encoder, made, last, network.classes, network.notes, network.source, network.domain)
+
+
+def _unrolled(network: Network) -> Network:
+    """Convolutions and pooling as neurons; a dense layer over levels stays one."""
+    if not network.layers or any(layer.every is not None for layer in network.layers):
+        network = network.cut
+    if all(layer.kind == "dense" for layer in network.layers):
+        return network
+    dense = (
+        layer.dense() if layer.kind == "dense" or network.has_levels else layer.unrolled()
+        for layer in network.layers
+    )
+    return replace(network, layers=tuple(dense))
+
+
+@dataclass(frozen=True)
+class _Neurons:
+    """A layer as rows over what is left of the layer before, and rising steps of their plain sums."""
+
+    rows: Ints
+    steps: tuple[tuple[int, ...], ...]
+
+    @property
+    def height(self) -> int:
+        return max(map(len, self.steps), default=0)
+
+
+@dataclass(frozen=True)
+class _Wires:
+    """What became of a layer's outputs: each is ``offset + sign * level`` of an output that is kept."""
+
+    offset: Ints
+    sign: Ints
+    """0 where the output never changes."""
+    source: npt.NDArray[np.intp]
+    """Which kept output it is; without meaning for constants."""
+    kept: int
+
+    def rewire(self, weights: Ints) -> tuple[Ints, Ints]:
+        """Weights over the kept outputs, and what is always added to the sum of each row."""
+        moved = np.zeros((self.kept, len(weights)), np.int64)
+        alive = self.sign != 0
+        np.add.at(moved, self.source[alive], (weights * self.sign)[:, alive].T)
+        return np.ascontiguousarray(moved.T), np.asarray(weights @ self.offset)
+
+
+def _of_encoder(network: Network) -> _Wires:
+    """Bits that no raw value can change are constants; levels are left as they are."""
+    encoder = network.encoder
+    if network.reads_levels:
+        n = encoder.features
+        return _Wires(np.zeros(n, np.int64), np.ones(n, np.int64), np.arange(n), n)
+    always, sometimes = [], []
+    for coding in encoder.codings:
+        seen = np.array([coding.bits(state) for state in range(coding.states) if coding.reachable(state)])
+        always.append(seen.all(axis=0))
+        sometimes.append(seen.any(axis=0))
+    offset = np.concatenate([*always, np.zeros(0, bool)]).astype(np.int64)
+    sign = np.concatenate([*sometimes, np.zeros(0, bool)]).astype(np.int64) - offset
+    return _Wires(offset, sign, np.arange(encoder.width), encoder.width)
+
+
+def _canonical(rows: Ints, shift: Ints, steps: list[list[int]], tops: Ints) -> tuple[_Neurons, _Wires]:
+    """Bring neurons to lowest terms and one sign, merge equal ones, put them in order."""
+    count = len(rows)
+    low, high = (np.minimum(rows, 0) @ tops).tolist(), (np.maximum(rows, 0) @ tops).tolist()
+    offset, sign = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    keys: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), ())] * count
+    for j, (neuron_steps, moved) in enumerate(zip(steps, shift.tolist(), strict=True)):
+        left = [t - moved for t in neuron_steps if low[j] < t - moved <= high[j]]
+        offset[j] = sum(t - moved <= low[j] for t in neuron_steps)
+        if not left:
+            continue
+        divisor = int(np.gcd.reduce(rows[j]))
+        row, left = rows[j] // divisor, [-(-t // divisor) for t in left]
+        sign[j] = 1
+        if row[np.flatnonzero(row)[0]] < 0:  # the level counts the steps of the negated sum that are missed
+            row, left, sign[j] = -row, [1 - t for t in reversed(left)], -1
+            offset[j] += len(left)
+        keys[j] = tuple(row.tolist()), tuple(left)
+    kept = sorted({key for key, alive in zip(keys, sign, strict=True) if alive})
+    number = {key: index for index, key in enumerate(kept)}
+    source = np.array([number.get(key, 0) for key in keys], dtype=np.intp)
+    weights = np.array([row for row, _ in kept], np.int64).reshape(len(kept), rows.shape[1])
+    return _Neurons(weights, tuple(kept_steps for _, kept_steps in kept)), _Wires(
+        offset, sign, source, len(kept)
+    )
+
+
+def _drop_unread(layers: list[_Neurons], votes: Ints) -> tuple[list[_Neurons], Ints]:
+    """From the head backwards, drop neurons whose output has no weight;
+    nothing is left when a layer has none.
+    """
+    kept: list[_Neurons] = []
+    reader = votes
+    for layer in reversed(layers):
+        read = reader.any(axis=0)
+        reader = reader[:, read]
+        if kept:
+            kept[-1] = replace(kept[-1], rows=reader)
+        else:
+            votes = reader
+        reader = layer.rows[read]
+        kept.append(_Neurons(reader, tuple(layer.steps[j] for j in np.flatnonzero(read))))
+    kept.reverse()
+    return ([], votes) if any(not len(layer.rows) for layer in kept) else (kept, votes)
+
+
+def _drop_inputs(encoder: Encoder, rows: Ints, *, on_levels: bool) -> tuple[Encoder, Ints, Ints]:
+    """The encoder without the cuts that nobody reads, the rows over what is left, and its tops: a level
+    feature goes as a whole, a category stays as it is.
+    """
+    used = np.asarray(rows.any(axis=0))
+    codings: list[Coding] = []
+    for feature, known in enumerate(encoder.codings):
+        coding: Coding = known
+        group = range(feature, feature + 1) if on_levels else encoder.group(feature)
+        alive = used[group.start : group.stop]
+        if not isinstance(coding, Steps):
+            alive[:] = True
+        elif on_levels:
+            coding = coding if alive[0] else replace(coding, cuts=())
+        else:
+            coding = replace(
+                coding, cuts=tuple(c for c, kept in zip(coding.cuts, alive, strict=True) if kept)
+            )
+        codings.append(coding)
+    smaller = Encoder(codings, encoder.names, encoder.shape, encoder.seen)
+    if on_levels:
+        return smaller, rows, np.array(smaller.tops)
+    return smaller, rows[:, used], np.ones(int(used.sum()), np.int64)
+
+
+def _layer(neurons: _Neurons, tops: Ints, from_levels: bool) -> Layer:
+    if neurons.height > 1:
+        steps = [
+            [*neuron_steps, *[1 << 62] * (neurons.height - len(neuron_steps))]
+            for neuron_steps in neurons.steps
+        ]
+        return QuantizedLayer.from_sums(neurons.rows, steps, tops)
+    tau = (
+        np.array([neuron_steps[0] for neuron_steps in neurons.steps], np.int64)
+        - np.minimum(neurons.rows, 0) @ tops
+    )
+    return dense_layer(neurons.rows, tau, tops if from_levels else None)
