@@ -23,7 +23,7 @@ LONGEST = 30
 RULES = {
     "headless what": r"^What(?:ever)?\b(?! if\b).*[^?]$"
     r"|\b(?:of|for|than|by|with|from|to|on|in|at|as|after|before|into|only|just|even|and|or|but|so|all),? what(?:ever)?\b(?! if\b)"
-    r"|, what(?:ever)?\b(?! if\b)|\bthat which\b",
+    r"|, what\b(?! if\b)|\bthat which\b",
     "'is no'": r"(?<![Tt]here )\b(?:is|are|was|were|be) no\b(?! longer\b| more than\b| fewer than\b| less than\b)",
     "'where' for 'if'": r"^Where(?:ver)?\b.*[^?]$|\bwherever\b"
     r"|\b(?:only|except|even|also|but|or|and|not|but) where\b"
