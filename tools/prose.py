@@ -45,6 +45,8 @@ RULES = {
 """Patterns by name, for the text of one sentence in which code is written as `X`."""
 
 EXCEPTIONS = {
+    "What to do when it is undecided": "the title of a page",
+    "What if": "the name of a question",
     "what if": "the name of a question",
 }
 """Parts of sentences that keep a word which a rule names, each with the reason."""
