@@ -66,7 +66,7 @@ def typed(line):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=lambda page: page.stem)
 def test_commands_print_what_the_page_says(page, tmp_path, monkeypatch):
-    if page in TUTORIALS or page.stem == "importing":
+    if page in TUTORIALS or page.stem == "import-checkpoints":
         pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
