@@ -1,6 +1,4 @@
-"""The pictures of docs/gallery.md: ``python -m tools.gallery`` draws them again,
-and a test says when they are old.
-"""
+"""Pictures of the gallery in docs/plots.md: ``python -m tools.gallery`` draws them, and a test says if one is stale."""
 
 from __future__ import annotations
 
