@@ -106,7 +106,7 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
 def sentences(paragraph: str) -> list[str]:
     """The sentences of a paragraph; a colon ends one if a new sentence follows it."""
     found: list[str] = []
-    for part in re.split(r"(?<=[.!?])(?:[\"')*]*)\s+(?=[\"'(*]*[A-Z0-9`])|(?<=:)\s+(?=[A-Z][a-z])", paragraph):
+    for part in re.split(r"(?<=[.!?])(?:[\"')*]*)\s+(?=[\"'(*]*(?:[A-Z0-9`]|sugenet\b|snnTorch\b))|(?<=:)\s+(?=[A-Z][a-z])", paragraph):
         if found and _ABBREVIATIONS.search(found[-1]):
             found[-1] = f"{found[-1]} {part}"
         elif part.strip():
