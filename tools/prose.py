@@ -106,7 +106,8 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
 def sentences(paragraph: str) -> list[str]:
     """The sentences of a paragraph; a colon ends one if a new sentence follows it."""
     found: list[str] = []
-    for part in re.split(r"(?<=[.!?])(?:[\"')*]*)\s+(?=[\"'(*]*(?:[A-Z0-9`]|sugenet\b|snnTorch\b))|(?<=:)\s+(?=[A-Z][a-z])", paragraph):
+    parts = re.split(r"(?<=[.!?])(?:[\"')*]*)\s+(?=[\"'(*]*(?:[A-Z0-9`]|\*\*\w|sugenet\b|snnTorch\b))|(?<=:)\s+(?=[A-Z][a-z])", paragraph)
+    for part in (part.replace("**", "") for part in parts):
         if found and _ABBREVIATIONS.search(found[-1]):
             found[-1] = f"{found[-1]} {part}"
         elif part.strip():
@@ -131,7 +132,7 @@ def _plain(text: str) -> str:
     """The words of a paragraph: no images, addresses, tags or marks."""
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    text = re.sub(r"<[^>]+>|\*\*|__", "", text)
+    text = re.sub(r"<[^>]+>", "", text)
     return re.sub(r"\s+", " ", text).strip()
 
 
