@@ -39,7 +39,7 @@ RULES = {
     r"|\bseen? again\b|\bbesides\b|\bletters\b",
     "metaphor": r"\brooms?\b|\bhouses?\b|\bjudges?\b|\bdoors?\b"
     r"|\b(?:solver|engine|checker|network|program|file)s? (?:comes?|believes?|thinks?|wants?|is asked|are asked)\b",
-    "missing noun": r"\b(?:that|which|as|than|what) there (?:is|are)(?: not| none)?\s*[.,;:)]|\bwhat there (?:is|are)\b",
+    "missing noun": r"\b(?:that|which|as|than|what) there (?:is|are)(?: not)?\s*[.,;:)]|\bwhat there (?:is|are)\b",
     "semicolons": r";.*;",
 }
 """Patterns by name, for the text of one sentence in which code is written as `X`."""
