@@ -1,4 +1,4 @@
-"""Pictures of the gallery in docs/plots.md: ``python -m tools.gallery`` draws them, and a test says if one is stale."""
+"""Draw the gallery of docs/plots.md: ``python -m tools.gallery``. A test says if a picture is stale."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """List sentences that break the style of this project: ``python -m tools.prose [--count] [FILE...]``.
 
-Without files it reads README, changelog and site. ``--docstrings`` adds the docstrings of ``src``, ``--help-texts``
-the help of the command line. The exit code is 1 if README, changelog, site or a named file has a finding.
+Without files it reads README, changelog and site. ``--docstrings`` adds the docstrings of ``src``, and
+``--help-texts`` the help of the command line. The exit code is 1 if a page has a finding.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -20,26 +20,29 @@ PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob
 LONGEST = 30
 """Largest number of words in a sentence."""
 
+_NOUN_PLACES = "of|for|than|by|with|from|to|on|in|at|as|after|before|into|only|just|even|and|or|but|so|all"
+_CONDITIONS = (
+    "it|they|there|this|these|you|one|none|nothing|something|possible|needed|necessary|given|asked|neither|both|no|not"
+    "|such|time|that is|that are"
+)
+_UNITS = "core|second|minute|hour|day|neuron|layer|class|feature|sample|thread|line|row|file|bit"
+_GO = "go|goes|going|went|gone"
+
 RULES = {
-    "headless what": r"^What(?:ever)?\b(?! if\b).*[^?]$"
-    r"|\b(?:of|for|than|by|with|from|to|on|in|at|as|after|before|into|only|just|even|and|or|but|so|all),? what(?:ever)?\b(?! if\b)"
+    "headless what": rf"^What(?:ever)?\b(?! if\b)|\b(?:{_NOUN_PLACES}),? what(?:ever)?\b(?! if\b)"
     r"|, what\b(?! if\b)|\bthat which\b",
-    "'is no'": r"(?<![Tt]here )\b(?:is|are|was|were|be) no\b(?! longer\b| more than\b| fewer than\b| less than\b)",
-    "'where' for 'if'": r"^Where(?:ver)?\b.*[^?]$|\bwherever\b"
-    r"|\b(?:only|except|even|also|but|or|and|not|but) where\b"
-    r"|\bwhere (?:it|they|there|this|these|you|one|none|nothing|something|possible|needed|necessary|given|asked"
-    r"|neither|both|no|not|such|time|that is|that are)\b",
+    "'is no'": r"(?<![Tt]here )\b(?:is|are|was|were|be) no\b(?! longer\b| (?:more|fewer|less) than\b)",
+    "'where' for 'if'": rf"^Where(?:ver)?\b|\bwherever\b|\b(?:only|except|even|also|but|or|and|not) where\b"
+    rf"|\bwhere (?:{_CONDITIONS})\b",
     "'behind' for 'after'": r"\bbehind\b|\bin front of\b",
     "default": r"\bunless (?:given|told|said|named|asked|stated|set)\b",
-    "'at least cost'": r"\bat least (?:cost|price|distance)\b|\bat the least (?:cost|price)\b",
-    "'a' for 'per'": r"\b(?:one|two|three|\d+|once|twice|times|each|millions?|thousands?) an? (?:core|second|minute|hour|day"
-    r"|neuron|layer|class|feature|sample|thread|line|row|file|bit)\b",
-    "not a standard word": r"\bwhole numbers?\b|\bdear(?:er|est)?\b|\b(?:go|goes|going|went|gone) on\b"
-    r"|\b(?:go|goes|going|went|gone) through\b|\bwork(?:s|ed)? out again\b|\bstands? in\b|\bstood in\b|\bsome \d"
-    r"|\bseen? again\b|\bbesides\b|\bletters\b",
-    "metaphor": r"\brooms?\b|\bhouses?\b|\bjudges?\b|\bdoors?\b"
-    r"|\b(?:solver|engine|checker|network|program|file)s? (?:comes?|believes?|thinks?|wants?|is asked|are asked)\b",
-    "missing noun": r"\b(?:that|which|as|than|what) there (?:is|are)(?: not)?\s*[.,;:)]|\bwhat there (?:is|are)\b",
+    "'at least cost'": r"\bat (?:the )?least (?:cost|price|distance)\b",
+    "'a' for 'per'": rf"\b(?:one|two|\d+|once|twice|times|each|millions?|thousands?) an? (?:{_UNITS})\b",
+    "not a standard word": rf"\bwhole numbers?\b|\bdear(?:er|est)?\b|\b(?:{_GO}) (?:on|through)\b|\bletters\b"
+    r"|\bwork(?:s|ed)? out again\b|\bst(?:ands?|ood) in\b|\bsome \d|\bseen? again\b|\bbesides\b",
+    "metaphor": r"\b(?:room|house|judge|door)s?\b"
+    r"|\b(?:solver|engine|checker|network|file)s? (?:comes?|believes?|thinks?|wants?|(?:is|are) asked)\b",
+    "missing noun": r"\b(?:that|which|as|than) there (?:is|are)(?: not)?\s*[.,;:)]|\bwhat there (?:is|are)\b",
     "semicolons": r";.*;",
 }
 """Patterns by name, for the text of one sentence in which code is written as `X`."""
@@ -89,7 +92,7 @@ def broken(sentence: str) -> list[str]:
 
 
 def paragraphs(text: str) -> Iterator[tuple[int, str]]:
-    """Each paragraph, list item and table cell with the number of its first line; no code, links or formulas."""
+    """Each paragraph, list item and table cell with the number of its first line, without code and links."""
     lines: list[str] = []
     start = 0
     for number, line in enumerate([*_without_code(text).split("\n"), ""], start=1):
@@ -98,7 +101,8 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
             yield start, _plain(" ".join(lines))
             lines = []
         if line.lstrip().startswith("|"):
-            yield from ((number, _plain(cell)) for cell in line.strip().strip("|").split("|") if cell.strip(" -:"))
+            cells = line.strip().strip("|").split("|")
+            yield from ((number, _plain(cell)) for cell in cells if cell.strip(" -:"))
         elif line.startswith("#"):
             yield number, _plain(line.lstrip("# "))
         elif line.strip():
@@ -128,7 +132,7 @@ def _without_code(text: str) -> str:
     text = re.sub(r"<!--.*?-->", empty, text, flags=re.DOTALL)
     text = re.sub(r"^(?:>>>|\.\.\. ).*(?:\n(?!\s*$).*)*", empty, text, flags=re.MULTILINE)
     text = re.sub(r"^(?: {4,}|\t)(?![-*]|\d+\.).*$", "", text, flags=re.MULTILINE)
-    return re.sub(r"(`+)(?=[^`]).+?(?<=[^`])\1(?!`)", lambda code: "`X`" + "\n" * code[0].count("\n"), text, flags=re.DOTALL)
+    return re.sub(r"(`+)(?=[^`]).+?(?<=[^`])\1(?!`)", lambda code: f"`X`{empty(code)}", text, flags=re.DOTALL)
 
 
 def _plain(text: str) -> str:
@@ -143,7 +147,9 @@ def docstrings() -> Iterator[tuple[str, int, str]]:
     """Place, line and text of each docstring of `src`, without the examples and headings of sections."""
     for path in sorted((ROOT / "src").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
+            if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                continue
+            if text := ast.get_docstring(node):
                 line = node.body[0].lineno - 1
                 text = re.sub(r"^.*\n-+$", "\n", text, flags=re.MULTILINE)
                 text = re.sub(r"^ {4}", "\n", text, flags=re.MULTILINE)
@@ -172,7 +178,7 @@ def main(words: list[str] | None = None) -> int:
     code = int(bool(found))
     for wanted, texts in ((asked.docstrings, docstrings), (asked.help_texts, help_texts)):
         for place, line, text in texts() if wanted else ():
-            found += [Finding(place, line + one.line, one.sentence, one.rule) for one in findings(text, place)]
+            found += [replace(one, line=line + one.line) for one in findings(text, place)]
     if asked.count:
         for place, number in Counter(one.place for one in found).most_common():
             print(f"{number:6}  {place}")

@@ -1,6 +1,6 @@
 """Hooks of MkDocs: notebooks, changelog, contributing and the Python API as pages, and `llms.txt`.
 
-Pages are written to be read in the repository as well, where a link may leave `docs/`. The hooks turn such links into
+Pages are also read in the repository, where a link may leave `docs/`. The hooks replace such links by
 links to pages of the site.
 """
 
@@ -28,7 +28,8 @@ OUTSIDE = {
 GROUPS = {
     "verbs": (
         "Verbs",
-        "verify whatif why count check check_rule rulebook trace_reasons overview sweep read_results explore summary",
+        "verify whatif why count check check_rule rulebook trace_reasons overview sweep read_results explore "
+        "summary",
     ),
     "questions": (
         "Questions, regions and costs",
@@ -43,23 +44,23 @@ GROUPS = {
     "networks": ("Networks and estimators", "Network Neuron Domain Law BNNClassifier SugenoClassifier"),
     "files": (
         "Importers and exporters",
-        "Integers Bits Reals from_torch read_onnx read_larq read_bnn_pynq read_vnnlib load save verify_against "
-        "write_onnx write_c",
+        "Integers Bits Reals from_torch read_onnx read_larq read_bnn_pynq read_vnnlib load save "
+        "verify_against write_onnx write_c",
     ),
 }
 """Groups of the names of `import sugenet`, each a page: title and names, in the order of the page."""
 
-MODULES = (
-    "reason", "nn", "bnn", "fit", "fit.estimators", "sweeps", "logic", "capacity", "spiking", "io", "show", "models",
-    "errors",
-)  # fmt: skip
+MODULES = tuple(
+    "reason nn bnn fit fit.estimators sweeps logic capacity spiking io show models errors".split()
+)
 """Modules whose public names have a page, as far as the package has them."""
 
 
 def on_config(config):
     """Add the pages of the Python API to the navigation."""
     api = ["api.md", *({title: f"api/{name}.md"} for name, title in api_pages().items())]
-    config.nav = json.loads(json.dumps(config.nav).replace('{"Python API": "api.md"}', json.dumps({"Python API": api})))
+    first, all_pages = ({"Python API": pages} for pages in ("api.md", api))
+    config.nav = json.loads(json.dumps(config.nav).replace(json.dumps(first), json.dumps(all_pages)))
     return config
 
 
@@ -95,8 +96,9 @@ def on_post_page(output, page, **_):
 
 def api_pages():
     """Titles of the pages of the Python API by name: groups of `import sugenet` first, then modules."""
-    groups = {name: title for name, (title, _) in GROUPS.items()} | ({"more": "More"} if group_names("more") else {})
-    return groups | {name: f"sugenet.{name}" for name in MODULES if module_of(name)}
+    groups = {name: title for name, (title, _) in GROUPS.items()}
+    more = {"more": "More"} if group_names("more") else {}
+    return groups | more | {name: f"sugenet.{name}" for name in MODULES if module_of(name)}
 
 
 def module_of(name):
@@ -113,7 +115,8 @@ def group_names(group):
     if group in GROUPS:
         return [name for name in GROUPS[group][1].split() if name in package.__all__]
     listed = {name for _, names in GROUPS.values() for name in names.split()}
-    return [name for name in sorted(package.__all__, key=str.lower) if name not in listed and not module_name(name)]
+    names = sorted(package.__all__, key=str.lower)
+    return [name for name in names if name not in listed and not module_name(name)]
 
 
 def module_name(name):
@@ -132,16 +135,16 @@ def names_of(page):
 
 def api_page(page):
     """A page of the Python API, for mkdocstrings."""
-    title = api_pages()[page]
-    about = "Names of `import sugenet as sg`." if page in GROUPS or page == "more" else _about(module_of(page), page)
-    return "\n\n".join([f"# {title}", about, *(f"::: {name}" for name in names_of(page)), ""])
+    is_group = page in GROUPS or page == "more"
+    about = "Names of `import sugenet as sg`." if is_group else _about(module_of(page))
+    return "\n\n".join([f"# {api_pages()[page]}", about, *(f"::: {name}" for name in names_of(page)), ""])
 
 
-def _about(module, page):
-    """The docstring of a module, and its names that are on other pages because `sugenet` has them, too."""
+def _about(module):
+    """The docstring of a module, and those of its names that `sugenet` has, which are on other pages."""
     top = importlib.import_module("sugenet").__all__
     shared = [f"`sg.{name}`" for name in sorted(module.__all__, key=str.lower) if name in top]
-    also = f"\n\nAlso here, and described with the names of `import sugenet`: {', '.join(shared)}." if shared else ""
+    also = f"\n\nOn the pages of `import sugenet`: {', '.join(shared)}." if shared else ""
     return (module.__doc__ or "").strip() + also
 
 
@@ -185,8 +188,8 @@ def sections(nav):
 def first_sentence(text):
     """The first sentence below the title of a page, without links."""
     text = re.sub(r"\A.*?^# [^\n]*\n", "", text, count=1, flags=re.DOTALL | re.MULTILINE)
-    text = re.sub(r"```.*?```|^!\[.*?$|^\|.*?$|^#.*?$|^:::.*?$", "", text, flags=re.DOTALL | re.MULTILINE).strip()
-    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(text.split("\n\n")[0].split()))
+    text = re.sub(r"```.*?```|^(?:!\[|\||#|:::).*?$", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(text.strip().split("\n\n")[0].split()))
     return re.split(r"(?<=[.!?:])\s", text.replace("**", ""))[0]
 
 

@@ -42,7 +42,8 @@ def test_no_public_name_is_forgotten():
 def test_verbs_come_first():
     assert next(iter(api_pages())) == "verbs"
     assert names_of("verbs")[:4] == ["sugenet.verify", "sugenet.whatif", "sugenet.why", "sugenet.count"]
-    assert contents().splitlines()[2].startswith("| [Verbs](api/verbs.md) | [`verify`](api/verbs.md#sugenet.verify), ")
+    page = "api/verbs" + ".md"
+    assert f"| [Verbs]({page}) | [`verify`]({page}#sugenet.verify), " in contents().splitlines()[2]
 
 
 @pytest.mark.parametrize("page", [page for page in api_pages() if page not in (*GROUPS, "more")])
@@ -74,5 +75,5 @@ def test_every_page_is_in_the_navigation_and_in_llms_txt():
 
 
 def test_the_first_sentence_of_a_page_is_its_description():
-    page = "# Title\n\n![picture](a.png)\n\n`verb` finds [the change](a.md) that\ncosts least. More.\n"
+    page = "# Title\n\n![picture](a.png)\n\n`verb` finds [the change](a) that\ncosts least. More.\n"
     assert first_sentence(page) == "`verb` finds the change that costs least."
