@@ -50,8 +50,9 @@ GROUPS = {
 }
 """Groups of the names of `import sugenet`, each a page: title and names, in the order of the page."""
 
-MODULES = tuple(
-    "reason nn bnn fit fit.estimators sweeps logic capacity spiking io show models errors".split()
+MODULES = (
+    *("reason", "nn", "bnn", "fit", "fit.estimators", "sweeps", "logic", "capacity", "spiking"),
+    *("io", "show", "models", "errors"),
 )
 """Modules whose public names have a page, as far as the package has them."""
 
