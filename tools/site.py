@@ -189,9 +189,9 @@ def sections(nav):
 def first_sentence(text):
     """The first sentence below the title of a page, without links."""
     text = re.sub(r"\A.*?^# [^\n]*\n", "", text, count=1, flags=re.DOTALL | re.MULTILINE)
-    text = re.sub(r"```.*?```|^(?:!\[|\||#|:::).*?$", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"```.*?```|^(?:!\[|\||#|:::|This is `examples/).*?$", "", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(text.strip().split("\n\n")[0].split()))
-    return re.split(r"(?<=[.!?:])\s", text.replace("**", ""))[0]
+    return re.split(r"(?<=[.!?])\s", text.replace("**", ""))[0]
 
 
 def notebook_page(path):
