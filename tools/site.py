@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import json
 import re
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 
 from mkdocs.exceptions import PluginError
@@ -83,6 +83,17 @@ def on_page_markdown(markdown, page, **_):
     if page.file.src_uri == "contributing.md":
         markdown = markdown.replace("](docs/", "](")
     return f"{markdown}\n{contents()}" if page.file.src_uri == "api.md" else markdown
+
+
+def on_page_content(html, **_):
+    """Let the copy button of a session copy commands, without prompts and outputs."""
+    return re.sub(r'<div class="highlight">(?=<pre>(.*?)</pre>)', _block, html, flags=re.DOTALL)
+
+
+def _block(found):
+    typed = re.findall(r'^(?:<.*?><code>)?<span class="gp">[^<]*</span>(.*)$', found[1], re.MULTILINE)
+    text = unescape(re.sub(r"<[^>]+>", "", "\n".join(typed)))
+    return f'<div class="highlight" data-copy="{escape(text)}">' if typed else found[0]
 
 
 def on_post_page(output, page, **_):
@@ -189,7 +200,9 @@ def sections(nav):
 def first_sentence(text):
     """The first sentence below the title of a page, without links."""
     text = re.sub(r"\A.*?^# [^\n]*\n", "", text, count=1, flags=re.DOTALL | re.MULTILINE)
-    text = re.sub(r"```.*?```|^(?:!\[|\||#|:::|This is `examples/).*?$", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(
+        r"```.*?```|^(?:!\[|\||#|:::|This is `examples/).*?$", "", text, flags=re.DOTALL | re.MULTILINE
+    )
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(text.strip().split("\n\n")[0].split()))
     return re.split(r"(?<=[.!?])\s", text.replace("**", ""))[0]
 

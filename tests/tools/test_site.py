@@ -21,6 +21,7 @@ from tools.site import (
     names_of,
     notebook_page,
     on_config,
+    on_page_content,
     sections,
 )
 
@@ -51,6 +52,17 @@ def test_a_module_page_has_all_names_that_no_group_has(page):
     lines, module = api_page(page).splitlines(), module_of(page)
     for name in module.__all__:
         assert (f"::: {module.__name__}.{name}" in lines) != (name in sugenet.__all__), name
+
+
+def test_the_copy_button_copies_commands_alone():
+    html = (
+        '<div class="highlight"><pre><span></span><code>'
+        '<span class="gp">$ </span>sugenet <span>why</span> &lt;x&gt;\n'
+        '<span class="go">an answer</span>\n<span class="gp">$ </span>ls\n</code></pre></div>'
+    )
+    assert '<div class="highlight" data-copy="sugenet why &lt;x&gt;\nls"><pre>' in on_page_content(html)
+    plain = '<div class="highlight"><pre><span></span><code>x = 1\n</code></pre></div>'
+    assert on_page_content(plain) == plain
 
 
 def test_notebooks_come_with_code_and_outputs():
