@@ -55,7 +55,6 @@ ORDERS = {
         "clock",
         "moves",
         "neighbourhood",
-        "sizes",
         "boxes",
         "regions",
         "goal",

@@ -12,7 +12,7 @@ import sugenet
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.io.exact.domains import BitInputs
 from sugenet.io.exact.ops import LinearOp, OpChain
-from sugenet.io.proof.judges import judge_of_chain
+from sugenet.io.proof.interpreters import interpreter_of_chain
 from sugenet.problem.goal import loses
 from sugenet.problem.problem import Fails, Holds, Open, Problem
 from sugenet.problem.regions import Hamming
@@ -59,12 +59,12 @@ def test_an_engine_is_complete_once_it_finds_and_proves(copied, monkeypatch):
     assert mine.TEMPLATE(problem) == Fails("template", (0, 0, -1))
 
 
-def test_a_reader_is_complete_once_it_has_a_chain_and_a_judge(copied, monkeypatch):
+def test_a_reader_is_complete_once_it_has_a_chain_and_an_interpreter(copied, monkeypatch):
     mine = copied("io")
     chain = OpChain("mine", (2,), (LinearOp("scores", np.array([[1.0, 1.0], [1.0, -1.0]])),))
     monkeypatch.setattr(mine, "_chain_of", lambda _path: chain)
-    with pytest.raises(NotImplementedError, match=r"_judge_of\(\): return a judge"):
+    with pytest.raises(NotImplementedError, match=r"_interpreter_of\(\): return an interpreter"):
         mine.read_template("FILE", inputs=BitInputs())
-    monkeypatch.setattr(mine, "_judge_of", lambda _path: judge_of_chain(chain))
+    monkeypatch.setattr(mine, "_interpreter_of", lambda _path: interpreter_of_chain(chain))
     network = mine.read_template("FILE", inputs=BitInputs()).network
     assert network.predict([[1, 1], [1, -1]]).tolist() == [0, 1]

@@ -17,7 +17,7 @@ import pytest
 import sugenet.bits
 from sugenet.bits import PackedLayer, numba_engine, pack, prepare
 from sugenet.bits.engine import engine_named
-from sugenet.bits.threads import share
+from sugenet.bits.threads import search_in_order, share
 from sugenet.errors import SugenetError
 
 SOURCE = Path(sugenet.bits.__file__).parents[2]
@@ -230,7 +230,7 @@ def test_calls_from_many_threads_at_once() -> None:
 def test_threads_work_in_a_forked_child() -> None:
     code = """
 import os, warnings
-from sugenet.bits.threads import share
+from sugenet.bits.threads import search_in_order, share
 share(lambda a, b: None, 10, 1, 2)
 warnings.simplefilter("ignore")
 child = os.fork()
@@ -259,3 +259,37 @@ def test_the_late_engine_counts_with_numpy_until_compiling_pays() -> None:
         numba_engine._loaded.update(loaded)
         numba_engine._asked.clear()
         numba_engine._asked.update(asked)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("end", [0, 3, 19, 20])
+def test_units_before_the_first_that_ends_a_search_have_results(threads, end):
+    def search(number, _is_stopped):
+        return number
+
+    results = search_in_order(20, lambda: search, lambda number: number >= end, lambda: False, threads)
+    assert set(range(min(end + 1, 20))) <= results.keys()
+    assert all(number == result for number, result in results.items())
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_units_that_were_stopped_have_no_result(threads):
+    looks = iter([False, False, False])
+
+    def search(number, is_stopped):
+        return None if is_stopped() else number
+
+    results = search_in_order(20, lambda: search, lambda _: False, lambda: next(looks, True), threads)
+    assert sorted(results) == sorted(results.values())
+    assert len(results) == 3
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_error_ends_a_search_in_all_threads(threads):
+    def search(number, _is_stopped):
+        if number == 1:
+            raise KeyboardInterrupt
+        return number
+
+    with pytest.raises(KeyboardInterrupt):
+        search_in_order(20, lambda: search, lambda _: False, lambda: False, threads)

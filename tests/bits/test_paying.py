@@ -108,6 +108,8 @@ class _Both:
         for number, (other, arg) in enumerate(zip(others, args, strict=True)):
             if number not in self.scratch:
                 np.testing.assert_equal(other, arg, err_msg=f"argument {number}")
+            elif isinstance(expected, int):  # so many rows count
+                np.testing.assert_equal(other[:expected], arg[:expected], err_msg=f"argument {number}")
         return expected
 
 
@@ -137,15 +139,13 @@ def _network(rng, inputs, hidden, *, deep, constant=False):
 @pytest.mark.parametrize("hidden", [5, 65, *(pytest.param(n, marks=pytest.mark.slow) for n in (63, 64, 130))])
 def test_walks_do_the_same(monkeypatch, hidden):
     rng = np.random.default_rng(hidden)
-    names = ("walk_sets", "settle", "rehash", "shortfalls")
-    pairs = _both(monkeypatch, walks, **dict.fromkeys(names, ()) | {"settle": (6,)})  # room for what is new
+    pairs = _both(monkeypatch, walks, walk_sets=(6,), unseen=(1,), shortfalls=())  # room for what is new
     for inputs, deep, constant in ((9, True, False), (12, False, False), (12, True, True)):
         network = _network(rng, inputs, hidden, deep=deep, constant=constant)
         for x in rng.choice([-1, 1], (2, inputs)):
             verify(network, Robust(x, Hamming(3)), engine="flips", threads=1)
             verify(network, Robust(x, Anything()), engine="exhaust", threads=1)
-    unused = {"rehash"} if hidden == 5 else set()  # few patterns
-    assert {name for name, pair in pairs.items() if not pair.calls} == unused
+    assert all(pair.calls for pair in pairs.values())
 
 
 @pytest.mark.parametrize("hidden", [5, 65, *(pytest.param(n, marks=pytest.mark.slow) for n in (63, 64, 130))])

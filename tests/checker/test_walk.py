@@ -49,10 +49,10 @@ def test_engine_and_checker_agree(fragile, threads):
         )
         budget = near.budget or sum(move.weight for move in near.moves)
         level = flip_level(silent, budget, Clock(threads=threads))
-        assert (found.sets, found.patterns) == (level.sets, level.patterns)
+        assert found.sets == level.sets
         if near.budget is None:
             every = exhaust(silent, Clock(threads=threads))
-            assert (found.sets, found.patterns) == (every.sets, every.patterns)
+            assert found.sets == every.sets
         asked = flip_level(Problem(near, loses(network.head, label)), budget, Clock())
         assert found.bad == (asked.violation is not None)
 

@@ -31,8 +31,8 @@ FAULTS = [
     Fault(
         "a threshold off by one",
         "sugenet.engines.walk.sweep",
-        "np.where(active, -1 - front.margins, front.margins)",
-        "np.where(active, -front.margins, front.margins)",
+        "np.where(active, -1 - first_layer.margins, first_layer.margins)",
+        "np.where(active, -first_layer.margins, first_layer.margins)",
         "flips",
     ),
     Fault(
@@ -44,7 +44,7 @@ FAULTS = [
     ),
     Fault(
         "the first move dropped, being number 0",
-        "sugenet.engines.walk.combined",
+        "sugenet.engines.walk.choices",
         "nothing if k is None else rows[k]",
         "nothing if not k else rows[k]",
         "exhaust",
@@ -52,8 +52,8 @@ FAULTS = [
     Fault(
         "a slack off by one",
         "sugenet.engines.walk.branches",
-        "-1 - front.margins - least.sum(axis=0)",
-        "-2 - front.margins - least.sum(axis=0)",
+        "-1 - first_layer.margins - min_gains.sum(axis=0)",
+        "-2 - first_layer.margins - min_gains.sum(axis=0)",
         "branch",
     ),
     Fault(
@@ -66,8 +66,8 @@ FAULTS = [
     Fault(
         "a budget one too small",
         "sugenet.engines.walk.sets",
-        "lightest, min(budget, _HEAVY), WALKERS",
-        "lightest, min(budget - 1, _HEAVY), WALKERS",
+        "start, moves, min(budget, _HEAVY), together",
+        "start, moves, min(budget - 1, _HEAVY), together",
         "flips",
     ),
     Fault(
@@ -122,15 +122,15 @@ FAULTS = [
     Fault(
         "the pixels of a pool in another order",
         "sugenet.bnn.binary_expansion",
-        'pool.weights[:, np.argsort(places, kind="stable")]',
+        'pool.weights[:, np.argsort(indices, kind="stable")]',
         "pool.weights",
         "flips",
     ),
     Fault(
         "bounds that give up everywhere",
         "sugenet.engines.bounds",
-        "possible = (high >= least).tolist()",
-        "possible = (high >= least.min()).tolist()",
+        "possible = (high >= min_sums).tolist()",
+        "possible = (high >= min_sums.min()).tolist()",
         "bounds",
     ),
     Fault(
@@ -150,8 +150,8 @@ FAULTS = [
     Fault(
         "a threshold settled beforehand that is not",
         "sugenet.engines.hard.learn.halves",
-        "settle(weights, least, below",
-        "settle(weights, _read(least + 1), below",
+        "settle(weights, min_sums, below",
+        "settle(weights, _read(min_sums + 1), below",
         "cdcl",
     ),
     Fault(
@@ -171,7 +171,7 @@ FAULTS = [
     Fault(
         "a walk that is never asked for",
         "sugenet.engines.walk.choices",
-        "if combinations > MOST_COMBINATIONS:",
+        "if combinations > MAX_COMBINATIONS:",
         "if combinations > 0:",
         "exhaust",
     ),

@@ -9,17 +9,7 @@ from sugenet.engines.walk.adders import (
     BLOCK,
     SLOT,
     add_fours,
-    add_fours_1,
-    add_fours_2,
-    add_fours_3,
-    add_fours_4,
-    add_fours_5,
-    add_fours_6,
-    add_fours_7,
-    add_fours_8,
-    add_up_4,
-    add_up_6,
-    add_up_12,
+    add_up,
     apart_of,
     fours,
     reached_by,
@@ -46,22 +36,6 @@ def slots(bits):
 
 @nb.njit
 def few(groups, table, bytes_, q, least, valid, out):
-    if groups == 1:
-        return add_fours_1(table, bytes_, q, 64, least, valid, out, 0)
-    if groups == 2:
-        return add_fours_2(table, bytes_, q, 64, least, valid, out, 0)
-    if groups == 3:
-        return add_fours_3(table, bytes_, q, 64, least, valid, out, 0)
-    if groups == 4:
-        return add_fours_4(table, bytes_, q, 64, least, valid, out, 0)
-    if groups == 5:
-        return add_fours_5(table, bytes_, q, 64, least, valid, out, 0)
-    if groups == 6:
-        return add_fours_6(table, bytes_, q, 64, least, valid, out, 0)
-    if groups == 7:
-        return add_fours_7(table, bytes_, q, 64, least, valid, out, 0)
-    if groups == 8:
-        return add_fours_8(table, bytes_, q, 64, least, valid, out, 0)
     return add_fours(table, bytes_, q, 64, groups, least, valid, out, 0)
 
 
@@ -117,11 +91,7 @@ def test_how_far_sets_are_apart(many):
 
 @nb.njit
 def added(inputs, kinds, many, least, valid, planes, where):
-    if least <= 16:
-        return add_up_4(inputs, 0, kinds, 0, many, least, valid, planes, where)
-    if least <= 64:
-        return add_up_6(inputs, 0, kinds, 0, many, least, valid, planes, where)
-    return add_up_12(inputs, 0, kinds, 0, many, least, valid, planes, where)
+    return add_up(inputs, 0, kinds, 0, many, least, valid, planes, where)
 
 
 @pytest.mark.parametrize("many", [4, 16, 64, 68, 2000, 4000])

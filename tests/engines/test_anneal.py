@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sugenet.engines.walk import judge
+from sugenet.engines.walk import patterns
 from sugenet.engines.walk.anneal import Patience, search
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
@@ -54,7 +54,7 @@ def test_the_seed_decides():
 
 @pytest.mark.parametrize("unrolled", [0, 1 << 22])
 def test_layers_that_are_not_dense(unrolled, monkeypatch):
-    monkeypatch.setattr(judge, "_UNROLLED", unrolled)
+    monkeypatch.setattr(patterns, "_UNROLLED", unrolled)
     for seed in range(6):
         network, x = folded(seed)
         label = int(network.predict(np.array([x], object))[0])

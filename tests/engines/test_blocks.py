@@ -14,7 +14,9 @@ from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.accelerate.words import WordWalk
 from sugenet.checker.limit import Limit
 from sugenet.engines.walk import blocks, sets
+from sugenet.engines.walk.patterns import PatternGoal, PlaneGoal
 from sugenet.engines.walk.sets import flip_level
+from sugenet.engines.walk.sweep import lanes_for
 from sugenet.errors import CertificateError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
@@ -43,9 +45,15 @@ def agrees(problem, budget, threads=None):
     if bad:
         assert problem.replays(found.violation)
         assert set(found.violation) in [set(moves) for moves in bad]
-    elif found.patterns is None:
+    else:
         assert found.sets == many
     return found
+
+
+def is_by_blocks(problem):
+    """Whether the layers of a problem are walked in planes."""
+    patterns = PatternGoal(problem.first_layer, problem.goal)
+    return PlaneGoal.of(patterns, lanes_for(problem.first_layer)[1]) is not None
 
 
 def in_words(problem):
@@ -74,8 +82,8 @@ def test_as_by_brute_force(fragile, depth):
     for radius in (2, 4):
         near = Hamming(radius).around(network, x)
         for goal in (NEVER, loses(network.head, label)):
-            found = agrees(Problem(near, goal), radius)
-            assert found.patterns is None
+            agrees(Problem(near, goal), radius)
+            assert is_by_blocks(Problem(near, goal))
             many, _, bad = expected(Problem(near, goal), radius)
             assert in_words(Problem(near, goal)) == [many, len(bad)]
 
@@ -194,8 +202,9 @@ def test_inequalities_that_leave_62_bits_are_no_guards():
             for (vote,) in loses(network.head, label).cases
         )
     )
-    found = agrees(Problem(Hamming(4).around(network, x), large), 4)
-    assert found.patterns is None
+    problem = Problem(Hamming(4).around(network, x), large)
+    agrees(problem, 4)
+    assert is_by_blocks(problem)
 
 
 def test_inequalities_of_several_sizes_are_no_guards():
@@ -221,7 +230,7 @@ def test_a_planted_violation_is_found(threads):
         problem = Problem(Hamming(3).around(network, [0] * 40), loses(network.head, 0))
         assert flip_level(problem, 2, Clock(threads=threads)).violation is None
         found = flip_level(problem, 3, Clock(threads=threads))
-        assert found.patterns is None
+        assert is_by_blocks(problem)
         assert sorted(move.feature for move in found.violation) == chosen
 
 

@@ -11,9 +11,9 @@ from sugenet.engines.walk.choices import EXHAUST, exhaust
 from sugenet.engines.walk.sets import flip_level
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, loses, wins
+from sugenet.problem.neighbourhood import combinations_of
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, Anything, Free, Hamming, Linf
-from sugenet.problem.sizes import combinations_of
 from tests.engines.test_sets import NEVER, planted, wide
 from tests.engines.walked import expected
 from tests.problem.levels import any_network
@@ -22,12 +22,12 @@ from tests.problem.small import random_network, random_sample
 
 def agrees(problem, threads=None):
     found = exhaust(problem, Clock(threads=threads))
-    sets, patterns, bad = expected(problem)
+    sets, _, bad = expected(problem)
     if bad:
         assert found.violation is not None
         assert problem.replays(found.violation)
     else:
-        assert (found.sets, found.patterns, found.violation) == (sets, patterns, None)
+        assert (found.sets, found.violation) == (sets, None)
     return found
 
 
@@ -58,8 +58,8 @@ def test_patterns_of_one_word_and_more(fragile, features):
 
 
 def test_many_rounds_and_parts(monkeypatch):
-    monkeypatch.setattr(walks, "_ROOM", 512)
     monkeypatch.setattr(walks, "_QUOTA", 1 << 12)
+    monkeypatch.setattr(walks, "_TABLE", 1 << 12)
     network, x = wide(30, features=16, seed=2)
     agrees(Problem(Anything().around(network, x), NEVER))
 

@@ -13,16 +13,14 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.accelerate import enumeration
-from sugenet.engines.walk import blocks, choices, combined
-from sugenet.engines.walk.choices import EXHAUST
-from sugenet.engines.walk.combined import Combined
-from sugenet.engines.walk.judge import PatternJudge
+from sugenet.engines.walk import blocks, choices
+from sugenet.engines.walk.choices import EXHAUST, exhaust, is_for_blocks
 from sugenet.errors import CertificateError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
+from sugenet.problem.neighbourhood import combinations_of
 from sugenet.problem.problem import Enumerated, Fails, Holds, Problem
 from sugenet.problem.regions import Anything, Linf
-from sugenet.problem.sizes import combinations_of
 from tests.engines.contract import judged
 from tests.engines.test_contract import LEFT_OPEN
 from tests.engines.test_sets import NEVER, planted, wide
@@ -36,7 +34,7 @@ def always(monkeypatch):
     """Few combinations, and few neurons, too; in small groups."""
     monkeypatch.setattr(choices, "_MANY", 0)
     monkeypatch.setattr(choices, "_LANES", 0)
-    monkeypatch.setattr(combined, "_GROUP", 8)
+    monkeypatch.setattr(choices, "_GROUP", 8)
     monkeypatch.setattr(enumeration, "_MANY", 0)
 
 
@@ -49,13 +47,12 @@ def agrees(problem, threads=None):
         assert found.violation is not None
         assert problem.replays(found.violation)
     else:
-        assert found == Enumerated(sets, None, None)
+        assert found == Enumerated(sets, None)
     return found
 
 
 def by_blocks(problem, threads=None):
-    walk = Combined.of(problem, PatternJudge(problem.first_layer, problem.goal))
-    return None if walk is None else walk.walk(Clock(threads=threads))
+    return exhaust(problem, Clock(threads=threads)) if is_for_blocks(problem) else None
 
 
 @pytest.mark.usefixtures("always")
@@ -89,7 +86,7 @@ def test_vectors_of_neurons_that_are_full_and_not(width, zeros):
     network = Network.of_bits(layers, Head(rng.choice([-1, 1], (3, 70))))
     near = Anything().around(network, rng.integers(0, 2, 9).tolist())
     silent = Problem(near, NEVER)
-    assert agrees(silent) == Enumerated(512, None, None)
+    assert agrees(silent) == Enumerated(512, None)
     # the best of all classes' leads, reached just so and just not
     rows = np.array(
         [
@@ -102,7 +99,7 @@ def test_vectors_of_neurons_that_are_full_and_not(width, zeros):
     lead = counts[:, 0] - counts[:, 1]
     just = Problem(near, Goal(((Votes((1, -1, 0), int(lead.max())),),)))
     over = Problem(near, Goal(((Votes((1, -1, 0), int(lead.max()) + 1),),)))
-    assert agrees(over) == Enumerated(512, None, None)
+    assert agrees(over) == Enumerated(512, None)
     if not just.replays(()):
         one, two = (agrees(just, threads) for threads in (1, 2))
         assert one.violation == two.violation is not None
@@ -122,12 +119,13 @@ def test_a_planted_violation_is_found(threads):
         assert np.flatnonzero(found.witness).tolist() == chosen
 
 
+@pytest.mark.usefixtures("always")
 def test_groups_of_every_size_hold_all_combinations(monkeypatch):
     network, x = wide(70, features=9, seed=3, depth=2)
     silent = Problem(Anything().around(network, x), NEVER)
     for size in (1, 2, 4, 8, 32, 256, 512):
-        monkeypatch.setattr(combined, "_GROUP", size)
-        assert by_blocks(silent) == Enumerated(512, None, None)
+        monkeypatch.setattr(choices, "_GROUP", size)
+        assert by_blocks(silent) == Enumerated(512, None)
 
 
 @pytest.mark.usefixtures("always")
@@ -149,7 +147,7 @@ def test_what_planes_cannot_hold_is_walked_with_its_patterns(monkeypatch):
     monkeypatch.setattr(blocks, "_WIDEST", 8)
     network, x = wide(70, features=9, seed=3, depth=2)
     silent = Problem(Anything().around(network, x), NEVER)
-    assert Combined.of(silent, PatternJudge(silent.first_layer, silent.goal)) is None
+    assert not is_for_blocks(silent)
     assert EXHAUST(silent, Clock()) == Holds("exhaust", {"kind": "enumerate"}, 512)
 
 

@@ -11,8 +11,8 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.lemma import _System
 from sugenet.engines.hard.learn.solver import facts_of
-from sugenet.engines.hard.outside import following
-from sugenet.engines.hard.outside.following import constraints_of, lemma_of, used_of
+from sugenet.engines.hard.outside import exact
+from sugenet.engines.hard.outside.exact import constraints_of, lemma_of, used_of
 from sugenet.reason.questions import problems_of
 from tests.checker.plainly import thresholds_plainly
 from tests.engines.test_learn import plain as system_of
@@ -113,7 +113,7 @@ def test_a_log_without_a_conclusion_is_not_translated(recorded):
 
 def test_a_log_that_is_too_long_is_not_translated(recorded, monkeypatch):
     _, _, given, there = recorded
-    monkeypatch.setattr(following, "_WORDS", 20)
+    monkeypatch.setattr(exact, "_WORDS", 20)
     assert lemma_of(LOG.splitlines(), given, there) is None
 
 

@@ -7,14 +7,14 @@ import pytest
 
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Network, PoolLayer, Window, thermometer
 from sugenet.checker.accelerate.walk import walk
-from sugenet.engines.walk import judge
+from sugenet.engines.walk import patterns
 from sugenet.engines.walk import sweep as walks
+from sugenet.engines.walk.patterns import PatternGoal
 from sugenet.engines.walk.sets import flip_level
 from sugenet.engines.walk.sweep import lanes_for
-from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Enumerated, Problem
 from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
 from tests.engines.walked import expected, pieces
 from tests.problem.clocks import ringing
@@ -32,7 +32,7 @@ def everything(near):
 def agrees(problem, budget, threads=None):
     """A walk found what brute force finds; returns it."""
     found = flip_level(problem, budget, Clock(threads=threads))
-    sets, patterns, bad = expected(problem, budget)
+    sets, _, bad = expected(problem, budget)
     if bad:
         assert found.violation is not None
         assert problem.replays(found.violation)
@@ -40,7 +40,7 @@ def agrees(problem, budget, threads=None):
             m for m in bad if set(m) == set(found.violation)
         ]
     else:
-        assert (found.sets, found.patterns, found.violation) == (sets, patterns, None)
+        assert (found.sets, found.violation) == (sets, None)
     return found
 
 
@@ -102,14 +102,34 @@ def test_sums_of_every_width(top):
         agrees(Problem(problem.near, loses(network.head, 0)), 2)
 
 
-def test_larger_neighbourhoods_need_many_rounds_and_parts(monkeypatch):
-    monkeypatch.setattr(walks, "_ROOM", 512)
-    monkeypatch.setattr(walks, "_QUOTA", 1 << 13)
-    network, x = wide(40, features=17, seed=5)
+def evaluated(problem, budget, threads):
+    """The sets of a walk, and the patterns that it evaluated."""
+    patterns, known = [], PatternGoal.reached
+
+    def reached(self, rows):
+        patterns.extend(map(tuple, rows.tolist()))
+        return known(self, rows)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PatternGoal, "reached", reached)
+        return flip_level(problem, budget, Clock(threads=threads)), patterns
+
+
+@pytest.mark.parametrize("fragile", [40, 70])
+def test_larger_neighbourhoods_need_many_parts(monkeypatch, fragile):
+    network, x = wide(fragile, features=17, seed=5)
     problem = Problem(Hamming(17).around(network, x), NEVER)
-    one, two = (flip_level(problem, 17, Clock(threads=threads)) for threads in (1, 2))
-    assert one == two
-    assert (one.sets, one.patterns) == (1 << 17, walk(*pieces(problem.near), NEVER.violates).patterns)
+    n_patterns = walk(*pieces(problem.near), NEVER.violates).patterns
+    one, patterns = evaluated(problem, 17, threads=1)
+    assert one == Enumerated(1 << 17, None)
+    assert len(set(patterns)) == n_patterns
+    assert len(patterns) < 2 * n_patterns  # a table that grows forgets
+    monkeypatch.setattr(walks, "_QUOTA", 1 << 13)
+    monkeypatch.setattr(walks, "_TABLE", 1 << 14)
+    for threads in (1, 2):
+        other, more = evaluated(problem, 17, threads)
+        assert other == one
+        assert set(more) == set(patterns)
 
 
 def planted(features, chosen, fragile=70):
@@ -150,13 +170,6 @@ def test_stopping_gives_nothing():
         assert flip_level(problem, 14, ringing(looks)) is None
 
 
-def test_too_many_patterns_are_refused(monkeypatch):
-    monkeypatch.setattr(walks, "_TABLES", 1 << 14)
-    network, x = wide(40, features=14)
-    with pytest.raises(TooLargeError, match="different patterns: too many to keep"):
-        flip_level(Problem(Hamming(14).around(network, x), NEVER), 14, Clock())
-
-
 def folded(seed):
     """Convolutions and pooling behind a first layer that is a convolution."""
     rng = np.random.default_rng(seed)
@@ -172,7 +185,7 @@ def folded(seed):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("unrolled", [0, 1 << 22])
 def test_layers_that_are_not_dense(seed, unrolled, monkeypatch):
-    monkeypatch.setattr(judge, "_UNROLLED", unrolled)
+    monkeypatch.setattr(patterns, "_UNROLLED", unrolled)
     network, x = folded(seed)
     label = int(network.predict(np.array([x], object))[0])
     for goal in (NEVER, loses(network.head, label), wins(network.head, (label + 1) % 3)):

@@ -19,8 +19,8 @@ from sugenet.errors import FileError
 from sugenet.io.exact.domains import BitInputs, Integers
 from sugenet.io.importers import read_onnx
 from sugenet.io.onnx.graph import read_graph
-from sugenet.io.onnx.judge.interpreter import Interpreter
-from sugenet.io.onnx.judge.tensors import UncomparableError
+from sugenet.io.onnx.interpreter.program import Interpreter
+from sugenet.io.onnx.interpreter.tensors import UncomparableError
 
 QONNX = "qonnx.custom_op.general"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from sugenet.io.onnx.reader import read_file
-from sugenet.io.proof.judges import judge_of_chain
+from sugenet.io.proof.interpreters import interpreter_of_chain
 from sugenet.io.torch.state_dict import chain_of_parts, declared
 
 
@@ -24,4 +24,4 @@ def chain_of_state_dict(state, architecture=None, shape=None, bits=None):
 
 def evaluate(chain, X):
     """Scores of samples in float64, one row a sample."""
-    return judge_of_chain(chain).run(np.asarray(X, dtype=np.float64)).scores
+    return interpreter_of_chain(chain).run(np.asarray(X, dtype=np.float64)).scores

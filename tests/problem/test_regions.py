@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
-from sugenet.engines.walk.judge import PatternJudge
+from sugenet.engines.walk.patterns import PatternGoal
 from sugenet.errors import EncodingError, QuestionError
 from sugenet.problem.first_layer import FirstLayer, reach
 from sugenet.problem.goal import loses
@@ -139,13 +139,13 @@ def test_a_neighbourhood_reaches_what_the_region_holds(seed, region):
 @pytest.mark.parametrize("kind", LEVEL_KINDS)
 def test_patterns_of_steps_have_the_scores_of_the_definition(kind, wide, monkeypatch):
     """By levels and by packed steps, which of them depends on the size."""
-    monkeypatch.setattr("sugenet.engines.walk.judge._UNROLLED", 0 if wide else 1 << 22)
+    monkeypatch.setattr("sugenet.engines.walk.patterns._UNROLLED", 0 if wide else 1 << 22)
     rng = np.random.default_rng(LEVEL_KINDS.index(kind))
     network = lively_network(rng, kind)
     everything = every_input(network)
     x = everything[int(rng.integers(len(everything)))]
     problem = Problem(L0(2).around(network, x), loses(network.head, int(network.predict(x[None])[0])))
-    first_layer, judge = problem.first_layer, PatternJudge(problem.first_layer, problem.goal)
+    first_layer, patterns = problem.first_layer, PatternGoal(problem.first_layer, problem.goal)
     for moves in [(), *((move,) for move in problem.near.moves[:40])]:
         row = np.empty((1, len(x)), dtype=object)
         row[0] = problem.near.moved(moves)
@@ -153,7 +153,7 @@ def test_patterns_of_steps_have_the_scores_of_the_definition(kind, wide, monkeyp
         turned = (first_layer.margins + added >= 0)[None]
         counts = network.match_counts(row, engine="definition")
         assert (first_layer.scores(turned) == counts).all()
-        reached = judge.shortfall(judge.pack(turned ^ first_layer.active[first_layer.fragile])) <= 0
+        reached = patterns.reached(patterns.pack(turned ^ first_layer.active[first_layer.fragile]))
         assert reached[0] == problem.goal.violates(counts)[0]
 
 

@@ -19,9 +19,9 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.first_layer import FirstLayer, first_layer, move_gains, reach
 from sugenet.problem.goal import loses
 from sugenet.problem.moves import FeatureMove, Moves, Way
+from sugenet.problem.neighbourhood import sets_within
 from sugenet.problem.problem import Problem
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
-from sugenet.problem.sizes import sets_within
 from sugenet.reason import L0, L1, Free, Hamming, Linf, Robust, check, count, verify, why
 from sugenet.reason.counts import points as count_points
 from sugenet.reason.envelope import envelope

@@ -18,8 +18,8 @@ from sugenet.engines.ladder import ENGINES
 from sugenet.errors import CertificateError, EncodingError, NetworkError, QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Votes
+from sugenet.problem.neighbourhood import combinations_of, sets_within
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
-from sugenet.problem.sizes import combinations_of, sets_within
 from sugenet.reason import (
     L0,
     L1,

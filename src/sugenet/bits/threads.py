@@ -10,11 +10,17 @@ import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Lock
+from typing import TypeAlias, TypeVar
 
 from sugenet.errors import SugenetError
 
-__all__ = ["cores", "help_out", "share"]
+__all__ = ["Search", "cores", "help_out", "search_in_order", "share"]
+
+_T = TypeVar("_T")
+Search: TypeAlias = Callable[[int, Callable[[], bool]], _T | None]
+"""From the number of a unit, and whether to stop, to its result; None if it was stopped."""
 
 _BLOCKS_PER_THREAD = 8  # enough that a late core costs little, few enough that taking one costs nothing
 _STEP = 64  # blocks begin at multiples of this many samples, the block that the kernels keep in cache
@@ -74,6 +80,61 @@ def share(task: Callable[[int, int], object], total: int, grain: int, threads: i
         errors = [error for future in begun if (error := future.exception()) is not None]
     if errors:
         raise errors[0]
+
+
+def search_in_order(
+    units: int,
+    searcher: Callable[[], Search[_T]],
+    see: Callable[[_T], bool],
+    up: Callable[[], bool],
+    threads: int | None,
+) -> dict[int, _T]:
+    """Search units of work in their order until one ends the search; the results of those that were searched
+    to their end, by number.
+
+    All units before the first one that ends the search have results, however many threads there are.
+
+    Parameters
+    ----------
+    units : int
+        How many there are.
+    searcher : callable
+        Called once by each thread: returns the function that searches its units.
+    see : callable
+        Called with each result, one at a time: whether it ends the search.
+    up : callable
+        Whether to stop; never called by two threads at once.
+    threads : int or None
+        How many threads may work at once; None for one per core.
+    """
+    results: dict[int, _T] = {}
+    waiting, lock, ends, is_over = iter(range(units)), Lock(), list[int](), [False]
+
+    def is_stopped(number: int) -> bool:
+        with lock:
+            is_over[0] = is_over[0] or up()
+            return is_over[0] or any(end < number for end in ends)
+
+    def work(_start: int, _stop: int) -> None:
+        try:
+            search = searcher()
+            while True:
+                with lock:
+                    number = None if is_over[0] or ends else next(waiting, None)
+                if number is None:
+                    return
+                result = search(number, partial(is_stopped, number))
+                with lock:
+                    if result is not None:
+                        results[number] = result
+                        if see(result):
+                            ends.append(number)
+        except BaseException:  # Ctrl-C too: the other threads stop
+            is_over[0] = True
+            raise
+
+    share(work, min(units, threads or cores()), 1, threads)
+    return results
 
 
 def help_out(lead: Callable[[], object], helper: Callable[[], object], threads: int | None) -> None:

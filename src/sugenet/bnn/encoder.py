@@ -365,11 +365,20 @@ class Encoder(ShortRepr):
         rows = np.asarray(levels)
         if self.has_one_bit_each:
             return np.asarray(rows > 0)
-        out = np.zeros((len(rows), self.width), bool)
-        for feature, coding in enumerate(self.codings):
-            group = self.group(feature)
-            out[:, group.start : group.stop] = [coding.bits(int(state)) for state in rows[:, feature]]
-        return out
+        features, offsets, is_alone = self._bit_owners
+        states = rows[:, features]
+        return np.where(is_alone, states == offsets, states > offsets)
+
+    @cached_property
+    def _bit_owners(self) -> tuple[Ints, Ints, Bits]:
+        """Of every bit the feature, its index there, and whether it is on alone, as those of categories."""
+        features = np.repeat(np.arange(len(self.codings)), [coding.width for coding in self.codings])
+        offsets = np.concatenate([np.arange(coding.width) for coding in self.codings])
+        return (
+            features,
+            offsets,
+            np.array([not isinstance(coding, Steps) for coding in self.codings])[features],
+        )
 
     @property
     def has_one_bit_each(self) -> bool:

@@ -17,8 +17,8 @@ from sugenet.bnn.layers import Layer
 from sugenet.engines.protocol import Engine
 from sugenet.problem.clock import Clock
 from sugenet.problem.first_layer import FirstLayer
+from sugenet.problem.neighbourhood import features_that_fit, see_time
 from sugenet.problem.problem import Holds, Open, Problem
-from sugenet.problem.sizes import features_that_fit, see_time
 
 __all__ = ["BOUNDS", "Bounded", "bound", "by_bounds", "turned_at_once"]
 

@@ -1,9 +1,10 @@
-"""The ladder of engines: each problem goes to the cheapest engine first, and what it leaves open to the next.
+"""The ladder of engines: the engine with the lowest expected cost runs first. If it leaves a problem open,
+the next one runs.
 
 Engines by name: ``bounds``, ``dual`` (multipliers and branching), ``search`` (finds, never proves),
 ``flips`` (all sets of moves within the budget), ``exhaust`` (all combinations of few free features),
 ``branch`` (branch and bound over free features before one hidden layer),
-``cdcl`` (our own solver with proof), and the solvers ``cpsat``, ``pysat``, ``exact``.
+``cdcl`` (search with learning, with a proof), and the solvers ``cpsat``, ``pysat``, ``exact``.
 
 `RUNGS` is the table: which engine applies when, how many seconds it is expected to take, and how long it may
 take. ``python -m benchmarks.ladder`` measures the engines and prints its fit beside the table.
@@ -25,12 +26,12 @@ from sugenet.engines.protocol import Engine
 from sugenet.engines.walk.anneal import SEARCH
 from sugenet.engines.walk.blocks import in_planes
 from sugenet.engines.walk.branches import BRANCH, BRANCH_BRIEFLY
-from sugenet.engines.walk.choices import EXHAUST, MOST_COMBINATIONS
+from sugenet.engines.walk.choices import EXHAUST, MAX_COMBINATIONS
 from sugenet.engines.walk.sets import FLIPS
 from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock
+from sugenet.problem.neighbourhood import combinations_of, expansion_seconds, is_soon_expanded, sets_within
 from sugenet.problem.problem import Fails, Interrupted, Open, Outcome, Problem
-from sugenet.problem.sizes import combinations_of, expansion_seconds, is_soon_expanded, sets_within
 
 __all__ = ["ENGINES", "RUNGS", "Facts", "Rung", "decide"]
 
@@ -43,8 +44,8 @@ _SET, _SET_IN_PLANES, _SET_WIDE = 1e-8, 1e-12, 1e-6
 """Seconds that a walk takes for each set of moves; by blocks, for each set and neuron after the first layer;
 and for each combination, if more than `_WORD` neurons of one hidden layer can turn.
 """
-_MOST_SETS = 1e11
-"""Sets of moves that are walked through at all."""
+_MAX_SETS = 1e11
+"""Sets of moves, beyond which they are not enumerated."""
 _WORD, _MANY_TURN = 64, 10
 """Bits of a word; and how many times as many neurons as features are very many."""
 _LARGE = 256
@@ -59,7 +60,7 @@ bounds of levels get before anything else is tried.
 
 @dataclass(frozen=True)
 class Facts:
-    """What the table looks at."""
+    """Facts about a problem that the table depends on."""
 
     problem: Problem
 
@@ -75,7 +76,7 @@ class Facts:
 
     @cached_property
     def cut(self) -> float:
-        """Seconds that it takes to write levels out as steps."""
+        """Seconds that it takes to expand levels to steps."""
         return expansion_seconds(self.problem.near)
 
     @cached_property
@@ -135,24 +136,24 @@ class Facts:
     @cached_property
     def patience(self) -> float:
         """Seconds that learning gets at first: no more than the walk that comes next would take."""
-        patience = min(10.0, self.combinations * _SET if self.combinations <= MOST_COMBINATIONS else inf)
+        patience = min(10.0, self.combinations * _SET if self.combinations <= MAX_COMBINATIONS else inf)
         return max(patience, min(self.combinations, self.sets) * _SET_WIDE) if self.is_wide else patience
 
 
 @dataclass(frozen=True)
 class Rung:
-    """A row of the table: it costs ``start + each * size`` seconds, and what it takes to cut levels."""
+    """A row of the table: expected cost and time limit of an engine."""
 
     engine: Engine
     start: float
     """Expected seconds, whatever the problem."""
     applies: Callable[[Facts], bool] = lambda _: True
     size: Callable[[Facts], float] = lambda _: 0.0
-    """What more of the expected seconds grow with, in seconds."""
+    """Further expected seconds, which depend on the problem."""
     limit: Callable[[Facts], float] = lambda _: inf
     """Seconds that it may take."""
     cuts: float = 1.0
-    """How often as long as levels take to be cut it is expected to take besides."""
+    """Further expected seconds, as a multiple of the time that it takes to expand levels to steps."""
 
     def seconds(self, facts: Facts) -> float:
         """Expected seconds; an engine that reads levels as steps comes after the dual bounds if those are
@@ -176,11 +177,11 @@ RUNGS = (
         lambda f: f.is_large and not f.has_levels and f.problem.near.budget is None and not f.turns_many,
     ),
     Rung(BRANCH, 2e-3, lambda f: f.turns_many, limit=lambda _: 60.0),
-    Rung(FLIPS, 1e-3, lambda f: f.sets <= _MOST_SETS, lambda f: f.sets * f.each_set),
+    Rung(FLIPS, 1e-3, lambda f: f.sets <= _MAX_SETS, lambda f: f.sets * f.each_set),
     Rung(
         EXHAUST,
         1e-3,
-        lambda f: f.combinations <= MOST_COMBINATIONS,
+        lambda f: f.combinations <= MAX_COMBINATIONS,
         lambda f: f.combinations * f.each_combination,
     ),
     Rung(SEARCH, 4e-3, cuts=30.0),
@@ -245,7 +246,7 @@ def _facts(tried: list[Open]) -> dict[str, Any]:
 
 
 def _ladder(problem: Problem) -> list[Engine]:
-    """Engines in the order in which they are worth a try: the cheapest first."""
+    """Engines that apply, in the order of their expected cost."""
     facts = Facts(problem)
     rungs = [rung for rung in RUNGS if rung.applies(facts)]
     return [rung.step(facts) for rung in sorted(rungs, key=lambda rung: rung.seconds(facts))]

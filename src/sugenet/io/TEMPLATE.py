@@ -13,7 +13,7 @@ from sugenet.io.exact.domains import BitInputs, Inputs
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import OpChain
 from sugenet.io.exact.report import Imported
-from sugenet.io.proof.judges import SourceJudge
+from sugenet.io.proof.interpreters import SourceInterpreter
 from sugenet.io.proof.proving import prove_import
 
 __all__ = ["read_template"]
@@ -23,14 +23,16 @@ def _chain_of(path: str | Path) -> OpChain:
     raise NotImplementedError("_chain_of(): return the operations of the file, in its own numbers")
 
 
-def _judge_of(path: str | Path) -> SourceJudge:
-    raise NotImplementedError("_judge_of(): return a judge that runs the file by code of its own")
+def _interpreter_of(path: str | Path) -> SourceInterpreter:
+    raise NotImplementedError(
+        "_interpreter_of(): return an interpreter that runs the file by code of its own"
+    )
 
 
 def read_template(path: str | Path, *, inputs: Inputs | None = None) -> Imported:
     """Say here which files it reads."""
     chain = _chain_of(path)
-    return prove_import(lower(chain, inputs), chain, [_judge_of(path)], inputs)
+    return prove_import(lower(chain, inputs), chain, [_interpreter_of(path)], inputs)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from sugenet.io.exact.relaxed import PartlyImported
 from sugenet.io.exact.report import Imported, many
 from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.plain.refusals import refuse_if
-from sugenet.io.proof.judges import Run, Seen, Stage
+from sugenet.io.proof.interpreters import Run, Seen, Stage
 from sugenet.io.proof.tally import SHOWN, ClassDifference, Difference, NearTie, Tally
 from sugenet.io.torch.reader import signal_of_module
 from sugenet.reading import read_file

@@ -16,7 +16,7 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.arrays import reader as arrays_reader
-from sugenet.io.arrays.judge import judge_of_arrays, judge_of_folder
+from sugenet.io.arrays.interpreter import interpreter_of_arrays, interpreter_of_folder
 from sugenet.io.exact.domains import Inputs, Integers
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import LinearOp, OpChain, Quantize, Sign, every
@@ -27,19 +27,19 @@ from sugenet.io.exact.report import Imported
 from sugenet.io.larq import reader as larq_reader
 from sugenet.io.larq.judge import judge_of_layers
 from sugenet.io.larq.keras_file import refuse_tensorflow
-from sugenet.io.marabou.judge import judge_of_query
+from sugenet.io.marabou.interpreter import interpreter_of_query
 from sugenet.io.marabou.reader import chain_of_query, query_of_contents, read_input_query
 from sugenet.io.onnx import reader as onnx_reader
 from sugenet.io.onnx.alone import compare_nodes
 from sugenet.io.onnx.dataflow import plain_graph
 from sugenet.io.onnx.graph import Graph, read_graph
-from sugenet.io.onnx.judging import judges_of_graph
+from sugenet.io.onnx.interpreters import interpreters_of_graph
 from sugenet.io.onnx.quantized.network import level_import
 from sugenet.io.onnx.quantized.proof import prove_levels
 from sugenet.io.onnx.quantized.reader import is_quantized, read_program
 from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.plain.refusals import refuse_if, within
-from sugenet.io.proof.judges import SourceJudge, judge_of_chain
+from sugenet.io.proof.interpreters import SourceInterpreter, interpreter_of_chain
 from sugenet.io.proof.proving import prove_import
 from sugenet.io.pynq.judge import judge_of_memory
 from sugenet.io.pynq.reader import Last, PixelRounding, chain_of_memory, is_folder, read_memory
@@ -84,7 +84,7 @@ class _Options:
 
 
 def _imported(
-    chain: OpChain, options: _Options, judges: Callable[[OpChain], Sequence[SourceJudge]]
+    chain: OpChain, options: _Options, judges: Callable[[OpChain], Sequence[SourceInterpreter]]
 ) -> Imported:
     """Make a chain exact and compare it with its source; where it has no judges,
     with the operations as they were read.
@@ -97,7 +97,7 @@ def _imported(
     if not options.prove:
         return imported
     return prove_import(
-        imported, chain, judges(chain) or [judge_of_chain(chain)], inputs, declared=zero is not None
+        imported, chain, judges(chain) or [interpreter_of_chain(chain)], inputs, declared=zero is not None
     )
 
 
@@ -144,7 +144,7 @@ def read_onnx(
     chain, graph, output = onnx_reader.read_file(graph)
     if prove:
         chain = replace(chain, judged_alone=compare_nodes(plain_graph(graph)))
-    return _imported(chain, options, lambda chain: judges_of_graph(graph, output, chain))
+    return _imported(chain, options, lambda chain: interpreters_of_graph(graph, output, chain))
 
 
 def _levels(graph: Graph, options: _Options) -> Imported:
@@ -375,7 +375,7 @@ def read_npz(
         return _imported(
             chain,
             options,
-            lambda _: [judge_of_arrays(arrays_reader.read_arrays(file), features, outputs, above)],
+            lambda _: [interpreter_of_arrays(arrays_reader.read_arrays(file), features, outputs, above)],
         )
 
 
@@ -413,7 +413,9 @@ def read_bnnquanalyst(
         False leaves out the comparison of the network with its source, which is made before this returns.
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
-    return _imported(arrays_reader.read_bnnquanalyst(folder), options, lambda _: [judge_of_folder(folder)])
+    return _imported(
+        arrays_reader.read_bnnquanalyst(folder), options, lambda _: [interpreter_of_folder(folder)]
+    )
 
 
 def read_bnn_pynq(
@@ -524,7 +526,7 @@ def read_ipq(
     with within(contents.source):
         chain = chain_of_query(contents)
     options = _Options(inputs, zero, strict, names, classes, image, prove)
-    return _imported(chain, options, lambda _: [judge_of_query(contents)])
+    return _imported(chain, options, lambda _: [interpreter_of_query(contents)])
 
 
 def read_query(path: str | Path) -> Query:

@@ -18,8 +18,9 @@ from sugenet.errors import FileError
 from sugenet.io.exact.domains import Reals
 from sugenet.io.importers import read_onnx
 from sugenet.io.onnx.graph import read_graph
-from sugenet.io.onnx.judge.interpreter import Interpreter
-from sugenet.io.onnx.judge.tensors import UncomparableError
+from sugenet.io.onnx.interpreter.program import Interpreter
+from sugenet.io.onnx.interpreter.tensors import UncomparableError
+from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.vnnlib import read_vnnlib
 from sugenet.problem.query import Query
 
@@ -45,17 +46,17 @@ def read_instance(
     """
     query = read_vnnlib(vnnlib)
     network = _network(onnx, query, prove)
-    if (network.encoder.features, network.head.outputs) != (query.inputs, query.outputs):
-        raise FileError(
-            f"the query has {query.inputs} inputs and {query.outputs} outputs, the network "
-            f"{network.encoder.features} and {network.head.outputs}."
-        )
+    refuse_if(
+        (network.encoder.features, network.head.outputs) != (query.inputs, query.outputs),
+        f"the query has {query.inputs} inputs and {query.outputs} outputs, the network "
+        f"{network.encoder.features} and {network.head.outputs}.",
+    )
     real = all(isinstance(coding, Steps) and not coding.whole for coding in network.encoder.codings)
-    if not real:
-        raise FileError(
-            "the query is about real numbers, but the network reads integers alone. Read it with "
-            "read_onnx(path, inputs=Integers(low, high)), and ask verify about integers."
-        )
+    refuse_if(
+        not real,
+        "the query is about real numbers, but the network reads integers alone. Read it with "
+        "read_onnx(path, inputs=Integers(low, high)), and ask verify about integers.",
+    )
     return network, query
 
 

@@ -29,6 +29,7 @@ from sugenet.io.vnnlib_parsing import (
     constant_of,
     shortened,
     sized,
+    unsupported_if,
 )
 from sugenet.problem.query import BIT_LIMIT, SIZE_LIMIT, Case, Condition, Inequality, Query, QueryBox
 from sugenet.reading import read_file
@@ -237,8 +238,7 @@ class _QueryReader:
             case "vnnlib-version" | "declare-network":
                 return self.tensor(index, [item for _, item in items], inside=False)
             case "assert":
-                if len(rest) != 1:
-                    raise UnsupportedError(index, f"assert takes one condition, not {len(rest)}.")
+                unsupported_if(len(rest) != 1, index, f"assert takes one condition, not {len(rest)}.")
                 self.asserted += _formulas(head, rest)
                 return None
             case "and":
@@ -280,10 +280,11 @@ class _QueryReader:
     # -- numbers ---------------------------------------------------------------------------------------------
 
     def declare(self, index: int, items: _Items) -> None:
-        if self.tensors.is_new:
-            raise UnsupportedError(
-                index, "declare-const is of version 1, and the file is of version 2: declare a network."
-            )
+        unsupported_if(
+            self.tensors.is_new,
+            index,
+            "declare-const is of version 1, and the file is of version 2: declare a network.",
+        )
         tokens = [item for _, item in items]
         variable = (
             _variable(tokens[0])
@@ -294,8 +295,7 @@ class _QueryReader:
             raise UnsupportedError(
                 index, "a declaration must be like (declare-const X_0 Real) or (declare-const Y_0 Real)."
             )
-        if variable in self.declared:
-            raise UnsupportedError(index, f"{tokens[0]} is declared twice.")
+        unsupported_if(variable in self.declared, index, f"{tokens[0]} is declared twice.")
         self.declared.add(variable)
 
     def number(self, index: int, word: str) -> _Linear:

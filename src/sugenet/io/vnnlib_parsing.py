@@ -27,6 +27,7 @@ __all__ = [
     "constant_of",
     "shortened",
     "sized",
+    "unsupported_if",
 ]
 
 SUPPORTED = (
@@ -41,6 +42,12 @@ class UnsupportedError(Exception):
     def __init__(self, place: int, words: str) -> None:
         super().__init__(words)
         self.place = place
+
+
+def unsupported_if(wrong: object, index: int, message: str) -> None:
+    """Raise `UnsupportedError` if something is wrong."""
+    if wrong:
+        raise UnsupportedError(index, message)
 
 
 def constant_of(index: int, word: str) -> Fraction:
@@ -105,12 +112,16 @@ class Declared:
     def take(self, index: int, tokens: list[Any], *, inside: bool, older: bool) -> str | None:
         """Take a declaration; what is inside of declare-network gives its own name back."""
         head = tokens[0]
-        if older and not self.network:
-            raise UnsupportedError(
-                index, f"{head} is of version 2, and the file declares variables as version 1 does."
-            )
-        if not inside and head not in ("vnnlib-version", "declare-network"):
-            raise UnsupportedError(index, f"{head} stands inside of declare-network.")
+        unsupported_if(
+            older and not self.network,
+            index,
+            f"{head} is of version 2, and the file declares variables as version 1 does.",
+        )
+        unsupported_if(
+            not inside and head not in ("vnnlib-version", "declare-network"),
+            index,
+            f"{head} stands inside of declare-network.",
+        )
         self.is_new = True
         match head:
             case "vnnlib-version":
@@ -133,23 +144,41 @@ class Declared:
             raise UnsupportedError(
                 index, "a network is declared like (declare-network f (declare-input ...) ...)."
             )
-        if self.network is not None or parts != ["declare-input", "declare-output"]:
-            raise UnsupportedError(index, f"{_ONE}, declared in this order.")
+        unsupported_if(
+            self.network is not None or parts != ["declare-input", "declare-output"],
+            index,
+            f"{_ONE}, declared in this order.",
+        )
         self.network = name
 
     def _tensor(self, index: int, head: str, tokens: list[Any]) -> str:
-        if not 4 <= len(tokens) <= 5 or not all(isinstance(word, str) for word in tokens):
-            raise UnsupportedError(index, f"a tensor is declared like ({head} X Real [1,10]).")
+        unsupported_if(
+            not 4 <= len(tokens) <= 5 or not all(isinstance(word, str) for word in tokens),
+            index,
+            f"a tensor is declared like ({head} X Real [1,10]).",
+        )
         _, name, kind, shape, *node = tokens
-        if not _NAME.fullmatch(name) or name in self.tensors:
-            raise UnsupportedError(index, f"{name[:40]!r} is no name, or declared twice.")
-        if kind.lower() not in _TYPES:
-            raise UnsupportedError(index, f"the element type {kind[:40]} is not supported: write Real.")
-        if not (shape.startswith("[") and shape.endswith("]")) or (node and not node[0].startswith('"')):
-            raise UnsupportedError(index, f"a tensor is declared like ({head} {name} Real [1,10]).")
+        unsupported_if(
+            not _NAME.fullmatch(name) or name in self.tensors,
+            index,
+            f"{name[:40]!r} is no name, or declared twice.",
+        )
+        unsupported_if(
+            kind.lower() not in _TYPES,
+            index,
+            f"the element type {kind[:40]} is not supported: write Real.",
+        )
+        unsupported_if(
+            not (shape.startswith("[") and shape.endswith("]")) or (node and not node[0].startswith('"')),
+            index,
+            f"a tensor is declared like ({head} {name} Real [1,10]).",
+        )
         sizes = _numbers(index, shape[1:-1])
-        if 0 in sizes or prod(sizes) > _MOST:
-            raise UnsupportedError(index, f"the shape {shape[:60]} has no elements, or more than {_MOST:,}.")
+        unsupported_if(
+            0 in sizes or prod(sizes) > _MOST,
+            index,
+            f"the shape {shape[:60]} has no elements, or more than {_MOST:,}.",
+        )
         self.tensors[name] = ("X" if head == "declare-input" else "Y", sizes)
         return head
 

@@ -1,5 +1,5 @@
-"""A neighbourhood of a sample: the moves that each feature may make, what each weighs,
-and a budget for their sum.
+"""A neighbourhood of a sample: the moves that each feature may make, what each weighs, a budget for their
+sum, and how many sets of moves that allows.
 
 Weights are whole numbers of a common unit. Where exact costs are too finely divided for 60 bits (differences
 of floats, say), they are rounded down to multiples of a power of two: then the budget admits a little more
@@ -14,7 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from math import floor, lcm
+from itertools import accumulate
+from math import floor, inf, lcm, prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,7 +23,8 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network, OneHot, Span, Steps
 from sugenet.bnn.codings import Coding
-from sugenet.errors import QuestionError
+from sugenet.errors import QuestionError, TooLargeError
+from sugenet.problem.clock import Clock
 from sugenet.problem.moves import Columns, FeatureMove, Leads, Moves, Reached, Way
 from sugenet.reprs import ShortRepr
 
@@ -31,17 +33,32 @@ __all__ = [
     "Neighbourhood",
     "Weigh",
     "build",
+    "combinations_of",
+    "expansion_seconds",
     "feature_index",
+    "features_that_fit",
+    "heaviest",
+    "is_soon_expanded",
     "joined",
     "meets",
+    "one_more",
     "pairs_of",
     "row_of",
+    "see_time",
+    "sets_within",
     "starts_in",
 ]
 
 _BITS = 60
 _EXACT = 1 << 53
 _NUMBERS = ({int}, {float})
+_EXACT_SUMS = 500_000
+"""Steps after which sets are counted by rounded weights."""
+_LARGEST = 10**300
+_CELLS_A_SECOND = 1 << 26
+"""Numbers written in a second where a network is cut, roughly."""
+_SOON = 1.0
+"""Seconds beyond which levels are left to what reads them as they are, as long as that may help."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,3 +396,119 @@ def _scale(groups: Sequence[tuple[list[Fraction], int]]) -> int:
         for prices, count in groups
     )
     return scale if total < 1 << _BITS else 1 << max(0, _BITS - 1 - (total // scale).bit_length())
+
+
+# -- how large it is -----------------------------------------------------------------------------------------
+
+
+def features_that_fit(near: Neighbourhood, budget: int | None = None) -> int:
+    """No set of moves within the budget, or another that is given, changes more features than this."""
+    limit = near.budget if budget is None else budget
+    if limit is None:
+        return len(near.places)
+    lightest = sorted(int(near.columns.weights[moves].min()) for moves in near.places.values())
+    return sum(1 for used in accumulate(lightest) if used <= limit)
+
+
+def heaviest(near: Neighbourhood) -> int:
+    """What the heaviest move of every feature weighs, all together: with such a budget anything goes."""
+    return sum(int(near.columns.weights[moves].max()) for moves in near.places.values())
+
+
+def combinations_of(near: Neighbourhood) -> float:
+    """Number of ways to choose at most one move a feature, the budget aside;
+    infinite where it is beyond floats.
+    """
+    return _as_float(prod(moves.stop - moves.start + 1 for moves in near.places.values()))
+
+
+def sets_within(near: Neighbourhood, budget: int | None = None) -> float:
+    """Number of allowed sets of moves, the empty one included;
+    where costs are finely divided, a little more.
+    """
+    limit = near.budget if budget is None else budget
+    if limit is None or limit >= heaviest(near):
+        return combinations_of(near)
+    by_feature = [Counter(near.columns.weights[moves].tolist()) for moves in near.places.values()]
+    totals = {0: 1}
+    work = 0
+    for weights in by_feature:
+        work += len(totals) * len(weights)
+        if work > _EXACT_SUMS:
+            return _about(by_feature, limit)
+        totals = one_more(totals, weights, limit)
+    return _as_float(sum(totals.values()))
+
+
+def one_more(totals: Mapping[int, int], weights: Mapping[int, int], limit: int) -> dict[int, int]:
+    """How many sets use exactly so much, up to a limit, with another feature: from how many did without it,
+    and how many of its moves have which weight.
+    """
+    after = dict(totals)
+    for used, count in totals.items():
+        for weight, n_moves in weights.items():
+            if used + weight <= limit:
+                after[used + weight] = after.get(used + weight, 0) + count * n_moves
+    return after
+
+
+def _as_float(count: int) -> float:
+    return float(count) if count < _LARGEST else inf
+
+
+def _about(by_feature: list[Counter[int]], limit: int) -> float:
+    """Number of sets with weights rounded down to a thousandth of the limit."""
+    grain = max(1, limit // 1000)
+    counts = np.zeros(limit // grain + 1)
+    counts[0] = 1.0
+    with np.errstate(over="ignore"):  # beyond floats it is infinite
+        for weights in by_feature:
+            after = counts.copy()
+            for weight, n_moves in weights.items():
+                step = weight // grain
+                if step < len(counts):
+                    after[step:] += n_moves * counts[: len(counts) - step]
+            counts = after
+        return float(counts.sum())
+
+
+# -- networks of more than two levels ------------------------------------------------------------------------
+
+
+def expansion_seconds(near: Neighbourhood) -> float:
+    """Roughly how long it takes to write a network of levels out as steps, and what each move does to them;
+    0 where nothing is cut.
+    """
+    if not near.network.has_levels:
+        return 0.0
+    cells, read = 0, 1
+    for number, layer in enumerate(near.network.layers):
+        weights, height = layer.weights, layer.height
+        if layer.every is None and weights.size:  # of a convolution a kernel for every place
+            written = layer.outputs * height * (weights.size // len(weights)) * read
+            cells += written * (1 if number == 0 else 1 + int(np.abs(weights).max()))
+        if number == 0:
+            cells += 8 * len(near.moves) * layer.outputs * height
+        read = height
+    return cells / _CELLS_A_SECOND
+
+
+def is_soon_expanded(near: Neighbourhood) -> bool:
+    """Whether the network has few steps, or none to cut."""
+    return expansion_seconds(near) <= _SOON
+
+
+def see_time(near: Neighbourhood, clock: Clock) -> None:
+    """See that what is left of the time suffices to cut the network, which looks at no clock.
+
+    Raises
+    ------
+    TooLargeError
+        Where it does not.
+    """
+    left = clock.left()
+    if left is not None and expansion_seconds(near) > left:
+        raise TooLargeError(
+            "writing out all steps of all neurons would take longer than the time that is left. "
+            "Allow more time."
+        )

@@ -16,8 +16,7 @@ from sugenet.errors import SoundnessError
 from sugenet.problem.cascade import Cascade
 from sugenet.problem.first_layer import FirstLayer
 from sugenet.problem.goal import Goal
-from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, row_of
-from sugenet.problem.sizes import is_soon_expanded
+from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, is_soon_expanded, row_of
 from sugenet.reprs import ShortRepr
 
 __all__ = [
@@ -172,7 +171,5 @@ class Enumerated:
 
     sets: int
     """Sets gone through."""
-    patterns: int | None
-    """Different sets of first-layer neurons that they turn; None where they were not kept."""
     violation: tuple[FeatureMove, ...] | None
     """Moves that reach the goal, or None: then none of the sets does."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from sugenet.bnn import Network, Span
 from sugenet.capacity.arguments import number_text, read_number
@@ -74,17 +74,18 @@ class _Ball:
     """All that is within a radius, as each kind weighs a move."""
 
     radius: Any
+    wording: ClassVar[str] = "raw changes of up to {radius} in all"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", read_number(self.radius, "radius"))
 
-    @staticmethod
-    def said(radius: str) -> str:
+    @classmethod
+    def phrase(cls, radius: str) -> str:
         """The region in words, around a radius."""
-        return f"raw changes of up to {radius} in all"
+        return cls.wording.format(radius=radius, s="" if radius == "1" else "s")
 
     def __str__(self) -> str:
-        return self.said(number_text(self.radius))
+        return self.phrase(number_text(self.radius))
 
     @staticmethod
     def weigh(_feature: int, distance: Fraction, _bits: int) -> Fraction:
@@ -117,30 +118,24 @@ class Hamming(_Ball):
     ([(0, 0, 1), (1, 1, 1), (2, 0, 1)], 2)
     """
 
+    wording: ClassVar[str] = "up to {radius} bit{s} flipped"
+
     @staticmethod
     def weigh(_feature: int, _distance: Fraction, bits: int) -> Fraction:
         """Bits flipped."""
         return Fraction(bits)
-
-    @staticmethod
-    def said(radius: str) -> str:
-        """The region in words, around a radius."""
-        return f"up to {radius} bit{'' if radius == '1' else 's'} flipped"
 
 
 @dataclass(frozen=True)
 class L0(_Ball):
     """At most `radius` raw features changed, each to anything."""
 
+    wording: ClassVar[str] = "up to {radius} feature{s} changed"
+
     @staticmethod
     def weigh(_feature: int, _distance: Fraction, _bits: int) -> Fraction:
         """One for each feature."""
         return Fraction(1)
-
-    @staticmethod
-    def said(radius: str) -> str:
-        """The region in words, around a radius."""
-        return f"up to {radius} feature{'' if radius == '1' else 's'} changed"
 
 
 @dataclass(frozen=True)
@@ -152,6 +147,8 @@ class L1(_Ball):
 class L2(_Ball):
     """Squares of raw changes summing to at most the square of `radius`."""
 
+    wording: ClassVar[str] = "raw changes within a distance of {radius}"
+
     @staticmethod
     def weigh(_feature: int, distance: Fraction, _bits: int) -> Fraction:
         """Square of the raw change."""
@@ -161,24 +158,16 @@ class L2(_Ball):
         """The neighbourhood of a raw sample; `limits` as in `build`."""
         return build(network, x, self.weigh, self.size**2, limits=limits)
 
-    @staticmethod
-    def said(radius: str) -> str:
-        """The region in words, around a radius."""
-        return f"raw changes within a distance of {radius}"
-
 
 @dataclass(frozen=True)
 class Linf(_Ball):
     """Every raw feature changed by at most `radius`; as a cost, the largest change counts."""
 
+    wording: ClassVar[str] = "every feature changed by up to {radius}"
+
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
         """The neighbourhood of a raw sample; `limits` as in `build`."""
         return build(network, x, None, None, far=self.size, limits=limits)
-
-    @staticmethod
-    def said(radius: str) -> str:
-        """The region in words, around a radius."""
-        return f"every feature changed by up to {radius}"
 
 
 @dataclass(frozen=True)

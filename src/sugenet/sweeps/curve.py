@@ -384,7 +384,7 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
         squares = question.cost is L2
         safety = safety_of_whatif(first.rows(), question.most)
         sizes = chosen_radii(safety, squares=squares) if radii is None else [_radius(one) for one in radii]
-        asked = "a price of up to R" if isinstance(question.cost, Prices) else question.cost.said("R")
+        asked = "a price of up to R" if isinstance(question.cost, Prices) else question.cost.phrase("R")
         cost = question.cost_name
     else:
         sizes = [_radius_of(one) for one in results]
@@ -397,7 +397,7 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
         )
         assert isinstance(question, Robust)
         cost = type(question.region).__name__
-        asked = BALLS[cost].said("R")
+        asked = BALLS[cost].phrase("R")
     known = any(one.has_truths for one in results)
     accuracy, points = curve_points(safety, first.samples, sizes, squares=squares, has_truth=known)
     more = _also(network, question)

@@ -25,7 +25,7 @@ from sugenet.errors import SugenetError
 from sugenet.io.native.file import network_from
 from sugenet.orphans import end_with_parent
 from sugenet.problem.boxes import plain
-from sugenet.problem.sizes import sets_within
+from sugenet.problem.neighbourhood import sets_within
 from sugenet.reason import ask, is_settled, outcome_of
 from sugenet.reason.rechecking import is_checkable
 from sugenet.sweeps.interrupts import deaf, loud

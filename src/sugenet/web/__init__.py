@@ -5,14 +5,14 @@ server on this machine.
 from typing import TYPE_CHECKING, Any
 
 from sugenet.errors import SugenetError, how_to_install
-from sugenet.web.bundle import content_policy, page_html
+from sugenet.web.bundle import content_policy, empty_page, page_html
 from sugenet.web.notebook import explore
 from sugenet.web.page_data import payload
 
 if TYPE_CHECKING:
     from sugenet.web.serving import serve
 
-__all__ = ["content_policy", "explore", "page_html", "payload", "serve"]
+__all__ = ["content_policy", "empty_page", "explore", "page_html", "payload", "serve"]
 
 
 def __getattr__(name: str) -> Any:

@@ -22,7 +22,7 @@ from sugenet.web.bundle import content_policy, page_html
 from sugenet.web.fields import checked, question_schema
 from sugenet.web.guards import CLIENT, Guard, error_body, parse_json
 from sugenet.web.jobs import OPEN_MOST, Desk, Job, TooManyError
-from sugenet.web.page_data import payload, raw_values
+from sugenet.web.page_data import first_right, payload, raw_values
 from sugenet.web.predicting import Predictor, predict_schema
 from sugenet.web.results import COLUMNS, Shelf, overview, sample_data, stored, with_results
 from sugenet.web.worker import CHECK_SECONDS
@@ -252,7 +252,8 @@ def app(
     rows: Sequence[Any] = [] if samples is None else list(network.encoder.rows(samples))
     shelf = None if results is None else Shelf(results, network)
     if shelf is None:
-        data = payload(network, samples, truth, title=title, index=index or 0)
+        start = first_right(network, samples, truth) if index is None else index
+        data = payload(network, samples, truth, title=title, index=start)
     else:
         network = shelf.asked()
         about: dict[str, Any] = {"title": title, "index": index, "server": True, "network": network}

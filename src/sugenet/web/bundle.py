@@ -20,7 +20,7 @@ from typing import Any
 from sugenet.errors import SugenetError
 from sugenet.show.markup import Html
 
-__all__ = ["bundled", "content_policy", "page_html", "source"]
+__all__ = ["bundled", "content_policy", "empty_page", "page_html", "source"]
 
 _IMPORT = re.compile(r'^import \{ ([\w$, ]+?),? \} from "(\.[\w./-]+\.js)";$')
 _EXPORT = re.compile(r"^export ((?:async )?function\*?|const|class) ([\w$]+)")
@@ -183,3 +183,17 @@ def page_html(payload: dict[str, Any], *, server: bool, outside: bool = False) -
             script=_verbatim(_app()),
         )
     )
+
+
+def empty_page() -> str:
+    """The page without a network: it opens `.sugenet` files, CSV files and images in the browser."""
+    from sugenet import __version__
+
+    about = {
+        "format": "sugenet page",
+        "version": 1,
+        "empty": True,
+        "title": "sugenet",
+        "sugenet": __version__,
+    }
+    return page_html(about, server=False)

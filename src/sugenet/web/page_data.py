@@ -37,6 +37,7 @@ from sugenet.show import grid_of
 __all__ = [
     "certified",
     "clauses",
+    "first_right",
     "limit",
     "page_value",
     "payload",
@@ -110,8 +111,6 @@ def certified(network: Network) -> dict[str, Any] | None:
 
 
 MOST_SAMPLES = 400
-MOST_STATES = 64
-"""Codings with more states go without a list of them."""
 MOST_PIXELS = 4096
 """Larger pictures are shown as tables."""
 COLOURS = (1, 3)
@@ -162,8 +161,8 @@ def payload(
     >>> page = payload(net, [[1, -1, 1, -1]], title="Example 1")
     >>> page["layers"]
     [{'kind': 'dense', 'inputs': 4, 'outputs': 1, 'signs': 'CwAAAA==', 'mask': None, 'tau': [2]}]
-    >>> page["features"][0], page["codings"][0]["states"][1]
-    (['x1', 0], {'words': '{name} = +1', 'value': 1})
+    >>> page["features"][0], page["codings"][0]["kind"]
+    (['x1', 0], 'steps')
     """
     from sugenet import __version__
 
@@ -244,6 +243,14 @@ def _domain(network: Network) -> dict[str, Any]:
     }
 
 
+def first_right(network: Network, samples: Any, truth: Any) -> int:
+    """The first sample that the network classifies correctly: the one to begin with. 0 if none is known."""
+    if samples is None or truth is None or not len(samples):
+        return 0
+    right = network.predict(samples[:MOST_SAMPLES]) == np.array(truth[:MOST_SAMPLES], object)
+    return int(right.argmax())
+
+
 # -- features and samples ------------------------------------------------------------------------------------
 
 
@@ -291,8 +298,6 @@ def _coding(coding: Coding, span: Span | None = None) -> dict[str, Any]:
     if span is not None:
         kept = limit(coding, span)
         about["limit"] = kept if isinstance(kept, list) else {"values": [raw_value(value) for value in kept]}
-    if coding.states <= MOST_STATES:
-        about["states"] = [_state(coding, state) for state in range(coding.states)]
     return about
 
 
@@ -306,12 +311,6 @@ def _category(category: Any) -> Any:
         f"the page cannot hold the category {category!r}, which JavaScript reads as another number. "
         f"Use text, or an integer below 2^53."
     )
-
-
-def _state(coding: Coding, state: int) -> dict[str, Any] | None:
-    if not coding.reachable(state):
-        return None
-    return {"words": coding.describe("{name}", state), "value": _state_value(coding, state)}
 
 
 def _typical(coding: Steps, state: int) -> float | int:

@@ -10,7 +10,7 @@ from sugenet.io.exact.domains import BitInputs, Integers
 from sugenet.io.exact.ops import Affine, Clip, Convolution, Flatten, LinearOp, OpChain, Sign
 from sugenet.io.exact.relaxed import PartlyImported, split
 from sugenet.io.exact.report import Imported
-from sugenet.io.proof.judges import judge_of_chain
+from sugenet.io.proof.interpreters import interpreter_of_chain
 from sugenet.io.proof.proving import prove_import
 from tests.io.chains import evaluate
 
@@ -89,7 +89,7 @@ def test_raw_samples_are_those_that_the_inputs_say(inputs, where):
     tail = (relu, LinearOp("tail", floats(3, 3))) if where != "stem" else ()
     middle = (LinearOp("hidden", signs(5, 6)), Sign("s1"), LinearOp("out", signs(3, 5)))
     chain = OpChain("net", (4,), (*first, *middle, *tail))
-    found = prove_import(split(chain, inputs), chain, [judge_of_chain(chain)], inputs)
+    found = prove_import(split(chain, inputs), chain, [interpreter_of_chain(chain)], inputs)
     assert isinstance(found, PartlyImported)
     ends = (0, 1) if isinstance(inputs, BitInputs) else (inputs.low, inputs.high)
     X = RNG.integers(*ends, (100, 4), endpoint=True)

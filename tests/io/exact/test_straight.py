@@ -31,7 +31,7 @@ from sugenet.io.exact.ops import (
     rounded,
 )
 from sugenet.io.exact.ranges import sharpened
-from sugenet.io.proof.judges import judge_of_chain
+from sugenet.io.proof.interpreters import interpreter_of_chain
 from sugenet.io.proof.proving import prove_import
 
 F = np.float32
@@ -150,7 +150,7 @@ def compared(ops, shape, count=40, zero=None):
     )
     expected = np.array([direct(ops, row.reshape(shape)) for row in X * 2.0 - 1])
     assert np.abs(found.network.logits(X) - expected).max() <= 1e-9
-    return prove_import(found, chain, [judge_of_chain(chain)], BitInputs(), declared=zero is not None)
+    return prove_import(found, chain, [interpreter_of_chain(chain)], BitInputs(), declared=zero is not None)
 
 
 M = Maker(1)
@@ -444,7 +444,7 @@ def test_a_wrong_reading_of_a_shortcut_is_noticed(monkeypatch):
     found = lower(chain, BitInputs())
     (block,) = [op for op in ops if isinstance(op, Branches)]
     other = tuple(replace(op, branches=(op.branches[0],)) if op is block else op for op in ops)
-    judge = judge_of_chain(replace(chain, ops=other))
+    judge = interpreter_of_chain(replace(chain, ops=other))
     with pytest.raises(FileError, match="first difference is at conv"):
         prove_import(found, chain, [judge], BitInputs())
     real = branches.smallest_sum
@@ -457,7 +457,7 @@ def test_a_wrong_reading_of_a_shortcut_is_noticed(monkeypatch):
     )
     wrong = lower(chain, BitInputs())
     with pytest.raises(FileError, match="first difference is at conv"):
-        prove_import(wrong, chain, [judge_of_chain(chain)], BitInputs())
+        prove_import(wrong, chain, [interpreter_of_chain(chain)], BitInputs())
 
 
 def test_a_straight_chain_is_the_same_function():

@@ -12,7 +12,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.domains import Integers
 from sugenet.io.importers import read_onnx
 from sugenet.io.onnx.graph import read_graph
-from sugenet.io.onnx.judge.interpreter import Interpreter
+from sugenet.io.onnx.interpreter.program import Interpreter
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sugenet.io.onnx.graph import read_graph
-from sugenet.io.onnx.judge.dataflow import DATAFLOW_OPERATORS
-from sugenet.io.onnx.judge.interpreter import OPERATORS, Interpreter
-from sugenet.io.onnx.judge.tensors import UncomparableError
+from sugenet.io.onnx.interpreter.dataflow import DATAFLOW_OPERATORS
+from sugenet.io.onnx.interpreter.program import OPERATORS, Interpreter
+from sugenet.io.onnx.interpreter.tensors import UncomparableError
 from sugenet.io.onnx.reader import ACCEPTED
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
@@ -414,8 +414,8 @@ def _constant(graph):
 
     program = Interpreter.__new__(Interpreter)
     program.graph, program.output, program.read, program.fixed = graph, "y", {"y"}, {}
-    from sugenet.io.onnx.judge.interpreter import _Budget
-    from sugenet.io.onnx.judge.tensors import constant
+    from sugenet.io.onnx.interpreter.program import _Budget
+    from sugenet.io.onnx.interpreter.tensors import constant
 
     values = {name: constant(array) for name, array in graph.constants.items()}
     node: Node = next(node for node in graph.nodes if "y" in node.outputs)

@@ -443,9 +443,9 @@ def test_wrong_scores_are_noticed(monkeypatch):
 
 
 def test_what_cannot_be_run_is_said(monkeypatch):
-    from sugenet.io.onnx.judge import interpreter
+    from sugenet.io.onnx.interpreter import program
 
-    monkeypatch.delitem(interpreter.OPERATORS, "Where")
+    monkeypatch.delitem(program.OPERATORS, "Where")
     found = read_onnx(model(HIDDEN, NUMBERS, ["n", 2]), inputs=Integers(-3, 3))
     assert "could not be run (node 3 (Where): the interpreter does not know this operator" in str(found)
 

@@ -31,7 +31,7 @@ from sugenet.io.exact.domains import Integers, Reals
 from sugenet.io.exact.lower import lower
 from sugenet.io.importers import read_onnx
 from sugenet.io.onnx.graph import read_graph
-from sugenet.io.onnx.judge.interpreter import Interpreter
+from sugenet.io.onnx.interpreter.program import Interpreter
 from sugenet.io.onnx.writer import onnx_bytes, write_onnx
 from tests.bnn.nets import networks, raw, samples
 from tests.io.chains import read_chain

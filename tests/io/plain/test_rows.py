@@ -55,7 +55,7 @@ def test_nothing_else_reads_csv():
     }
     assert found == {
         "io/plain/rows.py",
-        "io/arrays/judge.py",  # a judge shares nothing with the reader it judges
+        "io/arrays/interpreter.py",  # a judge shares nothing with the reader it judges
         "io/samples.py",  # writes
         "sweeps/results.py",  # writes
     }

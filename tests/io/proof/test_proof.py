@@ -21,7 +21,7 @@ from sugenet.io.exact.domains import Integers, Reals  # noqa: E402
 from sugenet.io.exact.evaluation import DOUBLE, SINGLE, rounding_of  # noqa: E402
 from sugenet.io.exact.lower import lower as lower_chain  # noqa: E402
 from sugenet.io.exact.ops import Affine, BatchNorm, Flatten, LinearOp, OpChain, Sign  # noqa: E402
-from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain  # noqa: E402
+from sugenet.io.proof.interpreters import Seen, SourceInterpreter, Stage, interpreter_of_chain  # noqa: E402
 from sugenet.io.proof.near import RawRanges, turning  # noqa: E402
 from sugenet.io.proof.proving import prove_import  # noqa: E402
 
@@ -279,7 +279,7 @@ def test_bounds_are_zero_where_sums_are_exact_and_hold_elsewhere():
     root = [float(value) for value in np.sqrt(np.array([1.7, 0.4]) + 1e-5)]
     for _ in range(50):
         x = random.integers(0, 256, 3)
-        seen = judge_of_chain(chain).run(x[None].astype(float)).stages[0].before[0]
+        seen = interpreter_of_chain(chain).run(x[None].astype(float)).stages[0].before[0]
         for k in range(2):
             total = sum(Fraction(w) * int(v) for w, v in zip(weights[k].tolist(), x, strict=True))
             exact = Fraction(0.7 if k == 0 else -1.3) * (total - Fraction(0.3 if k == 0 else -2.1))
@@ -303,12 +303,12 @@ def test_a_judge_that_shows_only_outputs_is_compared_by_them():
     weights = np.array([[1.0, -1.0, 1.0], [1.0, 1.0, 1.0]])
     chain = OpChain("example", (3,), (LinearOp("fc", weights), Sign("sign"), LinearOp("head", np.eye(2))))
     found = lower_chain(chain, Integers(0, 3))
-    whole = judge_of_chain(chain)
-    blind = SourceJudge("a function", lambda x: Seen(whole.run(x).outputs))
+    whole = interpreter_of_chain(chain)
+    blind = SourceInterpreter("a function", lambda x: Seen(whole.run(x).outputs))
     proof = prove_import(found, chain, [blind], Integers(0, 3)).proof
     assert (proof.layers, proof.unseen) == (0, ("fc",))
     assert str(proof).endswith("scores; not seen inside: fc")
-    wrong = SourceJudge("a function", lambda x: Seen(-whole.run(x).outputs))
+    wrong = SourceInterpreter("a function", lambda x: Seen(-whole.run(x).outputs))
     with pytest.raises(FileError, match=r"first difference is at head: score 0 is .* in a function"):
         prove_import(found, chain, [whole, wrong], Integers(0, 3))
 
@@ -317,14 +317,14 @@ def test_a_judge_with_other_stages_is_aligned_by_size():
     weights = np.array([[1.0, -1.0, 1.0], [1.0, 1.0, 1.0]])
     chain = OpChain("example", (3,), (LinearOp("fc", weights), Sign("sign"), LinearOp("head", np.eye(2))))
     found = lower_chain(chain, Integers(0, 3))
-    whole = judge_of_chain(chain)
+    whole = interpreter_of_chain(chain)
 
     def more(x):
         seen = whole.run(x)
         extra = Stage("other", x, x > 1, x <= 1)
         return Seen(seen.outputs, (extra, *seen.stages))
 
-    assert prove_import(found, chain, [SourceJudge("more", more)], Integers(0, 3)).proof.layers == 1
+    assert prove_import(found, chain, [SourceInterpreter("more", more)], Integers(0, 3)).proof.layers == 1
 
 
 def test_a_softmax_at_the_end_is_compared_in_front_of_it_and_by_classes():
@@ -371,7 +371,7 @@ def test_a_network_with_float_ends_is_compared_as_a_whole():
     found = sg.from_torch(module, torch.zeros(1, 6), strict=False)
     assert found.proof.layers >= 1
     assert found.proof.scores == 3 * (found.proof.samples - found.proof.left)
-    whole = judge_of_chain(found.stem)
+    whole = interpreter_of_chain(found.stem)
     chain = OpChain(
         "example",
         (6,),
@@ -381,7 +381,7 @@ def test_a_network_with_float_ends_is_compared_as_a_whole():
         prove_import(
             replace(found, tail=(Affine("more", np.full(1, 2.0), np.zeros(1)), *found.tail)),
             chain,
-            [judge_of_chain(chain)],
+            [interpreter_of_chain(chain)],
         )
     assert whole.run(np.zeros((1, 6))).stages
 

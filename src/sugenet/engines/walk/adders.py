@@ -9,6 +9,8 @@ that of the walks: touch `engines/walk/planes.py` too.
 
 from __future__ import annotations
 
+from functools import partial
+
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -20,21 +22,9 @@ __all__ = [
     "NEURONS",
     "SLOT",
     "add_fours",
-    "add_fours_1",
-    "add_fours_2",
-    "add_fours_3",
-    "add_fours_4",
-    "add_fours_5",
-    "add_fours_6",
-    "add_fours_7",
-    "add_fours_8",
-    "add_up_4",
-    "add_up_6",
-    "add_up_12",
+    "add_up",
     "apart_of",
     "fours",
-    "lowest",
-    "ones",
     "reached_by",
     "signs",
     "sure_of_any",
@@ -48,6 +38,7 @@ SLOT = 3 * BLOCK  # words of an input: its plane, the complement, and zeros
 APART = 63  # planes that can be told apart, at most
 NEURONS = 64  # of a layer that are looked at together
 _DIGITS = 12  # of sums of up to 4000 planes
+_FEW = 8  # groups of four inputs that are added up without a loop
 _WORD, _INDEX = ir.IntType(64), ir.IntType(32)
 
 
@@ -108,6 +99,24 @@ class _Vectors:
         """The digits of x + y."""
         return self.b.xor(x, y), self.b.and_(x, y)
 
+    def first_of(self, choices, otherwise):
+        """What the first choice makes whose condition holds; or what is made otherwise."""
+        b, done, values = self.b, self.b.append_basic_block("made"), []
+        for condition, make in choices:
+            yes, no = b.append_basic_block("yes"), b.append_basic_block("no")
+            b.cbranch(condition, yes, no)
+            b.position_at_end(yes)
+            values.append((make(), b.block))
+            b.branch(done)
+            b.position_at_end(no)
+        values.append((otherwise(), b.block))
+        b.branch(done)
+        b.position_at_end(done)
+        chosen = b.phi(self.kind)
+        for value, block in values:
+            chosen.add_incoming(value, block)
+        return chosen
+
     def loop(self, count, step, begin, turn):
         """Values that `turn` makes of a number, from 0 on in steps, and the values before; first `begin`."""
         b = self.b
@@ -126,13 +135,12 @@ class _Vectors:
         return new
 
 
-def _reached(v, count, step, min_sum, digits, turn, to):
-    """Count up to `min_sum` or more by `turn`, and say where that was reached."""
-    b, (at_valid, at_out, where) = v.b, to
-    # counting begins at 2^digits - min_sum, so that the digits overflow when the sum is reached
-    start = b.sub(_number(1 << digits), min_sum)
-    bits = [v.spread(b.neg(b.and_(b.lshr(start, _number(k)), _number(1)))) for k in range(digits)]
-    return _told(v, v.loop(count, step, [*bits, v.zero], turn)[digits], at_valid, at_out, where)
+def _start(v, min_sum, digits):
+    """The digits that counting begins with: of 2^digits - min_sum, so that they overflow when the sum is
+    reached.
+    """
+    start = v.b.sub(_number(1 << digits), min_sum)
+    return [v.spread(v.b.neg(v.b.and_(v.b.lshr(start, _number(k)), _number(1)))) for k in range(digits)]
 
 
 def _told(v, reached, at_valid, at_out, where):
@@ -147,31 +155,29 @@ def _told(v, reached, at_valid, at_out, where):
     return b.add(b.zext(some, _WORD), b.zext(b.and_(some, other), _WORD))
 
 
-def _adder(digits):
-    """An intrinsic that adds planes up in so many binary digits: enough for sums of up to 2^digits."""
+@intrinsic
+def add_up(_typing, inputs, first, kinds, row, n_planes, min_sum, valid, planes, where):
+    """Whether a sum of planes is `min_sum` or more, which is 1 or more: that plane and its complement, at
+    ``planes[where:]``; and 0, 1 or 2: nowhere, everywhere or somewhere within `valid`.
 
-    @intrinsic
-    def add_up(_typing, inputs, first, kinds, row, n_planes, min_sum, valid, planes, where):
-        """Whether a sum of planes is `min_sum` or more, which is 1 or more: that plane and its complement, at
-        ``planes[where:]``; and 0, 1 or 2: nowhere, everywhere or somewhere within `valid`.
+    Summand t is of slot ``first + t`` the plane that ``kinds[row + inputs[first + t]]`` says; their number
+    `n_planes` is a multiple of 4.
+    """
+    del first, row, n_planes, min_sum, where
+    integer = types.int64
+    signature = integer(inputs, integer, kinds, integer, integer, integer, valid, planes, integer)
 
-        Summand t is of slot ``first + t`` the plane that ``kinds[row + inputs[first + t]]`` says; their
-        number `n_planes` is a multiple of 4.
-        """
-        del first, row, n_planes, min_sum, where
-        integer = types.int64
-        signature = integer(inputs, integer, kinds, integer, integer, integer, valid, planes, integer)
+    def emit(context, b, signature, arguments):
+        v = _Vectors(context, b, signature.args, arguments, BLOCK)
+        at_inputs, at_kinds, at_valid, at_planes = map(v.data, (0, 2, 6, 7))
+        first, row, count, threshold, where = (arguments[k] for k in (1, 3, 4, 5, 8))
 
-        def emit(context, b, signature, arguments):
-            v = _Vectors(context, b, signature.args, arguments, BLOCK)
-            at_inputs, at_kinds, at_valid, at_planes = map(v.data, (0, 2, 6, 7))
-            first, row, count, threshold, where = (arguments[k] for k in (1, 3, 4, 5, 8))
+        def summand(t):
+            kind = b.load(b.gep(at_kinds, [b.add(row, b.load(b.gep(at_inputs, [t])))]))
+            index = b.add(b.mul(t, _number(SLOT)), b.mul(b.zext(kind, _WORD), _number(BLOCK)))
+            return v.load(at_planes, index)
 
-            def summand(t):
-                kind = b.load(b.gep(at_kinds, [b.add(row, b.load(b.gep(at_inputs, [t])))]))
-                index = b.add(b.mul(t, _number(SLOT)), b.mul(b.zext(kind, _WORD), _number(BLOCK)))
-                return v.load(at_planes, index)
-
+        def reached(digits):
             def four_more(t, digit):
                 x = [summand(b.add(b.add(first, t), _number(k))) for k in range(4)]
                 new = list(digit)
@@ -183,14 +189,15 @@ def _adder(digits):
                 new[digits] = b.or_(digit[digits], carry)
                 return new
 
-            return _reached(v, count, 4, threshold, digits, four_more, (at_valid, at_planes, where))
+            return v.loop(count, 4, [*_start(v, threshold, digits), v.zero], four_more)[digits]
 
-        return signature, emit
+        few = [
+            (b.icmp_signed("<=", threshold, _number(1 << digits)), partial(reached, digits))
+            for digits in (4, 6)
+        ]
+        return _told(v, v.first_of(few, partial(reached, _DIGITS)), at_valid, at_planes, where)
 
-    return add_up
-
-
-add_up_4, add_up_6, add_up_12 = _adder(4), _adder(6), _adder(_DIGITS)
+    return signature, emit
 
 
 @intrinsic
@@ -229,7 +236,7 @@ def signs(_typing, columns, base, inputs, first, stride, into, at):
 
 @intrinsic
 def reached_by(_typing, adds, at, need, valid, planes, where):
-    """Which of the sets of a block add `need` or more: a plane and its complement, and what `_adder` says."""
+    """Which of the sets of a block add `need` or more: a plane and its complement, and what `add_up` says."""
     del at, need, where
     integer = types.int64
     signature = integer(adds, integer, integer, valid, planes, integer)
@@ -282,11 +289,11 @@ def fours(_typing, planes, first, table, at):
     return signature, emit
 
 
-def _summed(v, columns, digits):
-    """Add up numbers whose binary digits stand in `columns`, lowest first; the digit `digits` of the sum,
-    which has no more.
+def _summed(v, numbers, digits):
+    """Add up numbers, each by its binary digits, the lowest first; the digit `digits` of the sum, which has
+    no more.
     """
-    rows = [list(column) for column in columns] + [[] for _ in range(digits + 1 - len(columns))]
+    rows = [[number[k] for number in numbers if k < len(number)] for k in range(digits + 1)]
     for k in range(digits):
         while len(rows[k]) > 1:
             three, rows[k] = rows[k][:3], rows[k][3:]
@@ -299,48 +306,11 @@ def _summed(v, columns, digits):
     return top_digit
 
 
-def _four_adder(groups):
-    """An intrinsic that adds up the sums of so many groups that `fours` made."""
-    digits = (4 * groups - 1).bit_length()
-
-    @intrinsic
-    def add_few(_typing, table, bytes_, index, stride, min_sum, valid, out, where):
-        """As `_adder` says, of groups of four inputs; `min_sum` is no more than there are inputs. The signs
-        of two groups are a byte, at ``bytes_[index]`` and every `stride` behind it.
-        """
-        del index, stride, min_sum, where
-        integer = types.int64
-        signature = integer(table, bytes_, *[integer] * 3, valid, out, integer)
-
-        def emit(context, b, signature, arguments):
-            v = _Vectors(context, b, signature.args, arguments, BLOCK)
-            at_table, at_bytes, at_valid, at_out = map(v.data, (0, 1, 5, 6))
-            position, stride, threshold, where = (arguments[k] for k in (2, 3, 4, 7))
-            # counting begins at 2^digits - min_sum, so that the digits overflow when the sum is reached
-            start = b.sub(_number(1 << digits), threshold)
-            columns = [
-                [v.spread(b.neg(b.and_(b.lshr(start, _number(k)), _number(1))))] for k in range(digits)
-            ]
-            columns += [[] for _ in range(3 - digits)]
-            for t in range(groups):
-                if t % 2 == 0:
-                    signs_at = b.add(position, b.mul(stride, _number(t // 2)))
-                    byte = b.zext(b.load(b.gep(at_bytes, [signs_at])), _WORD)
-                choice = b.and_(byte, _number(15)) if t % 2 == 0 else b.lshr(byte, _number(4))
-                row = b.mul(b.add(_number(16 * t), choice), _number(3 * BLOCK))
-                for d in range(3):
-                    columns[d].append(v.load(at_table, b.add(row, _number(d * BLOCK))))
-            reached = _summed(v, columns, digits)
-            return _told(v, reached, at_valid, at_out, where)
-
-        return signature, emit
-
-    return add_few
-
-
 @intrinsic
 def add_fours(_typing, table, bytes_, index, stride, n_groups, min_sum, valid, out, where):
-    """The same for any number of groups, `n_groups`."""
+    """As `add_up`, of groups of four inputs whose sums `fours` made; `min_sum` is no more than there are
+    inputs. The signs of two groups are a byte, at ``bytes_[index]`` and every `stride` behind it.
+    """
     del index, stride, n_groups, min_sum, where
     integer = types.int64
     signature = integer(table, bytes_, *[integer] * 4, valid, out, integer)
@@ -350,12 +320,21 @@ def add_fours(_typing, table, bytes_, index, stride, n_groups, min_sum, valid, o
         at_table, at_bytes, at_valid, at_out = map(v.data, (0, 1, 6, 7))
         position, stride, count, threshold, where = (arguments[k] for k in (2, 3, 4, 5, 8))
 
-        def one_more(t, digit):
+        def group(t):
+            """The digits of the sum of group t."""
             half = b.shl(b.and_(t, _number(1)), _number(2))
             byte = b.load(b.gep(at_bytes, [b.add(position, b.mul(stride, b.lshr(t, _number(1))))]))
             choice = b.and_(b.lshr(b.zext(byte, _WORD), half), _number(15))
             row = b.mul(b.add(b.shl(t, _number(4)), choice), _number(3 * BLOCK))
-            x = [v.load(at_table, b.add(row, _number(d * BLOCK))) for d in range(3)]
+            return [v.load(at_table, b.add(row, _number(d * BLOCK))) for d in range(3)]
+
+        def summed(groups):
+            digits = (4 * groups - 1).bit_length()
+            sums = [group(_number(t)) for t in range(groups)]
+            return _summed(v, [_start(v, threshold, digits), *sums], digits)
+
+        def one_more(t, digit):
+            x = group(t)
             new = list(digit)
             new[0], carry = v.half(digit[0], x[0])
             for k in (1, 2):
@@ -365,13 +344,16 @@ def add_fours(_typing, table, bytes_, index, stride, n_groups, min_sum, valid, o
             new[_DIGITS] = b.or_(digit[_DIGITS], carry)
             return new
 
-        return _reached(v, count, 1, threshold, _DIGITS, one_more, (at_valid, at_out, where))
+        def counted():
+            return v.loop(count, 1, [*_start(v, threshold, _DIGITS), v.zero], one_more)[_DIGITS]
+
+        few = [
+            (b.icmp_signed("==", count, _number(groups)), partial(summed, groups))
+            for groups in range(1, _FEW + 1)
+        ]
+        return _told(v, v.first_of(few, counted), at_valid, at_out, where)
 
     return signature, emit
-
-
-add_fours_1, add_fours_2, add_fours_3, add_fours_4 = (_four_adder(groups) for groups in range(1, 5))
-add_fours_5, add_fours_6, add_fours_7, add_fours_8 = (_four_adder(groups) for groups in range(5, 9))
 
 
 def _looker(full_rows, near):
@@ -494,27 +476,5 @@ def within(_typing, weights, index, limit):
     def emit(context, b, signature, arguments):
         v = _Vectors(context, b, signature.args, arguments, NEURONS)
         return b.bitcast(b.icmp_signed("<=", v.load(v.data(0), arguments[1]), v.spread(arguments[2])), _WORD)
-
-    return signature, emit
-
-
-@intrinsic
-def ones(_typing, word):  # noqa: ARG001 numba reads the names
-    """How many bits of a word are set."""
-    signature = types.int64(types.uint64)
-
-    def emit(_context, b, _signature, arguments):
-        return b.ctpop(arguments[0])
-
-    return signature, emit
-
-
-@intrinsic
-def lowest(_typing, word):  # noqa: ARG001 numba reads the names
-    """The place of the lowest bit of a word that is not 0."""
-    signature = types.int64(types.uint64)
-
-    def emit(_context, b, _signature, arguments):
-        return b.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return signature, emit

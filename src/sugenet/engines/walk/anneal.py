@@ -6,6 +6,7 @@ Finds most violations in milliseconds; proves nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,12 @@ import numpy as np
 from sugenet.bits import pack
 from sugenet.bits.threads import share
 from sugenet.engines.protocol import Engine
-from sugenet.engines.walk.judge import PatternJudge
+from sugenet.engines.walk.patterns import PatternGoal
 from sugenet.engines.walk.sweep import lanes_for
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import FeatureMove
+from sugenet.problem.neighbourhood import FeatureMove, combinations_of, heaviest, see_time, sets_within
 from sugenet.problem.problem import Open, Outcome, Problem, replayed
-from sugenet.problem.sizes import combinations_of, heaviest, see_time, sets_within
 
 __all__ = ["SEARCH", "Patience", "search"]
 
@@ -74,13 +74,8 @@ def search(
     keep
         Is told every set as soon as it is found, so that Ctrl-C loses none.
     """
-    near = problem.near
-    try:
-        see_time(near, clock)
-        if not near.moves or not len(problem.first_layer.fragile):
-            return None
-        annealer = _Annealer(problem, clock)
-    except TooLargeError:  # the network, or sums and costs beyond the machine's integers: nothing is found
+    near, annealer = problem.near, _Annealer.of(problem, clock)
+    if annealer is None:
         return None
     rng = np.random.default_rng(clock.seed + turn)
     best: list[int] | None = None
@@ -129,8 +124,9 @@ class Patience:
 
     def go_on(self, budget: int, steps: int) -> bool:
         """Search sets within a budget for so many steps; True as soon as one was found."""
-        if budget != self.budget and not self._begin(budget):
-            return False
+        if budget != self.budget:
+            self.budget, self.attempts = budget, 0
+            self.annealer = _Annealer.of(self.within(budget), self.clock)
         annealer = self.annealer
         if annealer is None or annealer.later is None:
             return False
@@ -156,25 +152,22 @@ class Patience:
                 return True
         return False
 
-    def _begin(self, budget: int) -> bool:
-        """Get ready for a budget; False where there is nothing to search."""
-        self.budget, self.attempts, self.annealer = budget, 0, None
-        problem = self.within(budget)
-        try:
-            see_time(problem.near, self.clock)
-            if problem.near.moves and len(problem.first_layer.fragile):
-                self.annealer = _Annealer(problem, self.clock)
-        except TooLargeError:
-            return False
-        return self.annealer is not None
-
 
 class _Annealer:
     """The problem as arrays for the compiled annealing."""
 
+    @classmethod
+    def of(cls, problem: Problem, clock: Clock) -> _Annealer | None:
+        """None if nothing can turn, or if the network, sums or costs are too large."""
+        with suppress(TooLargeError):
+            see_time(problem.near, clock)
+            if problem.near.moves and len(problem.first_layer.fragile):
+                return cls(problem, clock)
+        return None
+
     def __init__(self, problem: Problem, clock: Clock) -> None:
         self.near, self.clock = problem.near, clock
-        self.judge = PatternJudge(problem.first_layer, problem.goal)
+        self.patterns = PatternGoal(problem.first_layer, problem.goal)
         near = problem.near
         weights = near.columns.weights.tolist()
         if sum(weights) >= _NEVER:
@@ -198,9 +191,8 @@ class _Annealer:
         self.weight = np.array(
             [w for numbers in self.options.values() for w in (0, *(weights[k] for k in numbers))], np.int64
         )
-        self.later = (
-            None if self.judge.later is None or self.judge.votes is None else _planes(*self.judge.later)
-        )
+        later, votes = self.patterns.later, self.patterns.votes
+        self.later = None if later is None or votes is None else _planes(*later)
         work = self.start.size + (0 if self.later is None else self.later[1].size)  # of one step
         self.steps = max(_STEPS // 20, min(_STEPS, _WORK // work))
         self.unit = float(
@@ -239,7 +231,7 @@ class _Annealer:
                 _COLD * self.unit,
                 seed,
                 self.later,
-                self.judge.votes,
+                self.patterns.votes,
             )
             > 0
         ):
@@ -259,12 +251,12 @@ class _Annealer:
             if not free:
                 return None
             parts = []
-            for k in range(0, len(free), self.judge.batch):
+            for k in range(0, len(free), self.patterns.batch):
                 if self.clock.up():
                     return None
                 parts.append(
-                    self.judge.shortfall(
-                        self.judge.pack(lanes + self.rows[free[k : k + self.judge.batch]] >= 0)
+                    self.patterns.shortfall(
+                        self.patterns.pack(lanes + self.rows[free[k : k + self.patterns.batch]] >= 0)
                     )
                 )
             short = np.concatenate(parts)
@@ -282,7 +274,7 @@ class _Annealer:
         lanes = self.lanes + self.rows[chosen].astype(np.int64).sum(axis=0)
         for number in sorted(chosen, key=lambda k: (-moves[k].weight, k)):
             without = lanes - self.rows[number]
-            if self.judge.shortfall(self.judge.pack(without[None] >= 0))[0] <= 0:
+            if self.patterns.shortfall(self.patterns.pack(without[None] >= 0))[0] <= 0:
                 chosen, lanes = [k for k in chosen if k != number], without
         return chosen
 

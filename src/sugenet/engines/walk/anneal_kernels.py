@@ -1,4 +1,4 @@
-"""Compiled annealing over sets of moves: one change of a feature a step, judged at once.
+"""Compiled annealing over sets of moves: one change of a feature per step, evaluated at once.
 
 Plain loops throughout: what numba has for whole arrays takes longer to compile than all of this.
 """
@@ -9,23 +9,11 @@ from __future__ import annotations
 
 import numba as nb
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
 from sugenet.compiling import njit
+from sugenet.engines.walk.lanes import ones
 
 __all__ = ["anneal"]
-
-
-@intrinsic
-def _ones(_typing, word):  # noqa: ARG001 numba reads the names
-    """How many bits of a word are set."""
-    signature = types.uint64(types.uint64)
-
-    def emit(_context, b, _signature, arguments):
-        return b.ctpop(arguments[0])
-
-    return signature, emit
 
 
 @njit(nogil=True, cache=True)
@@ -58,7 +46,7 @@ def _missing(
         while r < len(indices) and indices[r, 0] == layer:
             word, digit = words[indices[r, 1]], nb.uint64(indices[r, 2])
             for i in range(size):
-                count[i] += _ones((word & positive[r, i]) | (~word & negative[r, i])) << digit
+                count[i] += nb.uint64(ones((word & positive[r, i]) | (~word & negative[r, i]))) << digit
             r += 1
         if layer < len(sizes) - 1:
             for w in range((size + 63) // 64):
@@ -127,7 +115,7 @@ def _anneal(chosen, rows, first, weight, budget, steps, heat, fall, used, n_move
         old = first[f] + chosen[f]
         options = first[f + 1] - first[f]
         new = old
-        if step > 0:  # the first step judges the start
+        if step > 0:  # the first step evaluates the start
             pick = nb.int64(_random(state) % nb.uint64(options - 1))
             new = first[f] + (pick if pick < chosen[f] else pick + 1)
         spent = used - weight[old] + weight[new]

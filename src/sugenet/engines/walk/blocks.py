@@ -1,4 +1,4 @@
-"""Walks by blocks: all sets of moves within a budget, judged behind the last layer that planes can go through
+"""Walks by blocks: all sets of moves within a budget, in planes through as many layers as these can go
 (docs/theory.md 7.12).
 
 Nothing that is met is kept. Most sets are seen to have the sample's label in planes; patterns of the others
@@ -12,13 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import comb
-from threading import Event, Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sugenet.bits import pack, words_for
-from sugenet.bits.threads import cores, share
+from sugenet.bits.threads import Search, search_in_order
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.memory import make_sure
 
@@ -28,8 +27,8 @@ _WIDEST = 4000  # neurons of a layer that may be open together: sums of them hav
 _BALL = 1  # number of the layer in which patterns around the sample's own are tried
 _PAIRS = 1 << 26  # bytes of what all pairs of moves add
 _KNOWN = 1 << 13  # patterns that a thread remembers
-_WAITING = 1 << 12  # patterns that are judged together
-_TRIED = 1 << 18  # patterns around the sample's own that are judged beforehand, by how many neurons turn
+_WAITING = 1 << 12  # patterns that are labelled together
+_TRIED = 1 << 18  # patterns around the sample's own that are labelled first, by how many neurons turn
 _WORTH = 1 << 13  # sets that one such pattern may save
 _AT_ONCE = 1 << 13
 _QUOTA = 1 << 14  # blocks between two looks at the clock
@@ -228,7 +227,6 @@ class BlockWalk:
             layers = [*layers, guard]
         self.tail = _tail(layers, movable)
         self.ball = self._ball(layers, patterns, label)
-        self.lock = Lock()
 
     def _ball(self, layers: list[tuple[Ints, Ints]], patterns: Any, label: int) -> _BlockBall:
         """Of how many neurons of a layer all sets are tried, without finding another label."""
@@ -265,44 +263,22 @@ class BlockWalk:
         threads: int | None,
         step: Callable[[int], None] = lambda _: None,
     ) -> dict[int, Met]:
-        """Walk the sets with each largest move, in this order, until one has a label that stops; None of what
-        was not walked is in the answer, nor of what comes behind it.
+        """Walk the sets with each largest move, in this order, until one has a label that stops; without
+        those that were not walked to their end.
 
-        What is found does not depend on the number of threads.
+        The first label that stops does not depend on the number of threads.
         """
-        met_by_last: dict[int, Met] = {}
-        waiting = iter(lasts)
-        end, over = Event(), Event()
 
-        def stopped() -> bool:
-            with self.lock:
-                return over.is_set() or up()
-
-        def work(_start: int, _stop: int) -> None:
+        def searcher() -> Search[Met]:
             memory = self._memory()
-            while True:
-                with self.lock:
-                    last = None if end.is_set() else next(waiting, None)
-                met = None if last is None else self._walk(last, memory, stops, stopped)
-                if last is None or met is None:
-                    end.set()
-                    return
-                with self.lock:
-                    met_by_last[last] = met
-                    step(met.sets)
-                    if met.stopped is not None:
-                        end.set()
+            return lambda number, is_stopped: self._walk(lasts[number], memory, stops, is_stopped)
 
-        def until_the_end(start: int, stop: int) -> None:
-            try:
-                work(start, stop)
-            except BaseException:  # Ctrl-C too: the other threads shall not go on
-                end.set()
-                over.set()
-                raise
+        def see(met: Met) -> bool:
+            step(met.sets)
+            return met.stopped is not None
 
-        share(until_the_end, min(len(lasts), threads or cores()), 1, threads)
-        return met_by_last
+        met_by_number = search_in_order(len(lasts), searcher, see, up, threads)
+        return {lasts[number]: met for number, met in met_by_number.items()}
 
     def _walk(
         self, last: int, memory: tuple[_BlockMemory, _BlockWork], stops: Any, up: Callable[[], bool]
@@ -320,10 +296,10 @@ class BlockWalk:
             complete = walk_blocks(
                 state, _QUOTA, last, self.moves, self.budget, self.tail, self.ball, known, work
             )
-            first = self._judge(known, stops)
+            first = self._label(known, stops)
         return Met(int(state[SETS]), tuple(known.tally.tolist()), first)
 
-    def _judge(self, known: _BlockMemory, stops: Any) -> tuple[int, ...] | None:
+    def _label(self, known: _BlockMemory, stops: Any) -> tuple[int, ...] | None:
         """Label the patterns that wait; the moves of the first whose label stops, if any."""
         from sugenet.engines.walk.planes import settle_waiting
 

@@ -16,6 +16,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from sugenet.compiling import njit
+from sugenet.engines.walk.lanes import LANES, ones
 
 __all__ = [
     "ASIDE",
@@ -30,7 +31,6 @@ __all__ = [
     "branch",
 ]
 
-LANES = 64
 VECTOR = 4
 """Words that are counted together: groups have multiples of so many."""
 DEPTH, NODES, ASIDE, STATE = range(4)
@@ -174,16 +174,6 @@ def _lower(_typing, slack, at, loss, of):  # noqa: ARG001 numba reads the names
     return signature, emit
 
 
-@intrinsic
-def _ones(_typing, word):  # noqa: ARG001 numba reads the names
-    """How many bits of a word are set."""
-
-    def emit(_context, b, _signature, arguments):
-        return b.ctpop(arguments[0])
-
-    return types.int64(types.uint64), emit
-
-
 @njit(nogil=True, cache=True)
 def _bounded(slack, at, goal, alive, near, max_sums):
     """Which lanes are left, and the most that each inequality can reach; whether all can be met."""
@@ -194,7 +184,7 @@ def _bounded(slack, at, goal, alive, near, max_sums):
             n_alive = nb.int64(0)
             for w in range(begin[g], begin[g + 1]):
                 alive[w], near[w] = _left(slack, at + w * LANES)
-                n_alive += _ones(alive[w])
+                n_alive += ones(alive[w])
             total += worth[g] * n_alive
         max_sums[q] = total
         if total < min_sums[q]:
@@ -209,7 +199,7 @@ def _looked(slack, at, options, free, goal, alive, near, max_sums, kills, drops,
     """
     loss, first, lanes, planes = options
     rows, begin, worth, min_sums = goal
-    words, ones = lanes // LANES, len(planes) > 0
+    words, takes_one = lanes // LANES, len(planes) > 0
     answer = _OPEN
     for f in free:
         left = 0
@@ -220,7 +210,7 @@ def _looked(slack, at, options, free, goal, alive, near, max_sums, kills, drops,
                 for g in range(rows[q], rows[q + 1]):
                     w = begin[g]
                     index, size = o * words + w, begin[g + 1] - w
-                    if ones:
+                    if takes_one:
                         n_killed = _lose_by_one(planes, index, near, w, size, kills, index)
                     else:
                         n_killed = _lose(
@@ -292,7 +282,7 @@ def _apart(options, free, goal, max_sums, kills, drops, kept, used, before, take
                             g += 1
                         word = kills[o * words + w] & ~before[w]
                         used[w] |= word
-                        taken[o] += worth[g] * _ones(word)
+                        taken[o] += worth[g] * ones(word)
                         w += 1
             gap -= low
             if gap < 0:

@@ -9,23 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
-from threading import Lock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.bits import pack
-from sugenet.bits.threads import cores, share
+from sugenet.bits.threads import search_in_order
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.memory import make_sure
 from sugenet.engines.protocol import Engine
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.moves import FeatureMove
+from sugenet.problem.neighbourhood import combinations_of, see_time, sets_within
 from sugenet.problem.problem import ENUMERATED, Holds, Open, Outcome, Problem, replayed
-from sugenet.problem.sizes import combinations_of, see_time, sets_within
 
 __all__ = ["BRANCH", "BRANCH_BRIEFLY"]
 
@@ -195,6 +192,9 @@ class _CaseSearch:
     """The search of one case, as `branch_kernels` does it."""
 
     def __init__(self, first: Ints, goal: tuple[Ints, ...], lanes: tuple[Any, Any], gap: int) -> None:
+        from sugenet.engines.walk import branch_kernels
+
+        self.kernels: Any = branch_kernels
         self.first, self.goal, self.gap = first, goal, gap
         self.slack, loss = lanes
         ones = len(loss) > 0 and loss.max(initial=0) <= 1
@@ -207,58 +207,54 @@ class _CaseSearch:
 
     def run(self, quota: int, up: Callable[[], bool]) -> bool:
         """Search through so many nodes; whether there is a violation."""
-        from sugenet.engines.walk.branch_kernels import GOES_ON, NODES, WHOLE
-
-        stack, status = self._stack(), GOES_ON
+        stack, status = self._stack(), self.kernels.GOES_ON
         none = np.zeros((0, len(self.first) - 1), np.int64)
-        while status == GOES_ON and stack.state[NODES] < quota:
+        while status == self.kernels.GOES_ON and stack.state[self.kernels.NODES] < quota:
             if up():
                 raise _TimeUpError
-            status = self._go(stack, -1, none, min(_SLICE, quota - int(stack.state[NODES])))
-        self.is_whole = status == WHOLE
+            status = self._go(stack, -1, none, min(_SLICE, quota - int(stack.state[self.kernels.NODES])))
+        self.is_whole = status == self.kernels.WHOLE
         return self._is_violated(stack, status)
 
     def at_length(self, clock: Clock) -> Ints | None:
         """Search all, cut into subtrees that threads share; a violation, which does not depend on how many
         threads there are.
         """
-        from sugenet.engines.walk.branch_kernels import ASIDE, GOES_ON
-
         stack = self._stack()
         aside = np.zeros((_ROOM, len(self.first) - 1), np.int64)
-        status = GOES_ON
-        while status == GOES_ON:
+        status = self.kernels.GOES_ON
+        while status == self.kernels.GOES_ON:
             if clock.up():
                 raise _TimeUpError
             status = self._go(stack, _DEEPEST, aside)
         if self._is_violated(stack, status):
             return self.violation
-        return _Shared(self, aside[: stack.state[ASIDE]], clock).run()
+        subtrees = aside[: stack.state[self.kernels.ASIDE]]
 
-    def subtree(self, picked: Ints, stopped: Callable[[], bool]) -> Ints | None:
-        """Search a subtree where some options are picked (others are -1); a violation."""
-        from sugenet.engines.walk.branch_kernels import DEPTH, GOES_ON, VIOLATION
+        def search(number: int, is_stopped: Callable[[], bool]) -> list[Ints] | None:
+            """The violation of a subtree, if it has one; None when stopped."""
+            stack, status = self._stack(subtrees[number]), self.kernels.GOES_ON
+            while status == self.kernels.GOES_ON:
+                if is_stopped():
+                    return None
+                status = self._go(stack, -1, aside[:0])
+            return (
+                [stack.arrays[3][stack.state[self.kernels.DEPTH]]] if status == self.kernels.VIOLATION else []
+            )
 
-        stack, status = self._stack(picked), GOES_ON
-        none = np.zeros((0, len(self.first) - 1), np.int64)
-        while status == GOES_ON:
-            if stopped():
-                return None
-            status = self._go(stack, -1, none)
-        violation: Ints = stack.arrays[3][stack.state[DEPTH]]
-        return violation if status == VIOLATION else None
+        results = search_in_order(len(subtrees), lambda: search, bool, clock.up, clock.threads)
+        violations = [violation for _, result in sorted(results.items()) for violation in result]
+        if not violations and len(results) < len(subtrees):
+            raise _TimeUpError
+        return violations[0] if violations else None
 
     def _is_violated(self, stack: _Stack, status: int) -> bool:
-        from sugenet.engines.walk.branch_kernels import DEPTH, VIOLATION
-
-        self.violation = stack.arrays[3][stack.state[DEPTH]]
-        return status == VIOLATION
+        self.violation = stack.arrays[3][stack.state[self.kernels.DEPTH]]
+        return bool(status == self.kernels.VIOLATION)
 
     def _go(self, stack: _Stack, deepest: int, aside: Ints, quota: int = _SLICE) -> int:
-        from sugenet.engines.walk.branch_kernels import NODES, branch
-
-        before = int(stack.state[NODES])
-        status = branch(
+        before = int(stack.state[self.kernels.NODES])
+        status = self.kernels.branch(
             stack.state,
             quota,
             deepest,
@@ -269,14 +265,12 @@ class _CaseSearch:
             stack.work,
             self.shift,
         )
-        self.nodes += int(stack.state[NODES]) - before
+        self.nodes += int(stack.state[self.kernels.NODES]) - before
         return int(status)
 
     def _stack(self, picked: Iterable[int] = ()) -> _Stack:
-        from sugenet.engines.walk.branch_kernels import LANES, STATE
-
         features, lanes = len(self.first) - 1, len(self.slack)
-        options, words, rows = int(self.first[-1]), lanes // LANES, len(self.goal[3])
+        options, words, rows = int(self.first[-1]), lanes // self.kernels.LANES, len(self.goal[3])
         widest = int(np.diff(self.first).max(initial=1))
         loss = self.options[0]
         depths = features + 1
@@ -310,46 +304,4 @@ class _CaseSearch:
             np.zeros(features, np.int64),
             np.zeros((features, 2), np.int64),
         )
-        return _Stack(np.zeros(STATE, np.int64), arrays, work)
-
-
-class _Shared:
-    """Subtrees in their order, searched by several threads until one has a violation."""
-
-    def __init__(self, search: _CaseSearch, subtrees: npt.NDArray[Any], clock: Clock) -> None:
-        self.search, self.subtrees, self.clock = search, subtrees, clock
-        self.lock = Lock()
-        self.waiting = iter(range(len(subtrees)))
-        self.found: dict[int, Ints] = {}
-        self.over = self.is_up = False
-
-    def run(self) -> Ints | None:
-        threads = self.clock.threads
-        share(self._work, min(len(self.subtrees), threads or cores()), 1, threads)
-        if self.found:
-            return self.found[min(self.found)]
-        if self.is_up:
-            raise _TimeUpError
-        return None
-
-    def _work(self, _start: int, _stop: int) -> None:
-        try:
-            while True:
-                with self.lock:
-                    number = None if self.found or self.over else next(self.waiting, None)
-                if number is None:
-                    return
-                picked = self.search.subtree(self.subtrees[number], partial(self._stopped, number))
-                if picked is not None:
-                    with self.lock:
-                        self.found[number] = picked
-        except BaseException:  # Ctrl-C too: the other threads shall not go on
-            self.over = True
-            raise
-
-    def _stopped(self, number: int) -> bool:
-        """Whether a subtree need not be searched on: the time is up, or one before it has a violation."""
-        with self.lock:
-            self.is_up = self.is_up or self.clock.up()
-            self.over = self.over or self.is_up
-            return self.over or any(other < number for other in self.found)
+        return _Stack(np.zeros(self.kernels.STATE, np.int64), arrays, work)

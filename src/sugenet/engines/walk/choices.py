@@ -1,62 +1,49 @@
 """Exhaustion: every combination of moves of a neighbourhood that allows them all (docs/theory.md 7.4).
 
-They are sets of moves without a budget, walked as in `sets`, features that matter most first. Where no
-fragile neuron can turn or turn back any more, whatever the rest does, one combination stands for all; the
-last few features are one, whose moves are all their combinations.
+Several features are taken as one, whose moves are all their combinations. Then the combinations are sets of
+moves without a budget, walked as in `sets`, features that matter most first. Once no fragile neuron can turn
+or turn back, whatever the rest does, one combination stands for all.
 
 Many combinations of many fragile neurons are walked by blocks, which keep no patterns.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from math import prod
+from typing import Any
+
 import numpy as np
 
 from sugenet.engines.protocol import Engine
-from sugenet.engines.walk.combined import Combined, Groups
-from sugenet.engines.walk.judge import PatternJudge
+from sugenet.engines.walk.patterns import PatternGoal, PlaneGoal
 from sugenet.engines.walk.sweep import lanes_for, sweep_sets
 from sugenet.problem.clock import Clock
+from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, combinations_of, see_time, sets_within
 from sugenet.problem.problem import ENUMERATED, Enumerated, Holds, Open, Outcome, Problem, replayed
-from sugenet.problem.sizes import combinations_of, see_time, sets_within
 
-__all__ = ["EXHAUST", "MOST_COMBINATIONS", "exhaust", "is_for_blocks"]
+__all__ = ["EXHAUST", "MAX_COMBINATIONS", "exhaust", "is_for_blocks", "sums_of"]
 
-MOST_COMBINATIONS = 2.0**34
-"""More are not gone through."""
-_MANY = 2.0**20
-"""From so many combinations on, and with more fragile neurons than a word has bits, patterns are not kept."""
-_LANES = 64
+MAX_COMBINATIONS = 2.0**34
+"""More are not enumerated."""
+_MANY, _LANES = 2.0**20, 64
+"""Combinations, and fragile neurons, from which on combinations are walked by blocks."""
+_GROUP = 1 << 9
+"""Combinations of the features of one group, at most: as many as are evaluated at once."""
+
+Options = list[int | None]
+"""What a feature may do: indices of its moves, and None to stay."""
 
 
 def _exhaust(problem: Problem, clock: Clock) -> Outcome:
     combinations = combinations_of(problem.near)
     if sets_within(problem.near) != combinations:
         return Open("exhaust", "exhaustion is for regions without a budget, and this one has one", {})
-    if combinations > MOST_COMBINATIONS:
+    if combinations > MAX_COMBINATIONS:
         return Open("exhaust", f"there are {combinations:.3g} combinations, too many to go through", {})
-    if _has_many(problem):
-        see_time(problem.near, clock)
-        judge = PatternJudge(problem.first_layer, problem.goal)
-        combined = Combined.of(problem, judge)
-        if combined is not None:
-            return _outcome(problem, combined.walk(clock))
-    return _outcome(problem, exhaust(problem, clock))
-
-
-def _has_many(problem: Problem) -> bool:
-    """Whether there are too many combinations and fragile neurons for patterns to be kept."""
-    return combinations_of(problem.near) >= _MANY and len(problem.first_layer.fragile) > _LANES
-
-
-def is_for_blocks(problem: Problem) -> bool:
-    """Whether all combinations are walked by blocks."""
-    return (
-        _has_many(problem)
-        and Combined.of(problem, PatternJudge(problem.first_layer, problem.goal)) is not None
-    )
-
-
-def _outcome(problem: Problem, enumerated: Enumerated | None) -> Outcome:
+    enumerated = exhaust(problem, clock)
     if enumerated is None:
         return Open("exhaust", "the time was up", {})
     if enumerated.violation is not None:
@@ -69,21 +56,110 @@ EXHAUST = Engine("exhaust", _exhaust)
 
 
 def exhaust(problem: Problem, clock: Clock) -> Enumerated | None:
-    """Go through all combinations of moves, which the neighbourhood must allow, until one reaches the goal;
+    """Enumerate all combinations of moves, which the neighbourhood must allow, until one reaches the goal;
     None when the time was up.
     """
-    see_time(problem.near, clock)
-    judge = PatternJudge(problem.first_layer, problem.goal)
-    if judge.shortfall(np.zeros((1, judge.words), np.uint64))[0] <= 0:
-        return Enumerated(1, 1, ())
+    near = problem.near
+    see_time(near, clock)
+    patterns = PatternGoal(problem.first_layer, problem.goal)
+    if patterns.reached(np.zeros((1, patterns.words), np.uint64))[0]:
+        return Enumerated(1, ())
     start, rows = lanes_for(problem.first_layer)
     if not len(rows):
-        return Enumerated(1, 1, None)
-    groups = Groups.last_together(problem.near, start, rows)
-    sizes, total = groups.sizes, int(combinations_of(problem.near))
-    moves = (groups.rows, np.zeros(sum(sizes), np.int64), np.repeat(np.cumsum(sizes), sizes))
-    swept = sweep_sets(judge, start, moves, None, len(sizes), total, clock)
-    if swept is None:
+        return Enumerated(1, None)
+    planes = PlaneGoal.of(patterns, rows) if _has_many(problem) else None
+    groups = _Groups.of(near, start, rows, are_all=planes is not None)
+    sizes, total = groups.sizes, int(combinations_of(near))
+    ends, weight = np.cumsum([0, *sizes]), np.ones(sum(sizes), np.int64)
+    if planes is None:
+        moves = groups.rows, 0 * weight, np.repeat(ends[1:], sizes)
+        walked = sweep_sets(patterns, start, moves, None, len(sizes), total, clock)
+    else:
+        moves = groups.rows, weight, np.repeat(ends[:-1], sizes)
+        walked = planes.walk(start, moves, len(sizes), len(sizes), "exhaust", total, clock)
+    if walked is None:
         return None
-    met, chosen = swept
-    return Enumerated(met.sets + 1, met.patterns, groups.moves(chosen) if chosen else None)
+    assert walked.moves is not None or walked.sets == total, "a combination was left out"
+    return walked.enumerated(groups.moves)
+
+
+def _has_many(problem: Problem) -> bool:
+    """Whether there are too many combinations and fragile neurons for patterns to be kept."""
+    return combinations_of(problem.near) >= _MANY and len(problem.first_layer.fragile) > _LANES
+
+
+def is_for_blocks(problem: Problem) -> bool:
+    """Whether all combinations are walked by blocks."""
+    if not _has_many(problem):
+        return False
+    patterns = PatternGoal(problem.first_layer, problem.goal)
+    return PlaneGoal.of(patterns, lanes_for(problem.first_layer)[1]) is not None
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """Features in groups, each of which is one feature, whose moves are the combinations of their moves."""
+
+    near: Neighbourhood
+    features: list[list[Options]]
+    """Of each group."""
+    rows: Any
+    """What each move of a group adds to the lanes, group by group."""
+
+    @classmethod
+    def of(cls, near: Neighbourhood, start: Any, rows: Any, *, are_all: bool) -> _Groups:
+        """Groups of as many features as there is room for; or only one, of the last features, and all others
+        alone.
+        """
+        options, n_alone = _options_of(near, rows), 0
+        while not are_all and n_alone < len(options) - 1 and prod(map(len, options[n_alone:])) > _GROUP:
+            n_alone += 1
+        features = [[one] for one in options[: n_alone + 1]]
+        for one in options[n_alone + 1 :]:
+            if prod(map(len, [*features[-1], one])) <= _GROUP:
+                features[-1].append(one)
+            else:
+                features.append([one])
+        gains = [[_gains_of(one, rows) for one in group] for group in features]
+        return cls(near, features, np.concatenate([sums_of(group, start)[1:] for group in gains]))
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many moves each group has."""
+        return [prod(map(len, group)) - 1 for group in self.features]
+
+    def moves(self, chosen: Sequence[int]) -> tuple[FeatureMove, ...]:
+        """The moves of the features, from one move of each of some groups."""
+        moves: list[int] = []
+        first = 0
+        for group, size in zip(self.features, self.sizes, strict=True):
+            for number in chosen:
+                if first <= number < first + size:  # without the one in which all stay
+                    (combination,) = islice(product(*group), number - first + 1, number - first + 2)
+                    moves += [k for k in combination if k is not None]
+            first += size
+        return tuple(self.near.moves[k] for k in sorted(moves))
+
+
+def _options_of(near: Neighbourhood, rows: Any) -> list[Options]:
+    """The options of every feature that may move, to stay first; features that change the lanes most come
+    first.
+    """
+    all_options: list[Options] = [[None, *range(moves.start, moves.stop)] for moves in near.places.values()]
+    return sorted(
+        all_options, key=lambda options: -int(np.abs(rows[options[1:]].astype(np.int64)).max(axis=0).sum())
+    )
+
+
+def _gains_of(options: Options, rows: Any) -> Any:
+    """What each option of a feature adds to the lanes."""
+    nothing = np.zeros_like(rows[0])
+    return np.array([nothing if k is None else rows[k] for k in options])
+
+
+def sums_of(gains: list[Any], start: Any) -> Any:
+    """What every combination of features adds to the lanes, in the order of `itertools.product`."""
+    sums = np.zeros((1, len(start)), start.dtype)
+    for options in gains:
+        sums = (sums[:, None] + options[None]).reshape(len(sums) * len(options), len(start))
+    return np.ascontiguousarray(sums)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -142,7 +141,7 @@ class Descent:
         order = moved[np.argsort(-self.prices[self.chosen[moved]], kind="stable")]
         return (order[k : k + size] for k in range(0, len(order), size))
 
-    # -- judging ---------------------------------------------------------------------------------------------
+    # -- evaluating ------------------------------------------------------------------------------------------
 
     def _go(self, *changes: Change) -> None:
         chosen = self.chosen.copy()
@@ -165,29 +164,15 @@ class Descent:
             rows = np.repeat(here[None], len(part), axis=0)
             for row, (indices, moves) in zip(rows, part, strict=True):
                 row[self.features[indices]] = self._states(indices, moves)
-            counts = packed.match_counts(self._inputs(rows), self.clock.threads)
+            network = self.near.network
+            inputs = rows if network.reads_levels else network.encoder.bits_of_levels(rows)
+            counts = packed.match_counts(inputs, self.clock.threads)
             out[start : start + len(part)] = self.goal.violates(counts)
         return out
 
     def _states(self, indices: Ints, moves: Ints) -> Ints:
         """Where features are after their moves."""
         return np.where(moves < 0, self.own[indices], self.states[moves])
-
-    def _inputs(self, states: Ints) -> Any:
-        """What the first layer reads of states of all features, one row each."""
-        if self.near.network.reads_levels:
-            return states
-        features, offsets, single = self.bits
-        levels = states[:, features]
-        return np.where(single, levels == offsets, levels > offsets)
-
-    @cached_property
-    def bits(self) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
-        """Of every bit the feature, its place there, and whether it is on alone, as those of categories."""
-        codings = self.near.network.encoder.codings
-        features = np.repeat(np.arange(len(codings)), [coding.width for coding in codings])
-        offsets = np.concatenate([np.arange(coding.width) for coding in codings])
-        return features, offsets, np.array([not isinstance(coding, Steps) for coding in codings])[features]
 
     def _improve(self, changes: list[Change]) -> bool:
         """Make as many changes as go together, of those that can be made alone; whether any was."""

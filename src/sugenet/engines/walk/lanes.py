@@ -1,8 +1,8 @@
-"""What the compiled walks over patterns share: 64 lanes compared at once, a hint to the cache, a multiplier
-for hashes (docs/theory.md 7.3).
+"""Instructions that compiled kernels share: 64 lanes compared at once, bits of a word, a hint to the cache;
+and a multiplier for hashes (docs/theory.md 7.3).
 
-Numba keeps compiled code on disk by the file that it stands in, so a change of *this* file does not renew
-that of the walks: touch `engines/walk/kernels.py` and `reason/counts/kernels.py` too.
+Numba caches compiled code by the file that it is in, so a change of *this* file does not renew the kernels:
+touch every file that imports it.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped,call-arg"
@@ -15,7 +15,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["GOLDEN", "LANES", "fetch", "turned"]
+__all__ = ["GOLDEN", "LANES", "fetch", "lowest", "ones", "turned"]
 
 LANES = 64
 GOLDEN = nb.uint64(0x9E3779B97F4A7C15)
@@ -23,7 +23,7 @@ GOLDEN = nb.uint64(0x9E3779B97F4A7C15)
 
 @intrinsic
 def turned(_typing, lanes, index, rows, where):  # noqa: ARG001 numba reads the names
-    """Bits of 64 lanes: ``lanes[place:] + rows[where:] >= 0``, places in the flat arrays."""
+    """Bits of 64 lanes: ``lanes[index:] + rows[where:] >= 0``, indices of the flat arrays."""
     signature = types.uint64(lanes, types.intp, rows, types.intp)
 
     def emit(context, b, signature, arguments):
@@ -43,7 +43,7 @@ def turned(_typing, lanes, index, rows, where):  # noqa: ARG001 numba reads the 
 
 @intrinsic
 def fetch(_typing, words, index):  # noqa: ARG001 numba reads the names
-    """Ask for a place of an array, taken as flat, to be brought into the cache."""
+    """Ask for an element of an array, taken as flat, to be brought into the cache."""
     signature = types.void(words, types.intp)
 
     def emit(context, b, signature, arguments):
@@ -55,5 +55,27 @@ def fetch(_typing, words, index):  # noqa: ARG001 numba reads the names
         where = b.bitcast(b.gep(data, [arguments[1]]), kinds[0])
         b.call(function, [where, *(ir.Constant(ir.IntType(32), value) for value in (1, 3, 1))])
         return context.get_dummy_value()
+
+    return signature, emit
+
+
+@intrinsic
+def ones(_typing, word):  # noqa: ARG001 numba reads the names
+    """How many bits of a word are set."""
+    signature = types.int64(types.uint64)
+
+    def emit(_context, b, _signature, arguments):
+        return b.ctpop(arguments[0])
+
+    return signature, emit
+
+
+@intrinsic
+def lowest(_typing, word):  # noqa: ARG001 numba reads the names
+    """The index of the lowest bit of a word that is not 0."""
+    signature = types.int64(types.uint64)
+
+    def emit(_context, b, _signature, arguments):
+        return b.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return signature, emit

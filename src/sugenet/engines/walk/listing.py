@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
+from sugenet.engines.walk.patterns import PatternGoal
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import FeatureMove
+from sugenet.problem.neighbourhood import FeatureMove, see_time, sets_within
 from sugenet.problem.problem import Problem
-from sugenet.problem.sizes import see_time, sets_within
 
 __all__ = ["MOST_SETS", "needed_changes"]
 
@@ -48,6 +48,7 @@ def needed_changes(problem: Problem, budget: int, clock: Clock) -> list[tuple[Fe
         _ = problem.first_layer.deltas
     except TooLargeError:
         return None
+    patterns = PatternGoal(problem.first_layer, problem.goal)
     chunk = max(1 << 8, _CHUNK // (1 + len(problem.first_layer.fragile) // 1024))
     after = np.searchsorted(feature, feature, side="right")  # the first move of a later feature
     minimal: list[frozenset[int]] = []
@@ -62,7 +63,7 @@ def needed_changes(problem: Problem, budget: int, clock: Clock) -> list[tuple[Fe
                 if clock.up():
                     return None
                 part, spends = rows[low : low + chunk], used[low : low + chunk]
-                wrong = _violating(problem, part)
+                wrong = _violating(patterns, part)
                 bad += [frozenset(row) for row in part[wrong].tolist()]
                 grown.append(part[~wrong])
                 spent.append(spends[~wrong])
@@ -99,21 +100,12 @@ def _extended(
         yield rows[fits], used[fits]
 
 
-def _violating(problem: Problem, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-    if not len(rows):
-        return np.zeros(0, bool)
-    first_layer = problem.first_layer
+def _violating(patterns: PatternGoal, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    """Which sets of moves reach the goal."""
+    first_layer = patterns.first_layer
     margins = np.repeat(first_layer.margins[None, :], len(rows), axis=0)
     for column in range(rows.shape[1]):
         margins += first_layer.deltas[rows[:, column]]
-    octets = np.packbits(margins >= 0, axis=1)
-    words = np.zeros((len(octets), -(-max(octets.shape[1], 1) // 8) * 8), np.uint8)
-    words[:, : octets.shape[1]] = octets
-    keys = words.view(np.uint64)
-    patterns, back = np.unique(keys[:, 0] if keys.shape[1] == 1 else keys, axis=0, return_inverse=True)
-    bits = np.unpackbits(
-        np.ascontiguousarray(patterns).reshape(len(patterns), -1).view(np.uint8),
-        axis=1,
-        count=len(first_layer.fragile),
-    )
-    return np.asarray(problem.goal.violates(first_layer.scores(bits.astype(bool)))[back.reshape(-1)])
+    keys = patterns.pack((margins >= 0) != (first_layer.margins >= 0))
+    different, back = np.unique(keys[:, 0] if patterns.words == 1 else keys, axis=0, return_inverse=True)
+    return patterns.reached(different.reshape(-1, patterns.words))[back.reshape(-1)]

@@ -5,7 +5,7 @@ A *plane* is one truth value for every set of a block: sets that are the same mo
 is a move or two. Most neurons
 are the same throughout a block; the planes of the others come from those before them by adding up, digit by
 digit. Few patterns are left behind the second or third layer, so a small memory that may forget suffices to
-judge each of them about once.
+label each of them about once.
 
 The planes of the lanes and of each layer stand in `work.planes`, three for each neuron that differs: the
 plane, its complement, and zeros. Row k of `work.inputs` says which inputs of layer k these are. The named
@@ -25,21 +25,9 @@ from sugenet.engines.walk.adders import (
     BLOCK,
     SLOT,
     add_fours,
-    add_fours_1,
-    add_fours_2,
-    add_fours_3,
-    add_fours_4,
-    add_fours_5,
-    add_fours_6,
-    add_fours_7,
-    add_fours_8,
-    add_up_4,
-    add_up_6,
-    add_up_12,
+    add_up,
     apart_of,
     fours,
-    lowest,
-    ones,
     reached_by,
     signs,
     sure_of_any,
@@ -47,7 +35,7 @@ from sugenet.engines.walk.adders import (
     sure_of_whole,
     within,
 )
-from sugenet.engines.walk.lanes import GOLDEN, LANES, turned
+from sugenet.engines.walk.lanes import GOLDEN, LANES, lowest, ones, turned
 
 __all__ = ["DEPTH", "HEAD", "NEXT", "SETS", "settle_waiting", "walk_blocks"]
 
@@ -107,40 +95,6 @@ def _mark_open(inputs, row, n_open, number, tail, work):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _add_shared(groups, q, stride, min_sum, where, work):
-    """As the functions of `adders`, for so many groups of four inputs."""
-    table, bytes_, valid, planes = work.table, work.bytes, work.valid, work.planes
-    if groups == 1:
-        return add_fours_1(table, bytes_, q, stride, min_sum, valid, planes, where)
-    if groups == 2:
-        return add_fours_2(table, bytes_, q, stride, min_sum, valid, planes, where)
-    if groups == 3:
-        return add_fours_3(table, bytes_, q, stride, min_sum, valid, planes, where)
-    if groups == 4:
-        return add_fours_4(table, bytes_, q, stride, min_sum, valid, planes, where)
-    if groups == 5:
-        return add_fours_5(table, bytes_, q, stride, min_sum, valid, planes, where)
-    if groups == 6:
-        return add_fours_6(table, bytes_, q, stride, min_sum, valid, planes, where)
-    if groups == 7:
-        return add_fours_7(table, bytes_, q, stride, min_sum, valid, planes, where)
-    if groups == 8:
-        return add_fours_8(table, bytes_, q, stride, min_sum, valid, planes, where)
-    return add_fours(table, bytes_, q, stride, groups, min_sum, valid, planes, where)
-
-
-@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _add_up(first, kinds, row, n_planes, min_sum, where, work):
-    """As the functions of `adders`, in as many digits as the sum needs."""
-    inputs, planes, valid = work.inputs, work.planes, work.valid
-    if min_sum <= 16:
-        return add_up_4(inputs, first, kinds, row, n_planes, min_sum, valid, planes, where)
-    if min_sum <= 64:
-        return add_up_6(inputs, first, kinds, row, n_planes, min_sum, valid, planes, where)
-    return add_up_12(inputs, first, kinds, row, n_planes, min_sum, valid, planes, where)
-
-
-@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _share_sums(number, n_open, tail, work):
     """Where all weights of a layer are 1 or -1: make the sums of four inputs each, with every choice of
     signs, once for all neurons. How many groups there are.
@@ -188,14 +142,16 @@ def _raise(number, n_open, some, tail, work):
     shared = tail.both[number] and some >= _SHARED
     groups = _share_sums(number, n_open, tail, work) if shared else 0
     padded = 0 if shared else _padded(number, n_open, tail, work)
+    table, bytes_, inputs, valid, planes = work.table, work.bytes, work.inputs, work.valid, work.planes
     n = 0
     for i in range(some):
         q = work.chosen[number, i]
         min_sum, where = work.left[stride + q], room + n * SLOT
         if shared:
-            outcome = _add_shared(groups, q, 64 * words, min_sum, where, work)
+            outcome = add_fours(table, bytes_, q, 64 * words, groups, min_sum, valid, planes, where)
         else:
-            outcome = _add_up(first, tail.kinds, (stride + q) * tail.width, padded, min_sum, where, work)
+            row = (stride + q) * tail.width
+            outcome = add_up(inputs, first, tail.kinds, row, padded, min_sum, valid, planes, where)
         # no branch: there is no telling which it will be
         work.on[number + 2, q >> 6] |= nb.uint64(outcome == 1) << nb.uint64(q & 63)
         work.inputs[number + 1, n] = q
@@ -320,7 +276,8 @@ def _far(n_open, tail, ball, work, size):
         return size
     padded, first = _padded(number, n_open, tail, work), number * work.inputs.shape[1]
     where, min_sum = SLOT * (first + padded), ball.radius + 1 - turned_
-    _add_up(first, tail.kinds, tail.kinds.shape[0] - tail.width, padded, min_sum, where, work)
+    row = tail.kinds.shape[0] - tail.width
+    add_up(work.inputs, first, tail.kinds, row, padded, min_sum, work.valid, work.planes, where)
     left = 0
     for w in range(BLOCK):
         work.valid[w] &= work.planes[where + w]

@@ -1,10 +1,10 @@
-"""Flip enumeration: all sets of moves up to a budget, each judged by the fragile neurons that it turns
+"""Flip enumeration: all sets of moves up to a budget, by the fragile neurons that each set turns
 (docs/theory.md 7.3).
 
-Sets with one pattern share one judgement, so the network behind the first layer runs once for each different
-pattern. Where no two features fit into the budget together, `singles` does it without a table of what every
-move does to every neuron. A budget that is walked through without a violation is proved; a violation is of
-least cost when all budgets below have been.
+Sets with the same pattern share one evaluation, so the later layers run about once per pattern. If no two
+features fit into the budget together, `singles` needs no table of what every move does to every neuron. A
+budget that is enumerated without a violation is proved; a violation has the minimum cost if all smaller
+budgets have been enumerated.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 
 from sugenet.engines.protocol import Engine
-from sugenet.engines.walk.blocks import BlockWalk
-from sugenet.engines.walk.judge import PatternJudge
-from sugenet.engines.walk.late import LateJudge, Told
+from sugenet.engines.walk.patterns import PatternGoal, PlaneGoal
 from sugenet.engines.walk.singles import walk_singles
 from sugenet.engines.walk.sweep import lanes_for, sweep_sets
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import Neighbourhood
+from sugenet.problem.neighbourhood import Neighbourhood, features_that_fit, see_time, sets_within
 from sugenet.problem.problem import (
     ENUMERATED,
     Enumerated,
@@ -33,7 +31,6 @@ from sugenet.problem.problem import (
     Problem,
     replayed,
 )
-from sugenet.problem.sizes import features_that_fit, see_time, sets_within
 
 __all__ = ["FLIPS", "flip_level"]
 
@@ -110,53 +107,25 @@ def flip_level(problem: Problem, budget: int, clock: Clock) -> Enumerated | None
     together = features_that_fit(near, budget)
     if together <= 1:
         return walk_singles(problem, budget, clock)
-    judge = PatternJudge(problem.first_layer, problem.goal)
-    if judge.shortfall(np.zeros((1, judge.words), np.uint64))[0] <= 0:
-        return Enumerated(1, 1, ())
+    patterns = PatternGoal(problem.first_layer, problem.goal)
+    if patterns.reached(np.zeros((1, patterns.words), np.uint64))[0]:
+        return Enumerated(1, ())
     start, rows = lanes_for(problem.first_layer)
-    quick = judge.later is not None or len(rows) <= judge.batch  # it is only for a good order
-    order = _order(
-        near, judge.shortfall(judge.pack(start + rows >= 0)) if quick else np.zeros(len(rows), np.int64)
-    )
-    weight = near.columns.weights[order]
-    runs = np.cumsum(np.diff(near.columns.features[order], prepend=-1) != 0)
-    after = np.searchsorted(runs, runs, side="right")
     options = max(moves.stop - moves.start for moves in near.places.values())
     about = sum(comb(len(near.places), k) * options**k for k in range(together + 1))
-    if about >= _MANY and (late := LateJudge.of(judge)) is not None and late.reads(rows):
-        return _by_blocks(problem, budget, together, (start, rows), late, clock)
-    moves = (rows[order], weight, after)
-    swept = sweep_sets(judge, start, moves, min(budget, _HEAVY), together, about, clock)
-    if swept is None:
-        return None
-    met, chosen = swept
-    return Enumerated(met.sets + 1, met.patterns, tuple(near.moves[order[k]] for k in chosen) or None)
-
-
-def _by_blocks(
-    problem: Problem, budget: int, together: int, walk: Any, late: LateJudge, clock: Clock
-) -> Enumerated | None:
-    """The same without a table of patterns, for many sets."""
-    near, (start, rows) = problem.near, walk
-    order = _alike(near, start, rows)
+    planes = PlaneGoal.of(patterns, rows) if about >= _MANY else None
+    order = _order(near, patterns, start, rows) if planes is None else _alike(near, start, rows)
     weight = near.columns.weights[order]
     runs = np.cumsum(np.diff(near.columns.features[order], prepend=-1) != 0)
-    light = np.flatnonzero(weight <= budget)
-    bad = late.judge.shortfall(late.judge.pack(start + rows[order][light] >= 0)) <= 0
-    if bad.any():
-        return Enumerated(1 + len(light), None, (near.moves[order[light[np.argmax(bad)]]],))
-    before = np.searchsorted(runs, runs)
-    blocks = BlockWalk(
-        start, rows[order], weight, before, budget, together, late.layers, late.labels, 2, late.guards
+    if planes is None:
+        moves = rows[order], weight, np.searchsorted(runs, runs, side="right")
+        walked = sweep_sets(patterns, start, moves, min(budget, _HEAVY), together, about, clock)
+    else:
+        moves, total = (rows[order], weight, np.searchsorted(runs, runs)), sets_within(near, budget)
+        walked = planes.walk(start, moves, budget, together, "flips", total, clock)
+    return (
+        None if walked is None else walked.enumerated(lambda chosen: (near.moves[order[k]] for k in chosen))
     )
-    told = Told(clock, sets_within(near, budget))
-    lasts = np.flatnonzero(before > 0).tolist()
-    met_by_last = blocks.run(lasts, np.array([False, True]), clock.up, clock.threads, told)
-    stopped = [(last, met.stopped) for last, met in sorted(met_by_last.items()) if met.stopped is not None]
-    sets = 1 + len(light) + sum(met.sets for met in met_by_last.values())
-    if stopped:
-        return Enumerated(sets, None, tuple(near.moves[order[k]] for k in stopped[0][1]))
-    return Enumerated(sets, None, None) if len(met_by_last) == len(lasts) else None
 
 
 def _alike(near: Neighbourhood, start: Any, rows: Any) -> list[int]:
@@ -172,12 +141,14 @@ def _alike(near: Neighbourhood, start: Any, rows: Any) -> list[int]:
     return [k for moves in features for k in range(moves.start, moves.stop)]
 
 
-def _order(near: Neighbourhood, short: Any) -> list[int]:
+def _order(near: Neighbourhood, patterns: PatternGoal, start: Any, rows: Any) -> list[int]:
     """Numbers of the moves, feature by feature: light features first, among equals those with a move that
-    misses least of the goal.
+    misses least of the goal, unless that takes long to see.
     """
+    is_quick = patterns.later is not None or len(rows) <= patterns.batch
+    short = patterns.shortfall(patterns.pack(start + rows >= 0)).tolist() if is_quick else [0] * len(rows)
     features, _, weights = (column.tolist() for column in near.columns)
     best: dict[int, tuple[int, Any]] = {}
-    for feature, pair in zip(features, zip(weights, short.tolist(), strict=True), strict=True):
+    for feature, pair in zip(features, zip(weights, short, strict=True), strict=True):
         best[feature] = min(best.get(feature, pair), pair)
     return sorted(range(len(features)), key=lambda k: (best[features[k]], features[k], weights[k]))

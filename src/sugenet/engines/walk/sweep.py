@@ -1,53 +1,33 @@
-"""Walks shared between threads, and the store of all patterns that they find;
-each pattern is judged once, when it is new.
+"""Walks over all sets of moves, shared between threads. Patterns that are new are evaluated.
 
-Work goes in rounds. First every walk goes on for a while and puts what it finds into parts by hash; then
-every part takes what is new into its table and has it judged. Neither step needs a lock, and what is found
-does not depend on the number of threads.
+A walk collects patterns until its room is full. Those that the table of its thread does not hold are
+evaluated and put there. A full table is emptied. The result does not depend on the number of threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bits.threads import share
+from sugenet.bits.threads import Search, search_in_order
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.memory import make_sure
-from sugenet.engines.walk.judge import PatternJudge
+from sugenet.engines.walk.patterns import PatternGoal, Walked
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.first_layer import FirstLayer, reach
 
-__all__ = ["Swept", "Walk", "lanes_for", "sweep_sets"]
+__all__ = ["lanes_for", "sweep_sets"]
 
-WALKERS = 16
-_ROOM = 1 << 10  # patterns of one walk and part in a round
-_QUOTA = 1 << 20  # sets of one walk in a round, at most
-_CALM = 1 << 18  # with fewer new patterns in a round, the next is twice as large
-_TABLES = 1 << 31  # bytes of all tables
+_WALKS, _SHORT = 16, 1 << 12
+"""Walks that share all sets, at most, and sets that are too few for another one."""
+_QUOTA = 1 << 20  # sets between two evaluations, at most
+_TABLE = 1 << 27  # bytes of a table, at most
 _HEAVY = 1 << 60
 _SHARED = 4  # moves of the sets that are dealt out to the walks, each with all that it begins
-
-Walk: TypeAlias = Callable[..., bool]
-"""From a state, a quota, a wanted pattern, recent patterns, room for what is found and its counts: go on;
-True when at the end.
-"""
-
-
-@dataclass(frozen=True)
-class Swept:
-    """All sets walked, or all up to the end of the round in which a violation was found."""
-
-    sets: int
-    patterns: int
-    state: Ints | None
-    """State of a walk at a violation."""
 
 
 def lanes_for(first_layer: FirstLayer) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -73,21 +53,21 @@ def lanes_for(first_layer: FirstLayer) -> tuple[npt.NDArray[Any], npt.NDArray[An
 
 
 def sweep_sets(
-    judge: PatternJudge,
+    patterns: PatternGoal,
     start: npt.NDArray[Any],
     moves: tuple[npt.NDArray[Any], Ints, Ints],
     budget: int | None,
     together: int,
     about: int,
     clock: Clock,
-) -> tuple[Swept, list[int]] | None:
-    """Walk all sets of moves of different features, but the empty one, within a budget, or all where it is
-    None: what was met, and the moves of a violation; None when the time was up.
+) -> Walked | None:
+    """Walk all sets of moves of different features within a budget, or all if it is None, until one reaches
+    the goal; None when the time was up.
 
     Parameters
     ----------
-    judge
-        Of the patterns. The sample's own is known to be no violation, and is counted.
+    patterns
+        The goal. The sample's own pattern is known not to reach it.
     start, moves
         The lanes at the sample; what each move adds to them, its weight, and the first move of the next
         feature.
@@ -98,27 +78,46 @@ def sweep_sets(
     clock
         Asked often, from any thread, one at a time.
     """
-    from sugenet.engines.walk.kernels import HEAD, LEAF, SETS, WALKER
+    from sugenet.engines.walk.kernels import DEPTH, HEAD, LEAF, SETS, WALK
     from sugenet.engines.walk.twins import walk_sets
 
     rows, weight, after = moves
     lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], 4 * _HEAVY)
-    ends = _ends(rows, after, whole=budget is None)
+    n_walks = max(1, min(_WALKS, about // _SHORT))
     shared = 1 if budget is not None else max(1, min(_SHARED, together - 1))
-    limit = _HEAVY if budget is None else budget
-    fixed = (np.ascontiguousarray(rows), weight, after, lightest, limit, WALKERS, shared, *ends)
-    states = np.zeros((WALKERS, HEAD + together - 1), np.int64)
-    states[:, WALKER] = range(WALKERS)
+    limit, ends = _HEAVY if budget is None else budget, _ends(rows, after, whole=budget is None)
+    fixed = (np.ascontiguousarray(rows), weight, after, lightest, limit, n_walks, shared, *ends)
+    none = np.zeros(0, np.uint64)
 
-    def walk(state: Any, quota: int, want: Any, recent: Any, buckets: Any, counts: Any) -> bool:
-        steps = min(quota, about // WALKERS)
-        return bool(walk_sets(steps, state, quota, want, start, fixed, recent, buckets, counts))
+    def searcher() -> Search[Walked]:
+        memory = _Memory(patterns, about)
 
-    swept = _Sweep(judge, walk, states, about, clock).run()
-    if swept is None or swept.state is None:
-        return None if swept is None else (swept, [])
-    depth = int(swept.state[SETS])
-    return swept, [*swept.state[HEAD : HEAD + depth].tolist(), int(swept.state[LEAF])]
+        def search(number: int, is_stopped: Callable[[], bool]) -> Walked | None:
+            state, quota = np.zeros(HEAD + together - 1, np.int64), _SHORT
+            state[WALK] = number
+            while state[DEPTH] >= 0:
+                if is_stopped():
+                    return None
+                before, steps = state.copy(), min(quota, about // n_walks)
+                room = memory.recent, memory.fresh
+                pattern = memory.first_reached(walk_sets(steps, state, quota, none, start, fixed, *room))
+                if pattern is not None:  # from where it was to the first set with this pattern
+                    walk_sets(steps, before, quota, pattern, start, fixed, *room)
+                    depth = int(before[SETS])
+                    return Walked(
+                        int(state[SETS]), [*before[HEAD : HEAD + depth].tolist(), int(before[LEAF])]
+                    )
+                quota = min(2 * quota, _QUOTA)
+            return Walked(int(state[SETS]), None)
+
+        return search
+
+    results = search_in_order(
+        n_walks, searcher, lambda walked: walked.moves is not None, clock.up, clock.threads
+    )
+    sets = 1 + sum(walked.sets for walked in results.values())
+    chosen = next((walked.moves for _, walked in sorted(results.items()) if walked.moves is not None), None)
+    return None if chosen is None and len(results) < n_walks else Walked(sets, chosen)
 
 
 def _ends(rows: npt.NDArray[Any], after: Ints, *, whole: bool) -> tuple[Any, Any, Ints]:
@@ -139,115 +138,32 @@ def _ends(rows: npt.NDArray[Any], after: Ints, *, whole: bool) -> tuple[Any, Any
     return lowest, highest, below
 
 
-class _Sweep:
-    """All walks on their way to their ends, or to the first round with a violation."""
+class _Memory:
+    """Patterns that a thread has met."""
 
-    def __init__(self, judge: PatternJudge, walk: Walk, states: Ints, sets: int, clock: Clock) -> None:
-        from sugenet.engines.walk.kernels import RECENT
+    def __init__(self, patterns: PatternGoal, about: int) -> None:
+        from sugenet.engines.walk.kernels import CHUNK, RECENT
 
-        self.judge, self.walk, self.states, self.clock = judge, walk, states, clock
-        words = judge.words
-        parts = 1 << max(0, min(8, (sets >> 16).bit_length()) - (words >> 3).bit_length())
-        recent = max(1 << 8, min(RECENT, 1 << (sets >> 8).bit_length()) >> (words - 1).bit_length())
-        room = len(states) * (parts * _ROOM + recent) + (parts << 8)
-        make_sure(8 * words * room, "the patterns of a walk", "Ask about a smaller region.")
-        self.found = np.empty((len(states), parts, _ROOM, words), np.uint64)
-        self.counts = np.zeros((len(states), parts), np.int64)
-        self.recent = np.zeros((len(states), recent, words), np.uint64)
-        self.recent[:, 0, 0] = 1  # 0 belongs to this place, and is not yet known
-        self.table = np.zeros((parts, 1 << 8, words), np.uint64)
-        self.sizes = np.zeros(parts, np.int64)
-        self.lock, self.stopped = Lock(), False
-        self.bad: list[tuple[int, ...]] = []
+        self.patterns, words = patterns, patterns.words
+        room = min(patterns.batch, about) + CHUNK + 1
+        n_recent = max(1 << 8, min(RECENT, 1 << (about >> 4).bit_length()) >> (words - 1).bit_length())
+        n_known = 4 << room.bit_length()
+        make_sure(
+            8 * words * (room + n_recent + n_known), "the patterns of a walk", "Ask about a smaller region."
+        )
+        self.recent = np.zeros((n_recent, words), np.uint64)
+        self.fresh = np.empty((room, words), np.uint64)
+        """Those of the last part of a walk."""
+        self.table, self.n_known = np.zeros((n_known, words), np.uint64), 0
 
-    def run(self) -> Swept | None:
-        """Take all walks to their ends; None when the time was up."""
-        from sugenet.engines.walk.kernels import DEPTH
+    def first_reached(self, count: int) -> npt.NDArray[np.uint64] | None:
+        """The first of so many fresh patterns that reaches the goal, if one does."""
+        from sugenet.engines.walk.twins import unseen
 
-        none = np.zeros(0, np.uint64)
-        quota, live = 1 << 12, list(range(len(self.states)))
-        while live and not self._give_up():
-            before, known = self.states.copy(), int(self.sizes.sum())
-            self.counts[:] = 0
-
-            def go_on(start: int, stop: int, live: list[int] = live, quota: int = quota) -> None:
-                for w in live[start:stop]:
-                    if self._give_up():
-                        return
-                    self.walk(self.states[w], quota, none, self.recent[w], self.found[w], self.counts[w])
-
-            share(go_on, len(live), 1, self.clock.threads)
-            if self.stopped:
-                return None
-            self._make_room(int(self.counts.sum(axis=0).max()))
-            share(self._settle, len(self.sizes), 1, self.clock.threads)
-            if self.stopped:
-                return None
-            if self.bad:
-                return self._swept(self._replay(np.array(min(self.bad), np.uint64), before))
-            live = [w for w in live if self.states[w, DEPTH] >= 0]
-            if int(self.sizes.sum()) - known < _CALM:
-                quota = min(2 * quota, _QUOTA)
-        return None if self.stopped else self._swept(None)
-
-    def _give_up(self) -> bool:
-        with self.lock:
-            self.stopped = self.stopped or self.clock.up()
-            return self.stopped
-
-    def _make_room(self, coming: int) -> None:
-        """Tables that stay at most three quarters full, whatever comes."""
-        size = self.table.shape[1]
-        while 4 * (int(self.sizes.max()) + coming) > 3 * size:
-            size *= 2
-        if size == self.table.shape[1]:
-            return
-        room = len(self.table) * size * 8 * self.judge.words
-        make_sure(room, "the patterns of a walk", "Use another engine, or ask about a smaller region.")
-        if room > _TABLES:
-            raise TooLargeError(
-                f"over {int(self.sizes.sum()):,} different patterns: too many to keep. Use another engine."
-            )
-        from sugenet.engines.walk.twins import rehash
-
-        old, self.table = self.table, np.zeros((len(self.table), size, self.judge.words), np.uint64)
-
-        def move(start: int, stop: int) -> None:
-            rehash((stop - start) * old.shape[1], start, stop, old, self.table)
-
-        share(move, len(old), 1, self.clock.threads)
-
-    def _settle(self, part: int, stop: int) -> None:
-        """Take what was found into some parts, and judge what is new."""
-        from sugenet.engines.walk.twins import settle
-
-        room = max(1 << 14, int(self.counts[:, part:stop].sum(axis=0).max())) + 1
-        fresh = np.empty((room, self.judge.words), np.uint64)
-        while part < stop:
-            coming = int(self.counts[:, part:stop].sum())
-            part, new = settle(coming, part, stop, self.table, self.sizes, self.found, self.counts, fresh)
-            for k in range(0, new, self.judge.batch):
-                if self._give_up():
-                    return
-                batch = fresh[k : min(k + self.judge.batch, new)]
-                short = np.asarray(self.judge.shortfall(batch) <= 0)
-                if short.any():
-                    self.bad += [tuple(row) for row in batch[short].tolist()]
-
-    def _replay(self, pattern: npt.NDArray[np.uint64], before: Ints) -> Ints:
-        """Walk the last round once more to the first set with this pattern."""
-        for w in range(len(before)):
-            state: Ints = before[w]
-            met = any(
-                (self.found[w, p, :n] == pattern).all(axis=1).any()
-                for p, n in enumerate(self.counts[w].tolist())
-            )
-            if met:
-                self.walk(state, 0, pattern, self.recent[w], self.found[w], self.counts[w])
-                return state
-        raise AssertionError("a pattern that no walk has found")
-
-    def _swept(self, state: Ints | None) -> Swept:
-        from sugenet.engines.walk.kernels import SETS
-
-        return Swept(int(self.states[:, SETS].sum()), int(self.sizes.sum()) + 1, state)
+        if 2 * (self.n_known + count) > len(self.table):
+            size = 4 * len(self.table) if 4 * self.table.nbytes <= _TABLE else len(self.table)
+            self.table, self.n_known = np.zeros((size, self.patterns.words), np.uint64), 0
+        n_new = unseen(count, self.table, self.fresh, count)
+        self.n_known += n_new
+        is_reached = self.patterns.reached(self.fresh[:n_new])
+        return self.fresh[np.argmax(is_reached)].copy() if is_reached.any() else None

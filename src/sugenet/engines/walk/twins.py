@@ -17,10 +17,9 @@ from sugenet.engines.walk.lanes import GOLDEN, LANES
 
 __all__ = [
     "fetched",
-    "rehash",
-    "settle",
     "shortfalls",
     "turned",
+    "unseen",
     "walk_sets",
     "words_of",
 ]
@@ -59,7 +58,7 @@ def _hashes(keys: Any) -> Any:
     return h * GOLDEN
 
 
-def _line(acc, depth, rows, first, end, weight, high, recent, line):
+def _line(acc, depth, rows, first, end, weight, high, recent, fresh, begin):
     light = weight[first:end] <= high
     keys = words_of(acc[depth] + rows[first:end][light] >= 0)
     indices = (_hashes(keys) >> np.uint64(40)) & np.uint64(len(recent) - 1)
@@ -71,20 +70,9 @@ def _line(acc, depth, rows, first, end, weight, high, recent, line):
     recent[indices_[ends]] = keys_[ends]
     new = np.empty(len(keys), bool)
     new[order] = (keys_ != before).any(axis=1)
-    n_new = int(new.sum())
-    line[:n_new] = keys[new]
-    return n_new, len(keys)
-
-
-def _spread(line, n, buckets, counts):
-    parts = (_hashes(line[:n]) >> np.uint64(56)) & np.uint64(len(buckets) - 1)
-    fullest = 0
-    for part in np.unique(parts).tolist():
-        keys, index = line[:n][parts == part], int(counts[part])
-        buckets[part, index : index + len(keys)] = keys
-        counts[part] = index + len(keys)
-        fullest = max(fullest, index + len(keys))
-    return fullest
+    last = begin + int(new.sum())
+    fresh[begin:last] = keys[new]
+    return last, len(keys)
 
 
 def _shortfalls(counts, shift, votes, out):
@@ -99,9 +87,8 @@ def _shortfalls(counts, shift, votes, out):
         out[:] = worst if c == 0 else np.minimum(out, worst)
 
 
-_LEAVES = {"turned": turned, "fetch": fetched, "_put": _put, "_add": _add, "_line": _line, "_spread": _spread}
+_LEAVES = {"turned": turned, "fetch": fetched, "_put": _put, "_add": _add, "_line": _line}
 
 walk_sets = CompilePolicy(kernels.walk_sets, plain(kernels.walk_sets, **_LEAVES), _WALKING)
-settle = CompilePolicy(kernels.settle, plain(kernels.settle, **_LEAVES), _WALKING)
-rehash = CompilePolicy(kernels.rehash, plain(kernels.rehash, **_LEAVES), _WALKING)
+unseen = CompilePolicy(kernels.unseen, plain(kernels.unseen, **_LEAVES), _WALKING)
 shortfalls = CompilePolicy(kernels.shortfalls, _shortfalls, _JUDGING)

@@ -128,8 +128,7 @@ def _msakai(source: str, arrays: Ledger[npt.NDArray[Any]]) -> OpChain:
         mean = _get(arrays, f"{name}/avg_mean", 1, size)
         rows = [_get(arrays, f"{name}/{part}", 1, len(mean)) for part in ("gamma", "beta")]
         var = _get(arrays, f"{name}/avg_var", 1, len(mean))
-        if (var < 0).any():
-            raise FileError(f"{name}/avg_var is negative at {int(np.argmax(var < 0))}.")
+        refuse_if((var < 0).any(), f"{name}/avg_var is negative at {int(np.argmax(var < 0))}.")
         return BatchNorm(name, rows[0], rows[1], mean, var, _CHAINER_EPS)
 
     def linear(name: str, width: int | None) -> LinearOp:
@@ -228,8 +227,7 @@ def read_bnnquanalyst(folder: str | Path) -> OpChain:
             gamma, beta, mean, var = (
                 _row(path / name / f"bn_{part}.csv", f"{name}/bn_{part}.csv", width) for part in _PARTS
             )
-            if (var <= 0).any():
-                raise FileError(f"{name}/bn_var.csv is not positive at {int(np.argmax(var <= 0))}.")
+            refuse_if((var <= 0).any(), f"{name}/bn_var.csv is not positive at {int(np.argmax(var <= 0))}.")
             ops += [layer, BatchNorm(name, gamma, beta, mean, var, 0.0), Sign(f"{name} sign")]
             number += 1
         ops.append(_linear(path / "out_blk", "out_blk", width))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import gcd, prod
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -33,13 +33,15 @@ from sugenet.io.exact.ops import (
     Quantize,
     Sign,
     every,
+    numbers,
     op_word,
 )
-from sugenet.io.exact.report import LayerReport
+from sugenet.io.exact.report import LayerReport, SignLocation
 from sugenet.io.exact.requantize import joined
 from sugenet.io.exact.signals import averaged_window, flat_order
-from sugenet.io.exact.steps import Pipeline, Root, pipelines, smallest_sum
+from sugenet.io.exact.steps import Pipeline, Root, per_channel, pipelines, smallest_sum
 from sugenet.io.exact.units import bias_of, exact_weights, in_shared_units
+from sugenet.io.plain.refusals import refuse_if, within
 
 __all__ = [
     "NEEDED",
@@ -47,7 +49,6 @@ __all__ = [
     "Lane",
     "LaneNeurons",
     "RealValue",
-    "SignPart",
     "Straight",
     "constants",
     "neurons_of",
@@ -136,6 +137,21 @@ class RealValue:
 
 
 @dataclass(frozen=True, eq=False)
+class _LaneNeuron:
+    """One neuron over lanes."""
+
+    weights: Row
+    """(all channels of the lanes, kernel height, kernel width), exact numbers over the lanes' values."""
+    min_sum: Fraction
+    """The least sum that is on."""
+    falls: bool
+    """Whether it falls with its sum, so that its weights were turned around."""
+    met: bool
+    """Whether a sum can be exactly at the threshold."""
+    gap: float
+
+
+@dataclass(frozen=True, eq=False)
 class LaneNeurons:
     """A sign of sums of lanes: whole weights over lanes, and the least sum that is on."""
 
@@ -144,13 +160,9 @@ class LaneNeurons:
     sign: Sign
     shape: tuple[int, ...]
     lanes: tuple[Lane, ...]
-    weights: Row
-    """(out, all channels of the lanes, kernel height, kernel width), exact numbers over the lanes' values."""
-    least: list[Fraction]
+    neurons: list[_LaneNeuron]
+    """One a channel of what comes out."""
     window: Window
-    flipped: int
-    ties: int
-    nearest: float
 
     @property
     def lane(self) -> Lane:
@@ -165,16 +177,16 @@ def constants(value: Any, count: int) -> Row:
 
 
 def _row(values: Any, count: int, where: str) -> Row:
-    row = [Fraction(value) for value in np.asarray(values).reshape(-1).tolist()]
-    if len(row) not in (1, count):
-        raise FileError(f"{where}: {len(row)} numbers for {count} channels.")
-    return np.array(row * (count // len(row)), dtype=object)
+    return np.array(per_channel(values, count, where), dtype=object)
 
 
 def summed(where: str, forms: Sequence[Form]) -> Form:
     """The sum of forms; a lane that several read counts several times."""
-    if len({form.shape for form in forms}) > 1:
-        raise FileError(f"{where}: it adds values of shapes {' and '.join(str(f.shape) for f in forms)}.")
+    refuse_if(
+        len({form.shape for form in forms}) > 1,
+        where,
+        f"it adds values of shapes {' and '.join(str(f.shape) for f in forms)}.",
+    )
     scales: dict[Lane, Row] = {}
     for form in forms:
         for lane, scale in form.terms:
@@ -190,10 +202,11 @@ def summed(where: str, forms: Sequence[Form]) -> Form:
 def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
     """The sign of a real value, as whole weights over lanes with one threshold each."""
     form, layer = value.reads, value.layer
-    if form.shift.any() and any(layer.pads):
-        raise FileError(
-            f"{layer.where}: padding with zeros beside values that are shifted. Shift them behind it."
-        )
+    refuse_if(
+        form.shift.any() and any(layer.pads),
+        layer.where,
+        "padding with zeros beside values that are shifted. Shift them behind it.",
+    )
     kernel = ungrouped(exact_weights(layer.weights, layer.where), layer.groups)
     lines, later = (pipelines(steps, value.shape[0]) for steps in (value.steps, value.later))
     lanes = [
@@ -202,16 +215,18 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
     ]
     window = Window(_maps(form.shape), kernel.shape[2:], layer.stride, layer.dilation, layer.pads)
     middle = [p // d for p, d in zip(layer.pads[:2], layer.dilation, strict=True)]
-    if value.added is not None and (
-        window.positions != _maps(value.added.shape)[1:] or layer.stride != (1, 1)
-    ):
-        raise FileError(f"{layer.where}: a shortcut around a layer that changes the size of its maps.")
+    refuse_if(
+        value.added is not None
+        and (window.positions != _maps(value.added.shape)[1:] or layer.stride != (1, 1)),
+        layer.where,
+        "a shortcut around a layer that changes the size of its maps.",
+    )
     starts = dict(zip(lanes, np.cumsum([0, *(lane.shape[0] for lane in lanes)]).tolist(), strict=False))
     unit = _common([v for lane in form.lanes for v in (*lane.low.tolist(), *lane.high.tolist())])
     max_size = int(
         max(abs(v / unit) for lane in form.lanes for v in (*lane.low.tolist(), *lane.high.tolist()))
     )
-    rows, thresholds, flipped, ties, near = [], [], 0, 0, np.inf
+    neurons = []
     for c, bias in enumerate(bias_of(layer)):
         full = np.full((sum(lane.shape[0] for lane in lanes), *kernel.shape[2:]), Fraction(0), dtype=object)
         for lane, scale in form.terms:
@@ -234,37 +249,15 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
                 if one is not None
                 else _joined(channel, bits, value.added.shift[c], sign, zero, layer.where)
             )
-        rows.append(neuron.weights)
-        thresholds.append(neuron.least)
-        flipped, ties, near = flipped + neuron.falls, ties + neuron.met, min(near, neuron.gap)
-    return LaneNeurons(
-        layer.where,
-        sign,
-        value.shape,
-        tuple(lanes),
-        np.array(rows, dtype=object),
-        thresholds,
-        window,
-        flipped,
-        ties,
-        float(near),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    weights: Row
-    least: Fraction
-    falls: bool
-    met: bool
-    gap: float
+        neurons.append(neuron)
+    return LaneNeurons(layer.where, sign, value.shape, tuple(lanes), neurons, window)
 
 
 @dataclass(frozen=True)
 class _Bit:
     """A two-valued term of a neuron: where its weight stands, its scale and its values."""
 
-    place: tuple[int, int, int]
+    index: tuple[int, int, int]
     scale: Fraction
     low: Fraction
     high: Fraction
@@ -280,27 +273,29 @@ class _Channel:
     unit: Fraction
     steps: Pipeline
     later: Pipeline
-    most: int
-    """The largest size of a value in units."""
+    max_size: int
+    """Of a value in units."""
 
     @property
     def reach(self) -> int:
         """The largest size of the sum."""
-        return int(sum(abs(weight) for weight in self.weights.reshape(-1).tolist())) * self.most
+        return int(sum(abs(weight) for weight in self.weights.reshape(-1).tolist())) * self.max_size
 
-    def solved(self, sign: Sign, zero: int) -> _Found:
+    def solved(self, sign: Sign, zero: int) -> _LaneNeuron:
         """Weights over the values themselves, and the least sum that is on."""
         line = Pipeline((*self.steps.parts, *self.later.parts))
         falls = line.direction() * self.worth < 0
         min_sum = smallest_sum(line, Fraction(0), zero != 1, self.worth, self.constant)
         weights = self.weights / self.unit
         if isinstance(min_sum, bool):
-            return _Found(weights * 0, Fraction(0 if min_sum else 1), False, False, np.inf)
+            return _LaneNeuron(weights * 0, Fraction(0 if min_sum else 1), False, False, np.inf)
         if min_sum.met and zero == 0:
             raise _tied(sign)
         met = min_sum.met and abs(min_sum.least) <= self.reach + 1
         # between two whole sums, so that nothing is at the threshold
-        return _Found(-weights if falls else weights, min_sum.least - Fraction(1, 2), falls, met, min_sum.gap)
+        return _LaneNeuron(
+            -weights if falls else weights, min_sum.least - Fraction(1, 2), falls, met, min_sum.gap
+        )
 
 
 def _added(channel: _Channel, bits: Sequence[_Bit], shift: Fraction) -> _Channel | None:
@@ -312,10 +307,10 @@ def _added(channel: _Channel, bits: Sequence[_Bit], shift: Fraction) -> _Channel
         return None
     full = channel.weights * (line[0] * channel.worth / channel.unit)
     for bit in bits:
-        full[bit.place] += bit.scale
+        full[bit.index] += bit.scale
     unit = _common([channel.unit, *(v for bit in bits for v in (bit.low, bit.high))])
     worth = _common(full.reshape(-1).tolist())
-    sizes = [channel.most * channel.unit, *(abs(v) for bit in bits for v in (bit.low, bit.high))]
+    sizes = [channel.max_size * channel.unit, *(abs(v) for bit in bits for v in (bit.low, bit.high))]
     constant, max_size = line[0] * channel.constant + line[1] + shift, int(max(size / unit for size in sizes))
     small = max(abs(weight) for weight in full.reshape(-1).tolist()) <= _LARGEST * worth
     return (
@@ -327,16 +322,17 @@ def _added(channel: _Channel, bits: Sequence[_Bit], shift: Fraction) -> _Channel
 
 def _joined(
     channel: _Channel, bits: Sequence[_Bit], shift: Fraction, sign: Sign, zero: int, where: str
-) -> _Found:
+) -> _LaneNeuron:
     """The same where the steps have a square root, or weights would be large: how many of the terms are high
     decides how large the sum must be, and one weighted sum of both says all of that.
     """
     roots = sum(isinstance(part, Root) for part in (*channel.steps.parts, *channel.later.parts))
-    if roots > 1 or len({bit.scale * (bit.high - bit.low) for bit in bits}) > 1:
-        raise FileError(
-            f"{where}: a batch norm is added to a shortcut, and the sum is normed again or has terms of "
-            f"several sizes. {NEEDED}"
-        )
+    refuse_if(
+        roots > 1 or len({bit.scale * (bit.high - bit.low) for bit in bits}) > 1,
+        where,
+        "a batch norm is added to a shortcut, and the sum is normed again or has terms of "
+        f"several sizes. {NEEDED}",
+    )
     count, step = len(bits), bits[0].scale * (bits[0].high - bits[0].low)
     start = sum((bit.scale * bit.low for bit in bits), shift)
     reach = channel.reach
@@ -353,18 +349,15 @@ def _joined(
     if met and zero == 0:
         raise _tied(sign)
     p, q, steps, wrong = joined(table, 1)
-    if wrong:
-        raise FileError(
-            f"{where}: {wrong} pairs of a sum and a shortcut agree with no weighted sum. {NEEDED}"
-        )
+    refuse_if(wrong, where, f"{wrong} pairs of a sum and a shortcut agree with no weighted sum. {NEEDED}")
     weights = (-p if falls else p) * channel.weights / channel.unit
     # p (s + reach) + q m, where m counts the terms that are high, or those that are low
     threshold = Fraction(int(steps[0, 0])) - p * reach - Fraction(1, 2)
     for bit in bits:
         each = Fraction(q, 1) / (bit.high - bit.low) * (1 if up else -1)
-        weights[bit.place] += each
+        weights[bit.index] += each
         threshold += each * (bit.low if up else bit.high)
-    return _Found(weights, threshold, falls, met, np.inf)
+    return _LaneNeuron(weights, threshold, falls, met, np.inf)
 
 
 NEEDED = (
@@ -399,8 +392,11 @@ def wide_layer(
     """One layer that makes some neurons from the lanes there are and carries others past them, as operations,
     and the lanes behind it; None where the windows do not move alike.
     """
-    pieces = [(part.lanes, part.weights, part.window) for part in made]
-    shifts = [-threshold for part in made for threshold in part.least]
+    pieces = [
+        (part.lanes, np.array([neuron.weights for neuron in part.neurons], dtype=object), part.window)
+        for part in made
+    ]
+    shifts = [-neuron.min_sum for part in made for neuron in part.neurons]
     for lane in carried:
         turns = np.where(lane.high > lane.low, 1, -1)
         pieces.append(
@@ -431,22 +427,13 @@ _LARGEST_LAYER = 1 << 24
 """Weights of one layer over all lanes, each an exact number."""
 
 
-class SignPart(NamedTuple):
-    """A sign of the file as some of the values of a sign of the chain."""
-
-    number: int
-    where: str
-    start: int = 0
-    stop: int = 0
-
-
 @dataclass(frozen=True, eq=False)
 class Straight:
     """A chain without branches, and what its signs are in the file."""
 
     chain: OpChain
-    parts: tuple[tuple[SignPart, ...], ...]
-    """For each sign of the chain."""
+    parts: tuple[tuple[SignLocation, ...], ...]
+    """For each sign of the chain the signs of the file that it holds; their layers are not known yet."""
     reports: dict[int, LayerReport]
     """What was noticed where a sign of the chain was made here, by its number."""
     signs: tuple[str, ...]
@@ -464,13 +451,13 @@ def straightened(chain: OpChain, zero: Literal[1, -1] | None = None) -> Straight
     signs = [op for op in every(chain.ops) if isinstance(op, Sign | Quantize)]
     where = tuple(op.where for op in signs)
     if not any(isinstance(op, Branches) for op in chain.ops):
-        return Straight(chain, tuple((SignPart(k, op.where),) for k, op in enumerate(signs)), {}, where)
+        return Straight(
+            chain, tuple((SignLocation(k, op.where, None),) for k, op in enumerate(signs)), {}, where
+        )
     numbers = {id(op): number for number, op in reversed(list(enumerate(signs)))}  # the first of one twice
     walk = _Straightening(zero, numbers, chain.shape)
-    try:
+    with within(chain.source):
         walk.top(chain.ops)
-    except FileError as error:
-        raise FileError(f"{chain.source}: {error}") from error
     return Straight(replace(chain, ops=tuple(walk.ops)), tuple(walk.parts), walk.reports, where)
 
 
@@ -491,7 +478,7 @@ class _Straightening:
     numbers: dict[int, int]
     shape: tuple[int, ...]
     ops: list[Op] = field(default_factory=list)
-    parts: list[tuple[SignPart, ...]] = field(default_factory=list)
+    parts: list[tuple[SignLocation, ...]] = field(default_factory=list)
     reports: dict[int, LayerReport] = field(default_factory=dict)
     lanes: tuple[Lane, ...] = ()
     """What the operations so far give, channel beside channel; none where it is one value as in the file."""
@@ -523,8 +510,9 @@ class _Straightening:
                 value = None
             if isinstance(value, Form) and _is_plain(value, self.lanes):
                 value, self.lanes = None, ()
-        if value is not None:
-            raise FileError("the network ends with a sum of branches, without class scores behind it.")
+        refuse_if(
+            value is not None, "the network ends with a sum of branches, without class scores behind it."
+        )
 
     def _append(self, op: Op) -> None:
         self.ops.append(op)
@@ -534,7 +522,7 @@ class _Straightening:
     def _plain(self, op: Op) -> None:
         self._append(op)
         if isinstance(op, Sign | Quantize):
-            self.parts.append((SignPart(self.numbers[id(op)], op.where),))
+            self.parts.append((SignLocation(self.numbers[id(op)], op.where, None),))
 
     def _fork(self, op: Branches) -> Form:
         """The values that branches begin at, which must be two-valued."""
@@ -579,7 +567,7 @@ class _Straightening:
         if isinstance(op, Flatten) and later and isinstance(later[0], LinearOp):
             layer = later.pop(0)
             assert isinstance(layer, LinearOp)
-            self._emit(Flatten(op.where), *self._flat(form, op, layer))
+            self._emit(Flatten(op.where), self._flat(form, op, layer))
         elif isinstance(op, LinearOp | Convolution):
             self._emit(self._over(form, op))
         else:
@@ -594,30 +582,32 @@ class _Straightening:
     def _over(self, form: Form, op: LinearOp | Convolution) -> LinearOp | Convolution:
         """A layer over a sum, as one over the lanes."""
         if isinstance(op, Convolution):
-            if form.shift.any() and any(op.pads):
-                raise FileError(
-                    f"{op.where}: zeros are padded beside values that are shifted. Shift them behind it."
-                )
+            refuse_if(
+                form.shift.any() and any(op.pads),
+                op.where,
+                "zeros are padded beside values that are shifted. Shift them behind it.",
+            )
             kernel = ungrouped(exact_weights(op.weights, op.where), op.groups)
         else:
             kernel = exact_weights(op.weights, op.where)
-        if kernel.shape[1] != form.shape[0]:
-            raise FileError(
-                f"{op.where}: {kernel.shape[1]} weights a neuron for values of shape {form.shape}. "
-                "Is a flatten missing?"
-            )
+        refuse_if(
+            kernel.shape[1] != form.shape[0],
+            op.where,
+            f"{kernel.shape[1]} weights a neuron for values of shape {form.shape}. Is a flatten missing?",
+        )
         scales, tail = dict(form.terms), (1,) * (kernel.ndim - 2)
         blocks = [
             kernel * scales.get(lane, constants(0, lane.shape[0])).reshape(-1, *tail) for lane in self.lanes
         ]
         each = kernel.reshape(*kernel.shape[:2], -1).sum(axis=2)
         bias = np.array(bias_of(op), dtype=object) + each @ form.shift
-        wide = _narrow(np.concatenate(blocks, axis=1))
+        full = np.concatenate(blocks, axis=1)
+        wide = numbers(full.reshape(-1).tolist()).reshape(full.shape)
         if isinstance(op, LinearOp):
             return LinearOp(op.where, wide, bias)
         return replace(op, weights=wide, bias=bias, groups=1)
 
-    def _flat(self, form: Form, op: Flatten, layer: LinearOp) -> tuple[LinearOp]:
+    def _flat(self, form: Form, op: Flatten, layer: LinearOp) -> LinearOp | Convolution:
         """A linear layer over the flattened sum, where all lanes are flattened channel by channel."""
         order = flat_order(np.arange(prod(form.shape)), form.shape, op.order)
         per = prod(form.shape[1:])
@@ -630,11 +620,9 @@ class _Straightening:
         flat = dict(zip(self.lanes, lanes, strict=True))
         terms = tuple((flat[lane], np.repeat(scale, per)) for lane, scale in form.terms)
         self.lanes = tuple(lanes)
-        made = self._over(
+        return self._over(
             Form((prod(form.shape),), terms, np.repeat(form.shift, per)), replace(layer, weights=weights)
         )
-        assert isinstance(made, LinearOp)
-        return (made,)
 
     def _behind_real(self, value: RealValue, op: Op) -> _Value:
         """The sign of a real value that a shortcut was added to."""
@@ -718,12 +706,12 @@ class _Straightening:
             made.append(neurons_of(value, sign, zero))
         carried = [lane for lane in self.lanes if lane in needed]
         total = sum(lane.shape[0] for lane in self.lanes)
-        if (sum(part.shape[0] for part in made) + len(carried)) * total * prod(
-            made[0].window.kernel
-        ) > _LARGEST_LAYER:
-            raise FileError(
-                f"{made[0].sign.where}: shortcuts past so many channels are too large to write down."
-            )
+        refuse_if(
+            (sum(part.shape[0] for part in made) + len(carried)) * total * prod(made[0].window.kernel)
+            > _LARGEST_LAYER,
+            made[0].sign.where,
+            "shortcuts past so many channels are too large to write down.",
+        )
         layer = wide_layer(self.lanes, made, carried)
         if layer is None:
             if tried:
@@ -739,16 +727,17 @@ class _Straightening:
         for branch, part, lane in zip(ready, made, lanes, strict=False):
             sign = branch.ops.pop(0)
             stop = start + part.shape[0] * per
-            parts.append(SignPart(self.numbers[id(sign)], part.where, start, stop))
+            parts.append(SignLocation(self.numbers[id(sign)], part.where, None, part=(start, stop)))
             start, branch.value = stop, Form.of(lane)
+        neurons = [neuron for part in made for neuron in part.neurons]
         self.reports[len(self.parts)] = LayerReport(
             " and ".join(dict.fromkeys(part.where for part in made)),
             "",
             0,
-            sum(part.flipped for part in made),
+            sum(neuron.falls for neuron in neurons),
             0,
-            sum(part.ties for part in made),
-            min(part.nearest for part in made),
+            sum(neuron.met for neuron in neurons),
+            float(min(neuron.gap for neuron in neurons)),
             carried=sum(lane.shape[0] for lane in carried) * per,
         )
         self.parts.append(tuple(parts))
@@ -787,8 +776,7 @@ def _total(where: str, values: Sequence[_Value]) -> _Value:
         raise FileError(f"{where}: it adds real values ({names}) that no sign stands behind. {NEEDED}")
     more = [form for form in (*forms, real.added) if isinstance(form, Form)]
     added = summed(where, more)
-    if added.shape != real.shape:
-        raise FileError(f"{where}: it adds values of shapes {real.shape} and {added.shape}.")
+    refuse_if(added.shape != real.shape, where, f"it adds values of shapes {real.shape} and {added.shape}.")
     return replace(real, added=added)
 
 
@@ -804,17 +792,10 @@ def _depthwise(shape: tuple[int, ...], where: str) -> Convolution:
 
 def _average(op: AveragePool, shape: tuple[int, ...]) -> Convolution:
     window, counts = averaged_window(shape, op)
-    if len(set(counts)) > 1:
-        raise FileError(
-            f"{op.where}: averages inside a branch whose windows count more values here than there."
-        )
+    refuse_if(
+        len(set(counts)) > 1,
+        op.where,
+        "averages inside a branch whose windows count more values here than there.",
+    )
     weights = np.full((shape[0], 1, *window.kernel), Fraction(1, counts[0]), dtype=object)
     return Convolution(op.where, weights, None, window.stride, (1, 1), window.pads, shape[0])
-
-
-def _narrow(weights: Any) -> Any:
-    """Exact numbers as floats, where all of them are."""
-    floats = weights.astype(np.float64)
-    return (
-        floats if all(Fraction(f) == v for f, v in zip(floats.flat, weights.flat, strict=True)) else weights
-    )

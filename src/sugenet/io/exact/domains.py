@@ -18,9 +18,10 @@ from sugenet.bnn import Encoder, Steps
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import FileError
 from sugenet.io.exact.steps import Pipeline, sign_of
+from sugenet.io.plain.refusals import refuse_if
 from sugenet.reprs import ShortRepr
 
-__all__ = ["BitInputs", "CutInputs", "Inputs", "Integers", "Reals", "cut_inputs"]
+__all__ = ["BitInputs", "CutInputs", "Inputs", "Integers", "Reals", "cut_inputs", "line_of"]
 
 
 @dataclass(frozen=True)
@@ -47,17 +48,19 @@ class Integers(ShortRepr):
         for name in ("step", "start"):
             object.__setattr__(self, name, _exact(getattr(self, name), name))
         sizes = {len(row) for row in (self.step, self.start) if isinstance(row, tuple)}
-        if len(sizes) > 1:
-            raise FileError(f"Integers: {len(self.step)} steps and {len(self.start)} starts do not fit.")
-        if not (isinstance(self.low, int) and isinstance(self.high, int) and self.low <= self.high):
-            raise FileError(f"Integers({self.low}, {self.high}): give whole numbers, the least first.")
-        if self.high - self.low > 1 << 16:
-            raise FileError(
-                f"Integers({self.low}, {self.high}) has more than 65,536 steps. Use Reals for inputs that "
-                f"are binarized at once."
-            )
-        if not all(self.steps):
-            raise FileError("Integers with step 0 have all the same value.")
+        refuse_if(
+            len(sizes) > 1, f"Integers: {len(self.steps)} steps and {len(self.starts)} starts do not fit."
+        )
+        refuse_if(
+            not (isinstance(self.low, int) and isinstance(self.high, int) and self.low <= self.high),
+            f"Integers({self.low}, {self.high}): give whole numbers, the least first.",
+        )
+        refuse_if(
+            self.high - self.low > 1 << 16,
+            f"Integers({self.low}, {self.high}) has more than 65,536 steps. Use Reals for inputs that "
+            f"are binarized at once.",
+        )
+        refuse_if(not all(self.steps), "Integers with step 0 have all the same value.")
 
     @property
     def steps(self) -> tuple[Fraction, ...]:
@@ -85,8 +88,7 @@ def _exact(value: Any, name: str) -> Any:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         return Fraction(exact_number(value, name))
     row = tuple(Fraction(exact_number(one.item() if hasattr(one, "item") else one, name)) for one in value)
-    if not row:
-        raise FileError(f"Integers: {name} has no numbers.")
+    refuse_if(not row, f"Integers: {name} has no numbers.")
     return row
 
 
@@ -100,8 +102,7 @@ class Reals(ShortRepr):
     high: float = inf
 
     def __post_init__(self) -> None:
-        if not self.low <= self.high:
-            raise FileError(f"Reals({self.low}, {self.high}): give the least first.")
+        refuse_if(not self.low <= self.high, f"Reals({self.low}, {self.high}): give the least first.")
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,13 @@ class BitInputs:
 
 
 Inputs: TypeAlias = Integers | Reals | BitInputs
+
+
+def line_of(inputs: Inputs | None) -> tuple[Any, Any]:
+    """Start and step with which raw numbers enter a network; a bit is the raw number 0 or 1."""
+    if isinstance(inputs, BitInputs) and inputs.low != inputs.high:
+        return Fraction(inputs.low), Fraction(inputs.high) - Fraction(inputs.low)
+    return (inputs.start, inputs.step) if isinstance(inputs, Integers) else (Fraction(0), Fraction(1))
 
 
 _LARGEST_FLOAT = 1.7976931348623157e308
@@ -153,11 +161,11 @@ def cut_inputs(
             continue
         key = (line, tuple(row))
         if key not in known:
-            if (len(known) + 1) * len(row) > _CUTS and len(row) > 1:
-                raise FileError(
-                    f"a quantizer of the inputs with more than {_CUTS:,} different thresholds is not read. "
-                    "Use fewer bits, or leave it out and read whole numbers: inputs=Integers(...)."
-                )
+            refuse_if(
+                (len(known) + 1) * len(row) > _CUTS and len(row) > 1,
+                f"a quantizer of the inputs with more than {_CUTS:,} different thresholds is not read. "
+                "Use fewer bits, or leave it out and read whole numbers: inputs=Integers(...).",
+            )
             cuts = [
                 _cut(Pipeline((*line.parts, (Fraction(1), -at))), domain, strict=above)
                 for at, above in zip(row, strict, strict=True)

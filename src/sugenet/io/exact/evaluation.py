@@ -1,10 +1,10 @@
 """Operations in floats: computed in float64, as their file's authors would, and how far floats can be from
 the exact numbers.
 
-A reader is compared with what is computed here. A judge that computes in floats may have a value on the wrong
-side of 0 if the exact one is as near to it as the bound before the sign says, and only then. Sums of numbers
-that are multiples of one power of two, and not too large, are exact in floats: there the bound is 0 and even
-a tie counts.
+A reader is compared with what is computed here. An interpreter that computes in floats may have a value on
+the wrong side of 0 if the exact one is as near to it as the bound before the sign says, and only then. Sums
+of numbers that are multiples of one power of two, and not too large, are exact in floats: there the bound is
+0 and even a tie counts.
 """
 
 from __future__ import annotations
@@ -61,10 +61,22 @@ def laid_out(chain: OpChain, X: Any) -> _Array:
     return x.reshape(len(x), *chain.shape)
 
 
-def passed(ops: Iterable[Op], x: _Array) -> _Array:
-    """A batch behind some operations."""
+def passed(
+    ops: Iterable[Op],
+    x: _Array,
+    watch: Callable[[Sign | Quantize, _Array, _Array], None] | None = None,
+) -> _Array:
+    """A batch behind some operations; `watch` gets every sign and quantizer, branches included, with the
+    values before and after it.
+    """
     for op in ops:
-        x = apply(op, x)
+        before = x
+        if isinstance(op, Branches):
+            x = np.asarray(sum(passed(branch, before, watch) for branch in op.branches))
+        else:
+            x = apply(op, before)
+        if watch is not None and isinstance(op, Sign | Quantize):
+            watch(op, before, x)
     return x
 
 
@@ -81,7 +93,7 @@ def apply(op: Op, x: _Array) -> _Array:
             gamma, beta, mean, var = (_along(column, x) for column in (op.gamma, op.beta, op.mean, op.var))
             return np.asarray(gamma * (x - mean) / np.sqrt(var + op.eps) + beta)
         case Branches():
-            return np.asarray(sum(passed(branch, x) for branch in op.branches))
+            return passed([op], x)
         case Clip():
             return np.clip(x, op.low, op.high)
         case Sign():
@@ -216,7 +228,7 @@ SINGLE = Floats(24, whole=False)
 
 @dataclass(frozen=True)
 class Rounding:
-    """Bounds on the difference between a float judge's values and the exact ones;
+    """Bounds on the difference between a float interpreter's values and the exact ones;
     0 where floats are exact.
     """
 
@@ -225,7 +237,7 @@ class Rounding:
     scores: float
     after_sums: frozenset[int] = frozenset()
     """Signs whose sums are exact in these floats, so that only the steps between sum and sign round: a
-    judge then decides the same for every input with that sum.
+    interpreter then decides the same for every input with that sum.
     """
 
 
@@ -250,24 +262,24 @@ def rounding_of(
     others: Sequence[Op] | None = None,
     reaches: Sequence[float] | None = None,
 ) -> Rounding:
-    """Bounds for a judge of a chain.
+    """Bounds for an interpreter of a chain.
 
     Parameters
     ----------
     chain, inputs
         What was read, and what its samples are.
     floats
-        What the judge computes in.
+        What the interpreter computes in.
     largest
         The largest size of a raw number among the samples, where the inputs do not say it.
     clean
-        Whether the judge's signs gave exactly their two values. ``x + (sign(x) - x)`` does not:
+        Whether the interpreter's signs gave exactly their two values. ``x + (sign(x) - x)`` does not:
         it keeps the rounding of x.
     others
-        The operations with the judge's own numbers, where these were computed in other floats than
+        The operations with the interpreter's own numbers, where these were computed in other floats than
         those of the chain.
     reaches
-        For each operation the largest number that the judge met on the way through it,
+        For each operation the largest number that the interpreter met on the way through it,
         where it takes several steps.
 
     Examples
@@ -286,7 +298,7 @@ def rounding_of(
 
 @dataclass
 class _RoundingWalk:
-    """What is known of a judge, and how many operations it has passed."""
+    """What is known of an interpreter, and how many operations it has passed."""
 
     floats: Floats
     clean: bool

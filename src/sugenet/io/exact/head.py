@@ -34,6 +34,7 @@ from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Convolution, Fl
 from sugenet.io.exact.signals import LevelSignal, averaged_window, flat_order
 from sugenet.io.exact.steps import Pipeline, Surd, pipelines, rational_root
 from sugenet.io.exact.units import bias_of, exact_weights
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["head_of", "head_of_tail", "is_affine", "see_apart"]
 
@@ -56,10 +57,11 @@ def head_of(
     totals = weights.sum(axis=1).tolist()
     offsets = [o + u * top * t / 2 for o, u, t in zip(offsets, units, totals, strict=True)]
     units = [u / 2 for u in units]
-    if not all(line.is_affine for line in lines):
-        raise FileError(
-            f"{where}: class scores are clipped, so classes can tie that the network keeps apart."
-        )
+    refuse_if(
+        not all(line.is_affine for line in lines),
+        where,
+        "class scores are clipped, so classes can tie that the network keeps apart.",
+    )
     rational = [line.line() for line in lines]
     if all(pair is not None for pair in rational):
         pairs = [pair for pair in rational if pair is not None]
@@ -116,10 +118,11 @@ def _prove_order(
     values = []
     for k, row in enumerate(weights):
         size = int(np.abs(row).sum()) * top
-        if size * len(weights) > _PAIRS:
-            raise FileError(
-                f"{where}: too many possible scores to prove that rounding them changes no decision."
-            )
+        refuse_if(
+            size * len(weights) > _PAIRS,
+            where,
+            "too many possible scores to prove that rounding them changes no decision.",
+        )
         for s in range(-size, size + 1, 2):
             values.append((_decimal(lines[k](units[k] * s + offsets[k])), scores[k][0] * s + scores[k][1], k))
     values.sort()
@@ -163,7 +166,7 @@ def head_of_tail(levels: LevelSignal, ops: Sequence[Op], source: str) -> tuple[H
     assert is_affine(ops)
     assert levels.pad is None
     roots = [op for op in ops if isinstance(op, BatchNorm) and not _is_rational(op)]
-    made = _over_levels(levels, _Backwards(levels, tuple(ops)).run())
+    made = _Backwards(levels, tuple(ops)).run()
     if roots:
         made, grid = _rounded(made, levels.top)
     else:
@@ -197,7 +200,9 @@ class _Affine:
 
 
 class _Backwards:
-    """The coefficients of the values in front of each operation, from the last one on."""
+    """The coefficients of the values in front of each operation, from the last one on, and then those of the
+    levels that stand for the first values.
+    """
 
     def __init__(self, levels: LevelSignal, ops: tuple[Op, ...]) -> None:
         self.levels, self.ops = levels, ops
@@ -213,18 +218,20 @@ class _Backwards:
         for index in range(len(self.ops) - 1, -1, -1):
             _small(count * prod(self.shapes[index]), self.ops[index])
             rows = self._before(rows, index)
-        return _Affine(rows, self.offset, self.error)
+        self._shift(rows, self.levels.start.tolist())
+        return _Affine(np.asarray(rows * self.levels.step), self.offset, self.error)
 
     def _before(self, rows: npt.NDArray[Any], index: int) -> npt.NDArray[Any]:
         """The coefficients of what an operation reads, from those of what it gives."""
         op, shape, after = self.ops[index], self.shapes[index], self.shapes[index + 1]
         match op:
             case LinearOp():
-                if len(shape) != 1 or op.weights.shape[1] != shape[0]:
-                    raise FileError(
-                        f"{op.where}: {op.weights.shape[1]} weights a neuron for values of shape {shape}. "
-                        "Is a flatten missing?"
-                    )
+                refuse_if(
+                    len(shape) != 1 or op.weights.shape[1] != shape[0],
+                    op.where,
+                    f"{op.weights.shape[1]} weights a neuron for values of shape {shape}. "
+                    "Is a flatten missing?",
+                )
                 self._shift(rows, bias_of(op))
                 weights = exact_weights(op.weights, op.where)
                 return weights if _is_one(rows) else rows @ weights
@@ -309,8 +316,7 @@ class _Backwards:
 
 
 def _averaged(rows: npt.NDArray[Any], op: AveragePool, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    if len(shape) != 3:
-        raise FileError(f"{op.where}: average pooling of flat values.")
+    refuse_if(len(shape) != 3, op.where, "average pooling of flat values.")
     window, counts = averaged_window(shape, op)
     shares = rows.reshape(len(rows), shape[0], -1) / np.array(counts, dtype=object)
     wide = np.full((len(rows), shape[0], prod(shape[1:])), Fraction(0), dtype=object)
@@ -375,12 +381,6 @@ def _is_rational(op: BatchNorm) -> bool:
     return all(not _divided(root.gamma, root.v, 1)[1] for line in lines for root in line.parts)  # type: ignore[union-attr]
 
 
-def _over_levels(levels: LevelSignal, made: _Affine) -> _Affine:
-    """Coefficients of levels, from those of what they stand for."""
-    offset = [o + s for o, s in zip(made.offset, (made.rows @ levels.start).tolist(), strict=True)]
-    return _Affine(np.asarray(made.rows * levels.step), offset, made.error)
-
-
 def _rounded(made: _Affine, top: int) -> tuple[_Affine, int]:
     """Coefficients and constants rounded to the finest power of two that they fit in, and this grid."""
     size = int(max((np.abs(made.rows) * top).sum(axis=1).tolist())) + 1
@@ -415,8 +415,7 @@ def _fitted(levels: LevelSignal, made: _Affine, grid: int) -> Head | None:
 def _each(values: Any, shape: tuple[int, ...]) -> list[Fraction]:
     """Numbers for all values, for each channel or for each feature, as one a value."""
     row, count = [Fraction(value) for value in np.asarray(values).reshape(-1).tolist()], prod(shape)
-    if len(row) not in (1, shape[0]):
-        raise FileError(f"{len(row)} numbers for {shape[0]} channels or features.")
+    refuse_if(len(row) not in (1, shape[0]), f"{len(row)} numbers for {shape[0]} channels or features.")
     return [value for value in row for _ in range(count // len(row))]
 
 
@@ -425,10 +424,11 @@ def _is_one(rows: npt.NDArray[Any]) -> bool:
 
 
 def _small(size: int, op: Op) -> None:
-    if size > _MOST:
-        raise FileError(
-            f"{op.where}: {size:,} exact coefficients are more than the {_MOST:,} that are worked out."
-        )
+    refuse_if(
+        size > _MOST,
+        op.where,
+        f"{size:,} exact coefficients are more than the {_MOST:,} that are worked out.",
+    )
 
 
 _Floats = npt.NDArray[np.float64]
@@ -509,8 +509,10 @@ def _reachable(head: Head, what: str) -> tuple[_Floats, npt.NDArray[np.intp]]:
     """All scores that classes can have, rising; and for each the place of the next lower one of another
     class, -1 if there is none.
     """
-    if int(head.sizes.sum()) > _SCORES:
-        raise FileError(f"{what} too many possible scores to see that no two classes tie. Remove it.")
+    refuse_if(
+        int(head.sizes.sum()) > _SCORES,
+        f"{what} too many possible scores to see that no two classes tie. Remove it.",
+    )
     rows = sorted(
         (scale * (2 * matches - int(size)) + bias, k)
         for k, (scale, bias, size) in enumerate(zip(head.scale, head.bias, head.sizes, strict=True))

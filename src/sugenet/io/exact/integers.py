@@ -7,7 +7,8 @@ that reads both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, TypeAlias
@@ -17,6 +18,7 @@ import numpy as np
 from sugenet.bnn import NEVER, Layer, PoolLayer, QuantizedConv, QuantizedLayer, Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = [
     "LevelWire",
@@ -158,37 +160,28 @@ def chained(
 
 def _merged(operations: list[Operation], end: LevelWire) -> list[Operation]:
     """Functions of single levels taken into the steps of what makes these levels, in front of pools."""
-    done = False
-    while not done:
-        done = True
-        for k, operation in enumerate(operations):
-            if not _pointwise(operation):
-                continue
-            source = operation.sources[0]
-            maker = next((j for j, other in enumerate(operations) if other.result == source), None)
-            if maker is None or source == end:
-                continue
-            if sum(other.sources.count(source) for other in operations) > 1:
-                continue
-            before = operations[maker]
-            assert isinstance(operation, Staircase)
-            if isinstance(before, Staircase):
-                operations[maker] = _composed(before, operation)
-                del operations[k]
-            else:  # the largest of a window rises with each, so the function may come first
-                moved = LevelWire(
-                    f"{operation.result.name} before {before.where}",
-                    before.sources[0].shape,
-                    operation.result.top,
-                )
-                first = replace(
-                    remapped(before.sources[0], moved.name, operation.steps, operation.where), result=moved
-                )
-                operations[k] = replace(before, sources=(moved,), result=operation.result)
-                operations[maker] = first
-            done = False
-            break
+    while (pair := next(_mergeable(operations, end), None)) is not None:
+        k, maker = pair
+        operation, before = operations[k], operations[maker]
+        assert isinstance(operation, Staircase)
+        if isinstance(before, Staircase):
+            operations[maker] = _composed(before, operation)
+            del operations[k]
+        else:  # the largest of a window rises with each, so the function may come first
+            source, name = before.sources[0], f"{operation.result.name} before {before.where}"
+            operations[maker] = remapped(source, name, operation.steps, operation.where)
+            operations[k] = replace(before, sources=(operations[maker].result,), result=operation.result)
     return operations
+
+
+def _mergeable(operations: Sequence[Operation], end: LevelWire) -> Iterator[tuple[int, int]]:
+    """Functions of single levels that nothing else reads, each with what makes these levels."""
+    makers = {operation.result: k for k, operation in enumerate(operations)}
+    reads = Counter(source for operation in operations for source in operation.sources)
+    for k, operation in enumerate(operations):
+        source = operation.sources[0]
+        if source in makers and source != end and reads[source] == 1 and _pointwise(operation):
+            yield k, makers[source]
 
 
 def _pointwise(operation: Operation) -> bool:
@@ -231,16 +224,20 @@ def _layer(chosen: list[Operation], carried: list[LevelWire], state: list[LevelW
     """Operations as one layer that repeats what is needed later."""
     first = chosen[0]
     if isinstance(first, Pooling):
-        if carried or state != list(first.sources):
-            raise FileError(
-                f"{first.where}: {(carried or state)[-1].name!r} is needed behind this pool, and "
-                f"values cannot be carried past pools. Pool in front of the branch."
-            )
+        refuse_if(
+            carried or state != list(first.sources),
+            first.where,
+            f"{(carried or state)[-1].name!r} is needed behind this pool, and "
+            f"values cannot be carried past pools. Pool in front of the branch.",
+        )
         return PoolLayer(first.window, top=top)
     pieces = [op for op in chosen if isinstance(op, Staircase)]
     rows = sum(len(op.steps) for op in pieces)
-    if rows * max(op.result.top for op in pieces) > _MOST:
-        raise FileError(f"{first.where}: its {rows:,} staircases have too many steps to write down.")
+    refuse_if(
+        rows * max(op.result.top for op in pieces) > _MOST,
+        first.where,
+        f"its {rows:,} staircases have too many steps to write down.",
+    )
     if len(pieces) == 1 and not carried and state == list(first.sources):
         return _alone(first, top)
     pieces += [remapped(wire, wire.name, np.arange(1, wire.top + 1)[None, :], "") for wire in carried]
@@ -276,12 +273,13 @@ def _written_out(
 ) -> QuantizedLayer:
     """Every weight written out."""
     inputs, outputs = (sum(wire.size for wire in wires) for wires in (state, [op.result for op in pieces]))
-    if outputs * max(inputs, *(op.result.top for op in pieces)) > _MOST:
-        raise FileError(
-            f"{pieces[0].where}: {carried[0].name if carried else 'what stands beside it'!r} is needed "
-            f"later and has another size, which takes a layer of {outputs:,} neurons over {inputs:,} "
-            f"inputs; up to {_MOST:,} weights are supported. Use fewer channels or smaller images."
-        )
+    refuse_if(
+        outputs * max(inputs, *(op.result.top for op in pieces)) > _MOST,
+        pieces[0].where,
+        f"{carried[0].name if carried else 'what stands beside it'!r} is needed "
+        f"later and has another size, which takes a layer of {outputs:,} neurons over {inputs:,} "
+        f"inputs; up to {_MOST:,} weights are supported. Use fewer channels or smaller images.",
+    )
     starts = _starts(state, [wire.size for wire in state])
     dense = [
         QuantizedConv(op.weights, op.steps, op.window, op.groups, top=top, pad=op.pad).dense()

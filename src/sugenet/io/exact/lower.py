@@ -15,14 +15,13 @@ from math import isinf, prod
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from sugenet.bnn import (
     ConvLayer,
-    DenseLayer,
     Encoder,
     Head,
     Layer,
-    LevelLayer,
     Network,
     PoolLayer,
     QuantizedConv,
@@ -32,9 +31,10 @@ from sugenet.bnn import (
     Window,
 )
 from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.layers import dense_layer
 from sugenet.errors import FileError, NetworkError, TieError
 from sugenet.io.exact.branches import Straight, straightened
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals, cut_inputs
+from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals, cut_inputs, line_of
 from sugenet.io.exact.head import head_of, head_of_tail, is_affine, see_apart
 from sugenet.io.exact.ops import (
     Affine,
@@ -67,7 +67,6 @@ from sugenet.io.exact.signals import (
     ends_of,
     flat_order,
     flattened_step,
-    gap_to_zero,
     identity_of_levels,
     linear_of_levels,
     linear_of_means,
@@ -83,6 +82,7 @@ from sugenet.io.exact.signals import (
 )
 from sugenet.io.exact.steps import Pipeline, pipelines, sign_of, smallest_sum, theta_of, within
 from sugenet.io.exact.units import Roots
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["WAY", "Refusal", "lower", "lowered"]
 
@@ -190,14 +190,15 @@ class _Lowering:
         shape = self.chain.shape
         indices = np.arange(prod(shape))
         self.signal: RawSignal | LevelSignal | SumSignal = RawSignal(shape, indices)
-        self.given = self.inputs
+        self.declared_inputs = self.inputs
         if isinstance(self.inputs, Integers) and self.inputs.channels > 1:
             domain = self.inputs
-            if domain.channels != shape[0]:
-                raise FileError(
-                    f"{self.chain.source}: inputs have a step or start for each of {domain.channels} "
-                    f"{'channels' if len(shape) == 3 else 'features'}, but samples have {shape[0]}."
-                )
+            refuse_if(
+                domain.channels != shape[0],
+                self.chain.source,
+                f"inputs have a step or start for each of {domain.channels} "
+                f"{'channels' if len(shape) == 3 else 'features'}, but samples have {shape[0]}.",
+            )
             before = Affine("inputs", np.array(domain.steps, object), np.array(domain.starts, object))
             self.signal = RawSignal(shape, indices, (before,))
             self.inputs = Integers(domain.low, domain.high)
@@ -264,8 +265,7 @@ class _Lowering:
             return
         if made.layer is not None and made.places is None:
             for part in parts:
-                span = (part.start, part.stop)
-                self.signs[part.number] = replace(made, number=part.number, where=part.where, part=span)
+                self.signs[part.number] = replace(made, number=part.number, where=part.where, part=part.part)
         if report is not None:
             layer_report = self.reports[report]
             self.reports[report] = replace(
@@ -312,16 +312,16 @@ class _Lowering:
                     "roots. Put it in front, or fold it into the next layer first."
                 )
             case Flatten():
-                if levels.pad is not None:
-                    raise FileError(
-                        f"{op.where}: flattens padded maps. Pad in front of convolutions and pooling only."
-                    )
+                refuse_if(
+                    levels.pad is not None,
+                    op.where,
+                    "flattens padded maps. Pad in front of convolutions and pooling only.",
+                )
                 flat = flat_order(np.arange(prod(levels.shape)), levels.shape, op.order)
                 order, start, step = (row[flat] for row in (levels.order, levels.start, levels.step))
                 return replace(levels, shape=(len(flat),), order=order, start=start, step=step)
             case Pad():
-                if len(levels.shape) != 3:
-                    raise FileError(f"{op.where}: padding of flat values.")
+                refuse_if(len(levels.shape) != 3, op.where, "padding of flat values.")
                 around = Padding(op.pads, (Fraction(op.value),) * levels.shape[0])
                 return replace(levels, pad=padded(levels.pad, around, op.where))
             case MaxPool():
@@ -341,10 +341,11 @@ class _Lowering:
             case LinearOp() if sums.mean:
                 return linear_of_means(sums, op)
             case MaxPool():
-                if sums.pool is not None or sums.flat or len(sums.shape) != 3:
-                    raise FileError(
-                        f"{op.where}: a second pooling, or pooling of flat values, in front of one sign."
-                    )
+                refuse_if(
+                    sums.pool is not None or sums.flat or len(sums.shape) != 3,
+                    op.where,
+                    "a second pooling, or pooling of flat values, in front of one sign.",
+                )
                 window = Window(sums.shape, op.kernel, op.stride, op.dilation, op.pads)
                 return replace(
                     sums, pool=window, pool_at=len(sums.steps), shape=(sums.shape[0], *window.positions)
@@ -383,11 +384,11 @@ class _Lowering:
             rows, strict = thresholds_at(op, channels), op.strict.tolist()
         cuts = cut_inputs([lines[c] for c in channel_of], [rows[c] for c in channel_of], strict, domain)
         ties = cuts.ties if isinstance(op, Sign) else cuts.ties * 0
-        if isinstance(op, Sign) and self._zero(op) == 0 and ties.any():
-            raise FileError(
-                f"input {int(np.argmax(ties))} can be exactly zero, where sign is 0 and not -1 or +1. "
-                f"Declare zero=1 or zero=-1."
-            )
+        refuse_if(
+            isinstance(op, Sign) and self._zero(op) == 0 and ties.any(),
+            f"input {int(np.argmax(ties))} can be exactly zero, where sign is 0 and not -1 or +1. "
+            f"Declare zero=1 or zero=-1.",
+        )
         self.encoder, rises = cuts.encoder, cuts.rises
         self.reports.append(
             LayerReport(op.where, "inputs", len(rises), int((~rises).sum()), 0, int(ties.sum()))
@@ -436,21 +437,23 @@ class _Lowering:
 
     def _quantize(self, sums: SumSignal, op: Quantize) -> LevelSignal:
         """A quantizer of sums: each of its thresholds is a step of every neuron."""
-        if sums.real:
-            raise FileError(
-                f"{op.where}: a quantizer of sums of real numbers. Only a sign can be: give whole numbers, "
-                "inputs=Integers(...)."
-            )
+        refuse_if(
+            sums.real,
+            op.where,
+            "a quantizer of sums of real numbers. Only a sign can be: give whole numbers, "
+            "inputs=Integers(...).",
+        )
         if sums.window is not None and sums.pad is None and (sums.window.taps < 0).any():
             sums = unrolled(sums)  # the padding is no level, so borders have steps of their own
         sums, kinds = numbered(sums, op.where)
         rows = thresholds_at(op, int(kinds.max()) + 1)
         channels = len(sums.weights)
-        if channels * op.top > _STEPS:
-            raise FileError(
-                f"{op.where}: {channels} neurons with {op.top} steps each are more than the {_STEPS:,} steps "
-                "that are worked out. Use fewer bits."
-            )
+        refuse_if(
+            channels * op.top > _STEPS,
+            op.where,
+            f"{channels} neurons with {op.top} steps each are more than the {_STEPS:,} steps "
+            "that are worked out. Use fewer bits.",
+        )
         lines = pipelines(sums.steps, channels)
         case = (ends_of(sums.weights, sums.top), plain_offset(sums))
         min_sums = _min_sums(sums, lines, [rows[k] for k in kinds], op.strict.tolist(), [case])
@@ -460,7 +463,7 @@ class _Lowering:
             layer = QuantizedLayer.from_sums(weights, steps.tolist(), [sums.top] * weights.shape[1])
         else:
             layer = QuantizedConv(weights, steps, sums.window, sums.groups, top=sums.top, pad=sums.pad or 0)
-        self._report(sums, layer, min_sums.flipped, min_sums.ties, min_sums.nearest)
+        self._report(sums, layer, min_sums.flipped, min_sums.ties, min_sums.nearest.min())
         return self._made(sums, layer, lines, Fraction(0), Fraction(op.top), op.top)
 
     def _threshold_layer(self, sums: SumSignal, lines: list[Pipeline], zero: Literal[1, -1, 0]) -> Layer:
@@ -477,29 +480,16 @@ class _Lowering:
                 "exactly zero, where sign is 0 and not -1 or +1. Declare zero=1 or zero=-1."
             )
         tau = above if zero == -1 else at_zero
-        nearest = min(
-            gap_to_zero(
-                line,
-                offset[c] + sums.unit[c] * int(ends[c][0]),
-                sums.unit[c],
-                int(tau[c, case]),
-                int(np.ptp(ends[c])),
-                bool(flipped[c]),
-            )
-            for case, (ends, offset) in enumerate(cases)
-            for c, line in enumerate(lines)
-        )
         marks = {"flipped": flipped, "ties": tied.any(axis=1)}
+        top = sums.top if sums.raw or sums.top > 1 else None
         layer: Layer
         if sums.window is not None:
             positions = tau[:, case_of].reshape(len(lines), *sums.window.positions)
-            top = sums.top if sums.raw or sums.top > 1 else None
             layer = ConvLayer(weights, positions, sums.window, sums.groups, top, **marks)
-        elif sums.raw or sums.top > 1:
-            layer = LevelLayer(weights, tau[:, 0], np.full(weights.shape[1], sums.top), **marks)
         else:
-            layer = DenseLayer(weights, tau[:, 0], **marks)
-        self._report(sums, layer, flipped, marks["ties"], nearest)
+            tops = None if top is None else np.full(weights.shape[1], top)
+            layer = dense_layer(weights, tau[:, 0], tops, **marks)
+        self._report(sums, layer, flipped, marks["ties"], min_sums.nearest[int(zero == -1)])
         return layer
 
     def _report(self, sums: SumSignal, layer: Layer, flipped: Bits, ties: Bits, nearest: float) -> None:
@@ -591,11 +581,12 @@ class _Lowering:
         channels, roots = raw.shape[0], Roots()
         straightened = [roots.straight(pipeline) for pipeline in pipelines(raw.steps, channels)]
         lines = [line for line in straightened if line is not None]
-        if len(lines) < len(straightened):
-            raise FileError(
-                f"{op.where}: the inputs are clipped, so that levels do not add up. Clip the samples before "
-                "they enter the network, and leave the clipping out of it."
-            )
+        refuse_if(
+            len(lines) < len(straightened),
+            op.where,
+            "the inputs are clipped, so that levels do not add up. Clip the samples before "
+            "they enter the network, and leave the clipping out of it.",
+        )
         first, unit, top, largest = Fraction(0), Fraction(1), 1, Fraction(1)
         if isinstance(domain, Integers):
             first, unit, top = domain.value(domain.low), domain.step, domain.high - domain.low
@@ -616,13 +607,16 @@ class _Lowering:
 
     def _pool_levels(self, levels: LevelSignal, op: MaxPool) -> LevelSignal:
         """The largest of levels: of bits any, or every where off is the larger value."""
-        if len(levels.shape) != 3 or not np.array_equal(levels.order, np.arange(len(levels.order))):
-            raise FileError(f"{op.where}: max pooling of flat or reordered values.")
-        if levels.pad is not None:
-            raise FileError(
-                f"{op.where}: max pooling of padded maps. Use the padding of the pooling itself, "
-                f"which never counts."
-            )
+        refuse_if(
+            len(levels.shape) != 3 or not np.array_equal(levels.order, np.arange(len(levels.order))),
+            op.where,
+            "max pooling of flat or reordered values.",
+        )
+        refuse_if(
+            levels.pad is not None,
+            op.where,
+            "max pooling of padded maps. Use the padding of the pooling itself, which never counts.",
+        )
         window = Window(levels.shape, op.kernel, op.stride, op.dilation, op.pads)
         pairs = values_by_channel(levels, f"{op.where}: max pooling")
         every = [step < 0 for _, step in pairs]
@@ -680,13 +674,13 @@ class _Lowering:
                 f"{self.chain.source} ends without class scores: its last operation must be a linear layer, "
                 f"with or without scaling."
             )
-        if sums.raw:
-            raise FileError(
-                f"{self.chain.source}: the only layer reads raw numbers. A network needs at least one sign."
-            )
+        refuse_if(
+            sums.raw,
+            self.chain.source,
+            "the only layer reads raw numbers. A network needs at least one sign.",
+        )
         sums = unrolled(sums)
-        if sums.pool is not None:
-            raise FileError(f"{self.chain.source}: max pooling of class scores.")
+        refuse_if(sums.pool is not None, self.chain.source, "max pooling of class scores.")
         order = sums.order(len(sums.weights))
         lines = pipelines(sums.steps, len(sums.weights))
         return head_of(
@@ -699,22 +693,17 @@ class _Lowering:
         )
 
     def _source(self, outputs: Literal["equal", "ordered", "other"], remarks: list[str]) -> Source:
-        match self.given:
-            case Integers() as given if given.channels > 1:
-                per = prod(self.chain.shape[1:])
-                order = [k // per for k in range(prod(self.chain.shape))]
-                if self.chain.channels_last:
-                    order = [k % self.chain.shape[0] for k in range(len(order))]
-                starts, steps = (
-                    tuple(row[k] if len(row) > 1 else row[0] for k in order)
-                    for row in (given.starts, given.steps)
-                )
-                return Source(starts, steps, outputs, "; ".join(remarks))
-            case Integers(step=step, start=start):
-                return Source(start, step, outputs, "; ".join(remarks))
-            case BitInputs(low=low, high=high) if low != high:  # a bit is the raw number 0 or 1
-                return Source(low, Fraction(high) - Fraction(low), outputs, "; ".join(remarks))
-        return Source(outputs=outputs, remark="; ".join(remarks))
+        start, step = line_of(self.declared_inputs)
+        if isinstance(self.declared_inputs, Integers) and self.declared_inputs.channels > 1:
+            per = prod(self.chain.shape[1:])
+            order = [k // per for k in range(prod(self.chain.shape))]
+            if self.chain.channels_last:
+                order = [k % self.chain.shape[0] for k in range(len(order))]
+            start, step = (
+                tuple(row[k] if len(row) > 1 else row[0] for k in order)
+                for row in (self.declared_inputs.starts, self.declared_inputs.steps)
+            )
+        return Source(start, step, outputs, "; ".join(remarks))
 
 
 def _levels(shape: tuple[int, ...], order: Any, low: Fraction, high: Fraction, top: int = 1) -> LevelSignal:
@@ -734,7 +723,8 @@ class _MinSums(NamedTuple):
     steps: Ints
     """Of each row, case and threshold; one more than the largest sum if none reaches it."""
     ties: Bits
-    nearest: float
+    nearest: npt.NDArray[np.float64]
+    """For each threshold, how far the nearest sum is from where it is reached."""
 
 
 def _min_sums(
@@ -750,7 +740,7 @@ def _min_sums(
     flipped, weights = _turned(sums, lines)
     lows = np.empty((len(lines), len(cases)), np.int64)
     steps = np.empty((*lows.shape, len(strict)), np.int64)
-    ties, nearest = np.zeros(len(lines), bool), np.inf
+    ties, nearest = np.zeros(len(lines), bool), np.full(len(strict), np.inf)
     for case, (ends, offset) in enumerate(cases):
         for c, line in enumerate(lines):
             low, high = (-ends[c][::-1] if flipped[c] else ends[c]).tolist()
@@ -760,7 +750,7 @@ def _min_sums(
                 steps[c, case, m] = within(min_sum, low, high)
                 if not isinstance(min_sum, bool) and low < min_sum.least <= high:
                     ties[c] |= min_sum.met
-                    nearest = min(nearest, min_sum.gap * abs(float(sums.unit[c])))
+                    nearest[m] = min(nearest[m], min_sum.gap * abs(float(sums.unit[c])))
     return _MinSums(weights, flipped, lows, steps, ties, nearest)
 
 

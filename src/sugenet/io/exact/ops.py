@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = [
     "Affine",
@@ -338,7 +339,11 @@ def check_numbers(where: str, array: npt.NDArray[Any]) -> None:
     ...
     sugenet.errors.FileError: fc1.weight holds numbers that are not finite, or larger than 2^128.
     """
-    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-        raise FileError(f"{where} has dtype {str(array.dtype)[:40]}, but numbers are needed.")
-    if not np.isfinite(array).all() or (array.dtype == np.float64 and (np.abs(array) > _LARGEST).any()):
-        raise FileError(f"{where} holds numbers that are not finite, or larger than 2^128.")
+    refuse_if(
+        array.dtype.kind not in "biuf" or array.dtype.itemsize > 8,
+        f"{where} has dtype {str(array.dtype)[:40]}, but numbers are needed.",
+    )
+    refuse_if(
+        not np.isfinite(array).all() or (array.dtype == np.float64 and (np.abs(array) > _LARGEST).any()),
+        f"{where} holds numbers that are not finite, or larger than 2^128.",
+    )

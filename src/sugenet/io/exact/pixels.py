@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from sugenet.bnn import (
     ConvLayer,
-    DenseLayer,
     Encoder,
     Head,
     Layer,
@@ -30,10 +29,10 @@ from sugenet.bnn import (
 )
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.layers import dense_layer
-from sugenet.errors import FileError
 from sugenet.io.exact.ops import OpChain
 from sugenet.io.exact.report import Imported
 from sugenet.io.exact.signals import flat_order
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["pixel_by_pixel", "pixel_names", "pixel_order", "source_shape", "with_image", "with_shape"]
 
@@ -63,21 +62,24 @@ def with_image(imported: Imported, image: Any, names: object = None) -> Imported
     or (channels, height, width), as the rows of the file are laid out.
     """
     sizes, encoder = _sizes(image), imported.network.encoder
-    if names is not None:
-        raise FileError("names= and image= both say what features are called. Leave one of them out.")
-    if getattr(imported, "stem", None) is not None:
-        raise FileError("image= has no use: a part in floats reads the pixels. Leave it out.")
-    if prod(sizes) != encoder.features:
-        raise FileError(
-            f"image={sizes} has {prod(sizes)} values, but the network reads {encoder.features} features."
-        )
+    refuse_if(
+        names is not None, "names= and image= both say what features are called. Leave one of them out."
+    )
+    refuse_if(
+        getattr(imported, "stem", None) is not None,
+        "image= has no use: a part in floats reads the pixels. Leave it out.",
+    )
+    refuse_if(
+        prod(sizes) != encoder.features,
+        f"image={sizes} has {prod(sizes)} values, but the network reads {encoder.features} features.",
+    )
     shape = encoder.shape or imported.shape
     source_sizes = tuple(size for size in shape if size != 1)
     if len(source_sizes) > 1:
-        if source_sizes != tuple(size for size in sizes if size != 1):
-            raise FileError(
-                f"image={sizes}: samples of the source have the shape {shape} already. Leave image out."
-            )
+        refuse_if(
+            source_sizes != tuple(size for size in sizes if size != 1),
+            f"image={sizes}: samples of the source have the shape {shape} already. Leave image out.",
+        )
         return imported
     colours_last = len(sizes) == 3 and (sizes[2] in _CHANNELS or sizes[0] not in _CHANNELS)
     maps = (sizes[2], *sizes[:2]) if colours_last else sizes
@@ -111,11 +113,11 @@ def _sizes(image: Any) -> tuple[int, ...]:
     valid = all(
         isinstance(size, int | np.integer) and not isinstance(size, bool) and size > 0 for size in sizes
     )
-    if len(sizes) not in (2, 3) or not valid:
-        raise FileError(
-            f"image={image!r} must be (height, width), such as (28, 28), or with channels, such as "
-            f"(32, 32, 3) or (3, 32, 32)."
-        )
+    refuse_if(
+        len(sizes) not in (2, 3) or not valid,
+        f"image={image!r} must be (height, width), such as (28, 28), or with channels, such as "
+        f"(32, 32, 3) or (3, 32, 32).",
+    )
     return tuple(int(size) for size in sizes)
 
 
@@ -152,18 +154,17 @@ def pixel_by_pixel(
         return moved, kept, Head(head.weights[:, bits], head.bias, head.scale)
     first, marks = kept[0], {name: getattr(kept[0], name, None) for name in ("flipped", "ties")}
     new: Layer
-    if first.every is not None and not first.is_binary:
-        raise FileError(
-            "max pooling of raw levels that lie pixel by pixel. Pool behind the first layer, or lay "
-            "the samples out channel by channel."
-        )
+    refuse_if(
+        first.every is not None and not first.is_binary,
+        "max pooling of raw levels that lie pixel by pixel. Pool behind the first layer, or lay "
+        "the samples out channel by channel.",
+    )
     if first.window is None:
         if isinstance(first, RealLayer):
             new = RealLayer(first.weights[:, order], first.theta)
-        elif first.tops is None:
-            new = DenseLayer(first.weights[:, bits], first.tau, **marks)
         else:
-            new = dense_layer(first.weights[:, order], first.tau, first.tops[order], **marks)
+            columns, tops = (bits, None) if first.tops is None else (order, first.tops[order])
+            new = dense_layer(first.weights[:, columns], first.tau, tops, **marks)
         return moved, (new, *kept[1:]), head
     kernel, slide = _widened(first.weights, first.window, first.groups)
     if isinstance(first, RealLayer):

@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.errors import FileError
 from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
@@ -30,6 +29,7 @@ from sugenet.io.exact.ops import (
     Quantize,
     Sign,
 )
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["sharpened"]
 
@@ -91,11 +91,12 @@ def _two_valued(op: Sign, ends: _Ends) -> Sign:
         return replace(op, zero=-1, low=middle)
     if all(high <= 0 for _, high in ends):
         return replace(op, zero=1, high=middle)
-    if any(0 in pair for pair in ends):
-        raise FileError(
-            f"{op.where}: sign of values that are clipped at zero in some channels only, so it has two "
-            "values there and three elsewhere. Write the sign as a comparison, such as Where(x > 0, 1, -1)."
-        )
+    refuse_if(
+        any(0 in pair for pair in ends),
+        op.where,
+        "sign of values that are clipped at zero in some channels only, so it has two "
+        "values there and three elsewhere. Write the sign as a comparison, such as Where(x > 0, 1, -1).",
+    )
     return op
 
 

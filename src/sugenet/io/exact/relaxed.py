@@ -24,6 +24,7 @@ from sugenet.io.exact.lower import WAY, Refusal, lowered
 from sugenet.io.exact.ops import Convolution, Flatten, LinearOp, Op, OpChain, Quantize, Sign, every
 from sugenet.io.exact.pixels import source_shape
 from sugenet.io.exact.report import Imported, SignLocation
+from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = ["PartlyImported", "source_values", "split"]
 
@@ -56,10 +57,9 @@ class PartlyImported(Imported):
 
     def bits(self, X: Any) -> npt.NDArray[Any]:
         """The float stem's signs or levels for raw samples: what the exact part reads."""
-        if self.stem is None:
-            raise FileError("there is no float stem: give the samples to the network.")
-        x = passed(self.stem.ops, laid_out(self.stem, source_values(self.stem, self.inputs, X)))
-        last = self.stem.ops[-1]
+        stem = required(self.stem, "there is no float stem: give the samples to the network.")
+        x = passed(stem.ops, laid_out(stem, source_values(stem, self.inputs, X)))
+        last = stem.ops[-1]
         values = x == last.high if isinstance(last, Sign) else x.astype(np.int64)
         return np.asarray(values).reshape(len(x), -1)
 
@@ -138,10 +138,11 @@ def split(
                 ("names", about.features, partial.stem, "reads the features"),
                 ("classes", about.classes, partial.tail, "gives the scores"),
             ):
-                if labels is not None and floats:
-                    raise FileError(
-                        f"{chain.source}: {name}= has no use: a part in floats {does}. Leave it out."
-                    )
+                refuse_if(
+                    labels is not None and floats,
+                    chain.source,
+                    f"{name}= has no use: a part in floats {does}. Leave it out.",
+                )
             return partial
     raise FileError(f"{full.text.removesuffix(WAY)} No part of it between two signs can be exact either.")
 

@@ -80,17 +80,18 @@ class ImportProof(Sentences):
     """What was compared, on how many samples, and by whom."""
 
     judges: tuple[str, ...]
+    """The names of the interpreters."""
     samples: int
     near: int
     """Of these, samples beside the threshold of a neuron."""
     layers: int
     """Hidden layers whose bits were compared."""
     unseen: tuple[str, ...]
-    """Operations whose hidden bits the judges do not show; they were compared through what follows only."""
+    """Operations whose hidden bits no interpreter shows; they were compared through what follows only."""
     bits: int
     scores: int
     rounded: int
-    """Bits left out because the judge's value was within its own float rounding of 0,
+    """Bits left out because the interpreter's value was within its own float rounding of 0,
     or sign(0) was declared.
     """
     left: int

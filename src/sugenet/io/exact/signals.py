@@ -22,7 +22,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.bnn.layers import WIDEST
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, LinearOp, Quantize, Sign
-from sugenet.io.exact.steps import Pipeline, Step, pipelines, sign_of
+from sugenet.io.exact.steps import Step, pipelines, sign_of
 from sugenet.io.exact.units import (
     bias_of,
     exact_weights,
@@ -32,6 +32,7 @@ from sugenet.io.exact.units import (
     quantized,
     wide_row,
 )
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = [
     "LevelSignal",
@@ -47,7 +48,6 @@ __all__ = [
     "ends_of",
     "flat_order",
     "flattened_step",
-    "gap_to_zero",
     "identity_of_levels",
     "linear_of_levels",
     "linear_of_means",
@@ -88,8 +88,7 @@ def padded(before: Padding | None, after: Padding, where: str) -> Padding | None
             f"use the same value."
         )
     sides = [a + b for a, b in zip(before.pads, after.pads, strict=True)]
-    if min(sides) < 0:
-        raise FileError(f"{where}: crops the maps (pads {after.pads}). Pads of 0 or more can be.")
+    refuse_if(min(sides) < 0, where, f"crops the maps (pads {after.pads}). Pads of 0 or more can be.")
     top, left, bottom, right = sides
     return Padding((top, left, bottom, right), before.fill) if any(sides) else None
 
@@ -192,22 +191,23 @@ _UNROLL = 1 << 26
 
 def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
     """Averages of sums are sums of more weights, as long as nothing but affine steps stands between."""
-    if (
+    refuse_if(
         sums.window is None
         or sums.pool is not None
         or len(sums.shape) != 3
-        or any(isinstance(step, Clip) for step in sums.steps)
-    ):
-        raise FileError(f"{op.where}: average pooling of values that are flat, pooled or clipped already.")
+        or any(isinstance(step, Clip) for step in sums.steps),
+        op.where,
+        "average pooling of values that are flat, pooled or clipped already.",
+    )
     dense = unrolled(sums)
     channels = sums.shape[0]
     window, counts = averaged_window(sums.shape, op)
     # a step with a shift would move the padding too
-    if sums.steps and counts != (window.taps >= 0).sum(axis=1).tolist():
-        raise FileError(
-            f"{op.where}: an average that counts padding, of values that are rescaled. "
-            f"Rescale them behind the pooling."
-        )
+    refuse_if(
+        sums.steps and counts != (window.taps >= 0).sum(axis=1).tolist(),
+        op.where,
+        "an average that counts padding, of values that are rescaled. Rescale them behind the pooling.",
+    )
     per = prod(sums.shape[1:])
     rows, offsets, units, rounded = [], [], [], Fraction(0)
     for c in range(channels):
@@ -257,10 +257,11 @@ def averaged_window(shape: tuple[int, ...], op: AveragePool) -> tuple[Window, li
         shape, op.kernel or shape[1:], op.stride if op.kernel else 1, 1, op.pads if op.kernel else 0
     )
     counts = (window.taps >= 0).sum(axis=1)
-    if counts.min() == 0:
-        raise FileError(
-            f"{op.where}: the window at position {int(counts.argmin())} lies in the padding alone."
-        )
+    refuse_if(
+        counts.min() == 0,
+        op.where,
+        f"the window at position {int(counts.argmin())} lies in the padding alone.",
+    )
     if op.count_pads:
         (top, left, bottom, right), (below, aside) = window.pads, op.beyond
         full = shape[0], shape[1] + top + bottom - below, shape[2] + left + right - aside
@@ -316,8 +317,7 @@ def _spread(sums: SumSignal) -> SumSignal:
 
 
 def _small(size: int, where: str) -> None:
-    if size > _UNROLL:
-        raise FileError(f"{where}: the convolution would have to be unrolled and is too large for that.")
+    refuse_if(size > _UNROLL, where, "the convolution would have to be unrolled and is too large for that.")
 
 
 _NUMBERS: dict[type, tuple[str, ...]] = {
@@ -357,10 +357,11 @@ def stepped(sums: SumSignal, step: Step) -> SumSignal:
     """
     count = sums.shape[0]
     wrong = next((row.size for row in _numbers_of(step).values() if row.size not in (1, count)), None)
-    if wrong is not None:
-        raise FileError(
-            f"{step.where}: {wrong} numbers for {count} {'channels' if len(sums.shape) == 3 else 'features'}."
-        )
+    refuse_if(
+        wrong is not None,
+        step.where,
+        f"{wrong} numbers for {count} {'channels' if len(sums.shape) == 3 else 'features'}.",
+    )
     if len(sums.shape) == 1 and sums.maps is not None:
         channels, per = sums.maps[0], prod(sums.maps[1:])
         back = np.argsort(sums.order(count))
@@ -400,18 +401,18 @@ def plain_offset(sums: SumSignal) -> list[Fraction]:
 def linear_of_means(sums: SumSignal, op: LinearOp) -> SumSignal:
     """A linear layer on averages of levels is a linear layer on the levels themselves."""
     indices = prod(sums.shape)
-    if len(sums.shape) != 1 or op.weights.shape[1] != indices:
-        raise FileError(
-            f"{op.where}: {op.weights.shape[1]} weights a neuron for averages of shape {sums.shape}. Is a "
-            f"flatten missing?"
-        )
-    if sums.pool is not None:
-        raise FileError(f"{op.where}: a linear layer on the largest of averages.")
+    refuse_if(
+        len(sums.shape) != 1 or op.weights.shape[1] != indices,
+        op.where,
+        f"{op.weights.shape[1]} weights a neuron for averages of shape {sums.shape}. Is a flatten missing?",
+    )
+    refuse_if(sums.pool is not None, op.where, "a linear layer on the largest of averages.")
     lines = [line.line() for line in pipelines(sums.steps, len(sums.weights))]
-    if None in lines:
-        raise FileError(
-            f"{op.where}: a linear layer on averages that are clipped, or rescaled with a square root."
-        )
+    refuse_if(
+        None in lines,
+        op.where,
+        "a linear layer on averages that are clipped, or rescaled with a square root.",
+    )
     outs, inputs = len(op.weights), sums.window.inputs if sums.window is not None else sums.weights.shape[1]
     _small(outs * inputs, op.where)
     weights = exact_weights(op.weights, op.where)[:, np.argsort(sums.order(indices))]
@@ -471,19 +472,6 @@ def cases_of(sums: SumSignal) -> tuple[list[tuple[Ints, npt.NDArray[Any]]], npt.
     return cases, np.array([number[key] for key in keys], np.intp)
 
 
-def gap_to_zero(line: Pipeline, start: Fraction, stride: Fraction, tau: int, size: int, falls: bool) -> float:
-    """How far the nearest sum is from where the sign turns, in units of the file's sum;
-    infinite for a constant neuron.
-    """
-    near = [count for count in (tau - 1, tau) if 0 <= count <= size]
-    slope = abs(line.slope())
-    if len(near) < 2 or not slope:
-        return float("inf")
-    return (
-        min(abs(float(line(start + stride * (size - count if falls else count)))) for count in near) / slope
-    )
-
-
 _WIDEST = 1 << 12
 """Flat values that a layer may carry one by one."""
 
@@ -503,14 +491,16 @@ def mapped(levels: LevelSignal, op: Affine | Clip | Sign | Quantize) -> LevelSig
         if key not in known:
             first, last = (functions[index // per](value) for value in (start, start + step * levels.top))
             known[key] = first, (last - first) / levels.top
-            if not isinstance(op, Affine) and any(
-                functions[index // per](start + step * a) != first + known[key][1] * a
-                for a in range(1, levels.top)
-            ):
-                raise FileError(
-                    f"{op.where}: {type(op).__name__.lower()} of levels that are not the same distance apart "
-                    "behind it. Quantize behind it."
-                )
+            refuse_if(
+                not isinstance(op, Affine)
+                and any(
+                    functions[index // per](start + step * a) != first + known[key][1] * a
+                    for a in range(1, levels.top)
+                ),
+                op.where,
+                f"{type(op).__name__.lower()} of levels that are not the same distance apart "
+                "behind it. Quantize behind it.",
+            )
         pairs.append(known[key])
     start, step = (np.array([pair[k] for pair in pairs], dtype=object) for k in (0, 1))
     return replace(levels, start=start, step=step, pad=padding_past(levels.pad, op), raw=False)
@@ -529,18 +519,27 @@ def _elementwise(op: Affine | Clip | Sign | Quantize, channels: int) -> list[Any
 def thresholds_at(op: Quantize, channels: int) -> list[tuple[Fraction, ...]]:
     """The exact thresholds of each channel; refused where they fall."""
     table = np.asarray(op.thresholds)
-    if table.ndim != 2 or len(table) not in (1, channels) or not table.shape[1]:
-        raise FileError(f"{op.where}: thresholds of shape {table.shape} for {channels} channels.")
+    refuse_if(
+        table.ndim != 2 or len(table) not in (1, channels) or not table.shape[1],
+        op.where,
+        f"thresholds of shape {table.shape} for {channels} channels.",
+    )
     rows = []
     for k, row in enumerate(table.tolist()):
-        if any(isinstance(value, float) and not isfinite(value) for value in row):
-            raise FileError(f"{op.where}: a threshold of channel {k} is not finite.")
+        refuse_if(
+            any(isinstance(value, float) and not isfinite(value) for value in row),
+            op.where,
+            f"a threshold of channel {k} is not finite.",
+        )
         exact = tuple(Fraction(value) for value in row)
-        if any(
-            a > b or (a == b and first and not second)
-            for (a, first), (b, second) in pairwise(zip(exact, op.strict.tolist(), strict=True))
-        ):
-            raise FileError(f"{op.where}: the thresholds of channel {k} do not rise.")
+        refuse_if(
+            any(
+                a > b or (a == b and first and not second)
+                for (a, first), (b, second) in pairwise(zip(exact, op.strict.tolist(), strict=True))
+            ),
+            op.where,
+            f"the thresholds of channel {k} do not rise.",
+        )
         rows.append(exact)
     return rows * channels if len(rows) == 1 else rows
 
@@ -553,8 +552,7 @@ def _count(value: Fraction, row: Sequence[Fraction], strict: Sequence[bool]) -> 
 
 def _side(op: Sign, value: Fraction) -> Fraction:
     sign = sign_of(value) or op.zero
-    if sign == 0:
-        raise FileError(f"{op.where}: the sign of a bit that is 0, where sign(0) = 0.")
+    refuse_if(sign == 0, op.where, "the sign of a bit that is 0, where sign(0) = 0.")
     return Fraction(op.high if sign > 0 else op.low)
 
 
@@ -578,19 +576,21 @@ def padding_past(pad: Padding | None, op: Affine | BatchNorm | Clip | Sign | Qua
 def values_by_channel(levels: LevelSignal, what: str) -> list[tuple[Fraction, Fraction]]:
     """Start and step of the levels of each channel; refused where they differ within it."""
     rows = [values.reshape(levels.shape[0], -1) for values in (levels.start, levels.step)]
-    if any((row != row[:, :1]).any() for row in rows):
-        raise FileError(f"{what} of values that are scaled differently within a channel.")
+    refuse_if(
+        any((row != row[:, :1]).any() for row in rows),
+        f"{what} of values that are scaled differently within a channel.",
+    )
     return list(zip(*(row[:, 0].tolist() for row in rows), strict=True))
 
 
 def linear_of_levels(levels: LevelSignal, op: LinearOp) -> SumSignal:
     """A linear layer on flat levels: a convolution of one pixel with a channel for each of them."""
     count = len(levels.order)
-    if levels.pad is not None or len(levels.shape) != 1 or op.weights.shape[1] != count:
-        raise FileError(
-            f"{op.where}: {op.weights.shape[1]} weights a neuron for values of shape {levels.shape}. Is a "
-            f"flatten missing?"
-        )
+    refuse_if(
+        levels.pad is not None or len(levels.shape) != 1 or op.weights.shape[1] != count,
+        op.where,
+        f"{op.weights.shape[1]} weights a neuron for values of shape {levels.shape}. Is a flatten missing?",
+    )
     pixel = replace(levels, shape=(count, 1, 1), order=np.arange(count))
     kernel = np.asarray(op.weights)[:, :, None, None]
     sums = convolution_of_levels(pixel, Convolution(op.where, kernel, op.bias), flat=True)
@@ -623,8 +623,11 @@ def identity_of_levels(levels: LevelSignal, where: str) -> SumSignal:
         return replace(
             convolution_of_levels(levels, Convolution(where, ones, groups=levels.shape[0])), raw=False
         )
-    if levels.pad is not None or len(levels.order) > _WIDEST:
-        raise FileError(f"{where}: a quantizer of padded or too many values. Put it in front of the padding.")
+    refuse_if(
+        levels.pad is not None or len(levels.order) > _WIDEST,
+        where,
+        "a quantizer of padded or too many values. Put it in front of the padding.",
+    )
     return replace(linear_of_levels(levels, LinearOp(where, np.eye(len(levels.order)))), raw=False)
 
 
@@ -652,8 +655,11 @@ def convolution_of_levels(levels: LevelSignal, op: Convolution, *, flat: bool = 
     """A convolution on maps of levels, with a constant of its own wherever taps fall on padding; `flat` for
     a linear layer, which reads many channels of one pixel.
     """
-    if len(levels.shape) != 3 or not np.array_equal(levels.order, np.arange(len(levels.order))):
-        raise FileError(f"{op.where}: a convolution of flat or reordered values.")
+    refuse_if(
+        len(levels.shape) != 3 or not np.array_equal(levels.order, np.arange(len(levels.order))),
+        op.where,
+        "a convolution of flat or reordered values.",
+    )
     zeros = (Fraction(0),) * levels.shape[0]
     pad = padded(levels.pad, Padding(op.pads, zeros), op.where) or Padding((0, 0, 0, 0), zeros)
     pairs = values_by_channel(levels, f"{op.where}: a convolution")
@@ -709,8 +715,7 @@ def _level_weights(levels: LevelSignal, op: Convolution, flat: bool) -> _LevelWe
     sizes, along = {abs(s) for s in step.tolist()}, np.s_[:, :, None, None]
     outcome = quantized(op.weights, op.where)
     if isinstance(outcome, str):
-        if not levels.raw and (len(sizes) == 1 or not flat):
-            raise FileError(outcome)
+        refuse_if(not levels.raw and (len(sizes) == 1 or not flat), outcome)
         outcome = exact_weights(op.weights, op.where), [Fraction(1)] * len(op.weights)
         if levels.raw:
             return _in_floats(levels, op, outcome[0], step[channel_of], off[channel_of])
@@ -791,8 +796,7 @@ def averaged_levels(levels: LevelSignal, op: AveragePool) -> SumSignal:
     """Average pooling of levels: a depthwise convolution with equal weights, unrolled where windows differ in
     how many values they count.
     """
-    if len(levels.shape) != 3:
-        raise FileError(f"{op.where}: average pooling of flat values.")
+    refuse_if(len(levels.shape) != 3, op.where, "average pooling of flat values.")
     channels, height, width = levels.shape
     top, left, bottom, right = levels.pad.pads if levels.pad is not None else (0, 0, 0, 0)
     window, counts = averaged_window((channels, height + top + bottom, width + left + right), op)

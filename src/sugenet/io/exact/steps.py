@@ -20,6 +20,7 @@ from sugenet.bnn.folding import sign_of_affine
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, Clip
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = [
     "MinSum",
@@ -27,6 +28,7 @@ __all__ = [
     "Root",
     "Step",
     "Surd",
+    "per_channel",
     "pipelines",
     "rational_root",
     "sign_of",
@@ -114,10 +116,6 @@ class Pipeline:
             scale, shift = part[0] * scale, part[0] * shift + part[1]
         return scale, shift
 
-    def slope(self) -> float:
-        """How much the value moves when x moves by 1, for messages only."""
-        return float(self(Fraction(1))) - float(self(Fraction(0)))
-
 
 def _clipped(value: Surd, low: Fraction | float, high: Fraction | float) -> Surd:
     for bound, outside in ((low, -1), (high, 1)):
@@ -145,14 +143,17 @@ def pipelines(steps: Sequence[Step], channels: int) -> list[Pipeline]:
 def _columns(step: Step, channels: int) -> list[Any]:
     if isinstance(step, Clip):
         low, high = (bound if isinf(bound) else Fraction(bound) for bound in (step.low, step.high))
-        if not step.low <= step.high:
-            raise FileError(f"{step.where}: clips between {step.low} and {step.high}, which is empty.")
+        refuse_if(
+            not step.low <= step.high,
+            step.where,
+            f"clips between {step.low} and {step.high}, which is empty.",
+        )
         return [("clip", low, high)] * channels
     if isinstance(step, Affine):
-        scale, shift = (_per_channel(value, channels, step.where) for value in (step.scale, step.shift))
+        scale, shift = (per_channel(value, channels, step.where) for value in (step.scale, step.shift))
         return list(zip(scale, shift, strict=True))
     gamma, beta, mean, var = (
-        _per_channel(v, channels, step.where) for v in (step.gamma, step.beta, step.mean, step.var)
+        per_channel(v, channels, step.where) for v in (step.gamma, step.beta, step.mean, step.var)
     )
     eps = Fraction(exact_number(float(step.eps), "eps"))
     roots = []
@@ -167,15 +168,14 @@ def _columns(step: Step, channels: int) -> list[Any]:
     return roots
 
 
-def _per_channel(values: Any, channels: int, where: str) -> list[Fraction]:
+def per_channel(values: Any, channels: int, where: str) -> list[Fraction]:
+    """Exact numbers, one a channel; one for all is repeated."""
     row = np.asarray(values).reshape(-1)
-    if row.size not in (1, channels):
-        raise FileError(f"{where}: {row.size} numbers for {channels} channels.")
+    refuse_if(row.size not in (1, channels), where, f"{row.size} numbers for {channels} channels.")
     bad = next(
         (value for value in row.tolist() if not isinstance(value, Fraction) and not isfinite(value)), None
     )
-    if bad is not None:
-        raise FileError(f"{where}: holds {bad}, but every parameter must be a finite number.")
+    refuse_if(bad is not None, where, f"holds {bad}, but every parameter must be a finite number.")
     exact = [Fraction(exact_number(value, where)) for value in row.tolist()]
     return exact * channels if row.size == 1 else exact
 

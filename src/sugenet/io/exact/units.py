@@ -23,6 +23,7 @@ from sugenet.bnn.layers import WIDEST
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Convolution, LinearOp
 from sugenet.io.exact.steps import Pipeline, Root, rational_root
+from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = [
     "InUnits",
@@ -94,8 +95,7 @@ def quantized(weights: Any, where: str) -> tuple[Ints, list[Fraction]] | str:
 def exact_weights(weights: Any, where: str) -> npt.NDArray[Any]:
     """Weights as the exact numbers they are."""
     array = np.asarray(weights)
-    if not np.isfinite(array.astype(float)).all():
-        raise FileError(f"{where}: a weight is not a finite number.")
+    refuse_if(not np.isfinite(array.astype(float)).all(), where, "a weight is not a finite number.")
     distinct, indices = np.unique(array, return_inverse=True)
     exact = np.array([Fraction(value) for value in distinct.tolist()], dtype=object)
     return exact[indices].reshape(array.shape)
@@ -107,10 +107,11 @@ def bias_of(op: LinearOp | Convolution) -> list[Fraction]:
     if op.bias is None:
         return [Fraction(0)] * count
     row = np.asarray(op.bias).reshape(-1)
-    if row.size != count or not np.isfinite(row.astype(float)).all():
-        raise FileError(
-            f"{op.where}: the bias holds {row.size} numbers for {count} outputs, or one that is not finite."
-        )
+    refuse_if(
+        row.size != count or not np.isfinite(row.astype(float)).all(),
+        op.where,
+        f"the bias holds {row.size} numbers for {count} outputs, or one that is not finite.",
+    )
     return [Fraction(value) for value in row.tolist()]
 
 
@@ -211,13 +212,12 @@ def in_common_units(factors: Sequence[Fraction], weight: int, where: str) -> InU
     (True, True)
     """
     largest, weight = max((abs(factor) for factor in factors), default=Fraction(0)), max(weight, 1)
-    multiples = _in_units_below(factors, largest * weight, largest * weight + largest)
-    if multiples is None:
-        raise FileError(
-            f"{where}: the inputs are rescaled by factors without a common unit, and sums of so many of them "
-            f"leave no room to keep these to more than 26 bits. Use factors that are multiples of one number."
-        )
-    return multiples
+    return required(
+        _in_units_below(factors, largest * weight, largest * weight + largest),
+        where,
+        "the inputs are rescaled by factors without a common unit, and sums of so many of them leave no room "
+        "to keep these to more than 26 bits. Use factors that are multiples of one number.",
+    )
 
 
 def wide_row(values: Sequence[Fraction], top: int | None, where: str) -> InUnits:
@@ -232,12 +232,11 @@ def wide_row(values: Sequence[Fraction], top: int | None, where: str) -> InUnits
     """
     sizes = [abs(value) for value in values]
     max_sum = max(sizes, default=Fraction(0)) if top is None else sum(sizes, Fraction(0)) * top
-    multiples = _in_units_below(values, max_sum, 2 * max_sum)
-    if multiples is None:
-        raise FileError(
-            f"{where}: its weights differ too much in size, or are too many, to be kept to more than 26 bits."
-        )
-    return multiples
+    return required(
+        _in_units_below(values, max_sum, 2 * max_sum),
+        where,
+        "its weights differ too much in size, or are too many, to be kept to more than 26 bits.",
+    )
 
 
 def _in_units_below(values: Sequence[Fraction], max_sum: Fraction, room: Fraction) -> InUnits | None:

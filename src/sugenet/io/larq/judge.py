@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.larq.keras_file import KerasLayer
-from sugenet.io.proof.judges import Seen, SourceJudge, Stage
+from sugenet.io.proof.interpreters import Seen, SourceInterpreter, Stage
 
 __all__ = ["judge_of_layers"]
 
@@ -197,7 +197,7 @@ _NOTHING = (
 _QUANTIZERS = ("SteSign", "ApproxSign", "SwishSign", "SteHeaviside")
 
 
-def judge_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = ()) -> SourceJudge:
+def judge_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = ()) -> SourceInterpreter:
     """Who says what a Keras model computes; `signs` are the layers of its signs in the order of the chain
     that was read, where branches stand one after the other.
     """
@@ -213,7 +213,7 @@ def judge_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = ()) -> 
             ordered.append(matching)
         return seen if left else replace(seen, stages=tuple(ordered))
 
-    return SourceJudge("Keras' layers computed in float64 by NumPy", run, follows=True)
+    return SourceInterpreter("Keras' layers computed in float64 by NumPy", run, follows=True)
 
 
 @dataclass

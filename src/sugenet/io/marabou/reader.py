@@ -24,6 +24,7 @@ import numpy as np
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, LinearOp, Op, OpChain, Sign, numbers
 from sugenet.io.plain.gzipped import plain_file
+from sugenet.io.plain.refusals import refuse_if, required
 from sugenet.io.vnnlib_parsing import UnsupportedError, constant_of
 from sugenet.problem.query import Case, Condition, Inequality, Query, QueryBox
 from sugenet.reading import open_text
@@ -72,9 +73,7 @@ class _Lines:
     def next(self, *counts: int) -> list[str]:
         """The parts of the next line, of which there must be so many; any number unless said."""
         self.number += 1
-        line = next(self.lines, None)
-        if line is None:
-            raise FileError(f"it ends before line {self.number}. Is the file whole?")
+        line = required(next(self.lines, None), f"it ends before line {self.number}. Is the file whole?")
         parts = [part.strip() for part in line.strip().rstrip(",").split(",")]
         if counts and len(parts) not in counts:
             raise FileError(f"line {self.number}: {line.strip()[:60]!r} has {len(parts)} parts.")
@@ -110,8 +109,7 @@ def read_input_query(path: str | Path) -> InputQuery:
 
 def _short_lines(stream: TextIO) -> Iterator[str]:
     while line := stream.readline(_MAX_LINE):
-        if len(line) == _MAX_LINE:
-            raise FileError(f"a line has more than {_MAX_LINE:,} letters.")
+        refuse_if(len(line) == _MAX_LINE, f"a line has more than {_MAX_LINE:,} letters.")
         yield line
 
 
@@ -127,11 +125,15 @@ def _contents(name: str, lines: _Lines) -> InputQuery:
         placed: dict[int, int] = {}
         for _ in range(lines.whole(lines.next(1)[0], variables)):
             index, held = lines.next(2)
-            if lines.whole(index, variables) in placed:
-                raise FileError(f"line {lines.number}: the {what} {index} stands twice.")
+            refuse_if(
+                lines.whole(index, variables) in placed,
+                f"line {lines.number}: the {what} {index} stands twice.",
+            )
             placed[int(index)] = variable(held)
-        if not placed or sorted(placed) != list(range(len(placed))):
-            raise FileError(f"its {what}s are not numbered from 0 without a gap.")
+        refuse_if(
+            not placed or sorted(placed) != list(range(len(placed))),
+            f"its {what}s are not numbered from 0 without a gap.",
+        )
         ports.append(tuple(placed[k] for k in range(len(placed))))
     bounds: list[dict[int, Fraction]] = []
     for count in counts[:2]:
@@ -141,14 +143,13 @@ def _contents(name: str, lines: _Lines) -> InputQuery:
     signs: dict[int, int] = {}
     for _ in range(counts[3]):
         _, kind, *both = [*lines.next(), ""]
-        if kind != "sign" or len(both) != 3:
-            raise FileError(
-                f"line {lines.number}: the constraint {kind[:40]!r} is not read. Networks of signs are: "
-                "relu, max, absoluteValue and others are not binarized."
-            )
+        refuse_if(
+            kind != "sign" or len(both) != 3,
+            f"line {lines.number}: the constraint {kind[:40]!r} is not read. Networks of signs are: "
+            "relu, max, absoluteValue and others are not binarized.",
+        )
         f, b = (variable(text) for text in both[:2])
-        if f in signs:
-            raise FileError(f"line {lines.number}: variable {f} is the sign of two others.")
+        refuse_if(f in signs, f"line {lines.number}: variable {f} is the sign of two others.")
         signs[f] = b
     rest = next((line for line in lines.lines if line.strip()), None)
     if rest is not None:
@@ -158,8 +159,9 @@ def _contents(name: str, lines: _Lines) -> InputQuery:
 
 def _equation(lines: _Lines, variable: Callable[[str], int]) -> Equation:
     parts = lines.next()
-    if len(parts) < 5 or len(parts) % 2 == 0:
-        raise FileError(f"line {lines.number}: an equation has {len(parts)} parts.")
+    refuse_if(
+        len(parts) < 5 or len(parts) % 2 == 0, f"line {lines.number}: an equation has {len(parts)} parts."
+    )
     terms: dict[int, Fraction] = {}
     for held, factor in zip(parts[3::2], parts[4::2], strict=True):
         key = variable(held)
@@ -273,15 +275,16 @@ def chain_of_query(contents: InputQuery) -> OpChain:
         ops += [*_linear(f"signs {level}", forms, before, first=level == 1), Sign(f"signs {level}")]
     outputs = [_output(solved, v) for v in contents.outputs]
     last = len(solved.levels) - 1
-    if any(form.level != last and form.terms for form in outputs):
-        raise FileError("its outputs are not all sums of the last signs.")
+    refuse_if(
+        any(form.level != last and form.terms for form in outputs),
+        "its outputs are not all sums of the last signs.",
+    )
     ops += _linear("outputs", outputs, solved.levels[last], first=False)
     return OpChain(contents.source, (len(contents.inputs),), tuple(ops))
 
 
 def _output(solved: _Solving, variable: int) -> _Form:
-    if variable not in solved.forms:
-        raise FileError(f"the output variable {variable} is given by no equation.")
+    refuse_if(variable not in solved.forms, f"the output variable {variable} is given by no equation.")
     return solved.forms[variable]
 
 
@@ -323,8 +326,7 @@ def query_of_contents(contents: InputQuery) -> Query:
     solved = _Solving(contents)
     lower, upper = contents.lower, contents.upper
     missing = next((v for v in contents.inputs if v not in lower or v not in upper), None)
-    if missing is not None:
-        raise FileError(f"the input variable {missing} has no lower or no upper bound.")
+    refuse_if(missing is not None, f"the input variable {missing} has no lower or no upper bound.")
     box = QueryBox([lower[v] for v in contents.inputs], [upper[v] for v in contents.inputs])
     index, free = {v: k for k, v in enumerate(contents.outputs)}, set(contents.inputs)
     inequalities: list[Inequality] = []
@@ -338,8 +340,10 @@ def query_of_contents(contents: InputQuery) -> Query:
                     "bounds of -1 and +1 on signs are read there."
                 )
     for equation in solved.rest:
-        if not equation.terms or any(v not in index for v in equation.terms):
-            raise FileError(f"line {equation.line}: it is no condition on outputs, and gives no variable.")
+        refuse_if(
+            not equation.terms or any(v not in index for v in equation.terms),
+            f"line {equation.line}: it is no condition on outputs, and gives no variable.",
+        )
         terms = {index[v]: factor for v, factor in equation.terms.items()}
         if equation.sign != "<=":
             inequalities.append(Inequality(terms, equation.scalar))

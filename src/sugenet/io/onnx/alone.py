@@ -16,8 +16,8 @@ from sugenet.io.exact.evaluation import laid_out, passed
 from sugenet.io.exact.ops import OpChain
 from sugenet.io.onnx.flow import OPEN_BATCH, Flow
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node, Port
-from sugenet.io.onnx.judge.interpreter import Interpreter
-from sugenet.io.onnx.judge.tensors import UncomparableError
+from sugenet.io.onnx.interpreter.program import Interpreter
+from sugenet.io.onnx.interpreter.tensors import UncomparableError
 from sugenet.io.onnx.reader import GraphWalk
 from sugenet.io.onnx.values import Constant, Failure, ScoreTail, Value
 
@@ -55,10 +55,10 @@ def compare_nodes(graph: Graph) -> int:
     walk = GraphWalk(graph)
     walk.chain()
     makers = {name: node for node in walk.graph.nodes for name in node.outputs if name}
-    return sum(_judged(walk, node, makers) for node in walk.graph.nodes)
+    return sum(_is_compared(walk, node, makers) for node in walk.graph.nodes)
 
 
-def _judged(walk: GraphWalk, node: Node, makers: Mapping[str, Node]) -> bool:
+def _is_compared(walk: GraphWalk, node: Node, makers: Mapping[str, Node]) -> bool:
     value = walk.values.get(node.outputs[0]) if node.outputs else None
     if value is None or isinstance(value, Constant | Failure | ScoreTail):
         return False

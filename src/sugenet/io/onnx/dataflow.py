@@ -18,6 +18,7 @@ from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array, Graph, Node
 from sugenet.io.onnx.operators import DATAFLOW, DATAFLOW_ENDINGS, OLD_DOMAIN
 from sugenet.io.plain.ledger import Ledger
+from sugenet.io.plain.refusals import refuse_if, within
 
 __all__ = ["plain_graph"]
 
@@ -165,10 +166,8 @@ def plain_graph(graph: Graph) -> Graph:
         if not _is_ours(node):
             made.nodes.append(node)
             continue
-        try:
+        with within(node):
             _rewrite(made, node)
-        except FileError as error:
-            raise FileError(f"{node}: {error}") from None
     read = {name for node in made.nodes for name in node.inputs}
     before = {name for node in graph.nodes for name in node.inputs}
     kept = {name: array for name, array in graph.constants.items() if name in read or name not in before}
@@ -222,8 +221,10 @@ def _is(node: Node, name: str, *types: str) -> bool:
 def _counted(made: _Rewriting, weights: Array, on: tuple[int, int]) -> _Steps:
     """Match counts: the product of -1 and +1, half of it and half of how many there are."""
     low, high = on
-    if not np.isin(weights, on).all():
-        raise FileError(f"its weights are said to be {low} and {high}, but hold other numbers.")
+    refuse_if(
+        not np.isin(weights, on).all(),
+        f"its weights are said to be {low} and {high}, but hold other numbers.",
+    )
     signs = np.where(weights == high, 1.0, -1.0).astype(np.float32)
 
     def number(value: float) -> list[str]:
@@ -242,8 +243,7 @@ def _unit(made: _Rewriting, node: Node) -> None:
     """A matrix-vector unit, with or without thresholds."""
     weights = made.constant(node, 1, "weights")
     sizes = (_whole(node, "MW"), _whole(node, "MH"))
-    if weights.shape != sizes:
-        raise FileError(f"its weights have shape {weights.shape}, but (MW, MH) is {sizes}.")
+    refuse_if(weights.shape != sizes, f"its weights have shape {weights.shape}, but (MW, MH) is {sizes}.")
     steps: _Steps
     if _whole(node, "binaryXnorMode", 0):
         steps = _counted(made, weights, (0, 1))
@@ -252,8 +252,10 @@ def _unit(made: _Rewriting, node: Node) -> None:
     else:
         steps = [("MatMul", [made.kept(weights)], {})]
     bare = bool(_whole(node, "noActivation", 0))
-    if bare != (len([name for name in node.inputs if name]) == 2):
-        raise FileError(f"it has {len(node.inputs)} inputs, which does not fit noActivation={int(bare)}.")
+    refuse_if(
+        bare != (len([name for name in node.inputs if name]) == 2),
+        f"it has {len(node.inputs)} inputs, which does not fit noActivation={int(bare)}.",
+    )
     if bare:
         node.attributes.get("ActVal")  # of the activation that it has not
     else:
@@ -264,13 +266,14 @@ def _unit(made: _Rewriting, node: Node) -> None:
 def _thresholds(
     made: _Rewriting, node: Node, rows: Array, channels: int
 ) -> tuple[str, list[str], Mapping[str, Any]]:
-    if len(rows) not in (1, channels):
-        raise FileError(f"its thresholds have {len(rows)} rows for {channels} channels.")
+    refuse_if(
+        len(rows) not in (1, channels), f"its thresholds have {len(rows)} rows for {channels} channels."
+    )
     start, bipolar = _whole(node, "ActVal", 0), _is(node, "outputDataType", "BIPOLAR")
-    if bipolar and (start or rows.shape[1] != 1):
-        raise FileError(
-            f"it gives -1 and +1, but has ActVal {start} and {rows.shape[1]} thresholds a channel."
-        )
+    refuse_if(
+        bipolar and (start or rows.shape[1] != 1),
+        f"it gives -1 and +1, but has ActVal {start} and {rows.shape[1]} thresholds a channel.",
+    )
     scale, bias = (2.0, -1.0) if bipolar else (1.0, float(start))
     full = np.repeat(rows, channels // len(rows), axis=0)
     attributes = {"out_scale": scale, "out_bias": bias, "data_layout": "NHWC"}
@@ -280,14 +283,17 @@ def _thresholds(
 def _thresholding(made: _Rewriting, node: Node) -> None:
     rows, channels = made.constant(node, 1, "thresholds"), _whole(node, "NumChannels")
     steps = node.attributes.get("numSteps", rows.shape[1])
-    if steps != rows.shape[1]:
-        raise FileError(f"it has {rows.shape[1]} thresholds a channel, but numSteps is {steps}.")
+    refuse_if(
+        steps != rows.shape[1], f"it has {rows.shape[1]} thresholds a channel, but numSteps is {steps}."
+    )
     made.chain(node, [_thresholds(made, node, rows, channels)])
 
 
 def _windows(made: _Rewriting, node: Node) -> None:
-    if _whole(node, "depthwise", 0) or _whole(node, "is1D", 0):
-        raise FileError(f"depthwise and one-dimensional windows are not read. {_WAY}.")
+    refuse_if(
+        _whole(node, "depthwise", 0) or _whole(node, "is1D", 0),
+        f"depthwise and one-dimensional windows are not read. {_WAY}.",
+    )
     kernel, side, stride, spread = (
         _two(node, name, default)
         for name, default in (("ConvKernelDim", None), ("IFMDim", None), ("Stride", 1), ("Dilation", 1))
@@ -296,8 +302,9 @@ def _windows(made: _Rewriting, node: Node) -> None:
     wanted = tuple(
         (s - d * (k - 1) - 1) // t + 1 for s, k, t, d in zip(side, kernel, stride, spread, strict=True)
     )
-    if out != wanted:
-        raise FileError(f"its OFMDim is {out}, but windows of {kernel} over {side} pixels give {wanted}.")
+    refuse_if(
+        out != wanted, f"its OFMDim is {out}, but windows of {kernel} over {side} pixels give {wanted}."
+    )
     _whole(node, "IFMChannels")
     attributes = {"kernel_size": kernel, "stride": stride, "dilations": spread, "pad_amount": (0, 0, 0, 0)}
     made.chain(node, [("Im2Col", [], attributes)])
@@ -307,14 +314,18 @@ def _pool(made: _Rewriting, node: Node) -> None:
     side, window = _two(node, "ImgDim"), _two(node, "PoolDim")
     _whole(node, "NumChannels")
     node.attributes.get("CeilMode")  # of windows that do not fit, which are refused
-    if any(size % step for size, step in zip(side, window, strict=True)):
-        raise FileError(f"its windows of {window} do not fit into {side} pixels. {_WAY}.")
+    refuse_if(
+        any(size % step for size, step in zip(side, window, strict=True)),
+        f"its windows of {window} do not fit into {side} pixels. {_WAY}.",
+    )
     made.chain(node, [("MaxPoolNHWC", [], {"kernel_shape": window, "strides": window, "pads": (0, 0, 0, 0)})])
 
 
 def _same(made: _Rewriting, node: Node) -> None:
-    if len([name for name in node.inputs if name]) != 1:
-        raise FileError(f"it has {len(node.inputs)} inputs, but one is needed.")
+    refuse_if(
+        len([name for name in node.inputs if name]) != 1,
+        f"it has {len(node.inputs)} inputs, but one is needed.",
+    )
     node.attributes.get("NumChannels")
     made.chain(node, [("Identity", [], {})])
 

@@ -20,6 +20,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.ops import Flatten, Op
 from sugenet.io.onnx.graph import Array
 from sugenet.io.onnx.shapes import Rearrangement
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["MAX_VALUES", "OPEN_BATCH", "Axis", "Flow", "FlowLink", "Piece", "new_axis", "shape_of"]
 
@@ -152,8 +153,7 @@ class Flow:
 
     def rearranged(self, move: Rearrangement) -> Flow:
         """The same data in another shape, or with its axes in another order."""
-        if move.copies:
-            raise FileError("it makes copies of the data, which is not supported.")
+        refuse_if(move.copies, "it makes copies of the data, which is not supported.")
         return self.reshaped(move.sizes) if move.order is None else self.transposed(move.order)
 
     def padded(self, rank: int) -> Flow:
@@ -183,11 +183,11 @@ class Flow:
                         f"way that is not supported."
                     )
             axes.append(tuple(axis))
-        if rest:
-            raise FileError(
-                f"it makes shape {shape_of(sizes)} of {shape_of(self.sizes)}, "
-                f"which has another number of values."
-            )
+        refuse_if(
+            rest,
+            f"it makes shape {shape_of(sizes)} of {shape_of(self.sizes)}, "
+            f"which has another number of values.",
+        )
         if not halves:
             return replace(self, axes=tuple(axes))
         return replace(
@@ -203,33 +203,32 @@ class Flow:
         """Check that the axes are batch, channels and one or two axes of pixels;
         settles what the raw axes are.
         """
-        if len(self.axes) != spatial + 2:
-            raise FileError(
-                f"it reads {len(self.axes)} axes, but batch, channels and {spatial} of pixels are needed."
-            )
-        if self.axes[0] != self.batch:
-            raise FileError("its first axis is not the batch.")
+        refuse_if(
+            len(self.axes) != spatial + 2,
+            f"it reads {len(self.axes)} axes, but batch, channels and {spatial} of pixels are needed.",
+        )
+        refuse_if(self.axes[0] != self.batch, "its first axis is not the batch.")
         c, h, w = (self.axes[1], () if spatial == 1 else self.axes[2], self.axes[-1])
         if self.kind == "raw":
             return self._settled(c, h, w)
-        if self.kind == "flat":
-            raise FileError(
-                "it reads maps that were made from flat features, which is not supported: only the raw input "
-                "may be flat. Cut the model there, or write the layer as a linear one."
-            )
-        if self.parts != (c, h, w):
-            raise FileError(
-                "it reads axes that are not channels, height and width in this order: a transpose or reshape "
-                "before it mixes them."
-            )
+        refuse_if(
+            self.kind == "flat",
+            "it reads maps that were made from flat features, which is not supported: only the raw input "
+            "may be flat. Cut the model there, or write the layer as a linear one.",
+        )
+        refuse_if(
+            self.parts != (c, h, w),
+            "it reads axes that are not channels, height and width in this order: a transpose or reshape "
+            "before it mixes them.",
+        )
         return self
 
     def _settled(self, c: Axis, h: Axis, w: Axis) -> Flow:
         raw = _joined(self.parts)
-        if raw not in (c + h + w, h + w + c):
-            raise FileError(
-                "the axes of the raw input are in an order that is neither channel first nor channel last."
-            )
+        refuse_if(
+            raw not in (c + h + w, h + w + c),
+            "the axes of the raw input are in an order that is neither channel first nor channel last.",
+        )
         return replace(
             self,
             kind="maps",
@@ -246,11 +245,11 @@ class Flow:
             for piece in pieces
             if number != axis % len(self.axes)
         )
-        if others != self.batch:
-            raise FileError(
-                f"axis {axis % len(self.axes)} of {shape_of(self.sizes)} does not hold all values of a "
-                f"sample. Flatten them first."
-            )
+        refuse_if(
+            others != self.batch,
+            f"axis {axis % len(self.axes)} of {shape_of(self.sizes)} does not hold all values of a "
+            f"sample. Flatten them first.",
+        )
         return self.flat(self.axes[axis], where)
 
     def permuted_features(self, axis: int, where: str) -> tuple[Flow, Array | None]:
@@ -273,26 +272,26 @@ class Flow:
     def flat(self, order: Axis, where: str) -> Flow:
         """The data as flat features in a given order of their pieces."""
         if self.kind == "flat":
-            if self.parts != (order,):
-                raise FileError(
-                    "it reads flat features in another order than they were made in: "
-                    "a transpose before it permutes them."
-                )
+            refuse_if(
+                self.parts != (order,),
+                "it reads flat features in another order than they were made in: "
+                "a transpose before it permutes them.",
+            )
             return self
         if self.kind == "maps":
             c, h, w = self.parts
             layout: Literal["CHW", "HWC"] = "CHW" if order == c + h + w else "HWC"
-            if order not in (c + h + w, h + w + c):
-                raise FileError(
-                    "it flattens maps in an order that is neither channel first nor channel last."
-                )
+            refuse_if(
+                order not in (c + h + w, h + w + c),
+                "it flattens maps in an order that is neither channel first nor channel last.",
+            )
             return replace(self.then(Flatten(where, layout)), kind="flat", parts=(order,))
         if len(self.parts) == 1:
-            if order != self.parts[0]:
-                raise FileError(
-                    "it permutes the features of the raw input, which is not supported. "
-                    "Permute the weights instead."
-                )
+            refuse_if(
+                order != self.parts[0],
+                "it permutes the features of the raw input, which is not supported. "
+                "Permute the weights instead.",
+            )
             return replace(self, kind="flat", shape=(_size(order),))
         for c, h, w in self._readings():
             if order in (c + h + w, h + w + c):
@@ -322,20 +321,20 @@ class Flow:
         flow = self.padded(rank)
         full = [array.reshape((1,) * (rank - array.ndim) + array.shape) for array in arrays]
         for array in full:
-            if any(size not in (1, there) for size, there in zip(array.shape, flow.sizes, strict=True)):
-                raise FileError(
-                    f"its constant of shape {shape_of(array.shape)} does not fit data of "
-                    f"shape {shape_of(flow.sizes)}."
-                )
+            refuse_if(
+                any(size not in (1, there) for size, there in zip(array.shape, flow.sizes, strict=True)),
+                f"its constant of shape {shape_of(array.shape)} does not fit data of "
+                f"shape {shape_of(flow.sizes)}.",
+            )
         full = [_narrowed(array) for array in full]
         varying = {axis for array in full for axis, size in enumerate(array.shape) if size > 1}
         if not varying:
             return flow, [array.reshape(()) for array in full]
-        if any(piece in flow.batch for axis in varying for piece in flow.axes[axis]):
-            raise FileError(
-                "its constant differs from sample to sample of a batch. Export the model with a batch of "
-                "one, or an open one."
-            )
+        refuse_if(
+            any(piece in flow.batch for axis in varying for piece in flow.axes[axis]),
+            "its constant differs from sample to sample of a batch. Export the model with a batch of "
+            "one, or an open one.",
+        )
         if flow.kind == "raw":
             flow = flow._for_channels(varying)
         if (

@@ -22,6 +22,7 @@ from sugenet.io.onnx.flow import OPEN_BATCH
 from sugenet.io.onnx.graph import DTYPES, Array
 from sugenet.io.onnx.operators import constant_value
 from sugenet.io.onnx.shapes import REARRANGING, axes_of, integers, rearrangement, reduced_axes
+from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = [
     "ELEMENTWISE",
@@ -33,10 +34,10 @@ __all__ = [
     "thin",
 ]
 
-_Given: TypeAlias = Sequence[Any]
+_Inputs: TypeAlias = Sequence[Any]
 """Arrays, or None for an optional input that is left out; five of them, or more."""
 _Attributes: TypeAlias = Mapping[str, Any]
-_Function: TypeAlias = Callable[[_Given, _Attributes], Array]
+_Function: TypeAlias = Callable[[_Inputs, _Attributes], Array]
 
 
 def _steps_of(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
@@ -70,17 +71,18 @@ class Folder:
     values: int
     """How many more values may be made."""
 
-    def __call__(self, op: str, inputs: _Given, attributes: _Attributes) -> Array:
+    def __call__(self, op: str, inputs: _Inputs, attributes: _Attributes) -> Array:
         """The result of an operation on constants."""
-        function = ELEMENTWISE.get(op) or OTHERS.get(op)
-        if function is None:
-            raise FileError("it is not among the operations that are computed on constants.")
-        if (
+        function = required(
+            ELEMENTWISE.get(op) or OTHERS.get(op),
+            "it is not among the operations that are computed on constants.",
+        )
+        refuse_if(
             op not in ELEMENTWISE
             and op not in ("Shape", "Size")
-            and any(array is not None and of_samples(array) for array in inputs)
-        ):
-            raise FileError("it moves or joins constants of all samples of a batch, which is not supported.")
+            and any(array is not None and of_samples(array) for array in inputs),
+            "it moves or joins constants of all samples of a batch, which is not supported.",
+        )
         shapes = [array.shape for array in inputs if array is not None]
         inputs = [None if array is None else thin(array) for array in inputs] if op in ELEMENTWISE else inputs
         self._spend(op, inputs)
@@ -102,7 +104,7 @@ class Folder:
         ) as error:
             raise FileError(f"its constants do not fit together ({str(error)[:120]}).") from None
 
-    def _spend(self, op: str, inputs: _Given) -> None:
+    def _spend(self, op: str, inputs: _Inputs) -> None:
         shapes = [array.shape for array in inputs if array is not None]
         made = sum(map(prod, shapes))
         if op in ELEMENTWISE:
@@ -123,10 +125,10 @@ class Folder:
         elif op == "Gather" and len(shapes) == 2:
             made = prod(shapes[0]) * max(prod(shapes[1]), 1)
         self.values -= max(made, 1)
-        if self.values < 0:
-            raise FileError(
-                "the constants of the graph grow far beyond what the file holds. Simplify the model first."
-            )
+        refuse_if(
+            self.values < 0,
+            "the constants of the graph grow far beyond what the file holds. Simplify the model first.",
+        )
 
 
 def _one(function: Callable[[Any], Any]) -> _Function:
@@ -141,7 +143,7 @@ def _many(function: Callable[[Any, Any], Any]) -> _Function:
     return lambda inputs, _: np.asarray(reduce(function, [array for array in inputs if array is not None]))
 
 
-def _mean(inputs: _Given, attributes: _Attributes) -> Array:
+def _mean(inputs: _Inputs, attributes: _Attributes) -> Array:
     total = _many(np.add)(inputs, attributes)
     return np.asarray(total / np.asarray(sum(array is not None for array in inputs), total.dtype))
 
@@ -152,7 +154,7 @@ def _divide(a: Any, b: Any) -> Any:
     return a / b
 
 
-def _clip(inputs: _Given, attributes: _Attributes) -> Array:
+def _clip(inputs: _Inputs, attributes: _Attributes) -> Array:
     low, high = (
         attributes.get(key) if inputs[k] is None else inputs[k] for k, key in ((1, "min"), (2, "max"))
     )
@@ -163,14 +165,13 @@ def _clip(inputs: _Given, attributes: _Attributes) -> Array:
     return np.asarray(clipped)
 
 
-def _cast(inputs: _Given, attributes: _Attributes) -> Array:
+def _cast(inputs: _Inputs, attributes: _Attributes) -> Array:
     kind = attributes.get("to", 0)
-    if kind not in DTYPES:
-        raise FileError(f"it makes element type {kind}, which is not supported. Use float32.")
+    refuse_if(kind not in DTYPES, f"it makes element type {kind}, which is not supported. Use float32.")
     return np.asarray(inputs[0].astype(np.dtype(DTYPES[kind]).newbyteorder("=")))
 
 
-def _bipolar(inputs: _Given, _: _Attributes) -> Array:
+def _bipolar(inputs: _Inputs, _: _Attributes) -> Array:
     x, scale = inputs[0], inputs[1]
     return np.asarray(np.where(x >= 0, x.dtype.type(1), x.dtype.type(-1)) * scale)
 
@@ -205,23 +206,25 @@ def quantizer_of(bits: Array, attributes: _Attributes) -> Quantizer:
     count = float(bits.reshape(-1)[0]) if bits.size == 1 else 0.0
     mode = str(attributes["rounding_mode"]).upper()
     signed, narrow = bool(attributes["signed"]), bool(attributes["narrow"])
-    if mode not in _ROUNDINGS:
-        raise FileError(f"it rounds by {mode[:40]!r}. Known are {', '.join(_ROUNDINGS)}.")
-    if not 1 <= count <= _BITS or count != int(count):
-        raise FileError(f"it quantizes to {count:g} bits, but one whole number of 1 to {_BITS} is needed.")
+    refuse_if(mode not in _ROUNDINGS, f"it rounds by {mode[:40]!r}. Known are {', '.join(_ROUNDINGS)}.")
+    refuse_if(
+        not 1 <= count <= _BITS or count != int(count),
+        f"it quantizes to {count:g} bits, but one whole number of 1 to {_BITS} is needed.",
+    )
     low, high = _steps_of(int(count), signed, narrow)
-    if low == high:
-        raise FileError("it has one level only: signed and narrow with one bit. Use BipolarQuant.")
+    refuse_if(low == high, "it has one level only: signed and narrow with one bit. Use BipolarQuant.")
     return Quantizer(low, high, *_ROUNDINGS[mode])
 
 
-def _quant(inputs: _Given, attributes: _Attributes) -> Array:
+def _quant(inputs: _Inputs, attributes: _Attributes) -> Array:
     """Whole codes times a scale, both exact in float64; no code is decided by a float near its edge."""
     x, scale, zero = (np.asarray(array) for array in inputs[:3])
     quantizer = quantizer_of(inputs[3], attributes)
     single = scale.astype(np.float32) == scale
-    if not single.all() or not (scale > 0).all() or not (zero == np.rint(zero)).all():
-        raise FileError("its scale must be positive and a float32, and its zero point a whole number.")
+    refuse_if(
+        not single.all() or not (scale > 0).all() or not (zero == np.rint(zero)).all(),
+        "its scale must be positive and a float32, and its zero point a whole number.",
+    )
     wide, size, shift = np.broadcast_arrays(*(array.astype(np.float64) for array in (x, scale, zero)))
     position = wide / size + shift
     half = quantizer.rounding.startswith("half")
@@ -282,19 +285,21 @@ ELEMENTWISE: dict[str, _Function] = {
 
 
 def _reduce(function: Callable[..., Any]) -> _Function:
-    def run(inputs: _Given, attributes: _Attributes) -> Array:
+    def run(inputs: _Inputs, attributes: _Attributes) -> Array:
         array, keep = inputs[0], bool(attributes["keepdims"])
         axes = reduced_axes(inputs, attributes, array.ndim)
         if axes is None:
             return np.asarray(array)
-        if not array.size and function not in (np.sum, np.prod):
-            raise FileError(f"it reduces an array of shape {array.shape}, which holds nothing.")
+        refuse_if(
+            not array.size and function not in (np.sum, np.prod),
+            f"it reduces an array of shape {array.shape}, which holds nothing.",
+        )
         return np.asarray(function(array, axis=axes, keepdims=keep), array.dtype)
 
     return run
 
 
-def _slice(inputs: _Given, attributes: _Attributes) -> Array:
+def _slice(inputs: _Inputs, attributes: _Attributes) -> Array:
     array = inputs[0]
     starts, ends = (
         attributes.get(key) if inputs[k] is None else inputs[k] for k, key in ((1, "starts"), (2, "ends"))
@@ -308,7 +313,7 @@ def _slice(inputs: _Given, attributes: _Attributes) -> Array:
     return np.asarray(array[tuple(slices)])
 
 
-def _full(inputs: _Given, attributes: _Attributes) -> Array:
+def _full(inputs: _Inputs, attributes: _Attributes) -> Array:
     return np.broadcast_to(attributes["value"].reshape(-1)[0], integers(inputs[0], "its shape"))
 
 

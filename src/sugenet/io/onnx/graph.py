@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,6 +21,7 @@ from sugenet.errors import FileError
 from sugenet.files import advice
 from sugenet.io.onnx.wire import Budget, Message
 from sugenet.io.plain.gzipped import unzipped
+from sugenet.io.plain.refusals import refuse_if, required
 from sugenet.reading import read_file
 
 __all__ = ["DTYPES", "Array", "Graph", "Node", "Port", "Subgraph", "read_graph"]
@@ -156,8 +158,9 @@ def _contents(path: Path, what: str) -> bytes:
 
 
 def _unzipped(raw: bytes) -> bytes:
-    if len(raw) > _MAX_BYTES:
-        raise FileError(f"it has {len(raw):,} bytes, more than the {_MAX_BYTES:,} that are read.")
+    refuse_if(
+        len(raw) > _MAX_BYTES, f"it has {len(raw):,} bytes, more than the {_MAX_BYTES:,} that are read."
+    )
     return unzipped(raw, _MAX_BYTES)
 
 
@@ -180,12 +183,11 @@ class _ModelReader:
     """Bytes of side files that constants were made of."""
 
     def read(self, raw: bytes) -> Graph:
-        if not raw:
-            raise FileError("it is empty.")
+        refuse_if(not raw, "it is empty.")
         model = Message(raw, Budget())
-        inner = model.message(7)
-        if inner is None:
-            raise FileError("it holds no graph. The file is damaged, or it is not an ONNX file.")
+        inner = required(
+            model.message(7), "it holds no graph. The file is damaged, or it is not an ONNX file."
+        )
         opset = max((ids.number(2) for ids in model.messages(8) if ids.text(1) in ("", "ai.onnx")), default=1)
         if not 7 <= opset <= _NEWEST:
             wrong = "7 or later is needed" if opset < 7 else f"{_NEWEST} is the last that is known"
@@ -193,22 +195,21 @@ class _ModelReader:
                 f"it uses opset {opset}, but {wrong}. Convert it: "
                 f"onnx.version_converter.convert_version(model, 13)."
             )
-        if 15 in inner:
-            raise FileError(
-                "it holds sparse constants, which are not supported. Write them as dense tensors."
-            )
+        refuse_if(
+            15 in inner, "it holds sparse constants, which are not supported. Write them as dense tensors."
+        )
         constants: dict[str, Array] = {}
         widths: dict[str, int] = {}
         for tensor in inner.messages(5):
             name = tensor.text(8)
-            if name in constants:
-                raise FileError(f"the constant {_shown(name)} stands twice.")
+            refuse_if(name in constants, f"the constant {_shown(name)} stands twice.")
             constants[name] = self.array(tensor, f"constant {_shown(name)}", _HALF_BYTES)
             if tensor.number(2) in _HALF_BYTES:
                 widths[name] = 4
         rows = inner.raws(1)
-        if len(rows) > _MAX_NODES:
-            raise FileError(f"it has {len(rows):,} nodes, more than the {_MAX_NODES:,} that are read.")
+        refuse_if(
+            len(rows) > _MAX_NODES, f"it has {len(rows):,} nodes, more than the {_MAX_NODES:,} that are read."
+        )
         nodes = [self.node(number, Message(row, model.budget)) for number, row in enumerate(rows)]
         inputs = tuple(port for port in map(self.port, inner.messages(11)) if port.name not in constants)
         outputs = tuple(map(self.port, inner.messages(12)))
@@ -243,8 +244,9 @@ class _ModelReader:
         attributes = {}
         for attribute in message.messages(5):
             key = attribute.text(1)
-            if key in attributes:
-                raise FileError(f"node {number} ({_short(op)}): the attribute {_shown(key)} stands twice.")
+            refuse_if(
+                key in attributes, f"node {number} ({_short(op)}): the attribute {_shown(key)} stands twice."
+            )
             attributes[key] = self.attribute(
                 attribute, f"node {number} ({_short(op)}), attribute {_shown(key)}"
             )
@@ -253,8 +255,7 @@ class _ModelReader:
         return Node(number, op, "" if domain == "ai.onnx" else domain, name, inputs, outputs, attributes)
 
     def attribute(self, message: Message, what: str) -> Any:
-        if 21 in message:
-            raise FileError(f"{what} refers to an attribute of a function. Write functions out first.")
+        refuse_if(21 in message, f"{what} refers to an attribute of a function. Write functions out first.")
         kind = message.number(20)
         if not kind:  # files of the first format versions do not say
             kind = next((k for k in range(1, 9) if k + 1 in message), 0)
@@ -284,23 +285,19 @@ class _ModelReader:
         """
         shape, kind = tuple(tensor.numbers(1).tolist()), tensor.number(2)
         kinds = {**DTYPES, **(packed or {})}
-        if kind not in kinds:
-            raise FileError(
-                f"{what} has element type {_OTHER_TYPES.get(kind, kind)}, "
-                f"which is not supported. Use float32."
-            )
+        refuse_if(
+            kind not in kinds,
+            f"{what} has element type {_OTHER_TYPES.get(kind, kind)}, which is not supported. Use float32.",
+        )
         dtype = np.dtype(kinds[kind])
-        if (
+        refuse_if(
             len(shape) > _MAX_RANK
             or any(size < 0 for size in shape)
-            or prod(max(size, 1) for size in shape) > _MAX_VALUES
-        ):
-            raise FileError(
-                f"{what} has shape {str(list(shape[:9]))[:80]}, but at most {_MAX_RANK} sizes from 0 with "
-                f"{_MAX_VALUES:,} values fit."
-            )
-        if 3 in tensor:
-            raise FileError(f"{what} is cut into segments, which is not supported.")
+            or prod(max(size, 1) for size in shape) > _MAX_VALUES,
+            f"{what} has shape {str(list(shape[:9]))[:80]}, but at most {_MAX_RANK} sizes from 0 with "
+            f"{_MAX_VALUES:,} values fit.",
+        )
+        refuse_if(3 in tensor, f"{what} is cut into segments, which is not supported.")
         count = prod(shape)
         size = (count + 1) // 2 if kind in _HALF_BYTES else count * dtype.itemsize
         outside = tensor.number(14) == 1 or 13 in tensor
@@ -309,14 +306,15 @@ class _ModelReader:
             raw = memoryview(tensor.numbers(5).astype(np.uint8).tobytes())
         if raw is None:
             flat = _typed(tensor, kind, dtype)
-            if len(flat) != count:
-                raise FileError(
-                    f"{what} of shape {list(shape)} needs {count} values, but {len(flat)} are there."
-                )
+            refuse_if(
+                len(flat) != count,
+                f"{what} of shape {list(shape)} needs {count} values, but {len(flat)} are there.",
+            )
             return _frozen(flat.reshape(shape))
         flat = np.frombuffer(raw, np.uint8)
-        if len(flat) != size:
-            raise FileError(f"{what} of shape {list(shape)} needs {size} bytes, but {len(flat)} are there.")
+        refuse_if(
+            len(flat) != size, f"{what} of shape {list(shape)} needs {size} bytes, but {len(flat)} are there."
+        )
         if dtype.kind == "b":
             return _frozen((flat != 0).reshape(shape))
         if kind in _HALF_BYTES:  # the first of a byte is in its lower half
@@ -329,47 +327,47 @@ class _ModelReader:
         """Data in a side file of the model's folder."""
         entries = {entry.text(1): entry.text(2) for entry in tensor.messages(13)}
         location = entries.get("location", "")
-        if self.folder is None:
-            raise FileError(
-                f"{what} lies in the side file {_shown(location)}, but only bytes were given. Give the path "
-                f"of the model instead."
-            )
-        folder = self.folder.resolve()
+        folder = required(
+            self.folder,
+            f"{what} lies in the side file {_shown(location)}, but only bytes were given. Give the path "
+            f"of the model instead.",
+        ).resolve()
         path = (folder / location.replace("\x00", "")).resolve()
-        if (
+        refuse_if(
             not location
             or os.path.isabs(location)
             or "\x00" in location
             or not path.is_relative_to(folder)
-            or path == folder
-        ):
-            raise FileError(
-                f"{what} points to {_shown(location)}, outside the folder of the model. "
-                f"Such files are not read."
-            )
+            or path == folder,
+            f"{what} points to {_shown(location)}, outside the folder of the model. Such files are not read.",
+        )
         if path not in self.sides:
-            if not path.exists():
-                raise FileError(
-                    f"{what} lies in the side file {_shown(location)}, which is missing. Put it beside the "
-                    f"model: both belong together."
-                )
+            refuse_if(
+                not path.exists(),
+                f"{what} lies in the side file {_shown(location)}, which is missing. Put it beside the "
+                f"model: both belong together.",
+            )
             self.sides[path] = _contents(path, f"the side file {_shown(location)}")
-            if sum(map(len, self.sides.values())) > _MAX_BYTES:
-                raise FileError(f"its side files have more than {_MAX_BYTES:,} bytes together.")
+            refuse_if(
+                sum(map(len, self.sides.values())) > _MAX_BYTES,
+                f"its side files have more than {_MAX_BYTES:,} bytes together.",
+            )
         data = memoryview(self.sides[path])
         try:
             offset = int(entries.get("offset", "0"))
             length = int(entries["length"]) if "length" in entries else len(data) - offset
         except ValueError:
             raise FileError(f"{what} has an offset or length that is no number.") from None
-        if not 0 <= offset <= offset + length <= len(data):
-            raise FileError(
-                f"{what} lies at bytes {offset} to {offset + length} of {_shown(location)}, "
-                f"which has {len(data)}."
-            )
+        refuse_if(
+            not 0 <= offset <= offset + length <= len(data),
+            f"{what} lies at bytes {offset} to {offset + length} of {_shown(location)}, "
+            f"which has {len(data)}.",
+        )
         self.shared += length
-        if self.shared > 2 * sum(map(len, self.sides.values())) + _SPARE:
-            raise FileError(f"{what} and others share their numbers, far more than its side files have.")
+        refuse_if(
+            self.shared > 2 * sum(map(len, self.sides.values())) + _SPARE,
+            f"{what} and others share their numbers, far more than its side files have.",
+        )
         return data[offset : offset + length]
 
 
@@ -394,30 +392,25 @@ def _sorted(nodes: list[Node], known: set[str]) -> tuple[Node, ...]:
     """
     maker: dict[str, int] = {}
     for node in nodes:
-        for name in node.outputs:
-            if name and (name in maker or name in known):
-                raise FileError(
-                    f"{node} makes {_shown(name)}, which is there already: every name may be made once."
-                )
+        for name in filter(None, node.outputs):
+            refuse_if(
+                name in maker or name in known,
+                f"{node} makes {_shown(name)}, which is there already: every name may be made once.",
+            )
             maker[name] = node.number
-    waiting = [0] * len(nodes)
-    readers: list[list[int]] = [[] for _ in nodes]
+    sorter = TopologicalSorter[int]({node.number: () for node in nodes})
     for node in nodes:
-        for name in node.inputs:
-            if name in maker and name:
-                waiting[node.number] += 1
-                readers[maker[name]].append(node.number)
-            elif name and name not in known:
-                raise FileError(f"{node} reads {_shown(name)}, which nothing makes.")
-    ready = [node.number for node in nodes if not waiting[node.number]]
-    order: list[Node] = []
-    for number in ready:  # grows while it is read
-        order.append(nodes[number])
-        for reader in readers[number]:
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                ready.append(reader)
-    if len(order) < len(nodes):
-        culprit = next(node for node in nodes if waiting[node.number])
-        raise FileError(f"{culprit} reads, through others, what it makes itself: the graph has a cycle.")
-    return tuple(order)
+        for name in filter(None, node.inputs):
+            refuse_if(
+                name not in maker and name not in known,
+                f"{node} reads {_shown(name)}, which nothing makes.",
+            )
+            if name in maker:
+                sorter.add(node.number, maker[name])
+    try:
+        return tuple(nodes[number] for number in sorter.static_order())
+    except CycleError as error:
+        culprit = nodes[min(error.args[1])]
+        raise FileError(
+            f"{culprit} reads, through others, what it makes itself: the graph has a cycle."
+        ) from None

@@ -15,6 +15,7 @@ from sugenet.io.onnx.flow import MAX_VALUES, Axis, Flow, new_axis
 from sugenet.io.onnx.graph import Array, Node
 from sugenet.io.onnx.shapes import axes_of, integers, reduced_axes
 from sugenet.io.onnx.values import WindowRows
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["convolution", "gathered", "gemm", "linear", "padded", "patches", "pooled", "reduced"]
 
@@ -28,12 +29,12 @@ _MAX_ROWS = 1 << 23
 def linear(node: Node, flow: Flow | WindowRows, weights: Array) -> Flow:
     """``x @ weights`` over the last axis: a linear layer, or a convolution of single pixels."""
     _finite(weights)
-    if weights.ndim != 2:
-        raise FileError(f"its weights have shape {weights.shape}, but (inputs, outputs) is needed.")
+    refuse_if(weights.ndim != 2, f"its weights have shape {weights.shape}, but (inputs, outputs) is needed.")
     if isinstance(flow, WindowRows):
         return _of_patches(node, flow, weights)
-    if flow.sizes[-1] != len(weights):
-        raise FileError(f"its weights have {len(weights)} rows for {flow.sizes[-1]} inputs.")
+    refuse_if(
+        flow.sizes[-1] != len(weights), f"its weights have {len(weights)} rows for {flow.sizes[-1]} inputs."
+    )
     if flow.kind != "flat" and sorted(map(id, flow.axes[-1])) != sorted(map(id, flow.inner)):
         return _pixelwise(node, flow, weights)
     flat, indices = flow.permuted_features(-1, str(node))
@@ -65,14 +66,12 @@ def _pixelwise(node: Node, flow: Flow, weights: Array) -> Flow:
     if flow.kind == "raw" and rank in (3, 4):
         turned = (0, rank - 1, *range(1, rank - 1))
         flow = flow.transposed(turned).maps(rank - 2).transposed([turned.index(axis) for axis in range(rank)])
-    if (
+    refuse_if(
         flow.kind != "maps"
         or flow.axes[-1] != flow.parts[0]
-        or flow.inner != (*flow.parts[1], *flow.parts[2], *flow.parts[0])
-    ):
-        raise FileError(
-            f"its last axis of {flow.sizes[-1]} does not hold all values of a sample. Flatten them first."
-        )
+        or flow.inner != (*flow.parts[1], *flow.parts[2], *flow.parts[0]),
+        f"its last axis of {flow.sizes[-1]} does not hold all values of a sample. Flatten them first.",
+    )
     after = new_axis(weights.shape[1])
     op = Convolution(str(node), np.ascontiguousarray(weights.T)[:, :, None, None])
     return replace(
@@ -86,11 +85,10 @@ def _pixelwise(node: Node, flow: Flow, weights: Array) -> Flow:
 
 def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
     """``alpha * x @ weights + beta * bias`` with either transposed."""
-    if len(flow.axes) != 2 or weights.ndim != 2:
-        raise FileError(
-            f"it multiplies data with {len(flow.axes)} axes and weights with {weights.ndim}, "
-            f"but both need two."
-        )
+    refuse_if(
+        len(flow.axes) != 2 or weights.ndim != 2,
+        f"it multiplies data with {len(flow.axes)} axes and weights with {weights.ndim}, but both need two.",
+    )
     if node.attributes["transA"]:
         flow = flow.transposed((1, 0))
     alpha, beta = (np.asarray(node.attributes[key], np.float32) for key in ("alpha", "beta"))
@@ -100,10 +98,10 @@ def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
     where, is_integer = str(node), product.whole and alpha == 1
     shift = np.zeros((), np.float32)
     if bias is not None:
-        if bias.ndim > 2 or not bias.size:
-            raise FileError(
-                f"its C has shape {bias.shape}, but up to two axes that fit data times weights are needed."
-            )
+        refuse_if(
+            bias.ndim > 2 or not bias.size,
+            f"its C has shape {bias.shape}, but up to two axes that fit data times weights are needed.",
+        )
         product, (shift,) = product.beside([_finite(bias)], where)
         is_integer = is_integer and beta == 1 and _whole(shift)
     op = product.link.op
@@ -121,17 +119,21 @@ def gathered(node: Node, flow: Flow, indices: Array) -> Flow:
     """Some features of flat data, in a given order: a linear layer whose rows hold a single one."""
     axis = node.attributes["axis"] % max(len(flow.axes), 1)
     count = flow.sizes[axis]
-    if (
+    refuse_if(
         indices.ndim != 1
         or indices.dtype.kind not in "iu"
         or flow.axes[axis] == flow.batch
-        or not indices.size
-    ):
-        raise FileError("it picks parts of the data, which is supported only for a list of flat features.")
-    if (indices < -count).any() or (indices >= count).any():
-        raise FileError(f"it picks feature {int(np.abs(indices).max())} of {count}.")
-    if indices.size * count > _MAX_ROWS:
-        raise FileError(f"it picks {indices.size} of {count} features, which is too large to write out.")
+        or not indices.size,
+        "it picks parts of the data, which is supported only for a list of flat features.",
+    )
+    refuse_if(
+        (indices < -count).any() or (indices >= count).any(),
+        f"it picks feature {int(np.abs(indices).max())} of {count}.",
+    )
+    refuse_if(
+        indices.size * count > _MAX_ROWS,
+        f"it picks {indices.size} of {count} features, which is too large to write out.",
+    )
     rows = np.zeros((indices.size, count), flow.real_dtype)
     rows[np.arange(indices.size), indices % count] = 1
     return _linear(flow.features(axis, str(node)), axis, rows, str(node))
@@ -144,18 +146,20 @@ def convolution(node: Node, flow: Flow, weights: Array, bias: Array | None) -> F
     """A convolution in one or two dimensions."""
     _finite(weights)
     spatial = weights.ndim - 2
-    if spatial not in (1, 2):
-        raise FileError(
-            f"its weights have shape {weights.shape}: convolutions in one and two dimensions are supported."
-        )
+    refuse_if(
+        spatial not in (1, 2),
+        f"its weights have shape {weights.shape}: convolutions in one and two dimensions are supported.",
+    )
     flow = flow.maps(spatial)
     named = node.attributes.get("kernel_shape")
     if named is not None and integers(named, "kernel_shape") != weights.shape[2:]:
         raise FileError(f"its kernel_shape is {list(named)}, but its weights have shape {weights.shape}.")
     stride, dilation = (_two(node, name, spatial) for name in ("strides", "dilations"))
     groups = node.attributes["group"]
-    if not isinstance(groups, int) or groups < 1 or len(weights) % groups or not weights.size:
-        raise FileError(f"it has {groups} groups for {len(weights)} output channels.")
+    refuse_if(
+        not isinstance(groups, int) or groups < 1 or len(weights) % groups or not weights.size,
+        f"it has {groups} groups for {len(weights)} output channels.",
+    )
     pads, _ = _pads(node, flow, _flat_pair(weights.shape[2:]), stride, dilation, spatial)
     return _convolved(
         node, flow, weights, stride, dilation, pads, groups, None if bias is None else _finite(bias)
@@ -173,8 +177,10 @@ def _convolved(
     bias: Array | None = None,
 ) -> Flow:
     channels = flow.sizes[1]
-    if weights.shape[1] * groups != channels:
-        raise FileError(f"its weights read {weights.shape[1] * groups} channels, but {channels} are there.")
+    refuse_if(
+        weights.shape[1] * groups != channels,
+        f"its weights read {weights.shape[1] * groups} channels, but {channels} are there.",
+    )
     if bias is not None and bias.shape != (len(weights),):
         raise FileError(f"its bias has shape {bias.shape}, but {len(weights)} numbers are needed.")
     full = weights if weights.ndim == 4 else weights[:, :, None, :]
@@ -193,8 +199,10 @@ def _slid(
     pads: tuple[int, int, int, int],
 ) -> Flow:
     """The axes behind a sliding window that gives these channels; the operation itself is not added."""
-    if max(pads) >= _MAX_STEP or min(pads) < 0:
-        raise FileError(f"its pads are {list(pads)}, but small numbers from 0 are needed.")
+    refuse_if(
+        max(pads) >= _MAX_STEP or min(pads) < 0,
+        f"its pads are {list(pads)}, but small numbers from 0 are needed.",
+    )
     height, width = _pixels(flow)
     sizes = [
         (size + before + behind - (spread * (taps - 1) + 1)) // step + 1
@@ -202,19 +210,18 @@ def _slid(
             (height, width), pads[:2], pads[2:], kernel, stride, dilation, strict=True
         )
     ]
-    if min(sizes) < 1:
-        raise FileError(f"its window of {kernel} does not fit into {height} x {width} pixels.")
-    if prod(sizes) * prod(kernel) > _MAX_TAPS:
-        raise FileError(
-            f"its window of {kernel} at {sizes[0]} x {sizes[1]} places reads more than the {_MAX_TAPS:,} "
-            f"values that are supported."
-        )
+    refuse_if(min(sizes) < 1, f"its window of {kernel} does not fit into {height} x {width} pixels.")
+    refuse_if(
+        prod(sizes) * prod(kernel) > _MAX_TAPS,
+        f"its window of {kernel} at {sizes[0]} x {sizes[1]} places reads more than the {_MAX_TAPS:,} "
+        f"values that are supported.",
+    )
     count = prod(piece.size for piece in channels)
-    if count * sizes[0] * sizes[1] > MAX_VALUES:
-        raise FileError(
-            f"it makes {count} x {sizes[0]} x {sizes[1]} values, "
-            f"more than the {MAX_VALUES:,} that are supported."
-        )
+    refuse_if(
+        count * sizes[0] * sizes[1] > MAX_VALUES,
+        f"it makes {count} x {sizes[0]} x {sizes[1]} values, "
+        f"more than the {MAX_VALUES:,} that are supported.",
+    )
     parts = (channels, new_axis(sizes[0]), new_axis(sizes[1]))
     axes = (flow.axes[0], parts[0], parts[2]) if len(flow.axes) == 3 else (flow.axes[0], *parts)
     return replace(flow, axes=axes, parts=parts)
@@ -227,38 +234,38 @@ def _pixels(flow: Flow) -> tuple[int, int]:
 def pooled(node: Node, flow: Flow) -> Flow:
     """Max and average pooling, over windows or over whole maps."""
     spatial = len(flow.axes) - 2
-    if spatial not in (1, 2):
-        raise FileError(f"it pools data with {len(flow.axes)} axes: one or two axes of pixels are supported.")
+    refuse_if(
+        spatial not in (1, 2),
+        f"it pools data with {len(flow.axes)} axes: one or two axes of pixels are supported.",
+    )
     flow = flow.maps(spatial)
     if node.op == "GlobalAveragePool":
         return _full_map(node, flow, "mean")
     if node.op == "GlobalMaxPool":
         return _full_map(node, flow, "max")
-    if "kernel_shape" not in node.attributes:
-        raise FileError("it has no kernel_shape.")
+    refuse_if("kernel_shape" not in node.attributes, "it has no kernel_shape.")
     kernel, stride, dilation = (
         _two(node, name, spatial) for name in ("kernel_shape", "strides", "dilations")
     )
     pads, longer = _pads(node, flow, kernel, stride, dilation, spatial)
     after = _slid(flow, flow.axes[1], kernel, stride, dilation, pads)
-    if any(
-        pad >= spread * (taps - 1) + 1
-        for pad, taps, spread in zip(pads, kernel * 2, dilation * 2, strict=True)
-    ):
-        raise FileError(
-            f"its pads {list(pads)} are as large as its window {kernel}, "
-            f"so that a window can lie in the padding alone."
-        )
+    refuse_if(
+        any(
+            pad >= spread * (taps - 1) + 1
+            for pad, taps, spread in zip(pads, kernel * 2, dilation * 2, strict=True)
+        ),
+        f"its pads {list(pads)} are as large as its window {kernel}, "
+        f"so that a window can lie in the padding alone.",
+    )
     if node.op == "MaxPool":
         return after.then(MaxPool(str(node), kernel, stride, pads, dilation))
     counted = bool(node.attributes.get("count_include_pad", 0))
-    if dilation != (1, 1):
-        raise FileError("it averages with gaps (dilations), which is not supported.")
-    if counted and longer:
-        raise FileError(
-            "it counts padding and has ceil_mode, which frameworks read differently. "
-            "Export it with ceil_mode=False."
-        )
+    refuse_if(dilation != (1, 1), "it averages with gaps (dilations), which is not supported.")
+    refuse_if(
+        counted and longer,
+        "it counts padding and has ceil_mode, which frameworks read differently. "
+        "Export it with ceil_mode=False.",
+    )
     return replace(after.then(AveragePool(str(node), kernel, stride, pads, counted)), whole=False)
 
 
@@ -284,16 +291,16 @@ def reduced(node: Node, flow: Flow, inputs: Sequence[Array | None]) -> Flow:
     kept = [axis for axis in range(rank) if axis not in axes]
     pixels = [axis for axis in axes if flow.axes[axis]]
     if pixels:
-        if flow.kind == "flat" or len(kept) < 2:
-            raise FileError(
-                "it sums or averages over features. Only pixels of maps can be: write a linear layer instead."
-            )
+        refuse_if(
+            flow.kind == "flat" or len(kept) < 2,
+            "it sums or averages over features. Only pixels of maps can be: write a linear layer instead.",
+        )
         channels = next((axis for axis in kept[1:] if flow.axes[axis]), kept[1])
         order = (kept[0], channels, *axes)
-        if len(order) != rank or len(axes) > 2:
-            raise FileError(
-                f"it reduces axes {list(axes)} of {rank}. Only all pixels of maps together can be reduced."
-            )
+        refuse_if(
+            len(order) != rank or len(axes) > 2,
+            f"it reduces axes {list(axes)} of {rank}. Only all pixels of maps together can be reduced.",
+        )
         first = flow.transposed(order).maps(len(axes))
         pooled_first = _full_map(
             node, first, {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max"}[node.op]
@@ -304,28 +311,29 @@ def reduced(node: Node, flow: Flow, inputs: Sequence[Array | None]) -> Flow:
 
 def padded(node: Node, flow: Flow, inputs: Sequence[Array | None]) -> Flow:
     """Pixels of one value around maps."""
-    if str(node.attributes["mode"]) != "constant":
-        raise FileError(f"it pads by {node.attributes['mode']!r}. Only padding with one value is supported.")
+    refuse_if(
+        str(node.attributes["mode"]) != "constant",
+        f"it pads by {node.attributes['mode']!r}. Only padding with one value is supported.",
+    )
     rank = len(flow.axes)
     amounts = integers(node.attributes.get("pads", ()) if inputs[1] is None else inputs[1], "pads")
     axes = axes_of(inputs, {}, rank, 3) or tuple(range(rank))
-    if len(amounts) != 2 * len(axes):
-        raise FileError(f"it has {len(amounts)} pads for {len(axes)} axes.")
+    refuse_if(len(amounts) != 2 * len(axes), f"it has {len(amounts)} pads for {len(axes)} axes.")
     value = np.asarray(node.attributes["value"]) if inputs[2] is None else inputs[2]
     if not any(amounts):
         return flow
-    if min(amounts) < 0:
-        raise FileError(f"its pads {list(amounts)} cut pixels away, which is not supported.")
-    if value.size != 1 or not np.isfinite(float(value.reshape(-1)[0])):
-        raise FileError("it does not pad with one finite number.")
+    refuse_if(min(amounts) < 0, f"its pads {list(amounts)} cut pixels away, which is not supported.")
+    refuse_if(
+        value.size != 1 or not np.isfinite(float(value.reshape(-1)[0])),
+        "it does not pad with one finite number.",
+    )
     before, behind = [0] * rank, [0] * rank
     for k, axis in enumerate(axes):
         before[axis], behind[axis] = amounts[k], amounts[k + len(axes)]
     order = _map_order(flow, [axis for axis in range(rank) if before[axis] or behind[axis]])
     first = flow.transposed(order).maps(rank - 2)
     ahead, after = [before[axis] for axis in order], [behind[axis] for axis in order]
-    if any((*ahead[:2], *after[:2])):
-        raise FileError("it pads channels or the batch. Only pixels can be padded.")
+    refuse_if(any((*ahead[:2], *after[:2])), "it pads channels or the batch. Only pixels can be padded.")
     pads = (0, ahead[2], 0, after[2]) if rank == 3 else (ahead[2], ahead[3], after[2], after[3])
     wide = _slid(first, first.axes[1], (1, 1), (1, 1), (1, 1), pads)
     number = float(value.reshape(-1)[0])
@@ -338,10 +346,10 @@ def _map_order(flow: Flow, touched: Sequence[int]) -> tuple[int, ...]:
     channels first unless they lie last.
     """
     rank = len(flow.axes)
-    if rank not in (3, 4):
-        raise FileError(
-            f"it pads data with {rank} axes: batch, channels and one or two axes of pixels are needed."
-        )
+    refuse_if(
+        rank not in (3, 4),
+        f"it pads data with {rank} axes: batch, channels and one or two axes of pixels are needed.",
+    )
     last = (0, rank - 1, *range(1, rank - 1))
     if flow.kind == "maps":
         channels = flow.parts[0]
@@ -351,8 +359,10 @@ def _map_order(flow: Flow, touched: Sequence[int]) -> tuple[int, ...]:
 
 def patches(node: Node, flow: Flow) -> WindowRows:
     """FINN's Im2Col: windows of channel-last maps as rows."""
-    if len(flow.axes) != 4 or node.attributes["depthwise"] or float(node.attributes.get("pad_value", 0)):
-        raise FileError("only Im2Col of maps with four axes, not depthwise, padded with zeros is supported.")
+    refuse_if(
+        len(flow.axes) != 4 or node.attributes["depthwise"] or float(node.attributes.get("pad_value", 0)),
+        "only Im2Col of maps with four axes, not depthwise, padded with zeros is supported.",
+    )
     first = flow.transposed((0, 3, 1, 2)).maps(2)
     read: dict[str, Any] = {}
     for name, default in (
@@ -363,18 +373,17 @@ def patches(node: Node, flow: Flow) -> WindowRows:
     ):
         numbers = integers(node.attributes.get(name, default), name)
         read[name] = numbers * (2 if name != "pad_amount" else 4) if len(numbers) == 1 else numbers
-        if len(read[name]) != (4 if name == "pad_amount" else 2):
-            raise FileError(f"its {name} is {list(numbers)}.")
+        refuse_if(len(read[name]) != (4 if name == "pad_amount" else 2), f"its {name} is {list(numbers)}.")
     kernel, stride, dilation = (_small(read[name], name) for name in ("kernel_size", "stride", "dilations"))
     return WindowRows(first, kernel, stride, dilation, read["pad_amount"])
 
 
 def _of_patches(node: Node, windows: WindowRows, weights: Array) -> Flow:
     channels = windows.flow.sizes[1]
-    if len(weights) != channels * prod(windows.kernel):
-        raise FileError(
-            f"its weights have {len(weights)} rows for windows of {windows.kernel} over {channels} channels."
-        )
+    refuse_if(
+        len(weights) != channels * prod(windows.kernel),
+        f"its weights have {len(weights)} rows for windows of {windows.kernel} over {channels} channels.",
+    )
     kernel = weights.T.reshape(-1, *windows.kernel, channels).transpose(0, 3, 1, 2)
     return _convolved(
         node, windows.flow, np.ascontiguousarray(kernel), windows.stride, windows.dilation, windows.pads, 1
@@ -393,8 +402,10 @@ def _flat_pair(sizes: Sequence[int]) -> tuple[int, int]:
 
 
 def _small(sizes: Sequence[int], name: str) -> tuple[int, int]:
-    if min(sizes) < 1 or max(sizes) >= _MAX_STEP:
-        raise FileError(f"its {name} is {list(sizes)}, but small numbers from 1 are needed.")
+    refuse_if(
+        min(sizes) < 1 or max(sizes) >= _MAX_STEP,
+        f"its {name} is {list(sizes)}, but small numbers from 1 are needed.",
+    )
     return sizes[0], sizes[1]
 
 
@@ -412,31 +423,32 @@ def _pads(
     pixels = _pixels(flow)
     named = integers(node.attributes.get("pads", (0,) * (2 * spatial)), "pads", 2 * spatial)
     longer_windows = node.op != "Conv" and bool(node.attributes["ceil_mode"])
-    if mode != "NOTSET" and any(named):
-        raise FileError(f"it has both pads {list(named)} and auto_pad {mode!r}, of which only one may be.")
-    if node.op != "Conv" and mode != "NOTSET" and (longer_windows or max(dilation) > 1):
-        raise FileError(
-            f"it has auto_pad {mode!r} together with ceil_mode or dilations, which runtimes read "
-            f"differently. Give pads instead."
-        )
+    refuse_if(
+        mode != "NOTSET" and any(named),
+        f"it has both pads {list(named)} and auto_pad {mode!r}, of which only one may be.",
+    )
+    refuse_if(
+        node.op != "Conv" and mode != "NOTSET" and (longer_windows or max(dilation) > 1),
+        f"it has auto_pad {mode!r} together with ceil_mode or dilations, which runtimes read "
+        f"differently. Give pads instead.",
+    )
     if mode in ("SAME_UPPER", "SAME_LOWER"):
         totals = [
             (-(-size // step) - 1) * step + far - size
             for size, step, far in zip(pixels, stride, reach, strict=True)
         ]
-        if node.op != "Conv" and min(totals) < 0:
-            raise FileError(
-                f"its windows of {' x '.join(map(str, reach))} at steps of {' x '.join(map(str, stride))} "
-                f"leave pixels out, so that auto_pad {mode!r} would be negative, which runtimes read "
-                f"differently. Give pads instead."
-            )
+        refuse_if(
+            node.op != "Conv" and min(totals) < 0,
+            f"its windows of {' x '.join(map(str, reach))} at steps of {' x '.join(map(str, stride))} "
+            f"leave pixels out, so that auto_pad {mode!r} would be negative, which runtimes read "
+            f"differently. Give pads instead.",
+        )
         totals = [max(total, 0) for total in totals]
         less = [total // 2 for total in totals]
         more = [total - part for total, part in zip(totals, less, strict=True)]
         first, last = (less, more) if mode == "SAME_UPPER" else (more, less)
         return (first[0], first[1], last[0], last[1]), False
-    if mode not in ("NOTSET", "VALID"):
-        raise FileError(f"its auto_pad is {mode!r}.")
+    refuse_if(mode not in ("NOTSET", "VALID"), f"its auto_pad is {mode!r}.")
     top, left, bottom, right = named if spatial == 2 else (0, named[0], 0, named[1])
     longer = [0, 0]
     if longer_windows:
@@ -449,8 +461,10 @@ def _pads(
 
 
 def _finite(array: Array) -> Array:
-    if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
-        raise FileError("its weights or bias hold what is not a finite number.")
+    refuse_if(
+        array.dtype.kind not in "fiu" or not np.isfinite(array).all(),
+        "its weights or bias hold what is not a finite number.",
+    )
     return array
 
 

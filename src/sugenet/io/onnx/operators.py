@@ -17,6 +17,7 @@ import numpy as np
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array, Node
 from sugenet.io.plain.ledger import Ledger
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = [
     "ATTRIBUTES",
@@ -192,18 +193,21 @@ def checked(node: Node) -> Node:
     """
     known = ATTRIBUTES.get(node.op, {})
     for key, value in node.attributes.items():
-        if key not in known:
-            raise FileError(
-                f"its attribute {key[:60]!r} is not known. Known are {', '.join(sorted(known)) or 'none'}."
-            )
+        refuse_if(
+            key not in known,
+            f"its attribute {key[:60]!r} is not known. Known are {', '.join(sorted(known)) or 'none'}.",
+        )
         kind = known[key] if isinstance(known[key], _NO_DEFAULT) else type(known[key])
-        if not isinstance(value, kind):
-            raise FileError(f"its attribute {key} is {str(value)[:60]!r}, which is of the wrong type.")
+        refuse_if(
+            not isinstance(value, kind),
+            f"its attribute {key} is {str(value)[:60]!r}, which is of the wrong type.",
+        )
     max_inputs = INPUTS.get(node.op, 1)
-    if any(node.inputs[max_inputs:]):
-        raise FileError(f"it has {len(node.inputs)} inputs, but {max_inputs} at most are known.")
-    if max_inputs == MANY and not all(node.inputs):
-        raise FileError("one of its inputs is left out.")
+    refuse_if(
+        any(node.inputs[max_inputs:]),
+        f"it has {len(node.inputs)} inputs, but {max_inputs} at most are known.",
+    )
+    refuse_if(max_inputs == MANY and not all(node.inputs), "one of its inputs is left out.")
     return replace(node, attributes=_Counted(node.attributes, known))
 
 

@@ -22,6 +22,7 @@ from sugenet.io.onnx.flow import Flow, shape_of
 from sugenet.io.onnx.fold import ELEMENTWISE, Folder, quantizer_of, thin
 from sugenet.io.onnx.graph import DTYPES, Array, Node
 from sugenet.io.onnx.values import Constant, Curve, Data, Mix, SignTable, Value, joined, settled
+from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = ["POINTWISE", "batch_norm", "elementwise", "multi_threshold"]
 
@@ -53,11 +54,11 @@ def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Dat
     """One operation that treats every element alike, at least one of its inputs being data."""
     tables = [value for value in values if isinstance(value, SignTable)]
     data = [value for value in values if value is not None and not isinstance(value, Constant)]
-    if any(value.of_batch for value in values if isinstance(value, Constant)):
-        raise FileError(
-            "it combines the data with the size of the batch, so that a sample's answer would "
-            "depend on the others."
-        )
+    refuse_if(
+        any(value.of_batch for value in values if isinstance(value, Constant)),
+        "it combines the data with the size of the batch, so that a sample's answer would "
+        "depend on the others.",
+    )
     values = [_as_one(value, data[0]) if isinstance(value, Constant) else value for value in values]
     constants = [value for value in values if isinstance(value, Constant)]
     if (
@@ -68,16 +69,16 @@ def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Dat
         return _worked_out(node, values, fold)
     if node.op in ("Add", "Sub", "Sum") and len(data) == 2 and not constants:
         return _added(node, data[0], data[1])
-    if len(data) != 1:
-        raise FileError(_RESIDUAL)
+    refuse_if(len(data) != 1, _RESIDUAL)
     value = data[0]
     if isinstance(value, Mix) or (isinstance(value, SignTable) and node.op in _BELOW_AT_ABOVE):
         value = settled(value, _CUT)
     if isinstance(value, Curve | Flow) and node.op in _CURVES | {"Sign"} | set(_BELOW_AT_ABOVE):
         return _sign_like(node, values, value)
     flow = settled(value, _CUT)  # type: ignore[arg-type]
-    if node.op not in _RULES:
-        raise FileError(f"{_NEAREST.get(node.op, 'it has no exact meaning for a binarized network')}.")
+    refuse_if(
+        node.op not in _RULES, f"{_NEAREST.get(node.op, 'it has no exact meaning for a binarized network')}."
+    )
     return _RULES[node.op](node, values, flow)
 
 
@@ -96,13 +97,11 @@ def _as_one(constant: Constant, value: Value) -> Constant:
         return constant
     flow = value.flow if isinstance(value, Flow | SignTable | Curve) else None
     sizes = () if flow is None else flow.padded(max(len(flow.axes), full.ndim)).sizes
-    if (
+    refuse_if(
         any(size not in (1, there) for size, there in zip(full.shape[::-1], sizes[::-1], strict=False))
-        or len(sizes) < full.ndim
-    ):
-        raise FileError(
-            f"its constant of shape {shape_of(full.shape)} does not fit data of shape {shape_of(sizes)}."
-        )
+        or len(sizes) < full.ndim,
+        f"its constant of shape {shape_of(full.shape)} does not fit data of shape {shape_of(sizes)}.",
+    )
     return replace(constant, array=array)
 
 
@@ -114,8 +113,7 @@ def _alike(tables: Sequence[SignTable]) -> bool:
 
 def _worked_out(node: Node, values: Sequence[Value | None], fold: Folder) -> SignTable:
     """What becomes of the three values of a table."""
-    if node.op not in ELEMENTWISE:
-        raise FileError(f"{node.op} of a sign is not supported.")
+    refuse_if(node.op not in ELEMENTWISE, f"{node.op} of a sign is not supported.")
     arrays = [
         v.array.reshape(()) if isinstance(v, Constant) else v.values if isinstance(v, SignTable) else None
         for v in values
@@ -196,14 +194,13 @@ def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Data:
     """QONNX and FINN count how many thresholds of its channel a value reaches;
     with one of them it is a sign.
     """
-    if thresholds.ndim != 2 or not thresholds.size:
-        raise FileError(
-            f"its thresholds have shape {thresholds.shape}, but (channels, thresholds) is needed."
-        )
+    refuse_if(
+        thresholds.ndim != 2 or not thresholds.size,
+        f"its thresholds have shape {thresholds.shape}, but (channels, thresholds) is needed.",
+    )
     last = str(node.attributes["data_layout"]).upper().endswith("C") and len(x.axes) > 2
     axis = len(x.axes) - 1 if last else 1
-    if len(x.axes) < 2:
-        raise FileError("it needs a batch axis and a channel axis.")
+    refuse_if(len(x.axes) < 2, "it needs a batch axis and a channel axis.")
     shape = [1] * len(x.axes)
     shape[axis] = len(thresholds)
     where, rows = str(node), _real(thresholds, str(node))
@@ -211,8 +208,7 @@ def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Data:
     if rows.shape[1] == 1:
         flow = _shifted(x, -rows.reshape(shape), where)
         return SignTable(flow, np.array([bias, scale + bias, scale + bias]), where)
-    if not np.isfinite(rows).all():
-        raise FileError("a threshold is not finite. Leave out those that nothing reaches.")
+    refuse_if(not np.isfinite(rows).all(), "a threshold is not finite. Leave out those that nothing reaches.")
     flow, indices = x, np.zeros(1, np.intp)
     if len(rows) > 1:  # differs everywhere, so that no axis is narrowed
         flow, (indices,) = x.beside([np.arange(len(rows)).reshape(shape)], where)
@@ -226,11 +222,12 @@ def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Data:
 
 
 def _affine(flow: Flow, scale: Array, shift: Array, where: str) -> Flow:
-    if flow.dtype.kind in "iu" and flow.dtype.itemsize < 4:
-        raise FileError(f"it calculates in {flow.dtype}, which wraps around. Cast to float32 first.")
+    refuse_if(
+        flow.dtype.kind in "iu" and flow.dtype.itemsize < 4,
+        f"it calculates in {flow.dtype}, which wraps around. Cast to float32 first.",
+    )
     for array in (scale, shift):
-        if array.dtype != object and not np.isfinite(array).all():
-            raise FileError("its constant is not finite.")
+        refuse_if(array.dtype != object and not np.isfinite(array).all(), "its constant is not finite.")
     flow, (a, b) = flow.beside([scale, shift], where)
     is_integer = flow.whole and all(
         array.dtype != object and bool((array == np.floor(array)).all()) for array in (a, b)
@@ -262,12 +259,14 @@ def _multiply(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
     first = isinstance(values[0], Constant)
     other = _real(_constant(values[0] if first else values[1]), str(node))
     if node.op == "Div":
-        if first:
-            raise FileError("it divides by values that depend on the input.")
-        if flow.dtype.kind in "iu":
-            raise FileError("it divides whole numbers and drops the rest. Cast to float32 first.")
-        if (other == 0).any() or not np.isfinite(other).all():
-            raise FileError("it divides by zero, or by what is not a finite number.")
+        refuse_if(first, "it divides by values that depend on the input.")
+        refuse_if(
+            flow.dtype.kind in "iu", "it divides whole numbers and drops the rest. Cast to float32 first."
+        )
+        refuse_if(
+            (other == 0).any() or not np.isfinite(other).all(),
+            "it divides by zero, or by what is not a finite number.",
+        )
         other = _inverse(other)
     return _affine(flow, other, np.zeros((), np.float32 if other.dtype == object else other.dtype), str(node))
 
@@ -305,8 +304,7 @@ def _clip(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
             default if bound is None else float(bound)
             for bound, default in zip(ends, (-inf, inf), strict=True)
         )
-    if not low <= high:
-        raise FileError(f"it clips between {low} and {high}, which is empty.")
+    refuse_if(not low <= high, f"it clips between {low} and {high}, which is empty.")
     is_integer = flow.whole and all(bound in (inf, -inf) or bound == int(bound) for bound in (low, high))
     return replace(flow.then(Clip(str(node), low, high)), whole=is_integer)
 
@@ -328,8 +326,7 @@ def _round(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
         )
     if (last.low, last.high) != (0.0, 1.0):
         low, high = (int(np.rint(bound)) for bound in (last.low, last.high))
-        if low == high:
-            raise FileError(f"it rounds everything to {low}.")
+        refuse_if(low == high, f"it rounds everything to {low}.")
         flow = flow.then(rounded(str(node), low, high))
         flow = flow.then(Affine(str(node), np.ones((), dtype), np.asarray(low, dtype)))
         return replace(flow, dtype=dtype, whole=True)
@@ -339,25 +336,25 @@ def _round(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
 
 
 def _cast(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
-    kind = DTYPES.get(node.attributes.get("to", 0))
-    if kind is None:
-        raise FileError(
-            f"it casts to element type {node.attributes.get('to')}, which is not supported. Use float32."
-        )
+    to = node.attributes.get("to")
+    kind = required(
+        DTYPES.get(to or 0), f"it casts to element type {to}, which is not supported. Use float32."
+    )
     dtype = np.dtype(kind).newbyteorder("=")
-    if dtype.kind == "f" and dtype.itemsize < 4:
-        raise FileError("it casts to float16, which rounds sums. Export the model in float32.")
-    if dtype.kind == "b" or (dtype.kind in "iu" and (not flow.whole or dtype.itemsize < 4)):
-        raise FileError(
-            f"it casts real values to {dtype}. Only a sign makes levels: compare with zero before casting."
-        )
+    refuse_if(
+        dtype.kind == "f" and dtype.itemsize < 4,
+        "it casts to float16, which rounds sums. Export the model in float32.",
+    )
+    refuse_if(
+        dtype.kind == "b" or (dtype.kind in "iu" and (not flow.whole or dtype.itemsize < 4)),
+        f"it casts real values to {dtype}. Only a sign makes levels: compare with zero before casting.",
+    )
     return replace(flow, dtype=dtype)
 
 
 def _bipolar(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
     scale = _real(_constant(values[1]), str(node))
-    if not (scale > 0).all():
-        raise FileError(f"its scale is {_few(scale)}, but it must be positive.")
+    refuse_if(not (scale > 0).all(), f"its scale is {_few(scale)}, but it must be positive.")
     dtype = flow.real_dtype
     if scale.size == 1:
         size = scale.reshape(()).astype(dtype)
@@ -372,11 +369,11 @@ def _quant(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
     scale, zero, bits = (_real(_constant(values[k]), str(node)) for k in (1, 2, 3))
     quantizer = quantizer_of(bits, node.attributes)
     low, high = quantizer.low, quantizer.high
-    if not (scale > 0).all() or not np.isfinite(scale).all() or not (zero == np.rint(zero)).all():
-        raise FileError(
-            f"its scale is {_few(scale)} and its zero point {_few(zero)}, but positive numbers and whole "
-            "numbers are needed."
-        )
+    refuse_if(
+        not (scale > 0).all() or not np.isfinite(scale).all() or not (zero == np.rint(zero)).all(),
+        f"its scale is {_few(scale)} and its zero point {_few(zero)}, but positive numbers and whole "
+        "numbers are needed.",
+    )
     if high - low == 1 and scale.size == zero.size == 1 and quantizer.rounding == "half even":
         even = low % 2 == 0  # a half goes to the even level
         size, point = np.float32(scale.reshape(())), int(zero.reshape(()))
@@ -444,23 +441,23 @@ _NEAREST = {
 
 def batch_norm(node: Node, flow: Flow, *parameters: Array) -> Flow:
     """Batch normalization with the statistics of the file."""
-    if node.attributes["training_mode"]:
-        raise FileError(
-            "it takes mean and variance from the batch (training mode). "
-            "Export the model in evaluation mode: model.eval()."
-        )
-    if not node.attributes["spatial"]:
-        raise FileError("it normalizes every pixel by itself (spatial=0), which is not supported.")
-    if len(flow.axes) < 2:
-        raise FileError("it needs a batch axis and a channel axis.")
+    refuse_if(
+        node.attributes["training_mode"],
+        "it takes mean and variance from the batch (training mode). "
+        "Export the model in evaluation mode: model.eval().",
+    )
+    refuse_if(
+        not node.attributes["spatial"],
+        "it normalizes every pixel by itself (spatial=0), which is not supported.",
+    )
+    refuse_if(len(flow.axes) < 2, "it needs a batch axis and a channel axis.")
     count = flow.sizes[1]
-    if any(array.shape != (count,) for array in parameters):
-        raise FileError(
-            f"its parameters have shapes {', '.join(str(a.shape) for a in parameters)}, "
-            f"but ({count},) is needed."
-        )
-    if not all(np.isfinite(array).all() for array in parameters):
-        raise FileError("a parameter is not finite.")
+    refuse_if(
+        any(array.shape != (count,) for array in parameters),
+        f"its parameters have shapes {', '.join(str(a.shape) for a in parameters)}, "
+        f"but ({count},) is needed.",
+    )
+    refuse_if(not all(np.isfinite(array).all() for array in parameters), "a parameter is not finite.")
     spread = [array.reshape(1, count, *[1] * (len(flow.axes) - 2)) for array in parameters]
     marks = np.arange(count).reshape(spread[0].shape)  # differs everywhere, so that no axis is narrowed
     flow, (indices,) = flow.beside([marks], str(node))
@@ -479,17 +476,21 @@ def _constant(value: Value | None) -> Array:
 
 
 def _real(array: Array, what: str) -> Array:
-    if array.dtype.kind not in "fiu" or not array.size or np.isnan(array).any():
-        raise FileError(f"{what}: a constant holds no numbers that can be used.")
+    refuse_if(
+        array.dtype.kind not in "fiu" or not array.size or np.isnan(array).any(),
+        what,
+        "a constant holds no numbers that can be used.",
+    )
     return array if array.dtype.kind == "f" else array.astype(np.int64)
 
 
 def _single(array: Array, what: str) -> float:
-    if array.size != 1 or array.dtype.kind not in "fiu":
-        raise FileError(f"{what} has shape {array.shape}, but one number for all is needed.")
+    refuse_if(
+        array.size != 1 or array.dtype.kind not in "fiu",
+        f"{what} has shape {array.shape}, but one number for all is needed.",
+    )
     value = float(array.reshape(-1)[0])
-    if isnan(value):
-        raise FileError(f"{what} is not a number.")
+    refuse_if(isnan(value), f"{what} is not a number.")
     return value
 
 

@@ -36,6 +36,7 @@ from sugenet.io.onnx.values import (
     WindowRows,
     settled,
 )
+from sugenet.io.plain.refusals import refuse_if, within
 
 __all__ = ["ACCEPTED", "RULES", "GraphWalk", "arrays_of", "flow_of", "read_file"]
 
@@ -123,11 +124,11 @@ def flow_of(inputs: Sequence[Value | None]) -> Flow:
     first = inputs[0]
     if first is None or isinstance(first, Constant | Failure):
         raise FileError("its first input must be the data, and its parameters constants.")
-    if any(value is not None and not isinstance(value, Constant) for value in inputs[1:]):
-        raise FileError(
-            "two of its inputs depend on the data. Weights and parameters must be constants; residual "
-            "connections are not supported."
-        )
+    refuse_if(
+        any(value is not None and not isinstance(value, Constant) for value in inputs[1:]),
+        "two of its inputs depend on the data. Weights and parameters must be constants; residual "
+        "connections are not supported.",
+    )
     return settled(first, "Cut the model before it, or move it to the end.")
 
 
@@ -145,8 +146,10 @@ def _parameter(inputs: Sequence[Value | None], index: int, what: str) -> Array:
 
 def _optional(inputs: Sequence[Value | None], index: int) -> Array | None:
     value = inputs[index]
-    if isinstance(value, Constant) and (value.of_batch or of_samples(value.array)):
-        raise FileError(f"its input {index} depends on the size of the batch.")
+    refuse_if(
+        isinstance(value, Constant) and (value.of_batch or of_samples(value.array)),
+        f"its input {index} depends on the size of the batch.",
+    )
     return value.array if isinstance(value, Constant) else None
 
 
@@ -171,8 +174,10 @@ def _shaped_by(function: Callable[..., Value]) -> Rule:
 
 def _rearranged(node: Node, inputs: list[Value | None]) -> Value:
     """The same value in another shape, or with its axes in another order."""
-    if any(value is not None and not isinstance(value, Constant) for value in inputs[1:]):
-        raise FileError("its shape or axes depend on the values of the input.")
+    refuse_if(
+        any(value is not None and not isinstance(value, Constant) for value in inputs[1:]),
+        "its shape or axes depend on the values of the input.",
+    )
     value = settled(inputs[0], "") if isinstance(inputs[0], Mix) else inputs[0]
     if not isinstance(value, Flow | SignTable | Curve):
         raise FileError(
@@ -201,10 +206,10 @@ def _same(_: Node, inputs: list[Value | None]) -> Value:
 
 def _dropout(_: Node, inputs: list[Value | None]) -> Value:
     training = _optional(inputs, 2)
-    if training is not None and training.any():
-        raise FileError(
-            "it drops values at random (training mode). Export the model in evaluation mode: model.eval()."
-        )
+    refuse_if(
+        training is not None and training.any(),
+        "it drops values at random (training mode). Export the model in evaluation mode: model.eval().",
+    )
     value = inputs[0]
     if value is None or isinstance(value, Constant):
         raise FileError("its first input must be the data.")
@@ -214,14 +219,15 @@ def _dropout(_: Node, inputs: list[Value | None]) -> Value:
 def _matmul(node: Node, inputs: list[Value | None]) -> Value:
     if isinstance(inputs[0], WindowRows) and isinstance(inputs[1], Constant):
         return linear(node, inputs[0], inputs[1].array)
-    if isinstance(inputs[0], Constant):
-        raise FileError("it multiplies weights from the left. Write it as data times weights.")
+    refuse_if(
+        isinstance(inputs[0], Constant),
+        "it multiplies weights from the left. Write it as data times weights.",
+    )
     return linear(node, flow_of(inputs), _parameter(inputs, 1, "weights"))
 
 
 def _pool_nhwc(node: Node, flow: Flow) -> Value:
-    if len(flow.axes) != 4:
-        raise FileError("it needs four axes.")
+    refuse_if(len(flow.axes) != 4, "it needs four axes.")
     return pooled(replace(node, op="MaxPool"), flow.transposed((0, 3, 1, 2))).transposed((0, 2, 3, 1))
 
 
@@ -247,7 +253,7 @@ RULES: dict[str, Rule] = {
 the end of the network.
 """
 ACCEPTED = {*RULES, *TAILS, *BEHIND_TAILS, *ELEMENTWISE, *OTHERS, *POINTWISE}
-"""Every operation that some file may hold; each must be known to the interpreter that judges imports."""
+"""Every operation that some file may hold; the interpreter must know each of them."""
 
 
 # -- the walk ------------------------------------------------------------------------------------------------
@@ -284,10 +290,8 @@ class GraphWalk:
                 else "its outputs do not depend on any input."
             )
         self.values[data[0].name] = _start(data[0])
-        try:
+        with within(f"the data input {data[0].name[:60]!r}"):
             self._small_enough(self.values[data[0].name])
-        except FileError as error:
-            raise FileError(f"the data input {data[0].name[:60]!r}: {error}") from None
         for node in nodes:
             self._take(node)
         flow, left_out, picks = self._scores()
@@ -326,8 +330,7 @@ class GraphWalk:
         outputs = {
             port.name: self.values[port.name] for port in self.graph.outputs if port.name in self.values
         }
-        if not outputs:
-            raise FileError("it has no output that a node makes.")
+        refuse_if(not outputs, "it has no output that a node makes.")
         tails: dict[str, ScoreTail] = {}
         failures: list[Failure] = []
         for name, value in outputs.items():
@@ -412,27 +415,27 @@ class GraphWalk:
             raise FileError(
                 f"it makes data with {len(flow.axes)} axes, but {_MOST_AXES} at most are supported."
             )
-        if size > self.most:
-            raise FileError(
-                f"a sample has {size:,} values there, but with as few weights as the file holds "
-                f"{self.most:,} are supported. Export the model for smaller samples or less padding."
-            )
+        refuse_if(
+            size > self.most,
+            f"a sample has {size:,} values there, but with as few weights as the file holds "
+            f"{self.most:,} are supported. Export the model for smaller samples or less padding.",
+        )
 
     def _known(self, node: Node) -> None:
-        if (node.domain, node.op) in self.graph.functions:
-            raise FileError(
-                "it is a function that the file defines itself. Write functions out "
-                "first: onnx.inliner.inline_local_functions(model)."
-            )
-        if node.domain not in DOMAINS:
-            raise FileError(
-                f"its domain {node.domain[:60]!r} is not known. Known are the standard one, QONNX, "
-                f"FINN and Brevitas."
-            )
-        if any(isinstance(value, Subgraph) for value in node.attributes.values()) and node.op != "Constant":
-            raise FileError(
-                f"{_NEAREST.get(node.op, 'it holds a graph or another attribute that is not supported')}."
-            )
+        refuse_if(
+            (node.domain, node.op) in self.graph.functions,
+            "it is a function that the file defines itself. Write functions out "
+            "first: onnx.inliner.inline_local_functions(model).",
+        )
+        refuse_if(
+            node.domain not in DOMAINS,
+            f"its domain {node.domain[:60]!r} is not known. Known are the standard one, QONNX, "
+            f"FINN and Brevitas.",
+        )
+        refuse_if(
+            any(isinstance(value, Subgraph) for value in node.attributes.values()) and node.op != "Constant",
+            f"{_NEAREST.get(node.op, 'it holds a graph or another attribute that is not supported')}.",
+        )
 
     def _value(self, node: Node, inputs: list[Value | None]) -> Value:
         data = [value for value in inputs if value is not None and not isinstance(value, Constant)]
@@ -482,8 +485,10 @@ class GraphWalk:
         if node.op == "Sigmoid":
             return ScoreTail(flow, (str(node),), shares=True)
         axis = tail_axis(node, self.graph.opset, len(flow.axes))
-        if node.op == "TopK" and not node.attributes["largest"]:
-            raise FileError("it picks the smallest scores. Negate the scores and pick the largest.")
+        refuse_if(
+            node.op == "TopK" and not node.attributes["largest"],
+            "it picks the smallest scores. Negate the scores and pick the largest.",
+        )
         named = (
             f"{node}, where a tie goes to the last class instead of the first"
             if node.attributes.get("select_last_index", 0)
@@ -499,25 +504,22 @@ class GraphWalk:
                 "it combines class scores with something else. Only a chain of layers is supported."
             )
         last = f"it stands behind {tail.left_out[-1]}, which must be the end of the network."
-        if node.op not in TAILS | BEHIND_TAILS:
-            raise FileError(last)
+        refuse_if(node.op not in TAILS | BEHIND_TAILS, last)
         if node.op == "Cast":
             kind = np.dtype(DTYPES.get(node.attributes.get("to", 0), "V")).kind
-            if kind not in ("f" if not tail.picks else "fiu"):
-                raise FileError(
-                    f"it casts class scores to element type {node.attributes.get('to')}, "
-                    f"which can change the class."
-                )
+            refuse_if(
+                kind not in ("f" if not tail.picks else "fiu"),
+                f"it casts class scores to element type {node.attributes.get('to')}, "
+                f"which can change the class.",
+            )
             return tail
         if tail.picks:  # the class itself, or its score
-            if node.op in TAILS or node.op == "Log":
-                raise FileError(last)
+            refuse_if(node.op in TAILS or node.op == "Log", last)
             for name in node.attributes:
                 node.attributes.get(name)  # only its shape can change now
             return tail
         if node.op == "Log":
-            if not tail.shares:
-                raise FileError("it takes logarithms of what may be negative.")
+            refuse_if(not tail.shares, "it takes logarithms of what may be negative.")
             return replace(tail, shares=False, left_out=(*tail.left_out, str(node)))
         if node.op in TAILS:
             next_tail = self._tail(node, [tail.flow])
@@ -533,34 +535,36 @@ def _start(port: Port) -> Flow:
         raise FileError(
             f"the data input {port.name[:60]!r} has no declared shape. Export the model with one."
         )
-    if len(port.shape) < 2:
-        raise FileError(
-            f"the data input {port.name[:60]!r} has {len(port.shape)} axes, but a batch axis and one or more "
-            f"others are needed."
-        )
+    refuse_if(
+        len(port.shape) < 2,
+        f"the data input {port.name[:60]!r} has {len(port.shape)} axes, but a batch axis and one or more "
+        f"others are needed.",
+    )
     dtype = np.dtype(DTYPES.get(port.dtype, "V")).newbyteorder("=")
-    if dtype.kind not in "fiu" or dtype == np.float16:
-        raise FileError(
-            f"the data input {port.name[:60]!r} has element type {port.dtype}, but float32, float64 or whole "
-            f"numbers are needed."
-        )
+    refuse_if(
+        dtype.kind not in "fiu" or dtype == np.float16,
+        f"the data input {port.name[:60]!r} has element type {port.dtype}, but float32, float64 or whole "
+        f"numbers are needed.",
+    )
     batch, *sizes = port.shape
     wrong = next((size for size in sizes if size is None or size < 1), 1)
     known = [size or 0 for size in sizes]
-    if wrong != 1 or prod(known) > MAX_VALUES or batch == 0:
-        raise FileError(
-            f"the data input {port.name[:60]!r} has shape {str(port.shape)[:80]}, but only the batch may be "
-            f"open, and a sample may have up to {MAX_VALUES:,} values. "
-            f"Export the model for one size of samples."
-        )
-    if batch is not None and batch >= MAX_VALUES:
-        raise FileError(f"the data input {port.name[:60]!r} is declared for batches of {batch}.")
+    refuse_if(
+        wrong != 1 or prod(known) > MAX_VALUES or batch == 0,
+        f"the data input {port.name[:60]!r} has shape {str(port.shape)[:80]}, but only the batch may be "
+        f"open, and a sample may have up to {MAX_VALUES:,} values. "
+        f"Export the model for one size of samples.",
+    )
+    refuse_if(
+        batch is not None and batch >= MAX_VALUES,
+        f"the data input {port.name[:60]!r} is declared for batches of {batch}.",
+    )
     kept = known if len(known) <= 3 else [size for size in known if size > 1]
-    if len(kept) > 3:
-        raise FileError(
-            f"the data input {port.name[:60]!r} has {len(kept)} axes beside the batch. "
-            f"Up to three are supported."
-        )
+    refuse_if(
+        len(kept) > 3,
+        f"the data input {port.name[:60]!r} has {len(kept)} axes beside the batch. "
+        f"Up to three are supported.",
+    )
     flow = Flow.start(known, dtype, batch or OPEN_BATCH)
     return (
         flow if len(known) <= 3 else replace(flow, parts=tuple(part for part in flow.parts if part) or ((),))

@@ -13,6 +13,7 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array, Node
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = [
     "REARRANGING",
@@ -25,7 +26,7 @@ __all__ = [
     "tail_axis",
 ]
 
-_Given: TypeAlias = Sequence[Any]
+_Inputs: TypeAlias = Sequence[Any]
 """Arrays, or None for an optional input that is left out; five of them, or more."""
 _Attributes: TypeAlias = Mapping[str, Any]
 _Shape: TypeAlias = tuple[int, ...]
@@ -35,27 +36,34 @@ def integers(value: Any, what: str, length: int | None = None) -> tuple[int, ...
     """Check a list of whole numbers of sane size, from an attribute or a constant."""
     array = np.asarray(value)
     empty = array.size == 0 and array.ndim == 1
-    if not empty and (
-        array.dtype.kind not in "iu"
-        or array.ndim > 1
-        or array.size > 64
-        or any(abs(v) >= 1 << 62 for v in array.ravel().tolist())
-    ):
-        raise FileError(f"{what} should be a short list of whole numbers.")
+    refuse_if(
+        not empty
+        and (
+            array.dtype.kind not in "iu"
+            or array.ndim > 1
+            or array.size > 64
+            or any(abs(v) >= 1 << 62 for v in array.ravel().tolist())
+        ),
+        f"{what} should be a short list of whole numbers.",
+    )
     numbers = tuple(int(v) for v in array.reshape(-1))
-    if length is not None and len(numbers) != length:
-        raise FileError(f"{what} has {len(numbers)} numbers, but {length} are needed.")
+    refuse_if(
+        length is not None and len(numbers) != length,
+        f"{what} has {len(numbers)} numbers, but {length} are needed.",
+    )
     return numbers
 
 
 def axis_within(axis: Any, rank: int, last: int = -1) -> int:
     """An axis counted from the front; `last` is the largest allowed (default: the last axis)."""
-    if not isinstance(axis, int) or not -rank <= axis <= (rank - 1 if last < 0 else last):
-        raise FileError(f"its axis is {axis}, but the data have {rank} axes.")
-    return axis + rank if axis < 0 else axis
+    refuse_if(
+        not isinstance(axis, int) or not -rank <= axis <= (rank - 1 if last < 0 else last),
+        f"its axis is {axis}, but the data have {rank} axes.",
+    )
+    return int(axis + rank if axis < 0 else axis)
 
 
-def axes_of(inputs: _Given, attributes: _Attributes, rank: int, index: int = 1) -> tuple[int, ...] | None:
+def axes_of(inputs: _Inputs, attributes: _Attributes, rank: int, index: int = 1) -> tuple[int, ...] | None:
     """The axes that an operator names in an attribute, or since opset 13 in an input;
     None where it names none.
     """
@@ -63,12 +71,14 @@ def axes_of(inputs: _Given, attributes: _Attributes, rank: int, index: int = 1) 
     if named is None:
         return None
     axes = integers(named, "axes")
-    if any(not -rank <= axis < rank for axis in axes):
-        raise FileError(f"axes {list(axes)} do not exist in {rank} dimensions.")
+    refuse_if(
+        any(not -rank <= axis < rank for axis in axes),
+        f"axes {list(axes)} do not exist in {rank} dimensions.",
+    )
     return tuple(axis % rank for axis in axes)
 
 
-def reduced_axes(inputs: _Given, attributes: _Attributes, rank: int) -> tuple[int, ...] | None:
+def reduced_axes(inputs: _Inputs, attributes: _Attributes, rank: int) -> tuple[int, ...] | None:
     """The axes that Reduce... goes over, in order; None where it leaves everything as it is."""
     axes, noop = axes_of(inputs, attributes, rank), attributes["noop_with_empty_axes"]
     if not axes:
@@ -97,7 +107,7 @@ class Rearrangement:
         return np.broadcast_to(array, self.sizes) if self.copies else array.reshape(self.sizes)
 
 
-def rearrangement(op: str, shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearrangement:
+def rearrangement(op: str, shape: _Shape, inputs: _Inputs, attributes: _Attributes) -> Rearrangement:
     """What an operator of `REARRANGING` makes of a tensor.
 
     Parameters
@@ -119,58 +129,56 @@ def rearrangement(op: str, shape: _Shape, inputs: _Given, attributes: _Attribute
     return REARRANGING[op](shape, inputs, attributes)
 
 
-def _reshape(shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearrangement:
+def _reshape(shape: _Shape, inputs: _Inputs, attributes: _Attributes) -> Rearrangement:
     """0 copies a size, -1 stands for what is left."""
     sizes = list(integers(inputs[1], "its shape"))
     if not attributes["allowzero"]:
-        if 0 in sizes[len(shape) :]:
-            raise FileError(f"it copies an axis that does not exist into shape {sizes}.")
+        refuse_if(0 in sizes[len(shape) :], f"it copies an axis that does not exist into shape {sizes}.")
         sizes = [shape[k] if size == 0 else size for k, size in enumerate(sizes)]
     empty = 0 in sizes and (prod(shape) > 0 or -1 in sizes)
-    if sizes.count(-1) > 1 or min(sizes, default=1) < -1 or empty:
-        raise FileError(f"it makes shape {sizes}, which is none.")
+    refuse_if(
+        sizes.count(-1) > 1 or min(sizes, default=1) < -1 or empty, f"it makes shape {sizes}, which is none."
+    )
     if -1 in sizes:
         rest, left = divmod(prod(shape), prod(size for size in sizes if size != -1))
-        if left:
-            raise FileError(f"it makes shape {sizes} of {prod(shape)} values.")
+        refuse_if(left, f"it makes shape {sizes} of {prod(shape)} values.")
         sizes[sizes.index(-1)] = rest
     return Rearrangement(tuple(sizes))
 
 
-def _flatten(shape: _Shape, _: _Given, attributes: _Attributes) -> Rearrangement:
+def _flatten(shape: _Shape, _: _Inputs, attributes: _Attributes) -> Rearrangement:
     """Two axes: those before `axis`, and the others."""
     axis = axis_within(attributes["axis"], len(shape), len(shape))
     return Rearrangement((prod(shape[:axis]), prod(shape[axis:])))
 
 
-def _transpose(shape: _Shape, _: _Given, attributes: _Attributes) -> Rearrangement:
+def _transpose(shape: _Shape, _: _Inputs, attributes: _Attributes) -> Rearrangement:
     rank = len(shape)
     order = integers(attributes.get("perm", tuple(range(rank))[::-1]), "perm")
-    if sorted(order) != list(range(rank)):
-        raise FileError(f"its perm is {list(order)}, but the data have {rank} axes.")
+    refuse_if(
+        sorted(order) != list(range(rank)), f"its perm is {list(order)}, but the data have {rank} axes."
+    )
     return Rearrangement(tuple(shape[axis] for axis in order), order)
 
 
-def _squeeze(shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearrangement:
+def _squeeze(shape: _Shape, inputs: _Inputs, attributes: _Attributes) -> Rearrangement:
     """Without axes of size 1."""
     axes = axes_of(inputs, attributes, len(shape))
     dropped = [k for k, size in enumerate(shape) if size == 1] if axes is None else axes
-    if any(shape[axis] != 1 for axis in dropped):
-        raise FileError("it drops an axis that is larger than 1.")
+    refuse_if(any(shape[axis] != 1 for axis in dropped), "it drops an axis that is larger than 1.")
     return Rearrangement(tuple(size for k, size in enumerate(shape) if k not in dropped))
 
 
-def _unsqueeze(shape: _Shape, inputs: _Given, attributes: _Attributes) -> Rearrangement:
+def _unsqueeze(shape: _Shape, inputs: _Inputs, attributes: _Attributes) -> Rearrangement:
     """With more axes of size 1."""
     count = len(integers(attributes.get("axes", ()) if inputs[1] is None else inputs[1], "axes"))
     axes = axes_of(inputs, attributes, len(shape) + count) or ()
-    if len(set(axes)) != count:
-        raise FileError("it adds an axis twice.")
+    refuse_if(len(set(axes)) != count, "it adds an axis twice.")
     rest = iter(shape)
     return Rearrangement(tuple(1 if k in axes else next(rest) for k in range(len(shape) + count)))
 
 
-def _expand(shape: _Shape, inputs: _Given, _: _Attributes) -> Rearrangement:
+def _expand(shape: _Shape, inputs: _Inputs, _: _Attributes) -> Rearrangement:
     sizes = integers(inputs[1], "its shape")
     try:
         target = np.broadcast_shapes(shape, sizes)
@@ -179,7 +187,7 @@ def _expand(shape: _Shape, inputs: _Given, _: _Attributes) -> Rearrangement:
     return Rearrangement(target, copies=prod(target) != prod(shape))
 
 
-REARRANGING: dict[str, Callable[[_Shape, _Given, _Attributes], Rearrangement]] = {
+REARRANGING: dict[str, Callable[[_Shape, _Inputs, _Attributes], Rearrangement]] = {
     "Expand": _expand,
     "Flatten": _flatten,
     "Reshape": _reshape,

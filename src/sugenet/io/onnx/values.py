@@ -19,6 +19,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, Branches, Picks, Sign, every
 from sugenet.io.onnx.flow import Flow, FlowLink, shape_of
 from sugenet.io.onnx.graph import Array
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = [
     "Constant",
@@ -145,16 +146,16 @@ def settled(value: Data, doing: str) -> Flow:
 def joined(where: str, parts: Sequence[tuple[Flow, int]]) -> Flow:
     """The sum of two flows, each times +1 or -1: a shortcut."""
     (left, _), (right, _) = parts
-    if any(flow.kind == "raw" for flow, _ in parts):
-        raise FileError(
-            "it adds the raw input to something else. Only -1 and +1 can be added: take its sign first."
-        )
+    refuse_if(
+        any(flow.kind == "raw" for flow, _ in parts),
+        "it adds the raw input to something else. Only -1 and +1 can be added: take its sign first.",
+    )
     indices = _order(left)
-    if (left.sizes, left.kind, indices) != (right.sizes, right.kind, _order(right)) or None in indices:
-        raise FileError(
-            f"it adds data of shapes {shape_of(left.sizes)} and {shape_of(right.sizes)}, or with their axes "
-            "in different orders. Only additions of the same shape and order can be read."
-        )
+    refuse_if(
+        (left.sizes, left.kind, indices) != (right.sizes, right.kind, _order(right)) or None in indices,
+        f"it adds data of shapes {shape_of(left.sizes)} and {shape_of(right.sizes)}, or with their axes "
+        "in different orders. Only additions of the same shape and order can be read.",
+    )
     trails = [flow.link.trail() for flow, _ in parts]
     shared = 0
     while all(shared < len(trail) for trail in trails) and trails[0][shared] is trails[1][shared]:
@@ -167,10 +168,10 @@ def joined(where: str, parts: Sequence[tuple[Flow, int]]) -> Flow:
         branches.append(tuple(ops))
         notes += [note for link in trail[shared:] for note in link.notes]
     size = sum(1 for branch in branches for _ in every(branch))
-    if size > _MOST_OPS:
-        raise FileError(
-            f"its branches have {size:,} operations in all, more than the {_MOST_OPS:,} that are read."
-        )
+    refuse_if(
+        size > _MOST_OPS,
+        f"its branches have {size:,} operations in all, more than the {_MOST_OPS:,} that are read.",
+    )
     start = trails[0][shared - 1] if shared else _first(left.link)
     link = start.then(Branches(where, tuple(branches)), tuple(dict.fromkeys(notes)))
     return replace(left, link=link, whole=left.whole and right.whole)
@@ -191,30 +192,30 @@ def _first(link: FlowLink) -> FlowLink:
 
 def _signed(table: SignTable) -> Flow:
     dtype = table.values.dtype if table.values.dtype.kind == "f" else np.dtype(np.float32)
-    if not np.isfinite(table.values.astype(np.float64)).all():
-        raise FileError(
-            f"{table.where} and what follows it give {table.values.tolist()} below, "
-            f"at and above zero: not finite."
-        )
+    refuse_if(
+        not np.isfinite(table.values.astype(np.float64)).all(),
+        f"{table.where} and what follows it give {table.values.tolist()} below, "
+        f"at and above zero: not finite.",
+    )
     below, at, above = (float(value) for value in table.values)
     one, none = np.ones((), dtype), np.zeros((), dtype)
     flow = table.flow
     is_integer = all(value == int(value) for value in (below, at, above))
-    if below == above:
-        raise FileError(
-            f"{table.where} and what follows it give {below} both below and above zero: this is no sign."
-        )
+    refuse_if(
+        below == above,
+        f"{table.where} and what follows it give {below} both below and above zero: this is no sign.",
+    )
     if below > above:
         flow = flow.then(Affine(table.where, -one, none))
     if at in (below, above):
         zero: Literal[1, -1] = 1 if at == max(below, above) else -1
         flow = flow.then(Sign(table.where, zero, min(below, above), max(below, above)), table.notes)
     else:
-        if Fraction(at) - Fraction(below) != Fraction(above) - Fraction(at):
-            raise FileError(
-                f"{table.where} and what follows it give {below}, {at} and {above} below, at and above zero: "
-                f"this is no sign."
-            )
+        refuse_if(
+            Fraction(at) - Fraction(below) != Fraction(above) - Fraction(at),
+            f"{table.where} and what follows it give {below}, {at} and {above} below, at and above zero: "
+            f"this is no sign.",
+        )
         size = abs(above - below) / 2
         flow = flow.then(Sign(table.where, 0, -size, size), table.notes)
         if at:

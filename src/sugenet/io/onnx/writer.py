@@ -34,6 +34,7 @@ from sugenet.errors import FileError
 from sugenet.files import write_bytes
 from sugenet.io.onnx.graph import DTYPES, Array
 from sugenet.io.onnx.wire import blob, floats, number, numbers
+from sugenet.io.plain.refusals import refuse_if, within
 
 __all__ = ["onnx_bytes", "write_onnx"]
 
@@ -175,10 +176,8 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
     ...     os.listdir(folder)
     ['small.onnx']
     """
-    try:
+    with within(f"the network cannot be written to {os.fspath(path)!r}"):
         raw = onnx_bytes(network, hidden=hidden)
-    except FileError as error:
-        raise FileError(f"the network cannot be written to {os.fspath(path)!r}: {error}") from error
     write_bytes(path, raw)
 
 
@@ -189,10 +188,8 @@ def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:
     made = _levels(graph, network.encoder) if network.reads_levels else _encoded(graph, network.encoder)
     levels = network.reads_levels
     for index, layer in enumerate(network.layers, start=1):
-        try:
+        with within(f"layer {index}"):
             made = _layer(graph, layer, _signal(graph, made, levels, layer.tops is not None))
-        except FileError as error:
-            raise FileError(f"layer {index}: {error}") from error
         levels = layer.max_level is not None
         if hidden:
             shown = graph.add("Cast", made, to=7) if levels else made
@@ -204,8 +201,7 @@ def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:
         "fingerprint": network.fingerprint,
     }
     raw = graph.model(about)
-    if len(raw) > _MAX_BYTES:
-        raise FileError(f"the file would have {len(raw):,} bytes, more than {_MAX_BYTES:,}.")
+    refuse_if(len(raw) > _MAX_BYTES, f"the file would have {len(raw):,} bytes, more than {_MAX_BYTES:,}.")
     return raw
 
 
@@ -265,29 +261,38 @@ def _levels(graph: _Builder, encoder: Encoder) -> str:
 
 def _layer(graph: _Builder, layer: Layer, signal: str) -> str:
     """The activity of a layer, as booleans of shape (samples, outputs), or as levels in float32."""
-    if layer.kind == "real":
-        raise FileError(
-            "it decides about real numbers exactly, which the floats of an ONNX file cannot. Keep the "
-            "file that the network was read from, or import that with inputs=Integers(...)."
-        )
+    refuse_if(
+        layer.kind == "real",
+        "it decides about real numbers exactly, which the floats of an ONNX file cannot. Keep the "
+        "file that the network was read from, or import that with inputs=Integers(...).",
+    )
     if isinstance(layer, PoolLayer):
         return _pool(graph, layer, signal)
-    if isinstance(layer, QuantizedConv):
-        return _quantized_conv(graph, layer, signal)
-    largest = int(layer.sizes.max(initial=0))
-    if isinstance(layer, ConvLayer):
-        wide = layer.top is not None and largest + 2 >= _EXACT32
-        return (_wide_convolution if wide else _convolution)(graph, layer, signal)
+    return (_dense if layer.window is None else _convolution)(graph, layer, signal)
+
+
+def _dense(graph: _Builder, layer: Layer, signal: str) -> str:
+    """How many steps the sums of a dense layer reach, or whether they reach their threshold."""
+    dtype: Any
+    largest = int(layer.sizes.max(initial=0)) + 2
+    if layer.is_binary and layer.tops is not None and largest >= _EXACT64:
+        # parts of the weights in float64, put together in int64
+        wide, dtype = graph.add("Cast", signal, to=11), np.int64
+        parts = [
+            (shift, graph.add("MatMul", wide, graph.weights(part.T, np.float64)))
+            for shift, part in parts_of(layer.weights, int(layer.input_tops.max(initial=1)))
+        ]
+        sums = _together(graph, parts)
+    else:
+        sums, dtype = _sums(graph, layer.weights, largest, signal)
     if not layer.is_binary:
-        sums, dtype = _sums(graph, layer.weights, largest + 2, signal)
         return _climbed(graph, sums, layer.steps, layer.lowest, dtype, 2)
-    if layer.tops is None:
-        theta: Array = 2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes
-        return _threshold(graph, layer.weights, theta, largest, signal)
-    theta = layer.sum_thresholds[:, 0]
-    if largest + 2 >= _EXACT64:
-        return _wide_threshold(graph, layer, theta, signal)
-    return _threshold(graph, layer.weights, theta, largest, signal)
+    theta: Array = (
+        2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes
+        if layer.tops is None
+        else layer.sum_thresholds[:, 0]
+    )
+    return graph.add("GreaterOrEqual", sums, graph.constant(theta.astype(dtype)))
 
 
 def _climbed(graph: _Builder, sums: str, steps: Array, lowest: Array, dtype: Any, axis: int) -> str:
@@ -297,60 +302,56 @@ def _climbed(graph: _Builder, sums: str, steps: Array, lowest: Array, dtype: Any
     return graph.reached(sums, shaped, axis)
 
 
-def _quantized_conv(graph: _Builder, layer: QuantizedConv, signal: str) -> str:
+def _convolution(graph: _Builder, layer: Layer, signal: str) -> str:
+    """The same of the sums of a convolution, whose floats are float32."""
+    assert isinstance(layer, ConvLayer | QuantizedConv)
     window, flat = layer.window, layer.weights.reshape(len(layer.weights), -1)
-    largest = int(np.abs(flat).sum(axis=1).max(initial=0)) * layer.top
-    if largest + 2 >= _EXACT32:
-        raise FileError(f"its sums reach {largest}, too large to be exact in the float32 of a convolution.")
-    maps = graph.reshape(signal, -1, *window.shape)
-    pads = window.pads
-    if layer.pad and any(pads):
-        maps = graph.pad(maps, pads, layer.pad)
-        pads = (0, 0, 0, 0)
-    sums = graph.slide(
-        "Conv", window, maps, graph.weights(layer.weights, np.float32), pads=pads, group=layer.groups
+    sizes = np.abs(flat).sum(axis=1) * layer.top if isinstance(layer, QuantizedConv) else layer.sizes
+    largest = int(sizes.max(initial=0))
+    is_wide = isinstance(layer, ConvLayer) and layer.top is not None and largest + 2 >= _EXACT32
+    refuse_if(
+        not is_wide and largest + 2 >= _EXACT32,
+        f"its sums reach {largest}, too large to be exact in the float32 of a convolution.",
     )
-    levels = _climbed(graph, sums, layer.steps, np.minimum(flat, 0).sum(axis=1) * layer.top, np.float32, 4)
-    return graph.reshape(levels, -1, layer.outputs)
+    maps, pads = graph.reshape(signal, -1, *window.shape), window.pads
+    if isinstance(layer, QuantizedConv) and layer.pad and any(pads):
+        maps, pads = graph.pad(maps, pads, layer.pad), (0, 0, 0, 0)
 
-
-def _threshold(graph: _Builder, weights: Array, theta: Array, largest: int, signal: str) -> str:
-    sums, dtype = _sums(graph, weights, largest + 2, signal)
-    return graph.add("GreaterOrEqual", sums, graph.constant(theta.astype(dtype)))
-
-
-def _wide_threshold(graph: _Builder, layer: Layer, theta: Array, signal: str) -> str:
-    """Sums beyond the whole numbers of float64: parts of the weights in float64, put together in int64."""
-    wide = graph.add("Cast", signal, to=11)
-    parts = [
-        (shift, graph.add("MatMul", wide, graph.weights(part.T, np.float64)))
-        for shift, part in parts_of(layer.weights, int(layer.input_tops.max(initial=1)))
-    ]
-    return graph.add("GreaterOrEqual", _together(graph, parts), graph.constant(theta.astype(np.int64)))
-
-
-def _wide_convolution(graph: _Builder, layer: ConvLayer, signal: str) -> str:
-    """The same of a convolution, whose floats are float32."""
-    window, flat = layer.window, layer.weights.reshape(len(layer.weights), -1)
-    maps = graph.reshape(signal, -1, *window.shape)
-    try:
-        weight_parts = parts_of(flat, int(layer.top or 1), _EXACT32)
-    except OverflowError:
-        raise FileError("its window is too large for exact sums in the float32 of a convolution.") from None
-    parts = []
-    for shift, part in weight_parts:
-        sums = graph.slide(
-            "Conv",
-            window,
-            maps,
-            graph.weights(part.reshape(layer.weights.shape), np.float32),
-            pads=window.pads,
-            group=layer.groups,
+    def slid(weights: Array) -> str:
+        return graph.slide(
+            "Conv", window, maps, graph.weights(weights, np.float32), pads=pads, group=layer.groups
         )
-        parts.append((shift, sums))
-    theta = layer.sum_thresholds[:, 0]
-    flat_sums = graph.reshape(_together(graph, parts), -1, layer.outputs)
-    return graph.add("GreaterOrEqual", flat_sums, graph.constant(theta.astype(np.int64)))
+
+    if is_wide:
+        try:
+            weight_parts = parts_of(flat, int(layer.top or 1), _EXACT32)
+        except OverflowError:
+            raise FileError(
+                "its window is too large for exact sums in the float32 of a convolution."
+            ) from None
+        parts = [(shift, slid(part.reshape(layer.weights.shape))) for shift, part in weight_parts]
+        sums = graph.reshape(_together(graph, parts), -1, layer.outputs)
+        return graph.add("GreaterOrEqual", sums, graph.constant(layer.sum_thresholds[:, 0].astype(np.int64)))
+    sums = slid(layer.weights)
+    if isinstance(layer, QuantizedConv):
+        lowest = np.minimum(flat, 0).sum(axis=1) * layer.top
+        made = _climbed(graph, sums, layer.steps, lowest, np.float32, 4)
+    else:
+        theta = _thresholds_of(layer)
+        shaped = theta.reshape(len(layer.weights), *((1, 1) if theta.shape[1] == 1 else window.positions))
+        made = graph.add("GreaterOrEqual", sums, graph.constant(shaped.astype(np.float32)))
+    return graph.reshape(made, -1, layer.outputs)
+
+
+def _thresholds_of(layer: ConvLayer) -> Array:
+    """Thresholds on the sums of a convolution of bits or levels: one row a channel."""
+    sizes, channels = layer.sizes, (len(layer.weights), -1)
+    tau: Array = np.clip(layer.tau, 0, sizes + 1)
+    if layer.top is None:
+        theta, step = 2 * tau - sizes, 2
+    else:  # what negative weights count at level 0
+        theta, step = tau - layer.match_counts(np.zeros((1, layer.inputs), np.int64))[0], 1
+    return _common(theta.reshape(channels), tau.reshape(channels), sizes.reshape(channels), step)
 
 
 def _together(graph: _Builder, parts: list[tuple[int, str]]) -> str:
@@ -370,30 +371,6 @@ def _sums(graph: _Builder, weights: Array, largest: int, signal: str) -> tuple[s
     if dtype is np.float64:
         signal = graph.add("Cast", signal, to=11)
     return graph.add("MatMul", signal, graph.weights(weights.T, dtype)), dtype
-
-
-def _convolution(graph: _Builder, layer: ConvLayer, signal: str) -> str:
-    sizes = layer.sizes
-    if int(sizes.max(initial=0)) + 2 >= _EXACT32:
-        raise FileError(
-            f"its sums reach {int(sizes.max())}, too large to be exact in the float32 of a convolution."
-        )
-    tau: Array = np.clip(layer.tau, 0, sizes + 1)
-    indices = (len(layer.weights), -1)
-    if layer.top is None:
-        theta = _common((2 * tau - sizes).reshape(indices), tau.reshape(indices), sizes.reshape(indices), 2)
-    else:
-        # what negative weights count at level 0
-        below = layer.match_counts(np.zeros((1, layer.inputs), np.int64))[0]
-        theta = _common((tau - below).reshape(indices), tau.reshape(indices), sizes.reshape(indices), 1)
-    window = layer.window
-    maps = graph.reshape(signal, -1, *window.shape)
-    sums = graph.slide(
-        "Conv", window, maps, graph.weights(layer.weights, np.float32), pads=window.pads, group=layer.groups
-    )
-    shaped = theta.reshape(len(layer.weights), *((1, 1) if theta.shape[1] == 1 else window.positions))
-    active = graph.add("GreaterOrEqual", sums, graph.constant(shaped.astype(np.float32)))
-    return graph.reshape(active, -1, layer.outputs)
 
 
 def _common(theta: Array, tau: Array, sizes: Array, step: int) -> Array:
@@ -504,11 +481,10 @@ def _scaled(graph: _Builder, counts: str, slopes: list[int], offsets: list[int],
 def _counts(head: Head) -> Array:
     """Every match count, one row each, the same for all classes."""
     max_count = int(head.sizes.max(initial=0))
-    if max_count > _MAX_ROWS:
-        raise FileError(
-            f"its scores are fractions that need a table, and {max_count:,} match counts are too many for "
-            "one."
-        )
+    refuse_if(
+        max_count > _MAX_ROWS,
+        f"its scores are fractions that need a table, and {max_count:,} match counts are too many for one.",
+    )
     return np.repeat(np.arange(max_count + 1)[:, None], head.outputs, axis=1)
 
 

@@ -1,3 +1,3 @@
-"""An import proves itself: judges say what the source computes, on random samples and near thresholds."""
+"""An import proves itself: interpreters run the source, on random samples and near thresholds."""
 
 __all__: list[str] = []

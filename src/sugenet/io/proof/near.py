@@ -28,7 +28,7 @@ _Bits = npt.NDArray[Any]
 
 _CUTS = 8
 _FAR = 2.0**200
-"""A cut beyond is that of a feature that never turns; floats near it would overflow in any judge."""
+"""A cut beyond is that of a feature that never turns; floats near it would overflow in any interpreter."""
 
 
 @dataclass(frozen=True, eq=False)

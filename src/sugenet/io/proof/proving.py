@@ -24,14 +24,14 @@ from sugenet.io.exact.ops import OpChain, Quantize, Sign, every
 from sugenet.io.exact.relaxed import PartlyImported, source_values
 from sugenet.io.exact.report import Imported, ImportProof, SignLocation, many
 from sugenet.io.plain.refusals import refuse_if
-from sugenet.io.proof.judges import Seen, SourceJudge, judge_of_chain
+from sugenet.io.proof.interpreters import Seen, SourceInterpreter, interpreter_of_chain
 from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.proof.tally import Difference, Tally
 
-__all__ = ["prove_import"]
+__all__ = ["SORRY", "different", "prove_import", "work_of"]
 
 _WORK = 1 << 28
-"""Multiplications of one network or judge over all samples."""
+"""Multiplications of one network or interpreter over all samples."""
 _PASSES = 64
 """What looking at one value costs, in multiplications."""
 _MOST, _LEAST = 256, 8
@@ -41,7 +41,7 @@ _CHUNK = 512
 def prove_import(
     imported: Imported,
     chain: OpChain,
-    judges: Sequence[SourceJudge],
+    interpreters: Sequence[SourceInterpreter],
     inputs: Inputs | None = None,
     *,
     declared: bool = False,
@@ -52,7 +52,7 @@ def prove_import(
     ----------
     imported, chain
         What `lower` or `split` made, and of what.
-    judges
+    interpreters
         Who says what the source computes.
     inputs
         What raw samples are.
@@ -62,7 +62,7 @@ def prove_import(
     Raises
     ------
     FileError
-        Where a judge disagrees by more than its rounding.
+        Where an interpreter disagrees by more than its rounding.
     """
     ours = _Ours(imported, chain, inputs)
     random = np.random.default_rng(0)
@@ -72,11 +72,11 @@ def prove_import(
     targets = min(16, max(1, _WORK // (2 * ours.work * layers * halvings)))
     near = turning(imported.network, ours.domain, ours.hidden, pool, targets, random, direct=ours.direct)
     rows = np.concatenate([pool, near])
-    tallies = [_Comparison(ours, judge, rows, declared).tallied() for judge in judges]
+    tallies = [_Comparison(ours, interpreter, rows, declared).tallied() for interpreter in interpreters]
     compared = [{pair.layer for pair in tally.pairs or []} for tally in tallies]
     seen = {None}.union(*compared)
     proof = ImportProof(
-        tuple(judge.name for judge in judges),
+        tuple(interpreter.name for interpreter in interpreters),
         len(rows),
         len(near),
         max(map(len, compared)),
@@ -93,22 +93,22 @@ def prove_import(
 class _Ours:
     """The exact network, or one with float ends, on raw samples in its own order and numbers."""
 
-    def __init__(self, found: Imported, chain: OpChain, inputs: Inputs | None) -> None:
-        self.found, self.network, self.chain, self.inputs = found, found.network, chain, inputs
-        self.direct = not (isinstance(found, PartlyImported) and found.stem is not None)
+    def __init__(self, imported: Imported, chain: OpChain, inputs: Inputs | None) -> None:
+        self.imported, self.network, self.chain, self.inputs = imported, imported.network, chain, inputs
+        self.direct = not (isinstance(imported, PartlyImported) and imported.stem is not None)
         self.domain = (
             RawRanges.of_encoder(self.network.encoder)
             if self.direct
             else RawRanges.of_inputs(inputs, prod(chain.shape))
         )
-        self.work = max(1, _work(self.network))
+        self.work = work_of(self.network)
 
     def read(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What the network reads."""
         if self.direct:
             return rows
-        assert isinstance(self.found, PartlyImported)
-        return self.found.bits(rows)
+        assert isinstance(self.imported, PartlyImported)
+        return self.imported.bits(rows)
 
     def hidden(self, rows: npt.NDArray[Any]) -> list[Bits]:
         try:
@@ -117,8 +117,8 @@ class _Ours:
             return self.network.hidden(self.read(rows))
 
     def scores(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        if isinstance(self.found, PartlyImported):
-            return self.found.scores(rows)
+        if isinstance(self.imported, PartlyImported):
+            return self.imported.scores(rows)
         return self.network.head.logits(self.counts(rows))
 
     def counts(self, rows: npt.NDArray[Any]) -> Ints:
@@ -131,12 +131,14 @@ class _Ours:
 
 
 class _Comparison:
-    """One judge and an import, on the same samples."""
+    """One interpreter and an import, on the same samples."""
 
-    def __init__(self, ours: _Ours, judge: SourceJudge, rows: npt.NDArray[Any], declared: bool) -> None:
-        self.ours, self.judge, self.declared = ours, judge, declared
-        self.found, self.chain = ours.found, ours.chain
-        coarse = judge.floats.bits < 53 and not ours.domain.whole
+    def __init__(
+        self, ours: _Ours, interpreter: SourceInterpreter, rows: npt.NDArray[Any], declared: bool
+    ) -> None:
+        self.ours, self.interpreter, self.declared = ours, interpreter, declared
+        self.imported, self.chain = ours.imported, ours.chain
+        coarse = interpreter.floats.bits < 53 and not ours.domain.whole
         self.rows = ours.domain.in_float32(rows) if coarse else rows
         self.source = ours.source(self.rows)
         self.starts = range(0, len(rows), _CHUNK)
@@ -144,40 +146,40 @@ class _Comparison:
         self.rounding = rounding_of(
             self.chain,
             ours.inputs,
-            judge.floats,
+            interpreter.floats,
             largest=float(np.abs(self.source).max(initial=0)),
             clean=all(stage.clean for part in self.seen for stage in part.stages),
-            others=judge.ops,
-            reaches=None if judge.reaches is None else judge.reaches(),
+            others=interpreter.ops,
+            reaches=None if interpreter.reaches is None else interpreter.reaches(),
         )
         self.places = [k for k, op in enumerate(every(self.chain.ops)) if isinstance(op, Sign | Quantize)]
         self.tally = Tally(
             ours.network,
-            self.found.signs,
+            self.imported.signs,
             bounds=self._bounds(),
             decided=[
                 sign.layer
-                for sign in self.found.signs
+                for sign in self.imported.signs
                 if self.places[sign.number] in self.rounding.after_sums
             ],
             declared=declared,
-            follows=judge.follows,
+            follows=interpreter.follows,
         )
 
     def tallied(self) -> Tally:
-        """What the judge says of all samples; a refusal where it differs by more than rounding."""
+        """What the interpreter says of all samples; a refusal where it differs by more than rounding."""
         for start, part in zip(self.starts, self.seen, strict=True):
             self._add(start, part)
         return self.tally
 
     def _ran(self, source: npt.NDArray[np.float64]) -> Seen:
         try:
-            return self.judge.run(source)
+            return self.interpreter.run(source)
         except FileError:
             raise
         except Exception as error:
             raise FileError(
-                f"{self.chain.source}: it was read, but {self.judge.name} cannot be run on "
+                f"{self.chain.source}: it was read, but {self.interpreter.name} cannot be run on "
                 f"{many(len(source), 'sample')} to compare: {type(error).__name__}: {str(error)[:200]}. "
                 "prove=False goes without the comparison."
             ) from error
@@ -191,7 +193,7 @@ class _Comparison:
         has that of its neighbours.
         """
         known: dict[int, float] = {}
-        for sign in self.found.signs:
+        for sign in self.imported.signs:
             if sign.layer is not None:
                 known[sign.layer] = max(known.get(sign.layer, 0.0), self._bound(sign))
         bounds = {}
@@ -204,29 +206,29 @@ class _Comparison:
         """One chunk: hidden layers, then scores or classes."""
         tally, chunk = self.tally, self.rows[start : start + _CHUNK]
         bits = self.ours.hidden(chunk)
-        shown = self.judge.follows and len(part.stages) == len(self.found.signs)
+        shown = self.interpreter.follows and len(part.stages) == len(self.imported.signs)
         if shown:
             self._same_sizes(bits, part)
         since = self._since(start, part, bits, shown)
         doubt = tally.add(self.ours.read(chunk), bits, part, start, since)
         if tally.found is not None:
-            raise self._different(*self._difference(tally.found))
+            raise different(self.chain.source, *self._difference(tally.found))
         if tally.turned is not None:
             raise self._turned(tally.turned)
         self._score(chunk, part, start, doubt)
         if tally.first_score is not None or tally.first_class is not None:
-            raise self._different(self.chain.ops[-1].where, self._score_difference())
+            raise different(self.chain.source, self.chain.ops[-1].where, self._score_difference())
 
     def _since(self, start: int, part: Seen, bits: Sequence[Bits], shown: bool) -> Ints | None:
-        """From which layer on each sample may differ through the rounding of a sign that the judge does not
-        show; None if there is none.
+        """From which layer on each sample may differ through the rounding of a sign that the interpreter does
+        not show; None if there is none.
         """
         compared = {pair.layer for pair in self.tally.align(bits, part)}
-        unsure = [sign for sign in self.found.signs if sign.layer not in compared]
+        unsure = [sign for sign in self.imported.signs if sign.layer not in compared]
         exact = all(self._bound(sign) == 0 for sign in unsure) and not self.declared
         if not unsure or (exact and not shown):
             return None
-        seen = part if shown else judge_of_chain(self.chain).run(self.source[start : start + _CHUNK])
+        seen = part if shown else interpreter_of_chain(self.chain).run(self.source[start : start + _CHUNK])
         end = len(self.ours.network.layers)
         first = np.full(len(seen.outputs), end + 1)
         for sign in unsure:
@@ -235,17 +237,17 @@ class _Comparison:
             near |= ~stage.high & ~stage.low
             if stage.turned is not None:
                 near |= stage.turned
-            later = self.found.signs[sign.number :]
+            later = self.imported.signs[sign.number :]
             layer = min((other.layer for other in later if other.layer is not None), default=end)
             first = np.minimum(first, np.where(near.any(axis=1), layer, first))
         return first
 
     def _score(self, rows: npt.NDArray[Any], seen: Seen, start: int, doubt: Bits) -> None:
-        """All scores where the judge shows them, and its classes where a tail such as softmax
+        """All scores where the interpreter shows them, and its classes where a tail such as softmax
         stands behind them.
         """
         ours, chain, mine = self.ours, self.chain, self.ours.scores(rows)
-        is_partly = isinstance(self.found, PartlyImported)
+        is_partly = isinstance(self.imported, PartlyImported)
         theirs = seen.scores if seen.scores is not None else None if chain.left_out else seen.outputs
         if theirs is not None:
             refuse_if(
@@ -256,7 +258,7 @@ class _Comparison:
             bound = (2.0 if is_partly else 1.0) * self.rounding.scores
             bound += 2.0**-48 * float(np.abs(mine).max(initial=0))
             known = 0.0 if seen.error is None else seen.error.reshape(mine.shape)
-            bounds = bound + known + 1.01 * self.found.error
+            bounds = bound + known + 1.01 * self.imported.error
             self.tally.add_scores(mine, theirs.reshape(mine.shape), start, doubt, bounds)
         if chain.left_out and not is_partly:
             outputs = seen.outputs.reshape(len(mine), -1)[:, :1] if chain.picks == "class" else seen.outputs
@@ -265,52 +267,58 @@ class _Comparison:
 
     # -- what is said ----------------------------------------------------------------------------------------
 
-    def _different(self, where: str, what: str) -> FileError:
-        return FileError(
-            f"{self.chain.source}: what was read is not what the source computes; the first difference is at "
-            f"{where}: {what}. {_SORRY}"
-        )
-
     def _same_sizes(self, bits: Sequence[Bits], seen: Seen) -> None:
-        """A judge with the same signs must have as many values at each."""
-        for sign, stage in zip(self.found.signs, seen.stages, strict=True):
+        """An interpreter with the same signs must have as many values at each."""
+        for sign, stage in zip(self.imported.signs, seen.stages, strict=True):
             theirs = stage.high.shape[1]
             mine = None if sign.layer is None else len(range(bits[sign.layer].shape[1])[sign.neurons])
             if mine not in (None, theirs):
-                raise self._different(sign.where, f"{mine} neurons, but {theirs} values in {self.judge.name}")
+                raise different(
+                    self.chain.source,
+                    sign.where,
+                    f"{mine} neurons, but {theirs} values in {self.interpreter.name}",
+                )
 
     def _difference(self, first: Difference) -> tuple[str, str]:
-        layers = ((sign.where, sign.layer) for sign in self.found.signs if sign.layer is not None)
+        layers = ((sign.where, sign.layer) for sign in self.imported.signs if sign.layer is not None)
         where = next((where for where, layer in layers if layer >= first.layer - 1), "the end")
         return where, (
             f"neuron {first.neuron} of layer {first.layer} is {first.state} ({first.matches} matches, tau "
-            f"{first.tau}), but {self.judge.name} {first.there}"
+            f"{first.tau}), but {self.interpreter.name} {first.there}"
         )
 
     def _turned(self, first: Difference) -> FileError:
-        where = next((sign.where for sign in self.found.signs if sign.layer == first.layer - 1), "its sign")
+        where = next(
+            (sign.where for sign in self.imported.signs if sign.layer == first.layer - 1), "its sign"
+        )
         return FileError(
             f"{self.chain.source}: {where}: neuron {first.neuron} of layer {first.layer} is {first.state} in "
-            f"exact numbers ({first.matches} matches, tau {first.tau}), but {self.judge.name} {first.there}, "
-            "by rounding alone. Move its threshold away from the sums that occur, as to the middle between "
-            "two of them."
+            f"exact numbers ({first.matches} matches, tau {first.tau}), but {self.interpreter.name} "
+            f"{first.there}, by rounding alone. Move its threshold away from the sums that occur, as to the "
+            "middle between two of them."
         )
 
     def _score_difference(self) -> str:
-        score, label = self.tally.first_score, self.tally.first_class
+        score, label, name = self.tally.first_score, self.tally.first_class, self.interpreter.name
         if score is not None:
-            return (
-                f"score {score.number} is {score.network:.9g}, but {score.reference:.9g} in {self.judge.name}"
-            )
+            return f"score {score.number} is {score.network:.9g}, but {score.reference:.9g} in {name}"
         assert label is not None
-        return f"the class is {label.network}, but {label.reference} in {self.judge.name}"
+        return f"the class is {label.network}, but {label.reference} in {name}"
 
 
-_SORRY = "Nothing was imported. This is a fault of the reader: please report it with the file."
+SORRY = "Nothing was imported. This is a fault of the reader: please report it with the file."
 
 
-def _work(network: Network) -> int:
-    """Multiplications for one sample."""
+def different(source: str, where: str, what: str) -> FileError:
+    """The refusal of an import that differs from its source."""
+    return FileError(
+        f"{source}: what was read is not what the source computes; the first difference is at {where}: "
+        f"{what}. {SORRY}"
+    )
+
+
+def work_of(network: Network) -> int:
+    """Multiplications for one sample, at least 1."""
     total = network.head.weights.size + _PASSES * network.encoder.features
     for layer in network.layers:
         total += _PASSES * layer.outputs
@@ -318,4 +326,4 @@ def _work(network: Network) -> int:
             total += layer.outputs
         else:
             total += layer.weights.size * (1 if layer.window is None else len(layer.window.taps))
-    return int(total)
+    return max(1, int(total))

@@ -16,7 +16,7 @@ from sugenet.bnn import Network
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.io.exact.report import SignLocation
 from sugenet.io.plain.refusals import refuse_if
-from sugenet.io.proof.judges import Seen, Stage
+from sugenet.io.proof.interpreters import Seen, Stage
 
 __all__ = ["SHOWN", "ClassDifference", "Difference", "NearTie", "Tally"]
 
@@ -89,7 +89,7 @@ def _matched(
             if stages[j - 1].high.shape == bits[i - 1].shape:
                 total, pairs = best[i - 1][j - 1]
                 for order in (None, *(way for way in ways if way is not None)):
-                    stage_bits = stages[j - 1].given if order is None else stages[j - 1].given[:, order]
+                    stage_bits = stages[j - 1].values if order is None else stages[j - 1].values[:, order]
                     share = float((stage_bits == bits[i - 1]).mean())
                     choices.append((total + 1 + share, [*pairs, _LayerPair(i - 1, j - 1, order)]))
             best[i][j] = max(choices, key=lambda choice: choice[0])
@@ -192,7 +192,7 @@ class Tally:
     `bounds` says for each layer how far from 0 a reference's value may be on the wrong side through rounding
     alone; a sample in which that happened is not held against later layers. In `decided` layers it happens
     to every input with the same sum; `turned` has the first such neuron. `declared`: what sign(0) is
-    where the reference gives neither value was said by the user, so the reference is no judge of it.
+    where the reference gives neither value was said by the user, so the reference does not decide it.
     `follows`: the stages of the reference are `signs`, one by one.
     """
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.io.proof.judges import SourceJudge, Stage, judge_of_stages
+from sugenet.io.proof.interpreters import SourceInterpreter, Stage, interpreter_of_stages
 from sugenet.io.pynq.reader import Folding, Last, Memory, PixelRounding
 
 __all__ = ["judge_of_memory"]
@@ -19,9 +19,9 @@ _Array = npt.NDArray[Any]
 
 def judge_of_memory(
     memory: Memory, outputs: int, last: Last | None, rounding: PixelRounding | None
-) -> SourceJudge:
+) -> SourceInterpreter:
     """Popcounts and comparisons, element by element."""
-    return judge_of_stages(
+    return interpreter_of_stages(
         "the accelerator's elements, popcount by popcount",
         lambda x, stages: _run(memory, outputs, last, rounding, x, stages),
     )

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import DOUBLE, SINGLE, nearest
 from sugenet.io.exact.ops import Affine, Op, OpChain, Quantize, Sign, every
-from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_stages
+from sugenet.io.proof.interpreters import Seen, SourceInterpreter, Stage, interpreter_of_stages
 from sugenet.io.torch.architecture import Architecture, Part
 from sugenet.io.torch.reader import dispatching, first_of, require_torch, signal_of_module
 from sugenet.io.torch.signals import SignalNode
@@ -26,7 +26,7 @@ __all__ = ["judges_of_module", "judges_of_state_dict"]
 _Array = npt.NDArray[Any]
 
 
-def judges_of_module(module: Any, example: Any, chain: OpChain) -> list[SourceJudge]:
+def judges_of_module(module: Any, example: Any, chain: OpChain) -> list[SourceInterpreter]:
     """A PyTorch module as the judge of what was read from it: a copy in float64, or the module as it is where
     there can be none.
     """
@@ -40,7 +40,7 @@ def judges_of_module(module: Any, example: Any, chain: OpChain) -> list[SourceJu
         ops = list(every(chain.ops))
         if len(wide.ops) == len(ops) and all(_alike(a, b) for a, b in zip(wide.ops, ops, strict=True)):
             return [
-                SourceJudge(
+                SourceInterpreter(
                     "the module itself in float64",
                     wide,
                     DOUBLE,
@@ -54,7 +54,7 @@ def judges_of_module(module: Any, example: Any, chain: OpChain) -> list[SourceJu
     except Exception:  # whatever a module does that float64 does not allow
         pass
     wrapped = _Module(torch, module, torch.as_tensor(example), shape, double=False)
-    return [SourceJudge("the module itself", wrapped, wrapped.floats)]
+    return [SourceInterpreter("the module itself", wrapped, wrapped.floats)]
 
 
 def _alike(a: Op, b: Op) -> bool:
@@ -174,12 +174,12 @@ def _widened(torch: Any, double: bool) -> Iterator[None]:
 
 def judges_of_state_dict(
     arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[int, ...]
-) -> list[SourceJudge]:
+) -> list[SourceInterpreter]:
     """PyTorch's own functions on the parameters by their names; none where PyTorch is not installed."""
     if find_spec("torch") is None:
         return []
     name = "PyTorch's functions in float64"
-    return [judge_of_stages(name, lambda x, stages: _run(arrays, architecture, shape, x, stages))]
+    return [interpreter_of_stages(name, lambda x, stages: _run(arrays, architecture, shape, x, stages))]
 
 
 def _run(

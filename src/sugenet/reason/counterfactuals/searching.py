@@ -27,9 +27,9 @@ from sugenet.problem.boxes import plain_row
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Ties
 from sugenet.problem.moves import FeatureMove, Moves
+from sugenet.problem.neighbourhood import heaviest, is_soon_expanded, sets_within
 from sugenet.problem.problem import ENUMERATED, Fails, Holds, Open, Outcome, Problem, replayed
 from sugenet.problem.regions import L0, Cost, Linf, Prices, Region, surroundings
-from sugenet.problem.sizes import heaviest, is_soon_expanded, sets_within
 from sugenet.reason.counterfactuals.answers import (
     Answer,
     Counterfactual,

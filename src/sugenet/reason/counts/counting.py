@@ -21,9 +21,8 @@ from sugenet.errors import QuestionError, TooLargeError, refuse
 from sugenet.fields import FIELDS
 from sugenet.problem.boxes import Box
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import Neighbourhood
+from sugenet.problem.neighbourhood import Neighbourhood, see_time, sets_within
 from sugenet.problem.regions import Region
-from sugenet.problem.sizes import see_time, sets_within
 from sugenet.reason.counts.answers import Counted, CountOpen, CountSampled
 from sugenet.reason.counts.points import MOST_POINTS, count_points, interval, is_for_points, sample_classes
 from sugenet.reason.counts.space import Space, combinations_within, ways

@@ -2,7 +2,7 @@
 first layer, in blocks.
 
 Lanes hold how far each fragile neuron is past its turn, so that adding an option and comparing with zero
-gives 64 bits of a pattern in a few instructions. Patterns are collected and judged 256 and more at a time,
+gives 64 bits of a pattern in a few instructions. Patterns are collected and labelled 256 and more at a time,
 one neuron after another. Where that is costly, patterns that came by before are remembered with their class.
 A subtree in which no neuron, or no class, can change is counted by a table of sizes. What other walks need
 too is in `lanes`; all else is in this file, since the cache on disk is renewed when *this* file changes.
@@ -14,30 +14,17 @@ from __future__ import annotations
 
 import numba as nb
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
 from sugenet.compiling import njit
-from sugenet.engines.walk.lanes import GOLDEN, LANES, fetch, turned
+from sugenet.engines.walk.lanes import GOLDEN, LANES, fetch, ones, turned
 
 __all__ = ["CHUNK", "LANES", "SIZE", "classify", "merge", "walk"]
 
 CHUNK = 256  # patterns between two looks at whether there is room
-SIZE = 1024  # patterns that are judged together, at most
+SIZE = 1024  # patterns that are labelled together, at most
 _TRIES = 256  # tries of a bound before its worth is looked at
 
 _WAITS = nb.uint64(1 << 32)
-
-
-@intrinsic
-def _ones(_typing, word):  # noqa: ARG001 numba reads the names
-    """How many bits of a word are set."""
-    signature = types.int64(types.uint64)
-
-    def emit(_context, b, _signature, arguments):
-        return b.ctpop(arguments[0])
-
-    return signature, emit
 
 
 @njit(nogil=True, cache=True)
@@ -47,20 +34,20 @@ def _matches(src, size, entries, first, end, count):
     if end == first + 1:
         row, f, m, s = src[word[first]], flip[first], mask[first], shift[first]
         for i in range(size):
-            count[i] = _ones((row[i] ^ f) & m) << s
+            count[i] = ones((row[i] ^ f) & m) << s
         return
     if end == first + 2:
         row, f, m, s = src[word[first]], flip[first], mask[first], shift[first]
         row_, f_, m_, s_ = src[word[first + 1]], flip[first + 1], mask[first + 1], shift[first + 1]
         for i in range(size):
-            count[i] = (_ones((row[i] ^ f) & m) << s) + (_ones((row_[i] ^ f_) & m_) << s_)
+            count[i] = (ones((row[i] ^ f) & m) << s) + (ones((row_[i] ^ f_) & m_) << s_)
         return
     for i in range(size):
         count[i] = 0
     for e in range(first, end):
         row, f, m, s = src[word[e]], flip[e], mask[e], shift[e]
         for i in range(size):
-            count[i] += _ones((row[i] ^ f) & m) << s
+            count[i] += ones((row[i] ^ f) & m) << s
 
 
 @njit(nogil=True, cache=True)
@@ -122,8 +109,8 @@ def _bounds(sure, open_, here, entries, first, end):
     fixed = free = nb.int64(0)
     for e in range(first, end):
         unknown = open_[here, word[e]]
-        fixed += _ones((sure[here, word[e]] ^ flip[e]) & mask[e] & ~unknown) << shift[e]
-        free += _ones(mask[e] & unknown) << shift[e]
+        fixed += ones((sure[here, word[e]] ^ flip[e]) & mask[e] & ~unknown) << shift[e]
+        free += ones(mask[e] & unknown) << shift[e]
     return fixed, free
 
 
@@ -173,8 +160,8 @@ def _folded(keys, i):
 
 
 @njit(nogil=True, cache=True)
-def _judge(first, store, tail, work, tally):
-    """Judge the patterns that wait, add them up by class, and remember them."""
+def _label_waiting(first, store, tail, work, tally):
+    """Label the patterns that wait, add them up by class, and remember them."""
     known, waiting, waiting_counts, indices, sizes = store
     words = known.shape[1] - 1
     _, _, count, best, labels, blocks = work
@@ -190,7 +177,7 @@ def _judge(first, store, tail, work, tally):
 @njit(nogil=True, cache=True)
 def _resolve(met, counts, size, first, store, tail, work, tally):
     """Add up patterns by their class, each with how many it stands for: from memory, or later, when enough of
-    them wait to be judged.
+    them wait.
 
     A row of `known` is a pattern and, behind it, its class plus 1, or `_WAITS` and its place among those that
     wait; 0: an empty place.
@@ -208,7 +195,7 @@ def _resolve(met, counts, size, first, store, tail, work, tally):
             label = known[index, words]
             if label == nb.uint64(0):
                 if sizes[1] == SIZE:
-                    _judge(first, store, tail, work, tally)
+                    _label_waiting(first, store, tail, work, tally)
                     best = work[3]
                     for later in range(i + 1, size):
                         best[later] = nb.intp(_folded(met, later) & mask)
@@ -310,7 +297,7 @@ def _forget(memory, tail, work, tally):
         if n == SIZE or index == recent.shape[1] - 1:
             _remember(n, memory, tail, work, tally)
             n = tail[0][0]
-    _judge(tail[0][0] + (second.shape[0] > 0), store, tail, work, tally)
+    _label_waiting(tail[0][0] + (second.shape[0] > 0), store, tail, work, tally)
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)

@@ -25,8 +25,7 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.memory import make_sure
 from sugenet.errors import TooLargeError
 from sugenet.problem.first_layer import first_layer, margins_of, move_gains, reach
-from sugenet.problem.neighbourhood import Neighbourhood
-from sugenet.problem.sizes import one_more
+from sugenet.problem.neighbourhood import Neighbourhood, one_more
 
 __all__ = ["Space", "Tail", "combinations_within", "ways"]
 

@@ -24,7 +24,7 @@ _BATCH = 1 << 12
 def _walk(begin, end, root, moves, _limits, tail, _memory, tally, stop) -> None:
     waiting: list[Any] = []
 
-    def judge() -> None:
+    def tally_waiting() -> None:
         if waiting:
             tally[:] += np.bincount(_labels(np.concatenate(waiting), tail), minlength=len(tally))
             waiting.clear()
@@ -34,8 +34,8 @@ def _walk(begin, end, root, moves, _limits, tail, _memory, tally, stop) -> None:
         if stop[0]:
             return
         if sum(map(len, waiting)) >= _BATCH:
-            judge()
-    judge()
+            tally_waiting()
+    tally_waiting()
 
 
 def _patterns(root, begin, end, moves) -> Iterator[Any]:

@@ -18,9 +18,9 @@ import numpy as np
 from sugenet.bits.threads import share
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.walk.blocks import BlockWalk, fits, in_planes, thresholds
-from sugenet.engines.walk.combined import sums_of
+from sugenet.engines.walk.choices import sums_of
 from sugenet.errors import TooLargeError
-from sugenet.problem.sizes import one_more
+from sugenet.problem.neighbourhood import one_more
 from sugenet.reason.counts.space import Space, Tail
 
 __all__ = [
@@ -497,7 +497,7 @@ class _CountingWalk:
             np.zeros((second, SIZE + 1), np.uint64),
             (
                 np.zeros((table, (second or words) + 1), np.uint64),  # patterns with their class
-                np.zeros((second or words, SIZE), np.uint64),  # those that wait to be judged
+                np.zeros((second or words, SIZE), np.uint64),  # those that wait for their class
                 *np.zeros((2, SIZE), np.int64),
                 np.zeros(2, np.int64),
             ),

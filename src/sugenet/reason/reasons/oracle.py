@@ -24,9 +24,8 @@ from sugenet.engines.walk.choices import is_for_blocks
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.first_layer import FirstLayer
-from sugenet.problem.neighbourhood import FeatureMove, row_of
+from sugenet.problem.neighbourhood import FeatureMove, combinations_of, is_soon_expanded, row_of, sets_within
 from sugenet.problem.problem import Fails, Holds, Open, Problem, replayed
-from sugenet.problem.sizes import combinations_of, is_soon_expanded, sets_within
 from sugenet.reprs import ShortRepr
 
 __all__ = ["Contrast", "Features", "Oracle"]

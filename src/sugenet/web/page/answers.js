@@ -50,7 +50,11 @@ export function makeAnswers(app) {
   const list = h("div", { role: "list", label: "Answers", test: "answers" });
   const bar = h("div", { class: "order" }, h("label", null, "sort ", sort), link("Clear", clear));
   const empty = h("p", { class: "empty" }, "No answers yet. Ask why, or choose a class in the race to go to its nearest input.");
-  fill(byId("answers"), running, bar, list, empty);
+  const more = link("", () => {
+    for (const card of cards) card.isMore = false;
+    draw();
+  }, "more-reasons");
+  fill(byId("answers"), running, bar, list, more, empty);
   const storedNote = h("span", { class: "quiet", role: "status", test: "stored-note" });
   const storedList = h("div", { role: "list", label: "Stored answers", test: "stored" });
   if (payload.results) {
@@ -120,8 +124,8 @@ export function makeAnswers(app) {
   function add(run, card) {
     cards = cards.filter((old) => old.key !== card.key || old.pinned);
     cards.unshift({ ...card, values: run.values, stale: !alike(run.values, state.values) });
-    run.first = cards[0];
-    if (card.key === wanted) show(cards[0], card.stored === null);
+    if (!card.isMore) run.first = cards[0];
+    if (card.key === wanted) show(cards[0], card.stored === null && card.kind !== "reason");
     draw();
   }
 
@@ -225,15 +229,21 @@ export function makeAnswers(app) {
     say(near, size ? `with up to ${size} changed` : "with few changes");
   }
 
-  async function why(which) {
+  // The first reason is drawn on the input at once; the others wait behind a link.
+  async function why(which, shown = `why:${which}:0`) {
     const { label } = state;
+    state.choice.answer = null;
+    wanted = shown;
     const sample = state.values.slice();
     const around = await chosen(which);
     if (!around) return null;
     const isNear = around.kind.kind === "L0";
     const [minimal, n] = isNear ? ["size", 5] : ["subset", payload.server ? 1 : 3];
     const question = { kind: "why", sample, region: around.kind, minimal, n };
-    const reason = (part, number) => make.reason(`why:${which}:${number}`, part, label, around.words + within(payload));
+    const reason = (part, number) => {
+      const key = `why:${which}:${number}`;
+      return { ...make.reason(key, part, label, around.words + within(payload)), isMore: number > 0 && key !== shown };
+    };
     const card = (part, number) => (number < 0 ? make.other("why", part) : reason(part, number));
     return put(`Why ${aClass(label)}, ${around.words}`, question, card);
   }
@@ -379,9 +389,12 @@ export function makeAnswers(app) {
     empty.hidden = asked > 0 || runs.length > 0;
     const lines = (some) => some.map((card) => card.line || cardLine(card));
     const ofFile = (card) => card.stored !== null;
-    fill(list, lines(sorted.filter((card) => !ofFile(card))));
+    fill(list, lines(sorted.filter((card) => !ofFile(card) && !card.isMore)));
+    const hidden = cards.filter((card) => card.isMore).length;
+    more.hidden = !hidden;
+    say(more, `Show ${many(hidden, "more reason")}`);
     fill(storedList, lines(cards.filter(ofFile)));
-    for (const card of cards) card.refresh();
+    for (const card of cards) card.refresh?.();
     const pinned = cards.filter((card) => card.pinned).sort((a, b) => a.pinned - b.pinned);
     if (!alike(pinned, compared)) fill(byId("pinned"), pinned.length ? make.pair(pinned) : null);
     compared = pinned;
@@ -475,7 +488,7 @@ export function makeAnswers(app) {
     const target = payload.classes.indexOf(key.slice("whatif:".length));
     if (kind === "stored") return; // it comes with the sample
     if (kind === "whatif" && (target >= 0 || !which)) nearest(which ? target : null, false);
-    else if (kind === "why" && (which === "near" || which === "any")) why(which);
+    else if (kind === "why" && (which === "near" || which === "any")) why(which, key);
     else if (kind === "hold" && state.locks.size) checkHeld();
   }
 

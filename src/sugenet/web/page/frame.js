@@ -56,7 +56,8 @@ export function makeFrame({ payload, state, goTo, writeHash }) {
       fill(byId("which"), payload.samples.map((sample, i) => h("option", { value: i }, String(sample.index ?? i))));
     }
     byId("which").selectedIndex = state.sample;
-    say(byId("truth"), truth === null || truth === undefined ? "" : `truth: ${payload.classes[truth]}`);
+    const isWrong = truth !== state.baseResult.label;
+    say(byId("truth"), truth === null || truth === undefined ? "" : `truth: ${payload.classes[truth]}${isWrong ? ", so the network is wrong here" : ""}`);
   }
 
   byId("which").addEventListener("change", () => goTo(byId("which").selectedIndex));

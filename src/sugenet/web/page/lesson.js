@@ -1,5 +1,6 @@
 // The lesson: the paper's Example 1, playable. Four bipolar inputs, weights of -1, 0 or +1, a threshold tau, and the rules they make.
 import { button, byId, fill, h, many, put, say } from "./dom.js";
+import { TERMS } from "./words.js";
 
 const EXAMPLE = { w: [1, 1, -1, 1], x: [1, -1, 1, -1], tau: 2 };
 const LEAD =
@@ -56,6 +57,7 @@ export function makeLesson(app) {
         h("section", null, h("h2", null, "2. Read the rules"), focalTitle, focal),
         h("section", null, h("h2", null, "3. The same as a Sugeno integral"), steps),
       ),
+      h("section", null, h("h2", null, "Words on the page"), h("ul", null, Object.values(TERMS).map((text) => h("li", null, text)))),
       h("p", null, home, ": every meter there is a neuron like this one, with more literals."),
     ),
   );

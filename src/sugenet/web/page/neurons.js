@@ -2,7 +2,7 @@
 // levels each step is marked, and the nearest is in place of tau.
 import { bounds } from "./engine/bounds.js";
 import { byId, fill, h, isPhone, link, many, put, say } from "./dom.js";
-import { listed } from "./words.js";
+import { TERMS, listed } from "./words.js";
 
 const FIRST = 24;
 const MOST_MARKS = 31; // steps that are marked in a meter
@@ -24,7 +24,11 @@ export function makeNeurons(app) {
   fill(
     byId("neurons"),
     h("p", { class: "legend" },
-      [["k", "M, matches"], ["t", model.layers.some((layer) => layer.levels) ? "tau, or the nearest step" : "tau"], ["b", `M still possible${payload.domain?.laws.length ? ", laws aside" : ""}`]].map(([mark, text]) => h("i", null, h("span", { class: mark }), text))),
+      [
+        ["k", "M, matches", TERMS.M],
+        ["t", model.layers.some((layer) => layer.levels) ? "tau, or the nearest step" : "tau", TERMS.tau],
+        ["b", `M still possible${payload.domain?.laws.length ? ", laws aside" : ""}`, "The match counts that the held inputs still allow."],
+      ].map(([mark, text, title]) => h("i", { title }, h("span", { class: mark }), text))),
     rule, list, more,
   );
   if (payload.layers.length > 1) {

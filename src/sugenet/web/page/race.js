@@ -1,5 +1,6 @@
 // The race of the classes: votes of each, how far behind the winner, and how possible it is. A click asks for the nearest change.
 import { byId, fill, h, number, put, say } from "./dom.js";
+import { TERMS } from "./words.js";
 
 export function makeRace(app) {
   const { payload, model, state } = app;
@@ -25,9 +26,9 @@ export function makeRace(app) {
     byId("race"),
     h("div", { class: "race", role: "list", label: "Votes of each class" }, rows.map((row) => row.element)),
     h("p", { class: "legend" },
-      h("i", null, h("span", { class: "k" }), "votes: matches M of n"),
-      h("i", null, h("span", { class: "d" }), "possibility, 0 to 1"),
-      h("i", null, alike ? "right: votes behind" : "right: score behind")),
+      h("i", { title: TERMS.M }, h("span", { class: "k" }), "votes: matches M of n"),
+      h("i", { title: TERMS.possibility }, h("span", { class: "d" }), "possibility, 0 to 1"),
+      h("i", { title: TERMS.behind }, alike ? "right: votes behind" : "right: score behind")),
   );
   say(byId("race-note"), "choose a class to go to its nearest input");
 

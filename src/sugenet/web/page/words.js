@@ -15,6 +15,14 @@ export function within({ domain }) {
   return domain ? `, ${domain.words}` : "";
 }
 
+// What the figures on the page mean, for those who point at them and in the lesson.
+export const TERMS = {
+  M: "The match count M: how many of the literals that the weights select hold in this input.",
+  tau: "The threshold tau: a neuron is on if its match count M is at least tau.",
+  possibility: "The possibility of a class: 1 for the winner, exp(score − best score) for the others.",
+  behind: "How far the score of a class is below that of the winner.",
+};
+
 export function verdictWords(found, held, word, occurs) {
   const begin = (text) => upper(`${withHeld(held, word)}${text}${occurs}: proved`);
   const size = found.outcome === "minimum" ? found.changes.length : 0;

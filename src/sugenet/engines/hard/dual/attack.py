@@ -29,21 +29,6 @@ class Attack:
         self.most = int(np.clip(_CELLS // heaviest, 1, 16))
         """Inputs that are tried at a time."""
 
-    def levels(self, options: Ints) -> Ints:
-        """What the first layer reads, for options of all features, one row each."""
-        inputs = self.relaxed.inputs
-        out = np.repeat(inputs.start[None], len(options), axis=0)
-        wide = np.diff(np.append(inputs.entry, len(inputs.place)))
-        for row, mine in zip(out, options, strict=True):
-            if inputs.single:
-                row[inputs.place[mine]] += inputs.change[mine]
-            else:
-                marks = np.zeros(inputs.count, bool)
-                marks[mine] = True
-                all_ = np.repeat(marks, wide)
-                row[inputs.place[all_]] += inputs.change[all_]
-        return out
-
     def run(self, levels: Reals) -> list[Ints]:
         """Match counts of all layers and levels of the last, in whole numbers."""
         seen = []
@@ -72,8 +57,8 @@ class Attack:
             options = options[prices <= self.relaxed.inputs.budget]
         if not len(options):
             return False
-        bad = np.flatnonzero((self.missing(self.run(self.levels(options))[-1]) <= 0).any(axis=1))
-        for row in bad.tolist():
+        missing = self.missing(self.run(self.relaxed.inputs.levels(options))[-1])
+        for row in np.flatnonzero((missing <= 0).any(axis=1)).tolist():
             moves = self.relaxed.inputs.moves(options[row])
             if self.relaxed.problem.near.admits(moves) and self.relaxed.problem.replays(moves):
                 self.found = moves
@@ -89,7 +74,7 @@ class Attack:
                 return True
             if self.clock.up():
                 return False
-            seen = self.run(self.levels(options))
+            seen = self.run(self.relaxed.inputs.levels(options))
             missing = self.missing(seen[-1])[np.arange(len(options)), cases]
             if not turn:
                 best, kept = missing, options
@@ -100,7 +85,7 @@ class Attack:
                 for case in np.unique(cases[stuck]).tolist():
                     case_rows = np.flatnonzero(cases == case)
                     options[stuck & (cases == case)] = kept[case_rows[np.argmin(best[case_rows])]]
-                seen = self.run(self.levels(options))
+                seen = self.run(self.relaxed.inputs.levels(options))
             options = self.vertex(self.slopes(seen, cases))
         return self.tries(options)
 

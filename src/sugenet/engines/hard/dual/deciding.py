@@ -16,11 +16,10 @@ from zlib import compress
 import numpy as np
 
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.hard.dual.ascent import ascend
 from sugenet.engines.hard.dual.attack import Attack
 from sugenet.engines.hard.dual.bound import Branch, Multipliers, Relaxed, Weighed
+from sugenet.engines.hard.dual.guides import SCALE, ascend, by_slopes
 from sugenet.engines.hard.dual.linear import Solved, fits, solve
-from sugenet.engines.hard.dual.slopes import SCALE, by_slopes
 from sugenet.engines.hard.dual.sums import Pool, QuantizedSums, Reals
 from sugenet.engines.protocol import Engine
 from sugenet.problem.clock import Clock

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.hard.dual.sums import QuantizedSums, Range, Reading, Reals
 from sugenet.problem.moves import FeatureMove
-from sugenet.problem.neighbourhood import Neighbourhood
-from sugenet.problem.sizes import features_that_fit, heaviest
+from sugenet.problem.neighbourhood import Neighbourhood, features_that_fit, heaviest
 
 __all__ = ["Inputs", "Taken"]
 
@@ -138,6 +137,17 @@ class Inputs:
         pairs = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
         options = np.array([start + int(np.argmin(prices[start:stop])) for start, stop in pairs], np.int64)
         return None if self.budget is not None and int(prices[options].sum()) > self.budget else options
+
+    def levels(self, options: Ints) -> Ints:
+        """What the first layer reads after options of all features, one row each."""
+        rows = np.repeat(self.start[None], len(options), axis=0)
+        sizes = np.diff(np.append(self.entry, len(self.place)))
+        for row, chosen in zip(rows, options, strict=True):
+            marks = np.zeros(self.count, bool)
+            marks[chosen] = True
+            changed = chosen if self.single else np.repeat(marks, sizes)
+            row[self.place[changed]] += self.change[changed]
+        return rows
 
     def moves(self, options: Ints) -> tuple[FeatureMove, ...]:
         """The moves that a choice of options stands for."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.hard.dual.bound import Branch, Multipliers, Relaxed
-from sugenet.engines.hard.dual.slopes import SCALE
+from sugenet.engines.hard.dual.guides import SCALE
 from sugenet.engines.hard.dual.star import Star
 from sugenet.engines.hard.dual.sums import Pieces, QuantizedSums, Reals
 

@@ -27,8 +27,8 @@ from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.cascade import Cascade
 from sugenet.problem.clock import Clock
 from sugenet.problem.first_layer import FirstLayer
+from sugenet.problem.neighbourhood import is_soon_expanded, see_time
 from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
-from sugenet.problem.sizes import is_soon_expanded, see_time
 
 __all__ = ["BRIEFLY", "CDCL", "Core", "Found", "Solver", "Stopped", "facts_of", "solver_of"]
 
@@ -135,6 +135,7 @@ class Solver:
     def _build(self, seed: int) -> None:
         from sugenet.engines.hard.learn import half_kernels, kernels
 
+        self.kernels: Any = kernels
         cascade, n = self.cascade, self.variables
         halves = halves_of(cascade, self.facts, has_cuts=self.has_cuts)
         self.cuts, fixed, out, tops = halves.cuts, halves.fixed, halves.literals, halves.tops
@@ -261,9 +262,7 @@ class Solver:
     @property
     def conflicts(self) -> int:
         """Conflicts so far."""
-        from sugenet.engines.hard.learn import kernels
-
-        return 0 if not self.cascade.cases else int(self.machine.numbers[kernels.CONFLICTS])
+        return 0 if not self.cascade.cases else int(self.machine.numbers[self.kernels.CONFLICTS])
 
     def solve(
         self, clock: Clock, assumptions: Iterable[int] = (), *, work: int = _ENDLESS, afresh: bool = True
@@ -271,8 +270,6 @@ class Solver:
         """Look for an assignment in which the assumptions, signed variable numbers from 1, are true; for
         about so much work. Unless `afresh`, a search that was stopped goes on.
         """
-        from sugenet.engines.hard.learn import kernels
-
         assumed = list(dict.fromkeys(int(literal) for literal in assumptions))
         if any(not 1 <= abs(literal) <= self.own for literal in assumed):
             raise QuestionError(
@@ -283,25 +280,25 @@ class Solver:
         machine = self.machine
         self.last = -1
         if afresh:
-            kernels.back_to_start(machine)
+            self.kernels.back_to_start(machine)
         codes = np.array([self._code(literal) for literal in assumed], np.int32)
         while True:
-            code = kernels.run(machine, codes, self.given, min(_SLICE, work))
-            work -= int(machine.numbers[kernels.WORK])
+            code = self.kernels.run(machine, codes, self.given, min(_SLICE, work))
+            work -= int(machine.numbers[self.kernels.WORK])
             self._drain()
-            if code == kernels.SATISFIED:
+            if code == self.kernels.SATISFIED:
                 return Found(machine.value[0 : 2 * self.own : 2] > 0)
-            if code in (kernels.UNSATISFIABLE, kernels.FAILED):
-                self.over = code == kernels.UNSATISFIABLE
-                self.last = int(machine.numbers[kernels.NEXT]) - (not self.over)
+            if code in (self.kernels.UNSATISFIABLE, self.kernels.FAILED):
+                self.over = code == self.kernels.UNSATISFIABLE
+                self.last = int(machine.numbers[self.kernels.NEXT]) - (not self.over)
                 return Core(
-                    tuple(-self._sign(int(x)) for x in machine.clause[: machine.numbers[kernels.SIZE]])
+                    tuple(-self._sign(int(x)) for x in machine.clause[: machine.numbers[self.kernels.SIZE]])
                 )
-            if code == kernels.ARENA_FULL:
+            if code == self.kernels.ARENA_FULL:
                 self.machine = machine = machine._replace(
                     arena=np.concatenate([machine.arena, np.zeros_like(machine.arena)])
                 )
-            if code == kernels.LOG_FULL and len(machine.log) < _LARGE_LOG:
+            if code == self.kernels.LOG_FULL and len(machine.log) < _LARGE_LOG:
                 self.machine = machine = machine._replace(log=np.zeros(2 * len(machine.log), np.int32))
             if clock.up() or work <= 0:
                 return Stopped("stopped")
@@ -309,12 +306,10 @@ class Solver:
                 return Stopped("the proof outgrew the memory set aside for it")
 
     def _drain(self) -> None:
-        from sugenet.engines.hard.learn import kernels
-
-        used = int(self.machine.numbers[kernels.LOG_USED])
+        used = int(self.machine.numbers[self.kernels.LOG_USED])
         if used:
             self.log.append(self.machine.log[:used].copy())
-            self.machine.numbers[kernels.LOG_USED] = 0
+            self.machine.numbers[self.kernels.LOG_USED] = 0
 
     # -- the proof -------------------------------------------------------------------------------------------
 
@@ -335,16 +330,14 @@ class Solver:
 
     def _needed(self) -> list[int]:
         """The clauses that the last one rests on, itself empty at the end, a 0 after each."""
-        from sugenet.engines.hard.learn import kernels
-
         if self.last < 0:
             raise QuestionError("there is no proof: nothing was refuted.")
-        kernels.back_to_start(self.machine)
+        self.kernels.back_to_start(self.machine)
         log = np.concatenate(self.log)
         self.log = [log]
-        starts = kernels.starts_of(log, self.last + 1)
-        needed, _ = kernels.trim(self.machine, log, starts, self.last)
-        flat: list[int] = kernels.literals_of(log, starts, needed, self.given).tolist()
+        starts = self.kernels.starts_of(log, self.last + 1)
+        needed, _ = self.kernels.trim(self.machine, log, starts, self.last)
+        flat: list[int] = self.kernels.literals_of(log, starts, needed, self.given).tolist()
         return flat if flat and (len(flat) == 1 or flat[-2] == 0) else [*flat, 0]
 
 

@@ -9,7 +9,7 @@ layer, and so on. Nothing else is computed again, so a step takes about a micros
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,27 +26,39 @@ _HOT, _COLD = 10.0, 0.25  # temperatures, in what one turning neuron of the last
 _BYTES = 1 << 28  # for the weights by which all neurons are read
 
 
+class _Readers(NamedTuple):
+    """Which neurons read each input and neuron. Neurons are numbered after the inputs, layer by layer."""
+
+    ptr: Any
+    """Where the weights begin by which each input, and then each neuron, is read."""
+    where: Any
+    """Where the neurons that read it begin in `target`; many can share them."""
+    target: Any
+    weight: Any
+    min_sums: Any
+    """The sum from which each neuron is active."""
+    depth: int
+    """Number of layers."""
+
+
+class _Point(NamedTuple):
+    """Where a walk is, and its scratch arrays."""
+
+    sums: Any
+    """Of all neurons."""
+    worth: Any
+    """Of the neurons of the last layer, one row per inequality."""
+    slack: Any
+    """Of the inequalities."""
+    scratch: Any
+    """Two queues of neurons, when each was changed last, and its sum before."""
+
+
 @njit(nogil=True, cache=True)
-def _move(
-    i,
-    delta,
-    ptr,
-    where,
-    target,
-    weight,
-    depth,
-    sums,
-    min_sums,
-    first_of_last,
-    worth,
-    slack,
-    queue,
-    spare,
-    stamp,
-    old,
-    tick,
-):
-    """Add `delta` to input i; returns the tick. Neurons are numbered behind the inputs, layer by layer."""
+def _move(i, delta, readers, point, tick):
+    """Add `delta` to input i; returns the tick."""
+    ptr, where, target, weight, min_sums, depth = readers
+    sums, worth, slack, (queue, spare, stamp, old) = point
     n = 0
     shift = where[i] - ptr[i]
     for e in range(ptr[i], ptr[i + 1]):
@@ -77,6 +89,7 @@ def _move(
             if (old[k] >= min_sums[k]) != (sums[k] >= min_sums[k]):
                 queue[n] = k
                 n += 1
+    first_of_last = len(sums) - worth.shape[1]
     for a in range(n):
         j = queue[a]
         step = 2 if sums[j] >= min_sums[j] else -2
@@ -86,41 +99,20 @@ def _move(
 
 
 @njit(nogil=True, cache=True)
-def _anneal(
-    x,
-    indices,
-    first,
-    step,
-    count,
-    ptr,
-    where,
-    target,
-    weight,
-    depth,
-    sums,
-    min_sums,
-    first_of_last,
-    worth,
-    slack,
-    steps,
-    hot,
-    cold,
-    seed,
-):
-    """Walk from x, which is changed in place; returns the best of the least slack,
-    and leaves x there once it is 0 or more.
+def _anneal(x, indices, values, readers, point, steps, seed):
+    """Walk from x, which is changed in place; returns the best of the least slack, and leaves x there once it
+    is 0 or more. Input i has the values ``first[i] + step[i] * k`` for k up to ``count[i]``.
     """
     np.random.seed(seed)
-    size = len(sums)
-    queue, spare = np.empty(size, np.int64), np.empty(size, np.int64)
-    stamp, old = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    first, step, count = values
+    slack = point.slack
     value, tick = slack.min(), 0
     best = value
     before = slack.copy()
     for t in range(steps):
         if value >= 0:
             return value
-        heat = hot * (cold / hot) ** (t / steps)
+        heat = _HOT * (_COLD / _HOT) ** (t / steps)
         i = indices[np.random.randint(len(indices))]
         draw = np.random.random()
         if draw < 0.4:
@@ -132,50 +124,14 @@ def _anneal(
         if new == x[i]:
             continue
         before[:] = slack
-        tick = _move(
-            i,
-            new - x[i],
-            ptr,
-            where,
-            target,
-            weight,
-            depth,
-            sums,
-            min_sums,
-            first_of_last,
-            worth,
-            slack,
-            queue,
-            spare,
-            stamp,
-            old,
-            tick,
-        )
+        tick = _move(i, new - x[i], readers, point, tick)
         now = slack.min()
         if now >= value or np.random.random() < np.exp((now - value) / heat):
             value = now
             x[i] = new
             best = max(best, value)
         else:
-            tick = _move(
-                i,
-                x[i] - new,
-                ptr,
-                where,
-                target,
-                weight,
-                depth,
-                sums,
-                min_sums,
-                first_of_last,
-                worth,
-                slack,
-                queue,
-                spare,
-                stamp,
-                old,
-                tick,
-            )
+            tick = _move(i, x[i] - new, readers, point, tick)
             slack[:] = before
     return best
 
@@ -246,14 +202,7 @@ class Search:
     first_layer: BoxFirstLayer
     inside: tuple[Ints, Ints]
     """The box in units of the grid, rounded inwards, or beside it where it holds no point of the grid."""
-    ptr: Ints
-    """Where the weights begin by which each input, and then each neuron, is read."""
-    where: Ints
-    """Where the neurons that read it begin in `target`; many can share a place there."""
-    target: Ints
-    weight: npt.NDArray[Any]
-    least: Ints
-    """The sum from which each neuron is active."""
+    readers: _Readers
 
     @classmethod
     def of(cls, box_layers: BoxFirstLayer, inside: tuple[Ints, Ints]) -> Search | None:
@@ -269,15 +218,15 @@ class Search:
         min_sums = [np.zeros(layers[0].inputs, np.int64), box_layers.high]
         # no other tau decides otherwise
         min_sums += [2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes for layer in layers[1:]]
-        return cls(
-            box_layers,
-            inside,
+        readers = _Readers(
             ptr,
             np.concatenate([*(fan.where + before for fan, before in zip(fans, used, strict=False)), last]),
             np.concatenate([fan.target + start for fan, start in zip(fans, starts, strict=False)]),
             np.concatenate([fan.weight for fan in fans]),
             np.concatenate(min_sums),
+            len(layers),
         )
+        return cls(box_layers, inside, readers)
 
     @property
     def moves(self) -> bool:
@@ -321,7 +270,7 @@ class Search:
 
     def _signs(self, sums: Ints) -> npt.NDArray[np.float64]:
         last = len(self.first_layer.states[-1])
-        return np.where(sums[-last:] >= self.least[-last:], 1.0, -1.0)
+        return np.where(sums[-last:] >= self.readers.min_sums[-last:], 1.0, -1.0)
 
     def walk(self, slack: Slack, steps: int, seed: int, *, whole: bool) -> tuple[float, Ints | None]:
         """The best least slack of one walk, and the point where it is 0 or more, if it came there; `whole`
@@ -334,27 +283,14 @@ class Search:
         step = np.where(no, np.maximum((high - low) // 8, 1), grid)
         count = (last - first) // step
         x, sums = self.start()
-        indices = np.flatnonzero((count > 0) & (np.diff(self.ptr[: len(x) + 1]) > 0))
+        indices = np.flatnonzero((count > 0) & (np.diff(self.readers.ptr[: len(x) + 1]) > 0))
         rows, constants = self.worth(slack)
         level = rows @ self._signs(sums) + constants
         if not len(rows) or level.min() >= 0:
             return float("inf") if not len(rows) else float(level.min()), x
         if not len(indices):
             return float(level.min()), None
-        last_start = len(sums) - rows.shape[1]
-        args: Any = (
-            x,
-            indices,
-            first,
-            step,
-            count,
-            self.ptr,
-            self.where,
-            self.target,
-            self.weight,
-            len(self.first_layer.blocks),
-            sums,
-            self.least,
-        )
-        best = float(_anneal(*args, last_start, np.ascontiguousarray(rows), level, steps, _HOT, _COLD, seed))
+        scratch = np.zeros((4, len(sums)), np.int64)
+        point = _Point(sums, np.ascontiguousarray(rows), level, tuple(scratch))
+        best = float(_anneal(x, indices, (first, step, count), self.readers, point, steps, seed))
         return best, x if best >= 0 else None

@@ -23,10 +23,10 @@ import numpy.typing as npt
 
 from sugenet.bnn import Head
 from sugenet.engines.hard.reals.first_layer import BoxFirstLayer
-from sugenet.engines.hard.reals.patterns import BoxPatches
+from sugenet.engines.hard.reals.patterns import BoxPatches, Patch
 from sugenet.problem.query import Inequality
 
-__all__ = ["Proposal", "Reach", "Slack"]
+__all__ = ["Proposal", "Reach", "Slack", "couplings"]
 
 _ROOM = 1 << 30
 _PATIENCE = 120.0  # seconds for one linear program
@@ -191,6 +191,33 @@ class Reach:
         return proposal
 
 
+def couplings(
+    patches: Sequence[Patch],
+    allowed: Sequence[Any],
+    starts: npt.NDArray[Any],
+    column: Mapping[int, int],
+    width: int,
+) -> tuple[Any, Any, list[tuple[int, int]]]:
+    """Rows of a program over weights of patterns: one per patch, the sum of its weights; and one for each
+    neuron of a patch that has a column, the weights of patterns with the neuron on less that column. The last
+    value names these, by patch and neuron.
+    """
+    from scipy.sparse import csr_array
+
+    n_patterns, names, entries = int(starts[-1]), list[tuple[int, int]](), [np.zeros((3, 0))]
+    for number, (patch, rows) in enumerate(zip(patches, allowed, strict=True)):
+        for index, neuron in enumerate(patch.cone):
+            if neuron in column:
+                on = np.append(np.flatnonzero(patch.patterns[rows, index]) + starts[number], column[neuron])
+                entries.append(np.stack([np.append(np.ones(len(on) - 1), -1.0), 0 * on + len(names), on]))
+                names.append((number, neuron))
+    values, row_of, column_of = np.concatenate(entries, axis=1)
+    agree = csr_array((values, (row_of.astype(int), column_of.astype(int))), shape=(len(names), width))
+    owner = np.repeat(np.arange(len(patches)), np.diff(starts))
+    chosen = csr_array((np.ones(n_patterns), (owner, np.arange(n_patterns))), shape=(len(patches), width))
+    return chosen, agree, names
+
+
 def _solved(
     reach: Reach, allowed: list[npt.NDArray[np.intp]], fixed: Mapping[int, bool], time_limit: float | None
 ) -> tuple[list[float], list[tuple[int, int, float]], dict[int, float], dict[int, bool]] | None:
@@ -198,7 +225,7 @@ def _solved(
     neurons that patches share.
     """
     from scipy.optimize import linprog
-    from scipy.sparse import csr_array
+    from scipy.sparse import vstack
 
     patches, gains = reach.patches.found, reach._gains
     starts = np.cumsum([0, *(len(rows) for rows in allowed)])
@@ -210,29 +237,8 @@ def _solved(
     free = reach.patches.free.tolist()
     y_of = int(starts[-1]) + len(z_of)
     t_of = y_of + len(free)
-    entries: list[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]] = []
-    names: list[tuple[int, int]] = []
-    for number, (patch, rows) in enumerate(zip(patches, allowed, strict=True)):
-        entries.append(
-            (np.full(len(rows), number), np.arange(starts[number], starts[number + 1]), np.ones(len(rows)))
-        )
-        for index, neuron in enumerate(patch.cone):
-            if neuron in z_of:
-                on = np.flatnonzero(patch.patterns[rows, index]) + starts[number]
-                row = len(patches) + len(names)
-                entries.append(
-                    (
-                        np.full(len(on) + 1, row),
-                        np.append(on, z_of[neuron]),
-                        np.append(np.ones(len(on)), -1.0),
-                    )
-                )
-                names.append((number, neuron))
-    row_of, column_of, values = (
-        np.concatenate([entry[k] for entry in entries]) if entries else np.zeros(0) for k in range(3)
-    )
-    size = len(patches) + len(names)
-    equal = csr_array((values, (row_of.astype(int), column_of.astype(int))), shape=(size, t_of + 1))
+    chosen_rows, agree, names = couplings(patches, allowed, starts, z_of, t_of + 1)
+    equal = vstack([chosen_rows, agree]).tocsr()
     right = np.concatenate([np.ones(len(patches)), np.zeros(len(names))])
     slack = reach.slack.rows
     lines = np.zeros((len(slack), t_of + 1))

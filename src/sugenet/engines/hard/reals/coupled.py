@@ -1,5 +1,5 @@
 """A search for a counterexample by an integer program: patterns of patches, coupled to the inputs that make
-them. It proves nothing; what it finds goes to the judge.
+them. It proves nothing; its point is evaluated exactly.
 
 Each open first-layer neuron is on or off, and its sum is then on that side of its threshold, by a little
 room for rounding. The sums are those of one input of the box, so patterns that no input gives together are
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.engines.hard.reals.bound import Reach
+from sugenet.engines.hard.reals.bound import Reach, couplings
 
 __all__ = ["coupled_point"]
 
@@ -48,11 +48,8 @@ def coupled_point(
     y = z + len(neurons)
     x = y + len(free)
     size = x + len(inputs)
-    chosen = coo_array(
-        (np.ones(z), (np.repeat(np.arange(len(patches)), np.diff(starts)), np.arange(z))),
-        shape=(len(patches), size),
-    )
-    agree = _agreement(reach, starts, {j: z + k for k, j in enumerate(neurons)}, size)
+    column = {j: z + k for k, j in enumerate(neurons)}
+    chosen, agree, _ = couplings(patches, [slice(None)] * len(patches), starts, column, size)
     lines = np.zeros((len(reach.slack.rows), size))
     for number, gain in enumerate(gains):
         lines[:, starts[number] : starts[number + 1]] = gain.T.astype(float)
@@ -74,7 +71,7 @@ def coupled_point(
         return coo_array((values, (side, z + side)), shape=(len(neurons), size)).tocsr()
 
     constraints = [
-        LinearConstraint(chosen.tocsr(), 1, 1),
+        LinearConstraint(chosen, 1, 1),
         LinearConstraint(agree, 0, 0),
         LinearConstraint(lines / scale[:, None], (0.5 - reach._fixed.astype(float)) / scale, np.inf),
         LinearConstraint(hstack([nothing, taps]).tocsr() - tied(on - min_sums), min_sums, np.inf),
@@ -90,21 +87,3 @@ def coupled_point(
     aim = -(lines / scale[:, None]).sum(axis=0)  # the first solution ends it
     solution = milp(aim, constraints=constraints, bounds=bounds, integrality=integrality, options=options)
     return None if solution.x is None else (np.asarray(inputs), np.asarray(solution.x[x:]))
-
-
-def _agreement(reach: Reach, starts: Any, column: dict[int, int], size: int) -> Any:
-    """One row for each neuron of each patch: the weights of its patterns with the neuron on, less the
-    neuron itself.
-    """
-    from scipy.sparse import coo_array
-
-    indices, columns, values, row = [], [], [], 0
-    for number, patch in enumerate(reach.patches.found):
-        for index, neuron in enumerate(patch.cone):
-            lit = np.flatnonzero(patch.patterns[:, index]) + starts[number]
-            indices.append(np.full(len(lit) + 1, row))
-            columns.append(np.append(lit, column[neuron]))
-            values.append(np.append(np.ones(len(lit)), -1.0))
-            row += 1
-    entries = np.concatenate(values), (np.concatenate(indices), np.concatenate(columns))
-    return coo_array(entries, shape=(row, size)).tocsr()

@@ -123,7 +123,7 @@ class _Run:
         self.network, self.query, self.clock = network, query, clock
         self.pace: float | None = None  # steps of a walk in a second
         self.walked = 0  # steps of all walks
-        self.found: tuple[Any, ...] = ()  # the point that the judge accepted last
+        self.found: tuple[Any, ...] = ()  # the last point that was accepted
 
     def decide(self, boxes: Sequence[_Boxed]) -> Holds | Fails | Open:
         """Search a little, prove what can be proved, and search on where something is open;
@@ -252,8 +252,8 @@ class _Run:
         """Walk towards the conjunctions nearest to being met, in turn; on whole numbers,
         now and then on all of the grid.
 
-        The number of the round after the last one, where a later search goes on. Raises `Witness` where the
-        judge accepts a point.
+        The number of the round after the last one, where a later search goes on. Raises `Witness` if a
+        point is a counterexample.
         """
         if search is None or not len(numbers):
             return first
@@ -337,7 +337,7 @@ class _Run:
         return near if near != exact and self._accepted(near) else exact
 
     def _violates(self, boxed: _Boxed, levels: Sequence[Fraction]) -> bool:
-        """Whether the judge accepts a point."""
+        """Whether a point is a counterexample."""
         raw = boxed.raw(levels)
         if not self._accepted(raw):
             return False

@@ -24,12 +24,13 @@ from sugenet.bnn.boxed import Boxed
 from sugenet.bnn.reals import Theta
 from sugenet.errors import QuestionError
 
-__all__ = ["Block", "BoxFirstLayer", "blocks_of", "common_denominator", "finest_grid"]
+__all__ = ["MAX_BITS", "Block", "BoxFirstLayer", "blocks_of", "common_denominator", "finest_grid"]
 
 # beyond every sum of the first layer, in units of the grid:
 # three of them and their thresholds add up in 64 bits
 _LARGEST = 1 << 58
-_LONGEST = 1 << 14  # bits of a common denominator: room for any decimal of 4000 digits
+MAX_BITS = 1 << 14
+"""Bits of a common denominator: room for any decimal of 4000 digits; with more, sums would take very long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +111,7 @@ def common_denominator(values: Iterable[Fraction]) -> int | None:
     unit = 1
     for denominator in {value.denominator for value in values}:
         unit = lcm(unit, denominator)
-        if unit.bit_length() > _LONGEST:
+        if unit.bit_length() > MAX_BITS:
             return None
     return unit
 

@@ -50,7 +50,7 @@ class OutOfBudget(Exception):  # noqa: N818 a signal, not a mistake
 
 
 class Witness(Exception):  # noqa: N818 a signal, not a mistake
-    """A point that the judge accepts: its exact `levels`, and the `engine` that found it."""
+    """A point that is a counterexample: its exact `levels`, and the `engine` that found it."""
 
     def __init__(self, levels: list[Fraction], engine: str) -> None:
         super().__init__()
@@ -63,7 +63,8 @@ class Splitter:
 
     reach: Reach
     box: tuple[list[Fraction], list[Fraction]]
-    judge: Callable[[list[Fraction]], bool]
+    accepts: Callable[[list[Fraction]], bool]
+    """Whether a point is a counterexample."""
     clock: Clock
     nodes: int
     """How many cases to look at."""
@@ -190,7 +191,7 @@ class Splitter:
         roundings: Sequence[Rounding] = _ROUNDINGS,
         engine: str = "patches",
     ) -> None:
-        """Give points near a solution to the judge; raises `Witness` where one is accepted."""
+        """Try points near a solution; raises `Witness` if one is accepted."""
         lower, upper = self.box
         for exact in roundings:
             self._left()
@@ -204,7 +205,7 @@ class Splitter:
                     point[i] = next(
                         (end for end in (lower[i], upper[i]) if abs(end - point[i]) <= _NEAR), point[i]
                     )
-            if self.judge(point):
+            if self.accepts(point):
                 raise Witness(point, engine)
 
 

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil, lcm
+from math import ceil
 from typing import Any
 
 import numpy as np
 
 from sugenet.bnn import Network, RealLayer, Steps
+from sugenet.engines.hard.reals.first_layer import MAX_BITS, common_denominator
 from sugenet.errors import CertificateError
 from sugenet.problem.query import Query
 
 __all__ = ["check_real_witness", "real_scores"]
-
-_LONGEST = 1 << 14
-"""Bits of a common denominator; with more no honest question needs it, and sums would take for ever."""
 
 
 def check_real_witness(witness: Sequence[Any], network: Network, query: Query) -> str:
@@ -56,9 +54,9 @@ def _real_bits(network: Network, raw: Sequence[Fraction]) -> Any:
         assert isinstance(coding, Steps)
         if not coding.low <= value <= coding.high:
             raise CertificateError("the witness leaves the values that a feature can have.")
-    if _is_too_fine(raw):
+    if common_denominator(raw) is None:
         raise CertificateError(
-            f"the values of the witness have a common denominator of more than {_LONGEST:,} bits. Round them."
+            f"the values of the witness have a common denominator of more than {MAX_BITS:,} bits. Round them."
         )
     sums, unit = first.sums_over(raw)
     # a whole sum reaches an end iff it reaches its ceiling
@@ -72,12 +70,3 @@ def _real_bits(network: Network, raw: Sequence[Fraction]) -> Any:
                 f"neuron {j + 1} of layer 1 is so near its threshold that the witness shows nothing."
             )
     return bits
-
-
-def _is_too_fine(values: Sequence[Fraction]) -> bool:
-    unit = 1
-    for denominator in {value.denominator for value in values}:
-        unit = lcm(unit, denominator)
-        if unit.bit_length() > _LONGEST:
-            return True
-    return False

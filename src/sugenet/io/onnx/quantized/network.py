@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Coding, Encoder, Head, Layer, Network, Source, Steps, bit, integer
+from sugenet.bnn import Coding, Encoder, Head, Network, Source, Steps, bit, integer
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
+from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals, line_of
 from sugenet.io.exact.head import see_apart
 from sugenet.io.exact.integers import LevelWire, Operation, Place, chained, remapped
 from sugenet.io.exact.pixels import pixel_names
@@ -23,8 +23,15 @@ from sugenet.io.exact.report import Imported, LayerReport
 from sugenet.io.exact.requantize import steps_of
 from sugenet.io.onnx.quantized import runtime
 from sugenet.io.onnx.quantized.runtime import Floats, QuantGrid
-from sugenet.io.onnx.quantized.values import LevelArray, LevelTensor, PendingSum, RawInput
+from sugenet.io.onnx.quantized.values import (
+    DequantizedTensor,
+    LevelArray,
+    LevelTensor,
+    PendingSum,
+    RawInput,
+)
 from sugenet.io.onnx.quantized.walk import IntegerProgram
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["LevelImport", "level_import"]
 
@@ -77,7 +84,7 @@ def _made(
     end = program.end.source if isinstance(program.end, PendingSum) else program.end
     used = _needed(operations, end.wire)
     layers, indices = chained(wire, used, end.wire)
-    head = _head(program, end, _height(layers))
+    head = _head(program, end, layers[-1].height)
     see_apart(head, program.left_out, program.graph.source)
     shape = program.raw.shape
     called = pixel_names(shape) if names is None else names
@@ -86,10 +93,7 @@ def _made(
     if isinstance(program.end, PendingSum):
         remarks.append("scores are exact sums; ONNX Runtime rounds them to float32")
     outputs = "other" if program.picks else "ordered" if remarks else "equal"
-    start, step = (inputs.start, inputs.step) if isinstance(inputs, Integers) else (Fraction(0), Fraction(1))
-    if isinstance(inputs, BitInputs) and inputs.low != inputs.high:
-        start, step = Fraction(inputs.low), Fraction(inputs.high) - Fraction(inputs.low)
-    source = Source(start, step, outputs, "; ".join(remarks))  # type: ignore[arg-type]
+    source = Source(*line_of(inputs), outputs, "; ".join(remarks))  # type: ignore[arg-type]
     network = Network(encoder, layers, head, classes, {"source": program.graph.source}, source)
     reports = tuple(
         LayerReport(
@@ -116,13 +120,6 @@ def _needed(operations: list[Operation], end: LevelWire) -> list[Operation]:
     return kept[::-1]
 
 
-def _height(layers: tuple[Layer, ...]) -> int:
-    last = layers[-1]
-    height = getattr(last, "height", None) or getattr(last, "top", None)
-    assert height is not None
-    return int(height)
-
-
 # -- inputs --------------------------------------------------------------------------------------------------
 
 
@@ -141,8 +138,7 @@ def _read(
             case None:
                 pass
             case Integers(low=a, high=b, step=step, start=start) if step == 1 and start == 0:
-                if (a, b) != (low, high):
-                    raise FileError(message)
+                refuse_if((a, b) != (low, high), message)
             case _:
                 raise FileError(message)
         values = np.arange(low, high + 1, dtype=np.float32)
@@ -189,8 +185,10 @@ def _whole(
     """Whole raw numbers: cuts where the quantizer rises by one; else a first layer that looks levels up."""
     count = prod(raw.shape)
     table = _at(raw, grid, np.repeat(values[:, None], count, axis=1)).T  # one row a feature
-    if (np.diff(table, axis=1) < 0).any():
-        raise FileError("its quantized input falls where the raw number rises. Declare a positive step.")
+    refuse_if(
+        (np.diff(table, axis=1) < 0).any(),
+        "its quantized input falls where the raw number rises. Declare a positive step.",
+    )
     raw_wire = LevelWire(f"{wire.name} (raw)", wire.shape, high - low)
     codings: list[Coding] = [bit() if bits else integer(low, high)] * count
     if wire.top == high - low and (table == np.arange(wire.top + 1)).all():
@@ -233,11 +231,11 @@ def _real(raw: RawInput, grid: QuantGrid, domain: Reals) -> list[Coding]:
     """For each feature, the least float32 number at which each level begins."""
     smallest, largest = (np.full(prod(raw.shape), code) for code in _code(np.array([-_MOST, _MOST])))
     cuts = steps_of(lambda codes: _at(raw, grid, _float(codes.T)).T, smallest, largest, grid.top)
-    if (cuts > largest[:, None]).any() or (np.diff(cuts, axis=1) <= 0).any():
-        raise FileError(
-            "the quantizer of its input leaves levels out, or never reaches some. Declare whole inputs: "
-            "inputs=Integers(0, 255, step=Fraction(1, 255))."
-        )
+    refuse_if(
+        (cuts > largest[:, None]).any() or (np.diff(cuts, axis=1) <= 0).any(),
+        "the quantizer of its input leaves levels out, or never reaches some. Declare whole inputs: "
+        "inputs=Integers(0, 255, step=Fraction(1, 255)).",
+    )
     return _codings(_float(cuts), lambda row: Steps(tuple(row.tolist()), domain.low, domain.high))
 
 
@@ -261,30 +259,28 @@ def _head(program: IntegerProgram, end: LevelArray, top: int) -> Head:
     tops = np.full(count, top)
     if isinstance(value, PendingSum):
         return _linear_head(value, end, tops)
-    if isinstance(value, LevelTensor):
-        if value.grid is None:
-            raise FileError(
-                f"its output {program.output[:60]!r} is clipped behind the last quantizer, so that classes "
-                f"can tie. Leave the last Relu or Clip out."
-            )
+    unit, offset = Fraction(1), end.low
+    if isinstance(value, DequantizedTensor):
         unit, offset = Fraction(float(value.grid.scale)), end.low - value.grid.zero
-    else:
-        unit, offset = Fraction(1), end.low
+    refuse_if(
+        isinstance(value, LevelTensor) and not isinstance(value, DequantizedTensor),
+        f"its output {program.output[:60]!r} is clipped behind the last quantizer, so that classes "
+        f"can tie. Leave the last Relu or Clip out.",
+    )
     bias = unit * offset + unit * Fraction(top, 2)
     return Head(np.eye(count, dtype=np.int64), [bias] * count, [unit / 2] * count, tops)
 
 
 def _linear_head(value: PendingSum, end: LevelArray, tops: Ints) -> Head:
-    if value.clips:
-        raise FileError(f"{value.where}: class scores are clipped, so classes can tie. Leave the clip out.")
-    if value.rescaled:
-        raise FileError(f"{value.where}: class scores are rescaled sums. Quantize them, or use QGemm.")
+    refuse_if(value.clips, value.where, "class scores are clipped, so classes can tie. Leave the clip out.")
+    refuse_if(value.rescaled, value.where, "class scores are rescaled sums. Quantize them, or use QGemm.")
     window = value.window
-    if window.positions != (1, 1) or any(window.pads) or value.groups != 1:
-        raise FileError(f"{value.where}: class scores are maps. Pool or flatten them first.")
-    if window.kernel != window.shape[1:]:
-        raise FileError(f"{value.where}: it does not read all that it is given.")
-    assert value.source.grid is not None
+    refuse_if(
+        window.positions != (1, 1) or any(window.pads) or value.groups != 1,
+        value.where,
+        "class scores are maps. Pool or flatten them first.",
+    )
+    refuse_if(window.kernel != window.shape[1:], value.where, "it does not read all that it is given.")
     rows = value.weights.reshape(len(value.weights), -1)
     zero = value.source.grid.zero - end.low
     scale = value.source.grid.scale

@@ -16,20 +16,19 @@ from sugenet.bnn import Network
 from sugenet.errors import FileError
 from sugenet.io.exact.report import Imported, ImportProof
 from sugenet.io.onnx.graph import Array, Graph
-from sugenet.io.onnx.judge.integers import IntegerRun
-from sugenet.io.onnx.judge.tensors import UncomparableError
+from sugenet.io.onnx.interpreter.integers import IntegerRun
+from sugenet.io.onnx.interpreter.tensors import UncomparableError
+from sugenet.io.onnx.interpreters import NOT_INSTALLED, NOT_RUN, batches, runtime_session
 from sugenet.io.onnx.quantized.network import LevelImport
 from sugenet.io.onnx.quantized.values import LevelArray, PendingSum, integer_levels
 from sugenet.io.onnx.quantized.walk import IntegerProgram
-from sugenet.io.onnx.wire import number
 from sugenet.io.proof.near import RawRanges, turning
+from sugenet.io.proof.proving import SORRY, different, work_of
 
 __all__ = ["prove_levels"]
 
 _WORK = 1 << 27
 _MOST, _LEAST = 256, 8
-_FORMAT = 10
-_SORRY = "Nothing was imported. This is a fault of the reader: please report it with the file."
 _ROUND = 2.0**-20
 
 
@@ -38,7 +37,7 @@ def prove_levels(made: LevelImport, program: IntegerProgram) -> Imported:
     network, graph = made.found.network, program.graph
     random = np.random.default_rng(0)
     domain = RawRanges.of_encoder(network.encoder)
-    work = _work(network)
+    work = work_of(network)
     pool = domain.samples(min(_MOST, max(_LEAST, _WORK // work)), random)
     if made.values is None:
         pool = pool.astype(np.float32).astype(np.float64)
@@ -49,16 +48,16 @@ def prove_levels(made: LevelImport, program: IntegerProgram) -> Imported:
     source = rows if made.values is None else made.values[rows.astype(np.int64) - made.first]
     shown = network.hidden(rows)
     scores = network.head.logits(network.head.match_counts(shown[-1]))
-    judges, levels, unsure = [], 0, np.zeros(len(rows), bool)
+    interpreters, levels, unsure = [], 0, np.zeros(len(rows), bool)
     try:
-        judge = IntegerRun(graph, program.scores)
-        theirs, tensors, unsure = _batched(judge, source)
+        interpreter = IntegerRun(graph, program.scores)
+        theirs, tensors, unsure = _batched(interpreter, source)
     except UncomparableError as error:
         raise FileError(
             f"{graph.source}: it was read, but its interpreter cannot run it to compare: {error} "
             f"prove=False goes without the comparison."
         ) from error
-    judges.append("an interpreter of its operators in whole numbers and float32")
+    interpreters.append("an interpreter of its operators in whole numbers and float32")
     sure = np.ones(len(rows), bool) if program.exact else ~unsure
     unseen = []
     for index in made.places:
@@ -70,23 +69,23 @@ def prove_levels(made: LevelImport, program: IntegerProgram) -> Imported:
         wrong = (mine != other) & sure[:, None] if mine.shape == other.shape else np.ones((1, 1), bool)
         if wrong.any():
             row, neuron = (int(k[0]) for k in np.nonzero(wrong))
-            raise FileError(
-                f"{graph.source}: what was read is not what the source computes; the first difference is at "
-                f"{index.name!r}: value {neuron} is {mine[row, neuron]}, but {other[row, neuron]} in "
-                f"{judges[0]}. {_SORRY}"
+            raise different(
+                graph.source,
+                repr(index.name),
+                f"value {neuron} is {mine[row, neuron]}, but {other[row, neuron]} in {interpreters[0]}",
             )
         levels += int(mine[sure].size)
-    _same_scores(program, scores, theirs, sure, judges[0])
+    _same_scores(program, scores, theirs, sure, interpreters[0])
     compared = int(scores[sure].size)
     runner = _runtime(graph, program)
     if isinstance(runner, str):
-        judges[0] += f" ({runner})"
+        interpreters[0] += f" ({runner})"
     elif program.exact:
         _same_outputs(program, scores, runner(source))
-        judges.append("ONNX Runtime")
+        interpreters.append("ONNX Runtime")
         compared *= 2
     proof = ImportProof(
-        tuple(judges),
+        tuple(interpreters),
         len(rows),
         len(near),
         len({position.layer for position in made.places}),
@@ -114,19 +113,10 @@ def _near(network: Network, domain: RawRanges, pool: Array, work: int, random: n
     return turning(network, domain, on, pool, count, random, direct=False)
 
 
-def _work(network: Network) -> int:
-    total = int(network.head.weights.size)
-    for layer in network.layers:
-        total += 64 * layer.outputs
-        if layer.every is None:
-            total += layer.weights.size * (1 if layer.window is None else len(layer.window.taps))
-    return max(1, total)
-
-
-def _batched(judge: IntegerRun, rows: Array) -> tuple[Array, dict[str, Array], Array]:
-    """The judge on all samples, in batches that the file takes."""
+def _batched(interpreter: IntegerRun, rows: Array) -> tuple[Array, dict[str, Array], Array]:
+    """The interpreter on all samples, in batches that the file takes."""
     with np.errstate(over="ignore"):  # what is infinite is clipped
-        parts = [judge(rows[k : k + 64]) for k in range(0, len(rows), 64)]
+        parts = [interpreter(rows[k : k + 64]) for k in range(0, len(rows), 64)]
     return (
         np.concatenate([part[0] for part in parts]),
         {name: np.concatenate([part[1][name] for part in parts]) for name in parts[0][1]},
@@ -145,10 +135,10 @@ def _same_scores(program: IntegerProgram, scores: Array, theirs: Array, sure: Ar
         row, k = (
             (int(x[0]) for x in np.nonzero(wrong & sure[:, None])) if mine.shape == theirs.shape else (0, 0)
         )
-        raise FileError(
-            f"{program.graph.source}: what was read is not what the source computes; the first "
-            f"difference is at the scores: score {k} is {scores[row, k]:.9g}, "
-            f"but {theirs[row, k]:.9g} in {who}. {_SORRY}"
+        raise different(
+            program.graph.source,
+            "the scores",
+            f"score {k} is {scores[row, k]:.9g}, but {theirs[row, k]:.9g} in {who}",
         )
 
 
@@ -170,50 +160,39 @@ def _same_outputs(program: IntegerProgram, scores: Array, outputs: Array) -> Non
         row = int(np.argmax((classes != theirs) & ~tied))
         raise FileError(
             f"{program.graph.source}: what was read is not what the source computes: "
-            f"the class is {classes[row]}, but {int(theirs[row])} in ONNX Runtime. {_SORRY}"
+            f"the class is {classes[row]}, but {int(theirs[row])} in ONNX Runtime. {SORRY}"
         )
 
 
 def _runtime(graph: Graph, program: IntegerProgram) -> Callable[[Array], Array] | str:
-    """ONNX Runtime with its default optimizations; or why it does not judge."""
+    """ONNX Runtime with its default optimizations; or why it is not compared."""
     try:
-        import onnxruntime  # type: ignore[import-untyped, unused-ignore]
+        session = runtime_session(graph.raw, optimized=True)
     except ImportError:
-        return "ONNX Runtime is not installed"
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    try:
-        session = onnxruntime.InferenceSession(
-            graph.raw + number(1, _FORMAT), options, providers=["CPUExecutionProvider"]
-        )
+        return NOT_INSTALLED
     except Exception as error:
         if type(error).__name__ == "InvalidGraph":  # not merely an operator that this version does not have
             raise FileError(
                 f"{graph.source}: ONNX Runtime, which it was to be compared with, calls it invalid: "
                 f"{_short(error)}. Mend the file; prove=False goes without the comparison."
             ) from error
-        return "ONNX Runtime does not run this file"
+        return NOT_RUN
     port = graph.inputs[0]
     kind: Any = np.float32 if not isinstance(program.raw, LevelArray) else program.raw.kind
     assert port.shape is not None
-    step = port.shape[0] or 64
+    batch, *sizes = port.shape
 
     def run(rows: Array) -> Array:
-        images = rows.reshape(len(rows), *port.shape[1:]).astype(kind)  # type: ignore[index]
         results = []
-        for k in range(0, len(images), step):
-            part = images[k : k + step]
-            missing = (port.shape[0] or 0) - len(part)  # type: ignore[index]
-            full = np.concatenate([part, np.repeat(part[-1:], missing, axis=0)]) if missing > 0 else part
+        for part, kept in batches(rows.reshape(len(rows), *sizes).astype(kind), batch, 64):
             try:
-                outputs = session.run([program.output], {port.name: full})
+                outputs = session.run([program.output], {port.name: part})
             except Exception as error:
                 raise FileError(
                     f"{graph.source}: ONNX Runtime, which it was to be compared with, loads it and then "
                     f"fails: {_short(error)}. Mend the file; prove=False goes without the comparison."
                 ) from error
-            results.append(np.asarray(outputs[0])[: len(part)])
+            results.append(np.asarray(outputs[0])[:kept])
         return np.concatenate(results).reshape(len(rows), -1)
 
     return run

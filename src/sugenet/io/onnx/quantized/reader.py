@@ -30,6 +30,7 @@ from sugenet.io.onnx.quantized.sums import (
     tensor_of,
 )
 from sugenet.io.onnx.quantized.values import (
+    DequantizedTensor,
     FixedArray,
     FixedLevelArray,
     LevelArray,
@@ -52,6 +53,7 @@ from sugenet.io.onnx.quantized.values import (
     zero_of,
 )
 from sugenet.io.onnx.quantized.walk import ADVICE, IntegerProgram, Rule, Walk
+from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = ["is_quantized", "read_program"]
 
@@ -69,7 +71,8 @@ def _clipped(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
         )
     value = inputs[0]
     if isinstance(value, LevelTensor):
-        return replace(value, table=clip_to(value.table, ((low, high),)), grid=None)
+        table = clip_to(value.table, ((low, high),))
+        return LevelTensor(value.name, value.wire, value.low, value.kind, value.shape, table)
     if isinstance(value, LevelArray):
         table = np.clip(value.values, low, high).astype(np.int64) - value.low
         name = node.outputs[0]
@@ -98,11 +101,9 @@ def _scaled(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
         and isinstance(right, FixedArray)
         and node.op == "Mul"
     ):
-        if not left.rescaled:
-            raise FileError("it multiplies sums of 32 bits. Cast them to float first.")
+        refuse_if(not left.rescaled, "it multiplies sums of 32 bits. Cast them to float first.")
         row = row_of(floats_of(right), left.shape, len(left.weights))
-        if (row < 0).any():
-            raise FileError("a scale is negative.")
+        refuse_if((row < 0).any(), "a scale is negative.")
         return replace(left, rescaled=(*left.rescaled, lambda x: np.asarray(x * row[:, None])))
     raise FileError(f"it combines {word(left)} with {word(right)}; write it as part of a layer.")
 
@@ -125,8 +126,10 @@ def _of_input(node: Node, value: RawInput, other: FixedArray) -> RawInput:
         array.reshape(array.shape[-len(value.shape) :] if array.ndim > len(value.shape) else array.shape),
         value.shape,
     ).reshape(-1)
-    if node.op in ("Mul", "Div") and (held <= 0).any():
-        raise FileError("it turns the input around: factors must be positive.")
+    refuse_if(
+        node.op in ("Mul", "Div") and (held <= 0).any(),
+        "it turns the input around: factors must be positive.",
+    )
     apply = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide}[node.op]
     return replace(value, steps=(*value.steps, lambda x: np.asarray(apply(x, held), np.float32)))
 
@@ -134,13 +137,12 @@ def _of_input(node: Node, value: RawInput, other: FixedArray) -> RawInput:
 def _cast(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """Cast to float32, of sums or of whole numbers."""
     value = inputs[0]
-    if node.attributes.get("to") != 1:
-        raise FileError("it casts to something else than float32.")
+    refuse_if(node.attributes.get("to") != 1, "it casts to something else than float32.")
     node.attributes.get("saturate"), node.attributes.get("round_mode")
     if isinstance(value, PendingSum) and value.op == "sums" and not value.rescaled:
         return replace(value, rescaled=(lambda x: x.astype(np.float32),))
     if (levels := integer_levels(value)) is not None:
-        return LevelTensor.of(levels, 1, 0)
+        return DequantizedTensor.of(levels, 1, 0)
     raise FileError(f"it casts {word(value)}.")
 
 
@@ -150,14 +152,15 @@ def _reshaped(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     if not isinstance(value, RawInput | LevelArray | PendingSum):
         raise FileError(f"it reshapes {word(value)}.")
     new = {"Flatten": _flat, "Squeeze": _squeezed}.get(node.op, _target_shape)(node, inputs, value.shape)
-    if isinstance(value, PendingSum) and (len(new) != 1 or value.window.positions != (1, 1)):
-        raise FileError("it reshapes sums in front of their quantizer.")
+    refuse_if(
+        isinstance(value, PendingSum) and (len(new) != 1 or value.window.positions != (1, 1)),
+        "it reshapes sums in front of their quantizer.",
+    )
     return replace(value, shape=new)
 
 
 def _flat(node: Node, _inputs: list[Value | None], shape: tuple[int, ...]) -> tuple[int, ...]:
-    if int(node.attributes.get("axis", 1)) != 1:
-        raise FileError("its axis is not 1.")
+    refuse_if(int(node.attributes.get("axis", 1)) != 1, "its axis is not 1.")
     return (prod(shape),)
 
 
@@ -168,29 +171,32 @@ def _squeezed(node: Node, inputs: list[Value | None], shape: tuple[int, ...]) ->
     if axes is None:
         axes = [k + 1 for k, long in enumerate(shape) if long == 1]
     drop = {int(axis) % (len(shape) + 1) for axis in axes}
-    if 0 in drop or any(shape[axis - 1] != 1 for axis in drop):
-        raise FileError(f"it squeezes axes {list(axes)} of data of shape {shape}.")
+    refuse_if(
+        0 in drop or any(shape[axis - 1] != 1 for axis in drop),
+        f"it squeezes axes {list(axes)} of data of shape {shape}.",
+    )
     return tuple(long for k, long in enumerate(shape) if k + 1 not in drop)
 
 
 def _target_shape(node: Node, inputs: list[Value | None], shape: tuple[int, ...]) -> tuple[int, ...]:
     size, target = prod(shape), whole_of(inputs[1]).reshape(-1).tolist()
-    if node.attributes.get("allowzero", 0) and 0 in target:
-        raise FileError("its allowzero makes an empty tensor.")
+    refuse_if(node.attributes.get("allowzero", 0) and 0 in target, "its allowzero makes an empty tensor.")
     kept = [shape[k - 1] if long == 0 and k else long for k, long in enumerate(target)][1:]
     known = prod(long for long in kept if long > 0)
     new = tuple(size // max(known, 1) if long == -1 else long for long in kept)
-    if prod(new) != size or not new or (target[0] == -1 and -1 in target[1:]):
-        raise FileError(f"it reshapes samples of shape {shape} to {target}, across the batch.")
+    refuse_if(
+        prod(new) != size or not new or (target[0] == -1 and -1 in target[1:]),
+        f"it reshapes samples of shape {shape} to {target}, across the batch.",
+    )
     return new
 
 
 def _unchanged(_walk: Walk, _node: Node, inputs: list[Value | None]) -> Value:
     """Identity and Dropout."""
-    if inputs[0] is None or any(value is not None for value in inputs[1:]):
-        for value in inputs[1:]:
-            if value is not None and not isinstance(value, FixedArray):
-                raise FileError("it has another input that depends on the data.")
+    refuse_if(
+        any(value is not None and not isinstance(value, FixedArray) for value in inputs[1:]),
+        "it has another input that depends on the data.",
+    )
     assert inputs[0] is not None
     return inputs[0]
 
@@ -207,26 +213,32 @@ def _at_the_end(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
         raise FileError(f"it takes {word(value)}.")
     rank = len(value.shape) + 1
     axis = node.attributes.get("axis", 0 if node.op == "ArgMax" else -1)
-    if node.op != "Sigmoid" and (rank != 2 or axis % rank != 1):
-        raise FileError(f"its axis is {axis}, but class scores lie on axis 1 of 2.")
+    refuse_if(
+        node.op != "Sigmoid" and (rank != 2 or axis % rank != 1),
+        f"its axis is {axis}, but class scores lie on axis 1 of 2.",
+    )
     for name in ("keepdims", "axis"):
         node.attributes.get(name)
-    if node.attributes.get("select_last_index", 0):
-        raise FileError("a tie goes to the last class there. Let it go to the first.")
+    refuse_if(
+        node.attributes.get("select_last_index", 0),
+        "a tie goes to the last class there. Let it go to the first.",
+    )
     return QuantTail(value, node.inputs[0], (str(node),), node.op in ("ArgMax", "Hardmax"))
 
 
 # -- integer operators ---------------------------------------------------------------------------------------
 
 
-def _operand(inputs: list[Value | None], index: int) -> LevelTensor | FixedLevelArray:
+def _operand(inputs: list[Value | None], index: int) -> DequantizedTensor | FixedLevelArray:
     """A whole tensor with the scale and zero point behind it."""
     value, scale = inputs[index], floats_of(inputs[index + 1]).reshape(-1)
     zero = inputs[index + 2] if len(inputs) > index + 2 else None
-    if scale.size != 1 or not np.isfinite(scale[0]) or scale[0] <= 0:
-        raise FileError(f"its scale {scale[:3]} must be one positive number.")
+    refuse_if(
+        scale.size != 1 or not np.isfinite(scale[0]) or scale[0] <= 0,
+        f"its scale {scale[:3]} must be one positive number.",
+    )
     if (levels := integer_levels(value)) is not None:
-        return LevelTensor.of(levels, scale[0], zero_of(zero, levels.kind))
+        return DequantizedTensor.of(levels, scale[0], zero_of(zero, levels.kind))
     if isinstance(value, FixedArray):
         zeros = np.array([zero_of(zero, value.array.dtype)])
         ends_of(value.array.dtype, value.width)
@@ -239,8 +251,7 @@ def _weights(inputs: list[Value | None], index: int, axis: int) -> FixedLevelArr
     if not isinstance(value, FixedArray) or value.array.dtype.kind not in "iu":
         raise FileError("its weights are no whole constants.")
     scale = floats_of(inputs[index + 1]).reshape(-1)
-    if not (np.isfinite(scale).all() and (scale > 0).all()):
-        raise FileError("a scale of its weights is not positive.")
+    refuse_if(not (np.isfinite(scale).all() and (scale > 0).all()), "a scale of its weights is not positive.")
     zeros = np.zeros(1, np.int64) if zero is None else whole_of(zero).reshape(-1)
     kinds = {value.array.dtype} | ({zero.array.dtype} if isinstance(zero, FixedArray) else set())
     if len(kinds) > 1 or value.array.dtype.itemsize > 1:
@@ -249,11 +260,11 @@ def _weights(inputs: list[Value | None], index: int, axis: int) -> FixedLevelArr
             f"its weights and their zero point are {named}, but int8 or uint8 is needed for both."
         )
     long = value.array.shape[axis] if value.array.ndim > axis else 0
-    if scale.size not in (1, long) or zeros.size not in (1, long):
-        raise FileError(
-            f"it has {scale.size} scales and {zeros.size} zero points for weights of shape "
-            f"{value.array.shape}. One for all, or one for each of {long} outputs."
-        )
+    refuse_if(
+        scale.size not in (1, long) or zeros.size not in (1, long),
+        f"it has {scale.size} scales and {zeros.size} zero points for weights of shape "
+        f"{value.array.shape}. One for all, or one for each of {long} outputs.",
+    )
     return FixedLevelArray(value.array.astype(np.int64), scale, zeros, axis)
 
 
@@ -263,12 +274,16 @@ def _requantized(
     """A value with the scale and the zero point of its output, which stand at a place of the inputs."""
     scale = floats_of(inputs[index]).reshape(-1)
     zero = inputs[index + 1] if len(inputs) > index + 1 else None
-    if scale.size != 1 or not np.isfinite(scale[0]) or scale[0] <= 0:
-        raise FileError(f"the scale of its output, {scale[:3]}, must be one positive number.")
+    refuse_if(
+        scale.size != 1 or not np.isfinite(scale[0]) or scale[0] <= 0,
+        f"the scale of its output, {scale[:3]}, must be one positive number.",
+    )
     if isinstance(zero, FixedArray):
         kind = zero.array.dtype
-    if np.dtype(kind).kind not in "iu" or np.dtype(kind).itemsize > 1:
-        raise FileError(f"the zero point of its output is {kind}, but int8 or uint8 is needed.")
+    refuse_if(
+        np.dtype(kind).kind not in "iu" or np.dtype(kind).itemsize > 1,
+        f"the zero point of its output is {kind}, but int8 or uint8 is needed.",
+    )
     return quantized(walk, node, value, QuantGrid(scale[0], zero_of(zero, kind), *ends_of(kind)), kind)
 
 
@@ -303,8 +318,10 @@ def _qgemm(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """QGemm, whose sums wait where it has no quantizer."""
     inputs = inputs + [None] * (9 - len(inputs))
     tensor = tensor_of(_operand(inputs, 0))
-    if node.attributes.get("alpha", 1.0) != 1 or node.attributes.get("transA", 0):
-        raise FileError("its alpha is not 1, or it transposes its input.")
+    refuse_if(
+        node.attributes.get("alpha", 1.0) != 1 or node.attributes.get("transA", 0),
+        "its alpha is not 1, or it transposes its input.",
+    )
     transposed = bool(node.attributes.get("transB", 0))
     weights = _weights(inputs, 3, 0 if transposed else 1)
     linear = dense(node, tensor, weights, None, transposed=transposed)
@@ -315,19 +332,15 @@ def _qgemm(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 
 def _qlinear_add(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """QLinearAdd."""
-    sides = _operand(inputs, 0), _operand(inputs, 3)
-    value = adding(node, *sides)
-    kind = next(side.kind for side in sides if isinstance(side, LevelTensor))
-    return _requantized(walk, node, inputs, value, 6, kind)
+    value = adding(node, _operand(inputs, 0), _operand(inputs, 3))
+    return _requantized(walk, node, inputs, value, 6, value.tensors[0].kind)
 
 
 def _qlinear_average(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """QLinearAveragePool and QLinearGlobalAveragePool."""
     source = _operand(inputs, 0)
-    if node.attributes.get("channels_last", 0):
-        raise FileError(ADVICE["Transpose"] + ".")
-    averaging = sums.global_average if node.op == "QLinearGlobalAveragePool" else sums.average
-    value = averaging(walk, node, [source])
+    refuse_if(node.attributes.get("channels_last", 0), ADVICE["Transpose"] + ".")
+    value = sums.average(walk, node, [source])
     return _requantized(walk, node, inputs, value, 3, tensor_of(source).kind)
 
 
@@ -341,14 +354,14 @@ def _qlinear_concat(walk: Walk, node: Node, inputs: list[Value | None]) -> Value
 def _integer_product(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """MatMulInteger and ConvInteger: the sums themselves, in 32 bits."""
     inputs = inputs + [None] * (4 - len(inputs))
-    levels = integer_levels(inputs[0])
-    if levels is None:
-        raise FileError(f"its input is {word(inputs[0])}, but whole numbers are needed.")
+    levels = required(
+        integer_levels(inputs[0]), f"its input is {word(inputs[0])}, but whole numbers are needed."
+    )
     zero = zero_of(inputs[2], levels.kind)
     weights = _weights(
         [inputs[1], FixedArray(np.ones(1, np.float32)), inputs[3]], 0, int(node.op != "ConvInteger")
     )
-    source = LevelTensor.of(levels, 1, zero)
+    source = DequantizedTensor.of(levels, 1, zero)
     if node.op == "MatMulInteger":
         return replace(dense(node, source, weights, None, transposed=False), op="sums")
     ones, none = np.ones(len(weights.q), np.float32), np.zeros(len(weights.q), np.int64)
@@ -387,7 +400,7 @@ _KNOWN: dict[str, Rule] = {
     "Dropout": _unchanged,
     "Flatten": _reshaped,
     "Gemm": sums.gemm,
-    "GlobalAveragePool": sums.global_average,
+    "GlobalAveragePool": sums.average,
     "Identity": _unchanged,
     "MatMul": sums.matmul,
     "MatMulInteger": _integer_product,

@@ -23,6 +23,7 @@ from sugenet.io.onnx.graph import Array, Node
 from sugenet.io.onnx.quantized import runtime
 from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.quantized.values import (
+    DequantizedTensor,
     FixedArray,
     FixedLevelArray,
     LevelArray,
@@ -44,6 +45,7 @@ from sugenet.io.onnx.quantized.values import (
     word,
 )
 from sugenet.io.onnx.quantized.walk import Walk
+from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = [
     "adding",
@@ -55,7 +57,6 @@ __all__ = [
     "dense",
     "dequantize",
     "gemm",
-    "global_average",
     "matmul",
     "pooled",
     "quantize",
@@ -74,11 +75,11 @@ _TAPS = 1 << 22
 
 def dequantize(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """DequantizeLinear."""
-    levels = integer_levels(inputs[0])
-    if levels is None:
-        raise FileError(f"it dequantizes {word(inputs[0])}, but whole numbers are needed.")
+    levels = required(
+        integer_levels(inputs[0]), f"it dequantizes {word(inputs[0])}, but whole numbers are needed."
+    )
     grid, _ = walk.grid(node, inputs, levels.kind)
-    return LevelTensor.of(levels, grid.scale, grid.zero)
+    return DequantizedTensor.of(levels, grid.scale, grid.zero)
 
 
 def quantize(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
@@ -102,8 +103,9 @@ def quantized(walk: Walk, node: Node, value: Value | None, grid: QuantGrid, kind
     name = node.outputs[0]
     match value:
         case RawInput():
-            if walk.start is not None:
-                raise FileError("the input is quantized twice. Let one quantizer feed all branches.")
+            refuse_if(
+                walk.start is not None, "the input is quantized twice. Let one quantizer feed all branches."
+            )
             made = walk.levels(name, value.shape, grid.low, grid.high, kind)
             walk.start, walk.start_grid, walk.first = made.wire, grid, value
             return made
@@ -127,12 +129,13 @@ def quantized(walk: Walk, node: Node, value: Value | None, grid: QuantGrid, kind
     return made
 
 
-def _pad_of(source: LevelTensor, window: Window) -> int:
+def _pad_of(source: DequantizedTensor, window: Window) -> int:
     """The level of the zero point, which padding has."""
-    assert source.grid is not None
     zero, top = source.grid.zero - source.low, source.wire.top
-    if any(window.pads) and not 0 <= zero <= top:
-        raise FileError(f"its zero point {source.grid.zero} lies outside its own range.")
+    refuse_if(
+        any(window.pads) and not 0 <= zero <= top,
+        f"its zero point {source.grid.zero} lies outside its own range.",
+    )
     return zero
 
 
@@ -142,7 +145,6 @@ def _pad_of(source: LevelTensor, window: Window) -> int:
 def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _WeightedSteps:
     """A product with its quantizer: a staircase for each output channel."""
     wire, source_grid = value.source.wire, value.source.grid
-    assert source_grid is not None
     zero = source_grid.zero - value.source.low
     shift = zero * value.weights.sum(axis=(1, 2, 3))
     low, high = ends_of(value.weights, wire.top).T - shift
@@ -150,11 +152,11 @@ def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _Weig
     max_sum = int(
         max(np.abs(low + value.bias).max(), np.abs(high + value.bias).max(), -low.min(), high.max())
     )
-    if max_sum > _REACH:
-        raise FileError(
-            f"its sums can reach {max_sum:,}, beyond the 32 bits of runtimes, where they wrap around. "
-            f"Use smaller weights or fewer inputs."
-        )
+    refuse_if(
+        max_sum > _REACH,
+        f"its sums can reach {max_sum:,}, beyond the 32 bits of runtimes, where they wrap around. "
+        f"Use smaller weights or fewer inputs.",
+    )
     clips, why = walk.live_clips(value.clips, grid), value.floats
     if clips and not why and not value.rescaled:
         why = f"it is clipped to {clips[0]} in front of a quantizer that reaches beyond"
@@ -167,8 +169,10 @@ def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _Weig
         steps = _exact_steps(value, grid, low.tolist(), high.tolist())
     else:
         factors = runtime.multipliers(source_grid.scale, value.scales, grid.scale)
-        if not np.isfinite(factors).all():
-            raise FileError("its scales are so far apart that their ratio is infinite in float32.")
+        refuse_if(
+            not np.isfinite(factors).all(),
+            "its scales are so far apart that their ratio is infinite in float32.",
+        )
         steps = steps_of(runtime.requantizer(factors, value.bias, grid), low, high, grid.top)
     steps = np.where(steps == NEVER, NEVER, steps + shift[:, None])
     return _WeightedSteps(
@@ -178,7 +182,6 @@ def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _Weig
 
 def _exact_steps(value: PendingSum, grid: QuantGrid, low: list[int], high: list[int]) -> Ints:
     """The steps of sums in exact numbers."""
-    assert value.source.grid is not None
     rows = []
     for c, scale in enumerate(value.scales):
         unit = exact(value.source.grid.scale) * exact(scale)
@@ -218,34 +221,36 @@ def _spelled(value: PendingSum, grid: QuantGrid) -> Callable[[Ints], Ints]:
     return level
 
 
-def tensor_of(value: Value | None) -> LevelTensor:
+def tensor_of(value: Value | None) -> DequantizedTensor:
     """A dequantized tensor, or a refusal."""
-    if isinstance(value, LevelTensor) and value.grid is None:
-        raise FileError(
-            "its input is clipped and not quantized again, so ONNX Runtime computes it in floats. Quantize "
-            "its input too; without ActivationSymmetric a Relu becomes part of its quantizer."
-        )
-    if not isinstance(value, LevelTensor) or value.grid is None:
+    refuse_if(
+        isinstance(value, LevelTensor) and not isinstance(value, DequantizedTensor),
+        "its input is clipped and not quantized again, so ONNX Runtime computes it in floats. Quantize "
+        "its input too; without ActivationSymmetric a Relu becomes part of its quantizer.",
+    )
+    if not isinstance(value, DequantizedTensor):
         raise FileError(f"its input is {word(value)}, but a quantized tensor is needed.")
     return value
 
 
 def _weighted(
-    source: LevelTensor, weights: Value | None, bias: Value | None, out_axis: int
+    source: DequantizedTensor, weights: Value | None, bias: Value | None, out_axis: int
 ) -> tuple[Ints, Array, Ints, str, Array | None]:
     """Whole weights, their scales and the bias; and why it is computed in floats."""
     if not isinstance(weights, FixedLevelArray):
         raise FileError("its weights are not quantized. Quantize this layer too, or none behind it.")
-    scales = weights.scales(out_axis)
-    if scales is None:
-        raise FileError("its weights have a scale for each input, but one for each output is needed.")
+    scales = required(
+        weights.scales(out_axis),
+        "its weights have a scale for each input, but one for each output is needed.",
+    )
     count, why, shift = len(scales), "its weights have 4 bits" if weights.width else "", None
     integer_bias = np.zeros(count, np.int64)
-    assert source.grid is not None
     if isinstance(bias, FixedLevelArray):
         wanted = np.float32(source.grid.scale) * scales
-        if bias.q.size not in (1, count) or bias.zero.size not in (1, bias.q.size) or bias.zero.any():
-            raise FileError(f"its bias has shape {bias.q.shape} for {count} outputs, or a zero point.")
+        refuse_if(
+            bias.q.size not in (1, count) or bias.zero.size not in (1, bias.q.size) or bias.zero.any(),
+            f"its bias has shape {bias.q.shape} for {count} outputs, or a zero point.",
+        )
         held = np.broadcast_to(bias.scale.reshape(-1), count) if bias.scale.size in (1, count) else None
         if held is None or (np.abs(held - wanted) > 4e-7 * np.abs(wanted)).any():
             raise FileError(
@@ -273,26 +278,29 @@ def matmul(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 def gemm(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """Gemm of a dequantized tensor, weights and a bias."""
     source = tensor_of(inputs[0])
-    if node.attributes.get("alpha", 1.0) != 1 or node.attributes.get("beta", 1.0) != 1:
-        raise FileError("its alpha or beta is not 1. Fold them into the weights before quantizing.")
-    if node.attributes.get("transA", 0):
-        raise FileError("it transposes its input.")
+    refuse_if(
+        node.attributes.get("alpha", 1.0) != 1 or node.attributes.get("beta", 1.0) != 1,
+        "its alpha or beta is not 1. Fold them into the weights before quantizing.",
+    )
+    refuse_if(node.attributes.get("transA", 0), "it transposes its input.")
     bias = inputs[2] if len(inputs) > 2 else None
     return dense(node, source, inputs[1], bias, transposed=bool(node.attributes.get("transB", 0)))
 
 
 def dense(
-    node: Node, source: LevelTensor, weights: Value | None, bias: Value | None, *, transposed: bool
+    node: Node, source: DequantizedTensor, weights: Value | None, bias: Value | None, *, transposed: bool
 ) -> PendingSum:
     """A dense product that waits for its quantizer."""
-    if len(source.shape) != 1:
-        raise FileError(f"it multiplies data of shape {source.shape}. Flatten them first.")
+    refuse_if(len(source.shape) != 1, f"it multiplies data of shape {source.shape}. Flatten them first.")
     integer_weights, scales, added, why, shift = _weighted(source, weights, bias, 0 if transposed else 1)
-    if integer_weights.ndim != 2:
-        raise FileError(f"its weights have shape {integer_weights.shape}, but two axes are needed.")
+    refuse_if(
+        integer_weights.ndim != 2, f"its weights have shape {integer_weights.shape}, but two axes are needed."
+    )
     rows = integer_weights if transposed else integer_weights.T
-    if rows.shape[1] != source.shape[0]:
-        raise FileError(f"its weights are for {rows.shape[1]} inputs, but there are {source.shape[0]}.")
+    refuse_if(
+        rows.shape[1] != source.shape[0],
+        f"its weights are for {rows.shape[1]} inputs, but there are {source.shape[0]}.",
+    )
     return PendingSum(
         where=str(node),
         shape=(len(rows),),
@@ -316,16 +324,20 @@ def conv(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 
 
 def convolved(
-    node: Node, source: LevelTensor, weights: Ints, scales: Array, bias: Ints, why: str, shift: Any
+    node: Node, source: DequantizedTensor, weights: Ints, scales: Array, bias: Ints, why: str, shift: Any
 ) -> PendingSum:
     """A convolution that waits for its quantizer."""
-    if len(source.shape) not in (2, 3) or weights.ndim != len(source.shape) + 1:
-        raise FileError(f"it convolves data of shape {source.shape} with weights of shape {weights.shape}.")
+    refuse_if(
+        len(source.shape) not in (2, 3) or weights.ndim != len(source.shape) + 1,
+        f"it convolves data of shape {source.shape} with weights of shape {weights.shape}.",
+    )
     kernel = weights if weights.ndim == 4 else weights[:, :, None, :]
     window = _window_of(node, source.shape, kernel.shape[2:])
     groups = int(node.attributes.get("group", 1))
-    if groups < 1 or window.shape[0] != kernel.shape[1] * groups or len(kernel) % groups:
-        raise FileError(f"its weights of shape {weights.shape} in {groups} groups do not fit {source.shape}.")
+    refuse_if(
+        groups < 1 or window.shape[0] != kernel.shape[1] * groups or len(kernel) % groups,
+        f"its weights of shape {weights.shape} in {groups} groups do not fit {source.shape}.",
+    )
     return PendingSum(
         where=str(node),
         shape=_behind(source, window, len(kernel)),
@@ -351,8 +363,9 @@ def _window_of(node: Node, shape: tuple[int, ...], kernel: tuple[int, ...]) -> W
     flat = len(shape) == 2
     named = node.attributes.get("kernel_shape", kernel[1:] if flat else kernel)
     sizes = (1, *named) if flat else tuple(named)
-    if kernel and sizes != tuple(kernel):
-        raise FileError(f"its kernel_shape is {named}, but its weights have {kernel}.")
+    refuse_if(
+        kernel and sizes != tuple(kernel), f"its kernel_shape is {named}, but its weights have {kernel}."
+    )
 
     def two(name: str) -> tuple[int, int]:
         held = tuple(node.attributes.get(name, (1,) * (len(shape) - 1)))
@@ -374,14 +387,16 @@ def _window_of(node: Node, shape: tuple[int, ...], kernel: tuple[int, ...]) -> W
         raise FileError(f"its auto_pad is {mode!r}.")
     elif mode == "VALID" and any(pads):
         raise FileError("it has both pads and auto_pad.")
-    if min(pads) < 0 or max(*pads, *sizes, *stride, *dilation) > 1 << 12:
-        raise FileError(f"its window has pads {pads}, kernel {sizes}, strides {stride}, which do not fit.")
+    refuse_if(
+        min(pads) < 0 or max(*pads, *sizes, *stride, *dilation) > 1 << 12,
+        f"its window has pads {pads}, kernel {sizes}, strides {stride}, which do not fit.",
+    )
     window = Window(image(shape), sizes, stride, dilation, pads)
-    if (
+    refuse_if(
         prod(window.positions) * prod(window.kernel) > _TAPS
-        or prod(window.positions) * window.shape[0] > _TAPS
-    ):
-        raise FileError(f"its windows of {sizes} at {window.positions} places are too many to follow.")
+        or prod(window.positions) * window.shape[0] > _TAPS,
+        f"its windows of {sizes} at {window.positions} places are too many to follow.",
+    )
     return window
 
 
@@ -390,11 +405,9 @@ def biased(value: PendingSum, other: FixedArray | FixedLevelArray) -> PendingSum
     array = floats_of(other) if isinstance(other, FixedArray) else other.floats
     row = row_of(array, value.shape, len(value.weights))
     if value.op == "sums":
-        if not value.rescaled:
-            raise FileError("it adds to sums of 32 bits that were not rescaled.")
+        refuse_if(not value.rescaled, "it adds to sums of 32 bits that were not rescaled.")
         return replace(value, rescaled=(*value.rescaled, lambda x: np.asarray(x + row[:, None])))
-    if value.clips or value.shift is not None:
-        raise FileError("it adds behind another addition or a clip.")
+    refuse_if(value.clips or value.shift is not None, "it adds behind another addition or a clip.")
     return replace(value, shift=row, floats=value.floats or "its bias is a float Add of its own")
 
 
@@ -403,62 +416,65 @@ def biased(value: PendingSum, other: FixedArray | FixedLevelArray) -> PendingSum
 
 def adding(node: Node, left: Value | None, right: Value | None) -> PendingAddition:
     """Two tensors, or one and a constant, to be added."""
-    pair = [value for value in (left, right) if isinstance(value, LevelTensor) and value.grid is not None]
-    if not pair or not all(isinstance(value, LevelTensor | FixedLevelArray) for value in (left, right)):
-        raise FileError(f"it adds {word(left)} and {word(right)}; both must be quantized.")
-    shapes = [value.shape for value in pair]
-    if len(pair) == 2 and shapes[0] != shapes[1]:
-        raise FileError(f"it adds tensors of shapes {shapes[0]} and {shapes[1]}, which differ.")
-    assert isinstance(left, LevelTensor | FixedLevelArray)
-    assert isinstance(right, LevelTensor | FixedLevelArray)
-    return PendingAddition(where=str(node), shape=shapes[0], left=left, right=right)
+    tensors = tuple(value for value in (left, right) if isinstance(value, LevelTensor))
+    constants = [value for value in (left, right) if isinstance(value, FixedLevelArray)]
+    shapes = [value.shape for value in tensors if isinstance(value, DequantizedTensor)]
+    refuse_if(
+        not shapes or len(tensors) + len(constants) < 2,
+        f"it adds {word(left)} and {word(right)}; both must be quantized.",
+    )
+    refuse_if(
+        shapes[0] != shapes[-1],
+        f"it adds tensors of shapes {shapes[0]} and {shapes[-1]}, which differ.",
+    )
+    return PendingAddition(
+        where=str(node),
+        shape=shapes[0],
+        tensors=tensors,
+        constant=constants[0] if constants else None,
+        is_constant_last=isinstance(right, FixedLevelArray),
+    )
 
 
 def _added(
     walk: Walk, node: Node, value: PendingAddition, grid: QuantGrid, kind: np.dtype[Any]
 ) -> _WeightedSteps:
     """An addition with its quantizer: one staircase over both, or a function of single levels."""
-    sides = [side for side in (value.left, value.right) if isinstance(side, LevelTensor)]
-    if {k.itemsize for k in (*(side.kind for side in sides), kind)} != {1}:
-        raise FileError("it adds numbers of 16 bits. Quantize additions to 8 bits.")
-    by = None if walk.live_clips(value.clips, grid) else _fused(walk, node, value, sides, kind)
-    if len(sides) == 2:
-        return _two_tensors(value, sides, grid, by)
-    return _with_constant(value, sides[0], grid, by)
+    refuse_if(
+        {k.itemsize for k in (*(side.kind for side in value.tensors), kind)} != {1},
+        "it adds numbers of 16 bits. Quantize additions to 8 bits.",
+    )
+    by = None if walk.live_clips(value.clips, grid) else _fused(walk, node, value, kind)
+    if value.constant is None:
+        return _two_tensors(value, grid, by)
+    return _with_constant(value, value.constant, grid, by)
 
 
-def _fused(
-    walk: Walk, node: Node, value: PendingAddition, sides: list[LevelTensor], kind: np.dtype[Any]
-) -> int | None:
+def _fused(walk: Walk, node: Node, value: PendingAddition, kind: np.dtype[Any]) -> int | None:
     """By how much a runtime moves the numbers of an addition that it makes one integer operator; None if it
     makes none.
     """
     if node.op != "QuantizeLinear":
         return 0
-    constants = [side for side in (value.left, value.right) if isinstance(side, FixedLevelArray)]
-    tensors = [*((side.kind, side.name) for side in sides), (kind, node.outputs[0])]
+    tensors = [*((side.kind, side.name) for side in value.tensors), (kind, node.outputs[0])]
     kept = {np.dtype(k) == np.uint8 or walk.kept_as_uint8(name) for k, name in tensors}
-    if len(kept) > 1 or any(side.scale.size > 1 for side in constants):
+    if len(kept) > 1 or (value.constant is not None and value.constant.scale.size > 1):
         return None
     return 128 if kind == np.int8 and kept == {True} else 0
 
 
-def _two_tensors(
-    value: PendingAddition, sides: list[LevelTensor], grid: QuantGrid, by: int | None
-) -> _WeightedSteps:
-    left, right = sides
-    if by is None:
-        table = runtime.quantized(clip_to(left.table[:, None] + right.table[None, :], value.clips), grid)
-    else:
-        assert left.grid is not None
-        assert right.grid is not None
+def _two_tensors(value: PendingAddition, grid: QuantGrid, by: int | None) -> _WeightedSteps:
+    left, right = value.tensors
+    if by is not None and isinstance(left, DequantizedTensor) and isinstance(right, DequantizedTensor):
         table = runtime.added(left.grid.moved(by), right.grid.moved(by), grid.moved(by))
+    else:
+        table = runtime.quantized(clip_to(left.table[:, None] + right.table[None, :], value.clips), grid)
     p, q, steps, wrong = joined(table, grid.top)
-    if wrong:
-        raise FileError(
-            f"{wrong:,} of its {table.size:,} pairs of levels do not agree with any weighted sum of "
-            f"the two, because of float rounding next to ties. Choose other scales for this addition."
-        )
+    refuse_if(
+        wrong,
+        f"{wrong:,} of its {table.size:,} pairs of levels do not agree with any weighted sum of "
+        f"the two, because of float rounding next to ties. Choose other scales for this addition.",
+    )
     channels, *size = image(value.shape)
     each = _eye(channels)
     wires: tuple[LevelWire, ...] = (left.wire, right.wire)
@@ -470,23 +486,21 @@ def _two_tensors(
 
 
 def _with_constant(
-    value: PendingAddition, side: LevelTensor, grid: QuantGrid, by: int | None
+    value: PendingAddition, constant: FixedLevelArray, grid: QuantGrid, by: int | None
 ) -> _WeightedSteps:
-    constant = value.right if isinstance(value.right, FixedLevelArray) else value.left
-    assert isinstance(constant, FixedLevelArray)
-    assert side.grid is not None
+    (side,) = value.tensors
     shape = image(value.shape)
     indices = row_of(constant.q, value.shape, shape[0])
     spread = shape[1] * shape[2] > 1 or constant.q.size == 1 < prod(value.shape)
     rows = []
     for c in range(shape[0]):
-        if by is None:
+        if by is not None and isinstance(side, DequantizedTensor):
+            fixed = QuantGrid(constant.scale[0], int(constant.zero[0]), int(indices[c]), int(indices[c]))
+            one, other = (side.grid, fixed) if value.is_constant_last or spread else (fixed, side.grid)
+            levels = runtime.added(one.moved(by), other.moved(by), grid.moved(by)).reshape(-1)
+        else:
             shift = row_of(constant.floats, value.shape, shape[0])[c]
             levels = runtime.quantized(clip_to(side.table + shift, value.clips), grid)
-        else:
-            fixed = QuantGrid(constant.scale[0], int(constant.zero[0]), int(indices[c]), int(indices[c]))
-            one, other = (side.grid, fixed) if constant is value.right or spread else (fixed, side.grid)
-            levels = runtime.added(one.moved(by), other.moved(by), grid.moved(by)).reshape(-1)
         rows.append(rising(levels, grid.top)[0])
     ones = np.ones((shape[0], 1, 1, 1), np.int64)
     return _WeightedSteps((side.wire,), ones, np.array(rows), Window(shape, 1), shape[0])
@@ -496,44 +510,47 @@ def _with_constant(
 
 
 def average(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """AveragePool, which waits for its quantizer."""
+    """AveragePool and GlobalAveragePool, which wait for their quantizer."""
     source = tensor_of(inputs[0])
-    window = _window_of(node, source.shape, ())
-    if node.attributes.get("ceil_mode", 0) and not fits_evenly(window):
-        raise FileError("its ceil_mode adds windows that reach beyond the image.")
-    counted = int(node.attributes.get("count_include_pad", 0))
-    if any(window.pads) and not counted:
-        raise FileError(
-            "windows at the rim average fewer values (count_include_pad is 0). Pool without padding."
-        )
-    everything = window.kernel == image(source.shape)[1:] and not any(window.pads)
-    return _averaging(node, source, window, everything)
-
-
-def global_average(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """GlobalAveragePool, which waits for its quantizer."""
-    source = tensor_of(inputs[0])
-    return _averaging(node, source, Window(image(source.shape), image(source.shape)[1:]), True)
-
-
-def _averaging(node: Node, source: LevelTensor, window: Window, everything: bool) -> PendingAverage:
-    if len(source.shape) not in (2, 3):
-        raise FileError(f"it averages data of shape {source.shape}, but images are needed.")
-    shape = _behind(source, window, source.shape[0])
-    return PendingAverage(where=str(node), shape=shape, source=source, window=window, everything=everything)
+    size = image(source.shape)
+    window = Window(size, size[1:]) if "Global" in node.op else _window_of(node, source.shape, ())
+    refuse_if(
+        node.attributes.get("ceil_mode", 0) and not fits_evenly(window),
+        "its ceil_mode adds windows that reach beyond the image.",
+    )
+    refuse_if(
+        not int(node.attributes.get("count_include_pad", 0)) and any(window.pads),
+        "windows at the rim average fewer values (count_include_pad is 0). Pool without padding.",
+    )
+    refuse_if(
+        len(source.shape) not in (2, 3),
+        f"it averages data of shape {source.shape}, but images are needed.",
+    )
+    return PendingAverage(
+        where=str(node),
+        shape=_behind(source, window, source.shape[0]),
+        source=source,
+        window=window,
+        everything=window.kernel == size[1:] and not any(window.pads),
+    )
 
 
 def _averaged(walk: Walk, node: Node, value: PendingAverage, grid: QuantGrid, kind: Any) -> _WeightedSteps:
     """Averages with their quantizer: a depthwise convolution of ones."""
     wire, source_grid = value.source.wire, value.source.grid
-    assert source_grid is not None
-    if walk.live_clips(value.clips, grid):
-        raise FileError("averages are clipped in front of their quantizer, which runtimes compute in floats.")
-    if node.op == "QuantizeLinear" and {value.source.kind, np.dtype(kind)} not in (
-        {np.dtype(np.uint8)},
-        {np.dtype(np.int8)},
-    ):
-        raise FileError("its input and its output have different element types, or 16 bits.")
+    refuse_if(
+        walk.live_clips(value.clips, grid),
+        "averages are clipped in front of their quantizer, which runtimes compute in floats.",
+    )
+    refuse_if(
+        node.op == "QuantizeLinear"
+        and {value.source.kind, np.dtype(kind)}
+        not in (
+            {np.dtype(np.uint8)},
+            {np.dtype(np.int8)},
+        ),
+        "its input and its output have different element types, or 16 bits.",
+    )
     zero = _pad_of(value.source, value.window)
     averages = _of_everything if value.everything else _of_windows
     steps = averages(walk, value, source_grid, grid, zero)
@@ -550,8 +567,10 @@ def _of_everything(
     count, top = prod(value.window.kernel), value.source.wire.top
     with np.errstate(over="ignore"):
         factor = np.array([source_grid.scale / np.float32(grid.scale * np.float32(count))], np.float32)
-    if not (np.isfinite(factor).all() and (factor > 0).all()):
-        raise FileError("its scales are so far apart that their ratio is 0 or infinite in float32.")
+    refuse_if(
+        not (np.isfinite(factor).all() and (factor > 0).all()),
+        "its scales are so far apart that their ratio is 0 or infinite in float32.",
+    )
     level = runtime.requantizer(factor, np.zeros(1, np.int64), grid)
     steps = steps_of(level, np.array([-zero * count]), np.array([(top - zero) * count]), grid.top)
     return np.where(steps == NEVER, NEVER, steps + zero * count)
@@ -580,15 +599,19 @@ def pooled(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     source = inputs[0]
     if not isinstance(source, LevelArray):
         raise FileError(f"it pools {word(source)}, but a quantized tensor is needed.")
-    if len(source.shape) not in (2, 3):
-        raise FileError(f"it pools data of shape {source.shape}, but images are needed.")
+    refuse_if(
+        len(source.shape) not in (2, 3), f"it pools data of shape {source.shape}, but images are needed."
+    )
     window = _window_of(node, source.shape, ())
-    if node.attributes.get("ceil_mode", 0) and not fits_evenly(window):
-        raise FileError("its ceil_mode adds windows that reach beyond the image. Crop or pad it first.")
-    if not (window.taps >= 0).any(axis=1).all():
-        raise FileError("some of its windows hold nothing but padding.")
-    if isinstance(source, LevelTensor) and (np.diff(source.table) < 0).any():
-        raise FileError("it pools values that fall with their level.")
+    refuse_if(
+        node.attributes.get("ceil_mode", 0) and not fits_evenly(window),
+        "its ceil_mode adds windows that reach beyond the image. Crop or pad it first.",
+    )
+    refuse_if(not (window.taps >= 0).any(axis=1).all(), "some of its windows hold nothing but padding.")
+    refuse_if(
+        isinstance(source, LevelTensor) and (np.diff(source.table) < 0).any(),
+        "it pools values that fall with their level.",
+    )
     shape, name = _behind(source, window, source.shape[0]), node.outputs[0]
     wire = LevelWire(name, image(shape), source.wire.top)
     walk.operations.append(Pooling(str(node), (source.wire,), wire, window))
@@ -603,8 +626,10 @@ def concat(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     parts = [tensor_of(value) for value in inputs]
     axis = int(node.attributes.get("axis", 1))
     rank = len(parts[0].shape) + 1
-    if axis % rank != 1 or len({part.shape[1:] for part in parts}) > 1:
-        raise FileError("it joins tensors along another axis than their channels.")
+    refuse_if(
+        axis % rank != 1 or len({part.shape[1:] for part in parts}) > 1,
+        "it joins tensors along another axis than their channels.",
+    )
     shape = (sum(part.shape[0] for part in parts), *parts[0].shape[1:])
     return PendingConcat(where=str(node), shape=shape, parts=tuple(parts))
 
@@ -616,16 +641,17 @@ def _side_by_side(value: PendingConcat, grid: QuantGrid) -> _WeightedSteps:
         row = rising(runtime.quantized(clip_to(part.table, value.clips), grid), grid.top)
         steps.append(np.repeat(row, image(part.shape)[0], axis=0))
     wires = tuple(part.wire for part in value.parts)
-    if len(set(wires)) < len(wires):
-        raise FileError("it joins a tensor with itself. Let each part be a tensor of its own.")
+    refuse_if(
+        len(set(wires)) < len(wires), "it joins a tensor with itself. Let each part be a tensor of its own."
+    )
     shape = image(value.shape)
     return _WeightedSteps(wires, _eye(shape[0])[:, :, None, None], np.concatenate(steps), Window(shape, 1))
 
 
 def _eye(channels: int) -> Ints:
     """Each channel by itself."""
-    if channels > 1 << 13:
-        raise FileError(
-            f"it joins {channels:,} channels, but {1 << 13:,} are supported. Join images, not rows."
-        )
+    refuse_if(
+        channels > 1 << 13,
+        f"it joins {channels:,} channels, but {1 << 13:,} are supported. Join images, not rows.",
+    )
     return np.eye(channels, dtype=np.int64)

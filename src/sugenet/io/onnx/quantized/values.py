@@ -16,8 +16,10 @@ from sugenet.errors import FileError
 from sugenet.io.exact.integers import LevelWire
 from sugenet.io.onnx.graph import Array
 from sugenet.io.onnx.quantized.runtime import Floats, QuantGrid, dequantized
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = [
+    "DequantizedTensor",
     "FixedArray",
     "FixedLevelArray",
     "LevelArray",
@@ -124,17 +126,24 @@ class LevelTensor(LevelArray):
 
     table: Floats
     """One number for each level."""
-    grid: QuantGrid | None
-    """Where they are just dequantized."""
+
+
+@dataclass(frozen=True, eq=False)
+class DequantizedTensor(LevelTensor):
+    """Levels that are just dequantized."""
+
+    grid: QuantGrid
 
     @classmethod
-    def of(cls, levels: LevelArray, scale: Any, zero: int) -> LevelTensor:
+    def of(cls, levels: LevelArray, scale: Any, zero: int) -> DequantizedTensor:
         """Dequantized levels."""
         grid = QuantGrid(scale, zero, levels.low, levels.low + levels.wire.top)
         with np.errstate(over="ignore"):
             table = dequantized(levels.values, grid)
-        if not np.isfinite(table).all():
-            raise FileError(f"its scale {grid.scale} is so large that its numbers are infinite in float32.")
+        refuse_if(
+            not np.isfinite(table).all(),
+            f"its scale {grid.scale} is so large that its numbers are infinite in float32.",
+        )
         return cls(levels.name, levels.wire, levels.low, levels.kind, levels.shape, table, grid)
 
 
@@ -156,7 +165,7 @@ class PendingSum(Pending):
     """A matrix product or convolution of dequantized levels."""
 
     op: str
-    source: LevelTensor
+    source: DequantizedTensor
     weights: Ints
     """(out, in / groups, kernel height, kernel width)"""
     scales: Floats
@@ -175,15 +184,16 @@ class PendingSum(Pending):
 class PendingAddition(Pending):
     """The sum of two tensors, or of one and a constant."""
 
-    left: LevelTensor | FixedLevelArray
-    right: LevelTensor | FixedLevelArray
+    tensors: tuple[LevelTensor, ...]
+    constant: FixedLevelArray | None
+    is_constant_last: bool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PendingAverage(Pending):
     """Averages of windows."""
 
-    source: LevelTensor
+    source: DequantizedTensor
     window: Window
     everything: bool
     """Whether the window is the whole image."""
@@ -193,7 +203,7 @@ class PendingAverage(Pending):
 class PendingConcat(Pending):
     """Tensors side by side."""
 
-    parts: tuple[LevelTensor, ...]
+    parts: tuple[DequantizedTensor, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,8 +230,7 @@ def image(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 def rising(table: Ints, height: int) -> Ints:
     """A rising table of levels as thresholds on its index."""
-    if (np.diff(table) < 0).any():
-        raise FileError("its levels fall where its input rises.")
+    refuse_if((np.diff(table) < 0).any(), "its levels fall where its input rises.")
     first = np.searchsorted(table, np.arange(1, height + 1), side="left")
     return np.where(first == len(table), NEVER, first)[None, :]
 
@@ -241,8 +250,7 @@ def ends_of(kind: Any, width: int | None = None) -> tuple[int, int]:
             if np.dtype(kind).kind == "i"
             else (0, (1 << width) - 1)
         )
-    if np.dtype(kind).kind not in "iu":
-        raise FileError(f"it quantizes to {kind}, but whole numbers are needed.")
+    refuse_if(np.dtype(kind).kind not in "iu", f"it quantizes to {kind}, but whole numbers are needed.")
     return int(np.iinfo(kind).min), int(np.iinfo(kind).max)
 
 
@@ -250,8 +258,7 @@ def floats_of(value: Value | None) -> Array:
     """A constant of finite float32 numbers."""
     if not isinstance(value, FixedArray) or value.array.dtype != np.float32:
         raise FileError("one of its constants is missing or is not float32.")
-    if not np.isfinite(value.array).all():
-        raise FileError("one of its constants is not finite.")
+    refuse_if(not np.isfinite(value.array).all(), "one of its constants is not finite.")
     return value.array
 
 
@@ -283,8 +290,7 @@ def row_of(array: Array, shape: tuple[int, ...], channels: int) -> Array:
     while array.ndim > len(shape) and array.shape[0] == 1:
         array = array[0]
     full = np.broadcast_to(array, shape).reshape(channels, -1)
-    if (full != full[:, :1]).any():
-        raise FileError("it adds a constant that differs within a channel.")
+    refuse_if((full != full[:, :1]).any(), "it adds a constant that differs within a channel.")
     return full[:, 0]
 
 
@@ -315,6 +321,7 @@ def word(value: Value | None) -> str:
         RawInput: "the unquantized input",
         LevelArray: "whole numbers",
         LevelTensor: "a float tensor of levels",
+        DequantizedTensor: "a float tensor of levels",
         PendingSum: "a product in front of its quantizer",
         PendingAddition: "a sum in front of its quantizer",
         PendingAverage: "averages in front of their quantizer",

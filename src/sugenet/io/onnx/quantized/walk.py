@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
@@ -13,8 +13,8 @@ import numpy as np
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.integers import LevelWire, Operation
-from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node, Subgraph
-from sugenet.io.onnx.operators import checked, left_over
+from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node, Port, Subgraph
+from sugenet.io.onnx.operators import checked, constant_value, left_over
 from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.quantized.values import (
     FixedArray,
@@ -29,6 +29,7 @@ from sugenet.io.onnx.quantized.values import (
     image,
     word,
 )
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["ADVICE", "IntegerProgram", "Rule", "Walk"]
 
@@ -104,17 +105,14 @@ class Walk:
         self.start_grid: QuantGrid | None = None
         self.first: RawInput | None = None
         self.inexact = False
-        needed = {port.name for port in graph.outputs}
-        for node in reversed(graph.nodes):
-            if any(name in needed for name in node.outputs if name):
-                needed |= set(node.inputs)
-        self.nodes = [node for node in graph.nodes if any(name in needed for name in node.outputs if name)]
-        self.reads = Counter(name for node in self.nodes for name in node.inputs if name)
-        self.reads.update(port.name for port in graph.outputs)
-        self.readers: dict[str, list[Node]] = {}
+        self.nodes, needed = graph.leading_to(*(port.name for port in graph.outputs))
+        self.readers: dict[str, list[Node | Port]] = defaultdict(list)
+        """The nodes that read a tensor, once for each input, and the outputs that it is."""
         for node in self.nodes:
             for name in node.inputs:
-                self.readers.setdefault(name, []).append(node)
+                self.readers[name].append(node)
+        for port in graph.outputs:
+            self.readers[port.name].append(port)
         self.makers = {name: node for node in self.nodes for name in node.outputs if name}
         unused = [name for name in graph.constants if name not in needed]
         if unused:
@@ -128,8 +126,7 @@ class Walk:
 
     def program(self) -> IntegerProgram:
         graph = self.graph
-        if len(graph.inputs) != 1:
-            raise FileError(f"it has {len(graph.inputs)} data inputs, but one is needed.")
+        refuse_if(len(graph.inputs) != 1, f"it has {len(graph.inputs)} data inputs, but one is needed.")
         if len(graph.outputs) != 1:
             named = ", ".join(repr(port.name[:40]) for port in graph.outputs[:5])
             raise FileError(
@@ -139,8 +136,7 @@ class Walk:
         raw = self._input(port)
         self.values[port.name] = raw
         for node in self.nodes:
-            if ADVICE.get(node.op) == _DYNAMIC:
-                raise FileError(f"{node}: {_DYNAMIC}.")
+            refuse_if(ADVICE.get(node.op) == _DYNAMIC, f"{node}: {_DYNAMIC}.")
         for node in self.nodes:
             try:
                 self._take(node)
@@ -190,8 +186,10 @@ class Walk:
                 f"Export the model for one size of samples."
             )
         shape = tuple(int(size) for size in port.shape[1:])
-        if prod(shape) > 1 << 20 or len(shape) > 3:
-            raise FileError(f"the data input {port.name[:60]!r} has shape {port.shape}, which is too large.")
+        refuse_if(
+            prod(shape) > 1 << 20 or len(shape) > 3,
+            f"the data input {port.name[:60]!r} has shape {port.shape}, which is too large.",
+        )
         kind = np.dtype(DTYPES.get(port.dtype, "V"))
         if kind == np.float32:
             return RawInput(shape)
@@ -206,14 +204,22 @@ class Walk:
         return LevelArray(name, LevelWire(name, image(shape), high - low), low, np.dtype(kind), shape)
 
     def _take(self, node: Node) -> None:
-        if (node.domain, node.op) in self.graph.functions:
-            raise FileError("it is a function that the file defines itself. Write functions out first.")
-        if node.domain not in ("", "com.microsoft"):
-            raise FileError(f"its domain {node.domain[:60]!r} is not known in quantized files.")
-        if node.op not in self.rules or node.domain not in _DOMAINS.get(node.op, ("",)):
-            raise FileError(f"{ADVICE.get(node.op, 'it is not supported in quantized files')}.")
-        if any(isinstance(value, Subgraph) for value in node.attributes.values()):
-            raise FileError("it holds a graph, which is not supported.")
+        refuse_if(
+            (node.domain, node.op) in self.graph.functions,
+            "it is a function that the file defines itself. Write functions out first.",
+        )
+        refuse_if(
+            node.domain not in ("", "com.microsoft"),
+            f"its domain {node.domain[:60]!r} is not known in quantized files.",
+        )
+        refuse_if(
+            node.op not in self.rules or node.domain not in _DOMAINS.get(node.op, ("",)),
+            f"{ADVICE.get(node.op, 'it is not supported in quantized files')}.",
+        )
+        refuse_if(
+            any(isinstance(value, Subgraph) for value in node.attributes.values()),
+            "it holds a graph, which is not supported.",
+        )
         counted = checked(node)
         inputs = [self.values[name] if name else None for name in node.inputs]
         if any(isinstance(value, QuantTail) for value in inputs):
@@ -228,8 +234,10 @@ class Walk:
                 f"its attribute {unused} is {str(node.attributes[unused])[:60]!r}, which is not "
                 f"supported here."
             )
-        if any(node.outputs[1:]) and any(self.reads[name] for name in node.outputs[1:]):
-            raise FileError("only its first output is supported.")
+        refuse_if(
+            any(name and self.readers[name] for name in node.outputs[1:]),
+            "only its first output is supported.",
+        )
         self.values[node.outputs[0]] = made
 
     def _behind(self, node: Node, inputs: list[Value | None]) -> Value:
@@ -255,7 +263,7 @@ class Walk:
         first = inputs[0] if inputs else None
         match node.op:
             case "Constant":
-                return _held(node)
+                return FixedArray(constant_value(node.attributes))
             case "DequantizeLinear" if isinstance(first, FixedArray):
                 return self._dequantized(node, inputs, first)
             case "QuantizeLinear":
@@ -273,11 +281,11 @@ class Walk:
         scale, zero, _ = self.grids(node, inputs, first.array.dtype)
         axis = self.axis(node, first.array.ndim)
         long = first.array.shape[axis] if first.array.ndim else 1
-        if scale.size not in (1, long) or zero.size not in (1, scale.size):
-            raise FileError(
-                f"it has {scale.size} scales and {zero.size} zero points for a constant of shape "
-                f"{first.array.shape}, whose axis {axis} has {long}. One for all, or one for each."
-            )
+        refuse_if(
+            scale.size not in (1, long) or zero.size not in (1, scale.size),
+            f"it has {scale.size} scales and {zero.size} zero points for a constant of shape "
+            f"{first.array.shape}, whose axis {axis} has {long}. One for all, or one for each.",
+        )
         return FixedLevelArray(first.array.astype(np.int64), scale, zero, axis, first.width)
 
     def _quantized(self, node: Node, inputs: list[Value | None]) -> Value:
@@ -295,19 +303,20 @@ class Walk:
 
     def grids(self, node: Node, inputs: list[Value | None], kind: Any) -> tuple[Array, Ints, Any]:
         """Scales, zero points and element type of QuantizeLinear or DequantizeLinear."""
-        if len(inputs) < 2:
-            raise FileError("its scale is missing.")
+        refuse_if(len(inputs) < 2, "its scale is missing.")
         scale = floats_of(inputs[1]).reshape(-1)
         if not (np.isfinite(scale).all() and (scale > 0).all()):
             raise FileError(f"its scale {scale[~(np.isfinite(scale) & (scale > 0))][0]} is not positive.")
-        if node.attributes.get("block_size", 0):
-            raise FileError("it quantizes in blocks, which is not supported. Quantize by tensor or channel.")
-        if node.attributes.get("precision", 0) not in (0, 1):
-            raise FileError("its precision is not float32.")
+        refuse_if(
+            node.attributes.get("block_size", 0),
+            "it quantizes in blocks, which is not supported. Quantize by tensor or channel.",
+        )
+        refuse_if(node.attributes.get("precision", 0) not in (0, 1), "its precision is not float32.")
         node.attributes.get("saturate")  # of 8-bit floats
         declared = node.attributes.get("output_dtype", 0)
-        if node.op == "DequantizeLinear" and declared not in (0, 1):
-            raise FileError("its output_dtype is not float32.")
+        refuse_if(
+            node.op == "DequantizeLinear" and declared not in (0, 1), "its output_dtype is not float32."
+        )
         zero = inputs[2] if len(inputs) > 2 else None
         if zero is None:
             zeros = np.zeros(1, np.int64)
@@ -316,19 +325,27 @@ class Walk:
         else:
             if not isinstance(zero, FixedArray):
                 raise FileError("its zero point is no constant.")
-            if kind is not None and zero.array.dtype != kind:
-                raise FileError(f"its zero point is {zero.array.dtype}, but its input {kind}.")
+            refuse_if(
+                kind is not None and zero.array.dtype != kind,
+                f"its zero point is {zero.array.dtype}, but its input {kind}.",
+            )
             zeros, kind = zero.array.astype(np.int64).reshape(-1), zero.array.dtype
-            if node.op == "QuantizeLinear" and declared and np.dtype(DTYPES.get(declared, "V")) != kind:
-                raise FileError(f"its output_dtype {declared} is not that of its zero point.")
-        if np.dtype(kind).kind not in "iu" or (node.op == "QuantizeLinear" and kind.itemsize > 2):
-            raise FileError(f"it quantizes to {kind}, but whole numbers of up to 16 bits are needed.")
+            refuse_if(
+                node.op == "QuantizeLinear" and declared and np.dtype(DTYPES.get(declared, "V")) != kind,
+                f"its output_dtype {declared} is not that of its zero point.",
+            )
+        refuse_if(
+            np.dtype(kind).kind not in "iu" or (node.op == "QuantizeLinear" and kind.itemsize > 2),
+            f"it quantizes to {kind}, but whole numbers of up to 16 bits are needed.",
+        )
         return scale.astype(np.float32), zeros, np.dtype(kind)
 
     def axis(self, node: Node, rank: int) -> int:
         axis = int(node.attributes.get("axis", 1))
-        if "axis" in node.attributes and not -rank <= axis < max(rank, 2):
-            raise FileError(f"its axis is {axis}, but its input has {rank} axes.")
+        refuse_if(
+            "axis" in node.attributes and not -rank <= axis < max(rank, 2),
+            f"its axis is {axis}, but its input has {rank} axes.",
+        )
         return axis % rank if rank else 0
 
     def range_of(self, inputs: list[Value | None], kind: Any) -> tuple[int, int]:
@@ -340,16 +357,15 @@ class Walk:
         """One scale and zero point for a whole tensor."""
         node.attributes.get("axis")
         scale, zero, element_type = self.grids(node, inputs, kind)
-        if scale.size != 1 or zero.size != 1:
-            raise FileError(
-                f"it has {max(scale.size, zero.size)} scales for one tensor of activations. "
-                f"Quantize activations by tensor."
-            )
+        refuse_if(
+            scale.size != 1 or zero.size != 1,
+            f"it has {max(scale.size, zero.size)} scales for one tensor of activations. "
+            f"Quantize activations by tensor.",
+        )
         return QuantGrid(scale[0], zero[0], *self.range_of(inputs, element_type)), element_type
 
     def float_path(self, where: str, why: str) -> None:
-        if self.strict:
-            raise FileError(f"ONNX Runtime computes {where} in floats, because {why}. {_STRICT}.")
+        refuse_if(self.strict, f"ONNX Runtime computes {where} in floats, because {why}. {_STRICT}.")
         self.inexact = True
         self.remarks.append(f"{where}: read in exact numbers; ONNX Runtime rounds its sums, because {why}")
 
@@ -357,14 +373,14 @@ class Walk:
         """Whether an int8 tensor is kept as uint8: made by a quantizer, read by one dequantizer that one node
         reads.
         """
-        maker, readers = self.makers.get(name), self.readers.get(name, [])
+        maker, readers = self.makers.get(name), self.readers[name]
         return (
             maker is not None
             and maker.op == "QuantizeLinear"
-            and self.reads[name] == 1
             and len(readers) == 1
+            and isinstance(readers[0], Node)
             and readers[0].op == "DequantizeLinear"
-            and self.reads[readers[0].outputs[0]] == 1
+            and len(self.readers[readers[0].outputs[0]]) == 1
         )
 
     def kind_of(self, node: Node) -> np.dtype[Any]:
@@ -375,18 +391,6 @@ class Walk:
         """The clips that a saturating quantizer does not make needless."""
         low, high = (float(grid.scale) * (end - grid.zero) for end in (grid.low, grid.high))
         return [(a, b) for a, b in clips if a > low or b < high]
-
-
-def _held(node: Node) -> FixedArray:
-    """The value of a Constant."""
-    values = [node.attributes[name] for name in node.attributes]
-    if len(values) != 1:
-        raise FileError(f"it has {len(values)} values, but one is needed.")
-    (value,) = values
-    if isinstance(value, np.ndarray):
-        return FixedArray(value)
-    is_integer = all(isinstance(v, int) for v in (value if isinstance(value, tuple) else (value,)))
-    return FixedArray(np.asarray(value, np.int64 if is_integer else np.float32))
 
 
 Rule: TypeAlias = Callable[[Walk, Node, list[Value | None]], Value]

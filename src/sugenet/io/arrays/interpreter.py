@@ -1,5 +1,5 @@
 """Networks kept as plain arrays, run as their authors' programs run them:
-the judges of what the reader made of them.
+to compare with what the reader made of them.
 """
 
 from __future__ import annotations
@@ -11,31 +11,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.io.proof.judges import SourceJudge, Stage, judge_of_stages
+from sugenet.io.proof.interpreters import SourceInterpreter, Stage, interpreter_of_stages
 from sugenet.reading import open_text
 
-__all__ = ["judge_of_arrays", "judge_of_folder"]
+__all__ = ["interpreter_of_arrays", "interpreter_of_folder"]
 
 _Array = npt.NDArray[Any]
 _MAX_CSV = 1 << 26
 _BLOCKS = "blocks computed in float64 by NumPy"
 
 
-def judge_of_arrays(
+def interpreter_of_arrays(
     arrays: Mapping[str, _Array], features: int | None, outputs: int | None, above: float | None
-) -> SourceJudge:
+) -> SourceInterpreter:
     """Match counts are counted; blocks are computed in float64."""
     if "W0" in arrays:
-        return judge_of_stages(
+        return interpreter_of_stages(
             "match counts counted by NumPy",
             lambda x, stages: _counted(arrays, features, outputs, above or 0, x, stages),
         )
-    return judge_of_stages(_BLOCKS, lambda x, stages: _blocks(arrays, x, stages))
+    return interpreter_of_stages(_BLOCKS, lambda x, stages: _blocks(arrays, x, stages))
 
 
-def judge_of_folder(folder: str | Path) -> SourceJudge:
+def interpreter_of_folder(folder: str | Path) -> SourceInterpreter:
     """The CSV files, read again and computed in float64."""
-    return judge_of_stages(_BLOCKS, lambda x, stages: _folder(Path(folder), x, stages))
+    return interpreter_of_stages(_BLOCKS, lambda x, stages: _folder(Path(folder), x, stages))
 
 
 def _counted(

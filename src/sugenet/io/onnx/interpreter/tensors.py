@@ -1,7 +1,7 @@
 """Values with a bound on their rounding, arithmetic on them, and what an operator of a file is called with.
 
 Floats are computed in float64, whole numbers and booleans in the file's own kind. With every value goes a
-bound on how far it may lie from the number that exact arithmetic gives, so that a judge never counts a
+bound on how far it may lie from the number that exact arithmetic gives, so that an interpreter never counts a
 difference that is rounding, and never misses another.
 """
 
@@ -18,6 +18,7 @@ from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array, Node
 from sugenet.io.onnx.operators import INPUTS, MANY
 from sugenet.io.onnx.shapes import integers
+from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = [
     "ROUND",
@@ -30,12 +31,12 @@ __all__ = [
     "constant",
     "exact_products",
     "floats",
-    "given",
     "is_single",
     "kind_of",
     "made_of",
     "monotone",
     "of_tensors",
+    "operands",
     "product",
     "quotient",
     "rising",
@@ -138,10 +139,7 @@ class OpCall:
 
     def tensor(self, index: int) -> Tensor:
         """An input that must be there."""
-        tensor = self.optional(index)
-        if tensor is None:
-            raise UncomparableError(f"its input {index} is missing.")
-        return tensor
+        return required(self.optional(index), f"its input {index} is missing.")
 
     def optional(self, index: int) -> Tensor | None:
         """An input that may be left out."""
@@ -170,8 +168,10 @@ class OpCall:
         """The inputs that say how the others are treated, by place, at least five; they may not depend on the
         data.
         """
-        if any(tensor is not None and tensor.data and not tensor.exact for tensor in self.inputs[1:]):
-            raise UncomparableError("its shape, axes or the like depend on the input.")
+        refuse_if(
+            any(tensor is not None and tensor.data and not tensor.exact for tensor in self.inputs[1:]),
+            "its shape, axes or the like depend on the input.",
+        )
         arrays = [None if tensor is None else tensor.values for tensor in self.inputs]
         return [*arrays, *[None] * (5 - len(arrays))]
 
@@ -238,21 +238,23 @@ def exact_products(left: Array, right: Array, terms: int) -> bool:
 Operator: TypeAlias = Callable[[OpCall], Tensor]
 
 
-def given(call: OpCall) -> list[Tensor]:
+def operands(call: OpCall) -> list[Tensor]:
     """All inputs, none of which may be missing, with room for their broadcast."""
     tensors, count = [call.tensor(index) for index in range(len(call.inputs))], INPUTS.get(call.node.op, 1)
-    if len(tensors) != count and (count != MANY or not tensors):
-        raise UncomparableError(f"it has {len(tensors)} inputs, but {count} are needed.")
+    refuse_if(
+        len(tensors) != count and (count != MANY or not tensors),
+        f"it has {len(tensors)} inputs, but {count} are needed.",
+    )
     try:
         call.made(np.broadcast_shapes(*(tensor.shape for tensor in tensors)))
     except ValueError:
-        raise UncomparableError("its inputs have shapes that do not fit together.") from None
+        raise FileError("its inputs have shapes that do not fit together.") from None
     return tensors
 
 
 def of_tensors(function: Callable[..., Tensor]) -> Operator:
     """The operator that is a function of all its inputs and nothing else."""
-    return lambda call: function(*given(call))
+    return lambda call: function(*operands(call))
 
 
 def floats(tensor: Tensor, data: bool) -> Array:
@@ -317,10 +319,8 @@ def quotient(left: Tensor, right: Tensor) -> Tensor:
     a, b = floats(left, data), floats(right, data)
     kind = kind_of((left, right))
     if kind.kind in "iu":
-        if not np.all(b):
-            raise UncomparableError("it divides whole numbers by zero.")
-        if not (left.exact and right.exact):
-            raise UncomparableError("it divides whole numbers that are not certain.")
+        refuse_if(not np.all(b), "it divides whole numbers by zero.")
+        refuse_if(not (left.exact and right.exact), "it divides whole numbers that are not certain.")
         return made_of(
             (left, right),
             (np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(kind),
@@ -356,7 +356,7 @@ def rising(function: Callable[[Array], Any], roundings: float = 8.0) -> Operator
     """An operator that never falls, whose results are rounded so many times."""
 
     def run(call: OpCall) -> Tensor:
-        (x,) = given(call)
+        (x,) = operands(call)
         result = monotone(function, x)
         if not roundings or x.kind.kind != "f":
             return result

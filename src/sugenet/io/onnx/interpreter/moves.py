@@ -10,18 +10,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array
-from sugenet.io.onnx.judge.tensors import (
+from sugenet.io.onnx.interpreter.tensors import (
     ROUND,
     SINGLE,
     OpCall,
     Tensor,
-    UncomparableError,
     constant,
     exact_products,
 )
 from sugenet.io.onnx.operators import constant_value
 from sugenet.io.onnx.shapes import REARRANGING, axis_within, rearrangement, reduced_axes, tail_axis
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["MOVES"]
 
@@ -47,8 +48,10 @@ def _gather(call: OpCall) -> Tensor:
     axis = _axis(call, x)
     count = x.shape[axis]
     index = indices.values
-    if index.dtype.kind not in "iu" or not indices.exact or ((index < -count) | (index >= count)).any():
-        raise UncomparableError("it picks what does not exist.")
+    refuse_if(
+        index.dtype.kind not in "iu" or not indices.exact or ((index < -count) | (index >= count)).any(),
+        "it picks what does not exist.",
+    )
     call.made((*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
     return x.moved(lambda array: np.take(array, np.where(index < 0, index + count, index), axis=axis))
 
@@ -57,14 +60,16 @@ def _gather_elements(call: OpCall) -> Tensor:
     x, indices = call.tensor(0), call.tensor(1)
     axis = _axis(call, x)
     count, index = x.shape[axis], indices.values
-    if (
+    refuse_if(
         index.dtype.kind not in "iu"
         or index.ndim != x.values.ndim
-        or ((index < -count) | (index >= count)).any()
-    ):
-        raise UncomparableError("it picks what does not exist.")
-    if any(a > b for k, (a, b) in enumerate(zip(index.shape, x.shape, strict=True)) if k != axis):
-        raise UncomparableError("it picks along more than there is.")
+        or ((index < -count) | (index >= count)).any(),
+        "it picks what does not exist.",
+    )
+    refuse_if(
+        any(a > b for k, (a, b) in enumerate(zip(index.shape, x.shape, strict=True)) if k != axis),
+        "it picks along more than there is.",
+    )
     call.made(index.shape)
     grid = list(np.ogrid[tuple(slice(0, size) for size in index.shape)])
     grid[axis] = np.where(index < 0, index + count, index)
@@ -74,14 +79,13 @@ def _gather_elements(call: OpCall) -> Tensor:
 
 def _concat(call: OpCall) -> Tensor:
     parts = [call.tensor(index) for index in range(len(call.inputs))]
-    if not parts or len({part.kind for part in parts}) != 1:
-        raise UncomparableError("it joins nothing, or different kinds.")
+    refuse_if(not parts or len({part.kind for part in parts}) != 1, "it joins nothing, or different kinds.")
     axis = axis_within(call.node.attributes.get("axis"), parts[0].values.ndim)
     call.made(*(part.shape for part in parts))
     try:
         values = np.concatenate([part.values for part in parts], axis)
     except ValueError:
-        raise UncomparableError("it joins what does not fit together.") from None
+        raise FileError("it joins what does not fit together.") from None
     error = (
         np.zeros(())
         if all(part.exact for part in parts)
@@ -96,11 +100,12 @@ def _slice(call: OpCall) -> Tensor:
         call.listed(index, name) for index, name in ((1, "starts"), (2, "ends"), (3, "axes"), (4, "steps"))
     )
     if starts is None or ends is None or len(starts) != len(ends):
-        raise UncomparableError("its starts or ends are missing.")
+        raise FileError("its starts or ends are missing.")
     axes = tuple(range(len(starts))) if axes is None else axes
     steps = (1,) * len(starts) if steps is None else steps
-    if len(axes) != len(starts) or len(steps) != len(starts) or 0 in steps:
-        raise UncomparableError("its axes or steps do not fit.")
+    refuse_if(
+        len(axes) != len(starts) or len(steps) != len(starts) or 0 in steps, "its axes or steps do not fit."
+    )
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         at = axis_within(axis, x.values.ndim)
         size = x.shape[at]
@@ -114,11 +119,9 @@ def _slice(call: OpCall) -> Tensor:
 
 def _range(call: OpCall) -> Tensor:
     first, last, step = (call.tensor(index) for index in range(3))
-    if any(t.data or t.values.size != 1 for t in (first, last, step)):
-        raise UncomparableError("its ends are no constants.")
+    refuse_if(any(t.data or t.values.size != 1 for t in (first, last, step)), "its ends are no constants.")
     a, b, c = (t.values.reshape(-1)[0].item() for t in (first, last, step))
-    if not c or not all(map(isfinite, (a, b, c))):
-        raise UncomparableError("its step is zero, or an end is not finite.")
+    refuse_if(not c or not all(map(isfinite, (a, b, c))), "its step is zero, or an end is not finite.")
     count = max(int(np.ceil(min((b - a) / c, 1e18))), 0)
     call.made((count,))
     return constant((a + np.arange(count) * c).astype(first.kind))
@@ -127,9 +130,8 @@ def _range(call: OpCall) -> Tensor:
 def _filled(call: OpCall) -> Tensor:
     sizes, fill = call.listed(0, "shape"), call["value"]
     if sizes is None or min(sizes, default=0) < 0 or not call.tensor(0).exact:
-        raise UncomparableError("its shape is missing or negative.")
-    if fill.size != 1:
-        raise UncomparableError("its value is not one number.")
+        raise FileError("its shape is missing or negative.")
+    refuse_if(fill.size != 1, "its value is not one number.")
     call.made(sizes)
     return constant(np.full(sizes, fill.reshape(-1)[0], fill.dtype))
 
@@ -157,8 +159,7 @@ def _reduce(call: OpCall) -> Tensor:
 
 def _extreme(function: Callable[..., Any]) -> _Reduction:
     def run(x: Tensor, axis: dict[str, Any], terms: int) -> Tensor:
-        if not terms:
-            raise UncomparableError("it looks for the largest of nothing.")
+        refuse_if(not terms, "it looks for the largest of nothing.")
         error = np.zeros(()) if x.exact else x.errors.max(**axis)
         return Tensor(np.asarray(function(x.values, **axis)), x.kind, error, x.data)
 
@@ -170,8 +171,7 @@ def _wide(x: Tensor) -> Array:
 
 
 def _multiplied(x: Tensor, axis: dict[str, Any], terms: int) -> Tensor:
-    if x.data or not x.exact:
-        raise UncomparableError("it multiplies data.")
+    refuse_if(x.data or not x.exact, "it multiplies data.")
     product = np.asarray(_wide(x).prod(**axis))
     error = np.asarray(terms * SINGLE * np.abs(product)) if x.kind.kind == "f" else np.zeros(())
     return _as(x, product, error)
@@ -182,8 +182,7 @@ def _total(x: Tensor, axis: dict[str, Any], terms: int) -> Tensor:
 
 
 def _mean(x: Tensor, axis: dict[str, Any], terms: int) -> Tensor:
-    if x.kind.kind != "f" or not terms:
-        raise UncomparableError("it averages whole numbers, or nothing.")
+    refuse_if(x.kind.kind != "f" or not terms, "it averages whole numbers, or nothing.")
     values, error = (part / terms for part in _added(x, axis, terms))
     if terms & (terms - 1):
         error = error + 2 * _unit(x) * np.abs(values)
@@ -243,8 +242,7 @@ def _soft(call: OpCall) -> Tensor:
 def _arg_max(call: OpCall) -> Tensor:
     x = call.tensor(0)
     axis, keep, last = _axis(call, x), call["keepdims"], call["select_last_index"]
-    if not x.shape[axis]:
-        raise UncomparableError("it looks for the largest of nothing.")
+    refuse_if(not x.shape[axis], "it looks for the largest of nothing.")
     rows = np.flip(x.values, axis) if last else x.values
     indices = rows.argmax(axis=axis, keepdims=bool(keep))
     indices = x.shape[axis] - 1 - indices if last else indices
@@ -255,7 +253,7 @@ def _top(call: OpCall) -> tuple[Tensor, Tensor]:
     x, count = call.tensor(0), call.listed(1, "k")
     axis, largest = _axis(call, x), call["largest"]
     if count is None or len(count) != 1 or not 0 <= count[0] <= x.shape[axis]:
-        raise UncomparableError("it picks more than there is.")
+        raise FileError("it picks more than there is.")
     order = np.argsort(-x.values if largest else x.values, axis=axis, kind="stable")
     indices = np.take(order, np.arange(count[0]), axis=axis)
     values = np.take_along_axis(x.values, indices, axis)

@@ -1,4 +1,4 @@
-"""Runs a quantized ONNX graph in whole numbers and float32, operator by operator, to judge an import.
+"""Runs a quantized ONNX graph in whole numbers and float32, operator by operator, to compare an import with.
 
 It shares the parser of the file, the tables of operators and the rules of their shapes with the reader, and
 nothing else. A float operator between quantizers keeps its whole sums until the quantizer comes, and is
@@ -16,10 +16,11 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node
-from sugenet.io.onnx.judge.tensors import UncomparableError
-from sugenet.io.onnx.judge.windows import cut, window_axes
+from sugenet.io.onnx.interpreter.tensors import UncomparableError
+from sugenet.io.onnx.interpreter.windows import cut, window_axes
 from sugenet.io.onnx.operators import checked, constant_value
 from sugenet.io.onnx.shapes import rearrangement
+from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = ["IntegerRun"]
 
@@ -154,9 +155,9 @@ class IntegerRun:
         return _plain(self.known[self.scores]).reshape(len(x), -1), self.seen, self.unsure
 
     def _run(self, node: Node) -> Any:
-        rule = _RULES.get(node.op)
-        if rule is None:
-            raise UncomparableError("the interpreter of quantized files does not know this operator.")
+        rule = required(
+            _RULES.get(node.op), "the interpreter of quantized files does not know this operator."
+        )
         inputs = [self.known[name] if name else None for name in node.inputs]
         return rule(self, checked(node), [*inputs, *[None] * (_MAX_INPUTS - len(inputs))])
 
@@ -194,8 +195,8 @@ class IntegerRun:
 
     def _product(self, node: Node, inputs: list[Any]) -> _IntegerSums:
         x, w, bias = inputs[:3]
-        if not isinstance(x, _Scaled) or not isinstance(w, _Scaled):
-            raise UncomparableError("it does not read quantized numbers.")
+        scaled = isinstance(x, _Scaled) and isinstance(w, _Scaled)
+        refuse_if(not scaled, "it does not read quantized numbers.")
         made = self._sums(node, x, w)
         if isinstance(bias, _Scaled):
             made.sums = made.sums + _channels(bias.centred.reshape(-1), made.sums)
@@ -243,8 +244,7 @@ class IntegerRun:
             return self._show(node, self._pair(value, node.outputs[0], grid))
         if isinstance(value, _Mean):
             source = self.known[value.name]
-            if not isinstance(source, _Scaled):
-                raise UncomparableError("it averages what is not quantized.")
+            refuse_if(not isinstance(source, _Scaled), "it averages what is not quantized.")
             return self._show(node, self._mean(source, value.node, grid))
         if isinstance(value, np.ndarray) and node.inputs[0] in self.graph.constants:
             scales, zeros = (
@@ -348,8 +348,10 @@ class IntegerRun:
         value = inputs[0]
         name = {_Scaled: "whole", _IntegerSums: "sums"}.get(type(value), "")
         array = getattr(value, name) if name else np.asarray(value)
-        if isinstance(value, _IntegerSums) and array.ndim > 2 and array.shape[2:] != (1, 1):
-            raise UncomparableError("it reshapes sums.")
+        refuse_if(
+            isinstance(value, _IntegerSums) and array.ndim > 2 and array.shape[2:] != (1, 1),
+            "it reshapes sums.",
+        )
         if node.op == "Reshape":
             inputs = [value, np.array([0, *inputs[1].reshape(-1)[1:]])]
         move = rearrangement(node.op, (_SAMPLES, *array.shape[1:]), inputs, node.attributes)
@@ -359,7 +361,7 @@ class IntegerRun:
     def _transpose(self, _: Node, inputs: list[Any]) -> _Scaled:
         first = inputs[0]
         if not isinstance(first, _Scaled) or first.whole.ndim != 2:
-            raise UncomparableError("it transposes other things than a quantized matrix.")
+            raise FileError("it transposes other things than a quantized matrix.")
         return replace(first, whole=first.whole.T, axis=1 - first.axis % 2)
 
     def _concat(self, node: Node, inputs: list[Any]) -> Array:
@@ -421,8 +423,7 @@ _RULES: Mapping[str, Callable[[IntegerRun, Node, list[Any]], Any]] = {
 def _operand(inputs: list[Any], index: int, name: str = "", axis: int = 1) -> _Scaled:
     """A tensor, its scale and its zero point."""
     value, scale, zero = inputs[index : index + 3]
-    if scale is None:
-        raise UncomparableError("its scale is missing.")
+    refuse_if(scale is None, "its scale is missing.")
     return _Scaled(np.asarray(value), _row(scale), _zero(zero), axis, name)
 
 

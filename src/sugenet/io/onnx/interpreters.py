@@ -1,4 +1,4 @@
-"""Judges of what was read from an ONNX file: the interpreter of its operators,
+"""Interpreters of what was read from an ONNX file: the interpreter of its operators,
 and ONNX Runtime where it is installed.
 """
 
@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.io.exact.evaluation import Floats, apply, laid_out
-from sugenet.io.exact.ops import Affine, Branches, Op, OpChain, Quantize, Sign, every
+from sugenet.io.exact.evaluation import Floats, laid_out, passed
+from sugenet.io.exact.ops import Affine, Op, OpChain, Quantize, Sign, every
 from sugenet.io.onnx.graph import Array, Graph
-from sugenet.io.onnx.judge.interpreter import Computed, Interpreter
-from sugenet.io.onnx.judge.tensors import UncomparableError
+from sugenet.io.onnx.interpreter.program import Computed, Interpreter
+from sugenet.io.onnx.interpreter.tensors import Decision, Tensor, UncomparableError
 from sugenet.io.onnx.wire import blob, number
-from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain
+from sugenet.io.proof.interpreters import Seen, SourceInterpreter, Stage, interpreter_of_chain
 
-__all__ = ["judges_of_graph"]
+__all__ = ["NOT_INSTALLED", "NOT_RUN", "batches", "interpreters_of_graph", "runtime_session"]
 
 _WORK = 1 << 24
 """Values that one run of the interpreter makes at a time."""
@@ -26,10 +26,10 @@ _FORMAT = 10
 """A version of the file format that every runtime of the last years reads; operators do not depend on it."""
 
 
-def judges_of_graph(graph: Graph, output: str, chain: OpChain) -> list[SourceJudge]:
+def interpreters_of_graph(graph: Graph, output: str, chain: OpChain) -> list[SourceInterpreter]:
     """Who says what the class scores of a file are, given which output they lead to.
 
-    The interpreter goes first. Where it cannot run the file, the judge's name says so, and only the
+    The interpreter goes first. Where it cannot run the file, the interpreter's name says so, and only the
     operations as read are compared.
     """
     try:
@@ -38,11 +38,11 @@ def judges_of_graph(graph: Graph, output: str, chain: OpChain) -> list[SourceJud
     except UncomparableError as error:
         return [
             replace(
-                judge_of_chain(chain),
+                interpreter_of_chain(chain),
                 name=f"the operations as read, because the file itself could not be run ({error})",
             )
         ]
-    first = SourceJudge("an interpreter of ONNX operators in float64", interpreted, follows=True)
+    first = SourceInterpreter("an interpreter of ONNX operators in float64", interpreted, follows=True)
     second = _runtime(graph, output, interpreted.program)
     if isinstance(second, str):
         return [replace(first, name=f"{first.name} ({second})")]
@@ -77,7 +77,7 @@ class _Interpreted:
         rows = x.reshape(len(x), *self.program.sample)
         outcomes = [
             (self.program.run(part), (len(part), kept))
-            for part, kept in _batches(rows, self.program.batch, self.per)
+            for part, kept in batches(rows, self.program.batch, self.per)
         ]
         ops = list(every(self.chain.ops))
         signs = [_levels(ops, k) for k, op in enumerate(ops) if isinstance(op, Sign | Quantize)]
@@ -98,42 +98,29 @@ class _Interpreted:
         """
         stages: list[Stage] = []
         for sign in signs:
-            pairs = [
-                next((pair for pair in outcome.decisions if pair[0].name == sign.where), None)
-                for outcome, _ in outcomes
-            ]
             parts = []
-            for pair, (_, counts) in zip(pairs, outcomes, strict=True):
+            for outcome, counts in outcomes:
+                pair = next((pair for pair in outcome.decisions if pair[0].name == sign.where), None)
                 if pair is None or pair[0].before.size % counts[0]:
                     return []
-                decision, after = pair
-                if isinstance(sign, Quantize):
-                    if decision.levels is None:
-                        return []
-                    base = self._base(sign) if decision.unbased else 0
-                    rows = (decision.before, decision.levels - base, decision.margin)
-                    parts.append([_rows(np.asarray(row), *counts) for row in rows])
-                    continue
-                fine = decision.before.shape == after.shape
-                values, errors = (
-                    (after.values, np.ascontiguousarray(after.errors))
-                    if fine
-                    else (decision.high * 1.0, decision.margin * 0)
-                )
-                columns = (decision.before, decision.high, decision.low, decision.margin, values, errors)
+                if isinstance(sign, Quantize) and pair[0].levels is None:
+                    return []
+                columns = self._columns(sign, *pair)
                 parts.append([_rows(np.asarray(column), *counts) for column in columns])
-            joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
-            if isinstance(sign, Quantize):
-                before, levels, margin = joined
-                unsure = (np.abs(before) <= margin) & (margin > 0)
-                stages.append(Stage.of_levels(sign.where, before, levels, unsure))
-                continue
-            before, high, low, margin, values, errors = joined
-            high, low = _sides(sign, high, low, values.astype(np.float64), errors)
-            stages.append(
-                Stage(sign.where, before, high, low, turned=(np.abs(before) <= margin) & (margin > 0))
-            )
+            stages.append(_stage(sign, *(np.concatenate(column) for column in zip(*parts, strict=True))))
         return self._ordered(x, stages, outcomes[0][0].decisions, signs)
+
+    def _columns(self, sign: Sign | Quantize, decision: Decision, after: Tensor) -> tuple[Any, ...]:
+        """What a stage is made of: the values before it, their margins, and its levels; or its two sides, and
+        the values after it with their errors.
+        """
+        if decision.levels is not None and isinstance(sign, Quantize):
+            base = self._base(sign) if decision.unbased else 0
+            return decision.before, decision.margin, decision.levels - base
+        values, errors = after.values, np.ascontiguousarray(after.errors)
+        if decision.before.shape != after.shape:
+            values, errors = decision.high * 1.0, decision.margin * 0
+        return decision.before, decision.margin, decision.high, decision.low, values, errors
 
     def _base(self, quantizer: Quantize) -> int:
         """The least whole number of a quantizer, which the shift behind it says."""
@@ -164,7 +151,17 @@ class _Interpreted:
         return ordered
 
 
-def _batches(rows: Array, batch: int | None, per: int) -> list[tuple[Array, int]]:
+def _stage(sign: Sign | Quantize, before: Array, margin: Array, *columns: Array) -> Stage:
+    """The stage of a sign or a quantizer, from its columns."""
+    unsure = (np.abs(before) <= margin) & (margin > 0)
+    if isinstance(sign, Quantize):
+        return Stage.of_levels(sign.where, before, columns[0], unsure)
+    high, low, values, errors = columns
+    high, low = _sides(sign, high, low, values.astype(np.float64), errors)
+    return Stage(sign.where, before, high, low, turned=unsure)
+
+
+def batches(rows: Array, batch: int | None, per: int) -> list[tuple[Array, int]]:
     """The samples in portions that the file takes, the last one filled up; with how many of each count."""
     step = batch or per
     parts = [rows[start : start + step] for start in range(0, len(rows), step)]
@@ -225,21 +222,12 @@ def _own(chain: OpChain, x: Array) -> list[Array]:
     and decides nothing.
     """
     chain_values: list[Array] = []
-    _shown(chain.ops, laid_out(chain, x), chain_values)
+
+    def keep(op: Sign | Quantize, _: Array, after: Array) -> None:
+        chain_values.append(after == op.high if isinstance(op, Sign) else after)
+
+    passed(chain.ops, laid_out(chain, x), keep)
     return chain_values
-
-
-def _shown(ops: Sequence[Op], x: Array, chain_values: list[Array]) -> Array:
-    for op in ops:
-        if isinstance(op, Branches):
-            x = np.asarray(sum(_shown(branch, x, chain_values) for branch in op.branches))
-            continue
-        x = apply(op, x)
-        if isinstance(op, Sign):
-            chain_values.append(x == op.high)
-        elif isinstance(op, Quantize):
-            chain_values.append(x)
-    return x
 
 
 def _way(stage: Stage, chain_values: Array, shape: tuple[int, ...]) -> tuple[bool, Array | None]:
@@ -285,30 +273,43 @@ def _way(stage: Stage, chain_values: Array, shape: tuple[int, ...]) -> tuple[boo
 # -- ONNX Runtime --------------------------------------------------------------------------------------------
 
 
-def _runtime(graph: Graph, output: str, program: Interpreter) -> SourceJudge | str:
-    """ONNX Runtime as a judge of the scores; or why it is none."""
-    try:
-        import onnxruntime  # type: ignore[import-untyped, unused-ignore]
-    except ImportError:
-        return "ONNX Runtime is not installed"
+NOT_INSTALLED = "ONNX Runtime is not installed"
+NOT_RUN = "ONNX Runtime does not run this file"
+
+
+def runtime_session(raw: bytes, *, optimized: bool) -> Any:
+    """A session of ONNX Runtime on one thread, with its default optimizations or none of them.
+
+    Raises
+    ------
+    ImportError
+        If ONNX Runtime is not installed; its own errors if it does not take the file.
+    """
+    import onnxruntime  # type: ignore[import-untyped, unused-ignore]
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    if not optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(raw + number(1, _FORMAT), options, providers=["CPUExecutionProvider"])
+
+
+def _runtime(graph: Graph, output: str, program: Interpreter) -> SourceInterpreter | str:
+    """ONNX Runtime as an interpreter, for the scores; or why it is none."""
     extra = (
         b""
         if program.scores in {port.name for port in graph.outputs}
         else blob(7, blob(12, blob(1, program.scores.encode())))
     )
-    raw = graph.raw + extra + number(1, _FORMAT)  # what comes later is added to a message, or holds instead
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    try:
-        session = _Session(
-            onnxruntime.InferenceSession(raw, options, providers=["CPUExecutionProvider"]), program, output
-        )
+    try:  # what comes later is added to a message, or holds instead
+        session = _Session(runtime_session(graph.raw + extra, optimized=False), program, output)
         session(np.zeros((program.batch or 1, *program.sample)))
+    except ImportError:
+        return NOT_INSTALLED
     except Exception:  # operators of QONNX, side files, element types, attributes: whatever it does not take
-        return "ONNX Runtime does not run this file"
-    return SourceJudge("ONNX Runtime", session, Floats(24))  # its sums are plain sums, in some order
+        return NOT_RUN
+    return SourceInterpreter("ONNX Runtime", session, Floats(24))  # its sums are plain sums, in some order
 
 
 @dataclass
@@ -322,7 +323,7 @@ class _Session:
     def __call__(self, x: Array) -> Seen:
         rows = x.reshape(len(x), *self.program.sample).astype(self.program.kind)
         made = []
-        for part, kept in _batches(rows, self.program.batch, 128):
+        for part, kept in batches(rows, self.program.batch, 128):
             outputs = self.session.run([self.output, self.program.scores], {self.program.input.name: part})
             made.append([_rows(np.asarray(value), len(part), kept) for value in outputs])
         ends, scores = (np.concatenate(column) for column in zip(*made, strict=True))

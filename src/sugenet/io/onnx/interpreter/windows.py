@@ -9,17 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array
-from sugenet.io.onnx.judge.tensors import (
+from sugenet.io.onnx.interpreter.tensors import (
     ROUND,
     SINGLE,
     OpCall,
     Operator,
     Tensor,
-    UncomparableError,
     exact_products,
 )
 from sugenet.io.onnx.shapes import integers
+from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = ["WINDOWS", "cut", "window_axes"]
 
@@ -47,8 +48,10 @@ def _summed(
 
 
 def _matrices(call: OpCall, left: Tensor, right: Tensor) -> Tensor:
-    if right.data or left.values.ndim < 1 or right.values.ndim != 2 or left.shape[-1] != right.shape[0]:
-        raise UncomparableError("it multiplies other things than data and a matrix of the file.")
+    refuse_if(
+        right.data or left.values.ndim < 1 or right.values.ndim != 2 or left.shape[-1] != right.shape[0],
+        "it multiplies other things than data and a matrix of the file.",
+    )
     call.made(left.shape, (*left.shape[:-1], right.shape[1]))
     call.spend(prod(left.shape) * right.shape[1] // 64)
     result, bound = _summed(
@@ -68,8 +71,7 @@ def _matmul(call: OpCall) -> Tensor:
 
 def _gemm(call: OpCall) -> Tensor:
     left, right, added = call.tensor(0), call.tensor(1), call.optional(2)
-    if left.values.ndim != 2 or right.values.ndim != 2:
-        raise UncomparableError("it multiplies what are no matrices.")
+    refuse_if(left.values.ndim != 2 or right.values.ndim != 2, "it multiplies what are no matrices.")
     left = left.moved(np.transpose) if call["transA"] else left
     right = right.moved(np.transpose) if call["transB"] else right
     alpha, beta = call.real("alpha"), call.real("beta")
@@ -78,8 +80,10 @@ def _gemm(call: OpCall) -> Tensor:
     if alpha != 1:
         error = error + 2 * ROUND * np.abs(values)
     if added is not None:
-        if added.data or not _fits(added.shape, values.shape):
-            raise UncomparableError("it adds what is no constant of the shape of its result.")
+        refuse_if(
+            added.data or not _fits(added.shape, values.shape),
+            "it adds what is no constant of the shape of its result.",
+        )
         shift = added.values.astype(np.float64) * beta
         plain = (
             beta == 1
@@ -124,8 +128,7 @@ def window_axes(
     spend: Callable[[int], None],
 ) -> list[_Axis]:
     """The windows along each axis of pixels."""
-    if kernel is None:
-        raise UncomparableError("it has no kernel_shape.")
+    kernel = required(kernel, "it has no kernel_shape.")
     rank = len(sizes)
     strides, dilations = (
         integers(attributes.get(name, (1,) * rank), name) for name in ("strides", "dilations")
@@ -133,14 +136,16 @@ def window_axes(
     pads = integers(attributes.get("pads", (0,) * (2 * rank)), "pads")
     mode = attributes.get("auto_pad") or "NOTSET"
     ceil = bool(attributes.get("ceil_mode"))
-    if len(strides) != rank or len(dilations) != rank or len(pads) != 2 * rank or len(kernel) != rank:
-        raise UncomparableError("its attributes have the wrong number of axes.")
-    if (
+    refuse_if(
+        len(strides) != rank or len(dilations) != rank or len(pads) != 2 * rank or len(kernel) != rank,
+        "its attributes have the wrong number of axes.",
+    )
+    refuse_if(
         min((*strides, *dilations, *kernel)) < 1
         or min(pads) < 0
-        or mode not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
-    ):
-        raise UncomparableError("its attributes make no windows.")
+        or mode not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"),
+        "its attributes make no windows.",
+    )
     axes = []
     for k, (size, taps, step, spread) in enumerate(zip(sizes, kernel, strides, dilations, strict=True)):
         reach = (taps - 1) * spread + 1
@@ -152,8 +157,7 @@ def window_axes(
             behind = total - before
         else:
             room = size + before + behind - reach
-            if room < 0:
-                raise UncomparableError("its window does not fit.")
+            refuse_if(room < 0, "its window does not fit.")
             count = room // step + 1
             # one more, which begins before the padding behind
             if ceil and room % step and count * step < size + before:
@@ -182,26 +186,27 @@ def cut(array: Array, axes: Sequence[_Axis], fill: float, spend: Callable[[int],
 
 def _maps(call: OpCall) -> Tensor:
     x = call.tensor(0)
-    if x.values.ndim < 3 or not x.values.size:
-        raise UncomparableError("it slides over data without pixels.")
+    refuse_if(x.values.ndim < 3 or not x.values.size, "it slides over data without pixels.")
     return x
 
 
 def _conv(call: OpCall) -> Tensor:
     x, weights, bias = _maps(call), call.tensor(1), call.optional(2)
-    if weights.data or weights.values.ndim != x.values.ndim or (bias is not None and bias.data):
-        raise UncomparableError("its weights are no constants of the file.")
+    refuse_if(
+        weights.data or weights.values.ndim != x.values.ndim or (bias is not None and bias.data),
+        "its weights are no constants of the file.",
+    )
     w = weights.values.astype(np.float64)
     groups = call["group"]
     kernel = call.numbers("kernel_shape") or w.shape[2:]
-    if (
+    refuse_if(
         kernel != w.shape[2:]
         or groups < 1
         or w.shape[1] * groups != x.shape[1]
         or len(w) % groups
-        or not w.size
-    ):
-        raise UncomparableError("its weights do not fit the data.")
+        or not w.size,
+        "its weights do not fit the data.",
+    )
     axes = window_axes(call.node.attributes, x.shape[2:], kernel, call.spend)
     positions = tuple(len(axis.places) for axis in axes)
     taps = prod(kernel)
@@ -224,8 +229,7 @@ def _conv(call: OpCall) -> Tensor:
         bounds.append(np.broadcast_to(bound, sums.shape))
     values, error = (np.moveaxis(np.concatenate(parts, axis=-1), -1, 1) for parts in (made, bounds))
     if bias is not None:
-        if bias.shape != (len(w),):
-            raise UncomparableError("its bias does not fit.")
+        refuse_if(bias.shape != (len(w),), "its bias does not fit.")
         shift = bias.values.astype(np.float64).reshape(-1, *[1] * len(axes))
         fine = not error.any() and exact_products(
             np.concatenate([values.reshape(-1), shift.reshape(-1)]), np.ones(1), 2
@@ -248,8 +252,7 @@ def _max_pool(call: OpCall) -> Tensor:
     axes = _windows(call, x)
     last = tuple(range(-len(axes), 0))
     values = cut(x.values.astype(np.float64), axes, -np.inf, call.spend).max(axis=last)
-    if np.isneginf(values).any():
-        raise UncomparableError("a window lies in the padding alone.")
+    refuse_if(np.isneginf(values).any(), "a window lies in the padding alone.")
     error = np.zeros(()) if x.exact else cut(np.asarray(x.errors), axes, 0.0, call.spend).max(axis=last)
     return Tensor(values if x.kind.kind == "f" else values.astype(x.kind), x.kind, error, x.data)
 
@@ -260,8 +263,7 @@ def _average_pool(call: OpCall) -> Tensor:
     count = np.ones((), np.int64)
     for axis in axes:
         count = np.multiply.outer(count, (axis.counted if include else axis.inside).sum(axis=1))
-    if not count.all():
-        raise UncomparableError("a window lies in the padding alone.")
+    refuse_if(not count.all(), "a window lies in the padding alone.")
     return _mean(x, [cut(part, axes, 0.0, call.spend) for part in _parts(x)], count, len(axes))
 
 
@@ -294,8 +296,7 @@ def _mean(x: Tensor, parts: list[Array], count: Array, rank: int) -> Tensor:
 def _max_pool_last(call: OpCall) -> Tensor:
     """QONNX's MaxPoolNHWC."""
     x = call.tensor(0)
-    if x.values.ndim != 4:
-        raise UncomparableError("it needs four axes.")
+    refuse_if(x.values.ndim != 4, "it needs four axes.")
     first = x.moved(lambda array: np.moveaxis(array, -1, 1))
     return _max_pool(replace(call, inputs=[first])).moved(lambda array: np.moveaxis(array, 1, -1))
 
@@ -307,13 +308,12 @@ def _windows_as_rows(call: OpCall) -> Tensor:
     def pair(name: str, default: tuple[int, ...] | None, count: int = 2) -> tuple[int, ...]:
         numbers = call.numbers(name, default)
         if numbers is None or len(numbers) not in (1, count):
-            raise UncomparableError(f"its {name} is missing or has the wrong length.")
+            raise FileError(f"its {name} is missing or has the wrong length.")
         return numbers * count if len(numbers) == 1 else numbers
 
     kernel, stride, dilation = pair("kernel_size", None), pair("stride", (1, 1)), pair("dilations", (1, 1))
     pads, fill = pair("pad_amount", (0, 0, 0, 0), 4), call.node.attributes.get("pad_value", 0)
-    if call["depthwise"] or fill or x.values.ndim != 4:
-        raise UncomparableError("it makes windows in a way that is not known.")
+    refuse_if(call["depthwise"] or fill or x.values.ndim != 4, "it makes windows in a way that is not known.")
     geometry = {"strides": stride, "dilations": dilation, "pads": pads}
     axes = window_axes(geometry, x.shape[1:3], kernel, call.spend)
 
@@ -329,8 +329,7 @@ def _windows_as_rows(call: OpCall) -> Tensor:
 
 def _pad(call: OpCall) -> Tensor:
     x, fill = call.tensor(0), call.optional(2)
-    if call["mode"] != "constant":
-        raise UncomparableError("it pads by copies.")
+    refuse_if(call["mode"] != "constant", "it pads by copies.")
     rank = x.values.ndim
     amounts, named = call.listed(1, "pads"), call.listed(3, "axes")
     axes = tuple(range(rank)) if named is None else named
@@ -341,15 +340,17 @@ def _pad(call: OpCall) -> Tensor:
         or any(not -rank <= axis < rank for axis in axes)
         or (fill is not None and fill.data)
     ):
-        raise UncomparableError("its pads do not fit the data.")
+        raise FileError("its pads do not fit the data.")
     around = [(0, 0)] * rank
     for k, axis in enumerate(axes):
         around[axis % rank] = amounts[k], amounts[k + len(axes)]
     call.made(
         tuple(max(size + before + behind, 0) for size, (before, behind) in zip(x.shape, around, strict=True))
     )
-    if any(size + before + behind < 0 for size, (before, behind) in zip(x.shape, around, strict=True)):
-        raise UncomparableError("its pads cut away more than there is.")
+    refuse_if(
+        any(size + before + behind < 0 for size, (before, behind) in zip(x.shape, around, strict=True)),
+        "its pads cut away more than there is.",
+    )
     kept = tuple(
         slice(max(-before, 0), size - max(-behind, 0))
         for size, (before, behind) in zip(x.shape, around, strict=True)
@@ -362,10 +363,14 @@ def _pad(call: OpCall) -> Tensor:
 def _normalized(call: OpCall) -> Tensor:
     x = call.tensor(0)
     parameters = [call.tensor(index) for index in (1, 2, 3, 4)]
-    if call["training_mode"] or not call["spatial"]:
-        raise UncomparableError("it takes the statistics of the batch, or of single pixels.")
-    if x.values.ndim < 2 or any(p.data or p.shape != (x.shape[1],) for p in parameters):
-        raise UncomparableError("its parameters are no constants, one a channel.")
+    refuse_if(
+        call["training_mode"] or not call["spatial"],
+        "it takes the statistics of the batch, or of single pixels.",
+    )
+    refuse_if(
+        x.values.ndim < 2 or any(p.data or p.shape != (x.shape[1],) for p in parameters),
+        "its parameters are no constants, one a channel.",
+    )
     call.made(x.shape, x.shape)
     gamma, beta, mean, var = (
         p.values.astype(np.float64).reshape(-1, *[1] * (x.values.ndim - 2)) for p in parameters

@@ -15,11 +15,11 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node
-from sugenet.io.onnx.judge.dataflow import DATAFLOW_OPERATORS, HARDWARE, LABELS
-from sugenet.io.onnx.judge.moves import MOVES
-from sugenet.io.onnx.judge.pointwise import POINTWISE
-from sugenet.io.onnx.judge.tensors import Decision, OpCall, Tensor, UncomparableError, constant
-from sugenet.io.onnx.judge.windows import WINDOWS
+from sugenet.io.onnx.interpreter.dataflow import DATAFLOW_OPERATORS, HARDWARE, LABELS
+from sugenet.io.onnx.interpreter.moves import MOVES
+from sugenet.io.onnx.interpreter.pointwise import POINTWISE
+from sugenet.io.onnx.interpreter.tensors import Decision, OpCall, Tensor, UncomparableError, constant
+from sugenet.io.onnx.interpreter.windows import WINDOWS
 from sugenet.io.onnx.operators import BEHIND_TAILS, DATAFLOW, DOMAINS, OLD_DOMAIN, TAILS, checked, left_over
 
 __all__ = ["OPERATORS", "Computed", "Interpreter"]
@@ -64,9 +64,13 @@ class Interpreter:
         self.nodes, needed = graph.leading_to(output, self.scores)
         self.read = {name for node in self.nodes for name in node.inputs} | {output}
         inputs = [port for port in graph.inputs if port.name in needed]
-        if len(inputs) != 1 or inputs[0].shape is None:
+        shape = inputs[0].shape if len(inputs) == 1 else None
+        if shape is None:
             raise UncomparableError("it has no single data input of known shape.")
-        self.input = inputs[0]
+        self.input, self.batch = inputs[0], shape[0]
+        """How many samples a run takes; None where that is open."""
+        self.sample = tuple(size or 1 for size in shape[1:])
+        """Shape of one sample."""
         _Budget().spend((self.batch or 1) * prod(self.sample))
         unknown = next(
             (node for node in self.nodes if node.op not in OPERATORS or node.domain not in _DOMAINS), None
@@ -77,18 +81,6 @@ class Interpreter:
             name: constant(array) for name, array in graph.constants.items() if name in needed
         }
         self._fold()
-
-    @property
-    def batch(self) -> int | None:
-        """How many samples a run takes; None where that is open."""
-        assert self.input.shape is not None
-        return self.input.shape[0]
-
-    @property
-    def sample(self) -> tuple[int, ...]:
-        """Shape of one sample."""
-        assert self.input.shape is not None
-        return tuple(size or 1 for size in self.input.shape[1:])
 
     @property
     def kind(self) -> np.dtype[Any]:

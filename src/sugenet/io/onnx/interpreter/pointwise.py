@@ -14,32 +14,33 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.errors import FileError
 from sugenet.io.onnx.graph import DTYPES, Array
-from sugenet.io.onnx.judge.tensors import (
+from sugenet.io.onnx.interpreter.tensors import (
     SINGLE,
     OpCall,
     Operator,
     Tensor,
-    UncomparableError,
     constant,
     floats,
-    given,
     is_single,
     kind_of,
     made_of,
     monotone,
     of_tensors,
+    operands,
     product,
     quotient,
     rising,
     sum_of,
 )
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["POINTWISE"]
 
 
 def _sum_all(call: OpCall) -> Tensor:
-    first, *others = given(call)
+    first, *others = operands(call)
     for other in others:
         first = sum_of(first, other)
     if call.node.op == "Mean":
@@ -57,8 +58,10 @@ def _clip(call: OpCall) -> Tensor:
     limits = []
     for index, name, choose in ((1, "min", np.maximum), (2, "max", np.minimum)):
         bound = call.optional(index)
-        if bound is not None and (bound.data or bound.values.size != 1 or bound.values.ndim > 1):
-            raise UncomparableError(f"its {name} is no single number.")
+        refuse_if(
+            bound is not None and (bound.data or bound.values.size != 1 or bound.values.ndim > 1),
+            f"its {name} is no single number.",
+        )
         end = call.node.attributes.get(name) if bound is None else bound.values.reshape(())
         if end is not None:
             limits.append((choose, np.asarray(end).astype(x.values.dtype)))
@@ -84,7 +87,7 @@ def _sigmoid(array: Array) -> Array:
 
 def _root(call: OpCall) -> Tensor:
     """Correctly rounded, so that of a constant nothing is uncertain."""
-    (x,) = given(call)
+    (x,) = operands(call)
     if not x.data and x.exact:
         return constant(np.sqrt(x.values), x.kind)
     return rising(np.sqrt, 1.0)(call)
@@ -95,17 +98,15 @@ def _inverse(x: Tensor) -> Tensor:
 
 
 def _power(base: Tensor, exponent: Tensor) -> Tensor:
-    if base.data or exponent.data:
-        raise UncomparableError("it takes powers of data.")
+    refuse_if(base.data or exponent.data, "it takes powers of data.")
     result = np.power(base.values, exponent.values).astype(base.kind)
-    if not (base.exact and exponent.exact):
-        raise UncomparableError("it takes powers of rounded numbers.")
+    refuse_if(not (base.exact and exponent.exact), "it takes powers of rounded numbers.")
     unit = 0.0 if base.kind.kind in "iu" else 8 * SINGLE
     return Tensor(result, base.kind, np.asarray(unit * np.abs(result)), False)
 
 
 def _hard_sigmoid(call: OpCall) -> Tensor:
-    (x,) = given(call)
+    (x,) = operands(call)
     alpha, beta = (np.asarray(call.real(name)) for name in ("alpha", "beta"))
     moved = sum_of(product(x, constant(alpha, x.kind)), constant(beta, x.kind))
     return made_of((x,), np.clip(moved.values, 0, 1), x.kind, moved.error)
@@ -117,8 +118,7 @@ def _identity(call: OpCall) -> Tensor:
 
 def _dropout(call: OpCall) -> Tensor:
     training = call.optional(2)
-    if training is not None and training.values.any():
-        raise UncomparableError("it drops values at random.")
+    refuse_if(training is not None and training.values.any(), "it drops values at random.")
     return call.tensor(0)
 
 
@@ -126,12 +126,10 @@ def _cast(call: OpCall) -> Tensor:
     x = call.tensor(0)
     call.made(x.shape)
     to = call.node.attributes.get("to", 0)
-    if to not in DTYPES:
-        raise UncomparableError(f"it casts to element type {to}.")
+    refuse_if(to not in DTYPES, f"it casts to element type {to}.")
     kind = np.dtype(DTYPES[to]).newbyteorder("=")
     if kind.kind == "f":
-        if x.data and kind == np.float16:
-            raise UncomparableError("it rounds data to float16.")
+        refuse_if(x.data and kind == np.float16, "it rounds data to float16.")
         narrow = x.data and x.kind == np.float64 and kind == np.float32
         lost = np.where(is_single(x.values), 0.0, SINGLE * np.abs(x.values)) if narrow else 0.0
         return made_of((x,), x.values.astype(np.float64 if x.data else kind), kind, x.error + lost)
@@ -144,8 +142,10 @@ def _cast(call: OpCall) -> Tensor:
             if x.exact
             else np.where(x.error > 0, np.trunc(x.values + x.error) - np.trunc(x.values - x.error), 0.0)
         )
-        if not np.isfinite(x.values).all() or np.abs(x.values).max(initial=0) >= 2.0**62:
-            raise UncomparableError("it casts numbers that do not fit.")
+        refuse_if(
+            not np.isfinite(x.values).all() or np.abs(x.values).max(initial=0) >= 2.0**62,
+            "it casts numbers that do not fit.",
+        )
         return made_of((x,), np.trunc(x.values).astype(np.int64).astype(kind), kind, error)
     return made_of((x,), x.values.astype(kind), kind, x.error)
 
@@ -194,7 +194,7 @@ def _bits(call: OpCall, x: Tensor, up: Array) -> Tensor:
 
 
 def _sign(call: OpCall) -> Tensor:
-    (x,) = given(call)
+    (x,) = operands(call)
     return _decided(call, x, np.sign(x.values), x.values > 0, x.values < 0, 2.0)
 
 
@@ -208,7 +208,7 @@ _TESTS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _compare(call: OpCall) -> Tensor:
-    left, right = given(call)
+    left, right = operands(call)
     data = left.data or right.data
     a, b = floats(left, data), floats(right, data)
     holds = np.asarray(_TESTS[call.node.op](a, b))
@@ -224,19 +224,23 @@ def _compare(call: OpCall) -> Tensor:
 
 
 def _bipolar(call: OpCall) -> Tensor:
-    x, scale = given(call)
+    x, scale = operands(call)
     return product(_bits(call, x, x.values >= 0), scale)
 
 
 def _steps(call: OpCall) -> Tensor:
     """MultiThreshold: how many thresholds of its channel each value reaches."""
     x, rows = call.tensor(0), call.tensor(1)
-    if rows.data or rows.values.ndim != 2 or x.values.ndim < 2 or len(call.inputs) != 2:
-        raise UncomparableError("its thresholds are no matrix of the file, or its data have no channels.")
+    refuse_if(
+        rows.data or rows.values.ndim != 2 or x.values.ndim < 2 or len(call.inputs) != 2,
+        "its thresholds are no matrix of the file, or its data have no channels.",
+    )
     last = call["data_layout"].upper().endswith("C") and x.values.ndim > 2
     axis = x.values.ndim - 1 if last else 1
-    if len(rows.values) not in (1, x.shape[axis]):
-        raise UncomparableError(f"it has thresholds for {len(rows.values)} of {x.shape[axis]} channels.")
+    refuse_if(
+        len(rows.values) not in (1, x.shape[axis]),
+        f"it has thresholds for {len(rows.values)} of {x.shape[axis]} channels.",
+    )
     call.made((*x.shape, rows.shape[1]))
     shape = [1] * x.values.ndim
     shape[axis] = len(rows.values)
@@ -278,13 +282,13 @@ _ROUNDINGS: dict[str, Callable[[Array], Any]] = {
 
 def _quantize(call: OpCall) -> Tensor:
     """QONNX's Quant: whole steps of a scale, between the ends that a number of bits has."""
-    x, scale, zero, bits = given(call)
+    x, scale, zero, bits = operands(call)
     signed, narrow = bool(call["signed"]), bool(call["narrow"])
     mode = call["rounding_mode"].upper()
     rounding = _ROUNDINGS.get(mode)
     width = float(bits.values.reshape(-1)[0]) if bits.values.size == 1 and not bits.data else 0.0
     if rounding is None or not 1 <= width <= 32 or width != int(width) or scale.data or zero.data:
-        raise UncomparableError("it quantizes in a way that is not known.")
+        raise FileError("it quantizes in a way that is not known.")
     high = 2 ** (int(width) - 1) - 1 if signed else 2 ** int(width) - 1 - narrow
     low = -(2 ** (int(width) - 1)) + narrow if signed else 0
     halves = mode == "ROUND" or mode.startswith("HALF")
@@ -324,7 +328,7 @@ def _coded(
 
 
 def _round(call: OpCall) -> Tensor:
-    (x,) = given(call)
+    (x,) = operands(call)
     rounded = rising(np.rint, 0)(call)
     if x.data:
         call.count(x.values - (np.floor(x.values) + 0.5), rounded.values, x.error, unbased=True)
@@ -332,14 +336,14 @@ def _round(call: OpCall) -> Tensor:
 
 
 def _binarizer(call: OpCall) -> Tensor:
-    (x,) = given(call)
+    (x,) = operands(call)
     apart = replace(x, values=x.values - call.real("threshold"))
     up = apart.values > 0
     return _decided(call, apart, up.astype(x.values.dtype), up, ~up, 1.0)
 
 
 def _lce(call: OpCall) -> Tensor:
-    (x,) = given(call)
+    (x,) = operands(call)
     return _bits(call, x, ~(x.values < 0))
 
 

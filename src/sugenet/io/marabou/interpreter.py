@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.io.marabou.reader import InputQuery
-from sugenet.io.proof.judges import Seen, SourceJudge
+from sugenet.io.proof.interpreters import Seen, SourceInterpreter
 
-__all__ = ["judge_of_query"]
+__all__ = ["interpreter_of_query"]
 
 
-def judge_of_query(contents: InputQuery) -> SourceJudge:
+def interpreter_of_query(contents: InputQuery) -> SourceInterpreter:
     """Variables one by one."""
-    return SourceJudge("its equations and signs, variable by variable", lambda x: _run(contents, x))
+    return SourceInterpreter("its equations and signs, variable by variable", lambda x: _run(contents, x))
 
 
 def _run(contents: InputQuery, x: npt.NDArray[Any]) -> Seen:

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array
-from sugenet.io.onnx.judge.moves import MOVES
-from sugenet.io.onnx.judge.pointwise import POINTWISE
-from sugenet.io.onnx.judge.tensors import OpCall, Operator, Tensor, UncomparableError, constant
-from sugenet.io.onnx.judge.windows import WINDOWS
+from sugenet.io.onnx.interpreter.moves import MOVES
+from sugenet.io.onnx.interpreter.pointwise import POINTWISE
+from sugenet.io.onnx.interpreter.tensors import OpCall, Operator, Tensor, constant
+from sugenet.io.onnx.interpreter.windows import WINDOWS
 from sugenet.io.onnx.operators import DATAFLOW_ENDINGS, checked
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["DATAFLOW_OPERATORS", "HARDWARE", "LABELS"]
 
@@ -31,7 +33,7 @@ def _inner(
 def _whole(call: OpCall, name: str, default: int = 0) -> int:
     value = call.node.attributes.get(name, default)
     if not isinstance(value, int):
-        raise UncomparableError(f"its attribute {name} is no whole number.")
+        raise FileError(f"its attribute {name} is no whole number.")
     return value
 
 
@@ -41,8 +43,10 @@ def _is_bipolar(call: OpCall, name: str) -> bool:
 
 def _matches(call: OpCall, x: Tensor, weights: Array, low: int) -> Tensor:
     """How many weights each row of values equals."""
-    if not (np.isin(x.values, (low, 1)) | (x.errors > 0)).all() or not np.isin(weights, (low, 1)).all():
-        raise UncomparableError(f"it counts matches of numbers that are not {low} and 1.")
+    refuse_if(
+        not (np.isin(x.values, (low, 1)) | (x.errors > 0)).all() or not np.isin(weights, (low, 1)).all(),
+        f"it counts matches of numbers that are not {low} and 1.",
+    )
     call.made((*x.shape[:-1], *weights.shape))
     on = (x.values > (low + 1) / 2).astype(np.float64)
     up = (weights == 1).astype(np.float64)
@@ -79,8 +83,9 @@ def _thresholding(call: OpCall) -> Tensor:
 
 
 def _windows(call: OpCall) -> Tensor:
-    if _whole(call, "depthwise") or _whole(call, "is1D"):
-        raise UncomparableError("it makes windows in a way that is not known.")
+    refuse_if(
+        _whole(call, "depthwise") or _whole(call, "is1D"), "it makes windows in a way that is not known."
+    )
     names = (("kernel_size", "ConvKernelDim"), ("stride", "Stride"), ("dilations", "Dilation"))
     sizes = {ours: call.numbers(theirs, 1) for ours, theirs in names}
     windows: Tensor = _inner(call, WINDOWS, "Im2Col", [call.tensor(0)], sizes)

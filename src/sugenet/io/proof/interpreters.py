@@ -1,5 +1,5 @@
-"""Judges of an import: the source itself, or an evaluation of it in floats that shares nothing with the way
-to the exact network.
+"""What an import is compared with: the source itself, or an evaluation of it in floats that shares nothing
+with the way to the exact network.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.io.exact.evaluation import DOUBLE, Floats, apply, laid_out, nearest
-from sugenet.io.exact.ops import Branches, Op, OpChain, Quantize, Sign
+from sugenet.io.exact.evaluation import DOUBLE, Floats, laid_out, nearest, passed
+from sugenet.io.exact.ops import Op, OpChain, Quantize, Sign
 
-__all__ = ["Run", "Seen", "SourceJudge", "Stage", "judge_of_chain", "judge_of_stages"]
+__all__ = ["Run", "Seen", "SourceInterpreter", "Stage", "interpreter_of_chain", "interpreter_of_stages"]
 
 _Array = npt.NDArray[Any]
 
@@ -60,7 +60,7 @@ class Stage:
         return cls.of_levels(op.where, nearest(op, before).reshape(flat.shape), flat.astype(np.int64))
 
     @property
-    def given(self) -> _Array:
+    def values(self) -> _Array:
         """Where it is high, or its levels."""
         return self.high if self.levels is None else self.levels
 
@@ -87,7 +87,7 @@ Run: TypeAlias = Callable[[_Array], Seen]
 
 
 @dataclass(frozen=True, eq=False)
-class SourceJudge:
+class SourceInterpreter:
     """Who says what the source computes: float64 samples in the shape and the numbers of the source
     in, its values out.
     """
@@ -100,18 +100,18 @@ class SourceJudge:
     follows: bool = False
     """Whether its stages are the signs of the chain, one by one."""
     ops: Sequence[Op] | None = None
-    """The chain's operations with the judge's own numbers, where these may be others: constants that it
+    """The chain's operations with the interpreter's own numbers, where these may be others: constants that it
     computes in its own floats.
     """
     reaches: Callable[[], Sequence[float]] | None = None
-    """For each operation of the chain, after a run: the largest number that the judge met on
+    """For each operation of the chain, after a run: the largest number that the interpreter met on
     the way through it.
     """
 
 
-def judge_of_stages(name: str, run: Callable[[_Array, list[Stage]], _Array]) -> SourceJudge:
-    """A judge in float64 with the signs of the chain, one by one: a function from samples to scores that adds
-    each sign and quantizer to a list.
+def interpreter_of_stages(name: str, run: Callable[[_Array, list[Stage]], _Array]) -> SourceInterpreter:
+    """An interpreter in float64 with the signs of the chain, one by one: a function from samples to scores
+    that adds each sign and quantizer to a list.
     """
 
     def seen(x: _Array) -> Seen:
@@ -119,26 +119,16 @@ def judge_of_stages(name: str, run: Callable[[_Array, list[Stage]], _Array]) -> 
         scores = run(x, stages).reshape(len(x), -1)
         return Seen(scores, tuple(stages), scores)
 
-    return SourceJudge(name, seen, follows=True)
+    return SourceInterpreter(name, seen, follows=True)
 
 
-def judge_of_chain(chain: OpChain) -> SourceJudge:
+def interpreter_of_chain(chain: OpChain) -> SourceInterpreter:
     """The operations as a reader found them, in float64: it knows nothing of lowering,
     but what was misread it misreads too.
     """
-    return judge_of_stages(
+    return interpreter_of_stages(
         "the operations as read, evaluated in float64",
-        lambda x, stages: _staged(chain.ops, laid_out(chain, x), stages),
+        lambda x, stages: passed(
+            chain.ops, laid_out(chain, x), lambda *seen: stages.append(Stage.of_op(*seen))
+        ),
     )
-
-
-def _staged(ops: Sequence[Op], x: _Array, stages: list[Stage]) -> _Array:
-    """A batch behind some operations, whose signs and quantizers become stages."""
-    for op in ops:
-        if isinstance(op, Branches):
-            x = np.asarray(sum(_staged(branch, x, stages) for branch in op.branches))
-            continue
-        before, x = x, apply(op, x)
-        if isinstance(op, Sign | Quantize):
-            stages.append(Stage.of_op(op, before, x))
-    return x
