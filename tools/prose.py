@@ -1,6 +1,6 @@
 """List sentences that break the style of this project: ``python -m tools.prose [--count] [FILE...]``.
 
-Without files it reads README, changelog and site. ``--docstrings`` adds the docstrings of ``src``, and
+Without files it reads README, all other pages at the root, and the site. ``--docstrings`` adds the docstrings of ``src``, and
 ``--help-texts`` the help of the command line. The exit code is 1 if a page has a finding.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 LONGEST = 30
 """Largest number of words in a sentence."""
 
@@ -169,7 +169,7 @@ def help_texts() -> Iterator[tuple[str, int, str]]:
 def main(words: list[str] | None = None) -> int:
     """Print what is found; 1 if a page has a finding."""
     parser = argparse.ArgumentParser(prog="python -m tools.prose", description=__doc__.splitlines()[0])
-    parser.add_argument("files", nargs="*", type=Path, help="pages (default: README, changelog and site)")
+    parser.add_argument("files", nargs="*", type=Path, help="pages (default: README and site)")
     parser.add_argument("--count", action="store_true", help="print the number of findings per file")
     parser.add_argument("--docstrings", action="store_true", help="read docstrings, too")
     parser.add_argument("--help-texts", action="store_true", help="read the help of commands, too")
