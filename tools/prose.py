@@ -1,7 +1,7 @@
 """List sentences that break the style of this project: ``python -m tools.prose [--count] [FILE...]``.
 
-Without files it reads README, all other pages at the root, and the site. ``--docstrings`` adds the docstrings of ``src``, and
-``--help-texts`` the help of the command line. The exit code is 1 if a page has a finding.
+Without files it reads README, all other pages at the root, and the site. ``--docstrings`` adds the docstrings
+of ``src``, and ``--help-texts`` the help of the command line. The exit code is 1 if a page has a finding.
 """
 
 from __future__ import annotations
