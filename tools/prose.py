@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import re
 import sys
 from collections import Counter
@@ -16,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [page for pattern in ("*.md", "docs/*.md", "examples/*.ipynb") for page in sorted(ROOT.glob(pattern))]
 LONGEST = 30
 """Largest number of words in a sentence."""
 
@@ -89,6 +90,14 @@ def broken(sentence: str) -> list[str]:
     found = [name for name, pattern in RULES.items() if name not in asked and re.search(pattern, text)]
     n_words = sum(1 for word in text.split() if re.search(r"[A-Za-z]{2}|^[aAI]$|`X`|\d", word))
     return found + [f"over {LONGEST} words"] * (n_words > LONGEST)
+
+
+def text_of(page: Path) -> str:
+    """The text of a page; the Markdown cells of a notebook."""
+    if page.suffix != ".ipynb":
+        return page.read_text()
+    cells = json.loads(page.read_text())["cells"]
+    return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
 
 
 def paragraphs(text: str) -> Iterator[tuple[int, str]]:
@@ -174,7 +183,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--docstrings", action="store_true", help="read docstrings, too")
     parser.add_argument("--help-texts", action="store_true", help="read the help of commands, too")
     asked = parser.parse_args(words)
-    found = [one for page in asked.files or PAGES for one in findings(page.read_text(), _name(page))]
+    found = [one for page in asked.files or PAGES for one in findings(text_of(page), _name(page))]
     code = int(bool(found))
     for wanted, texts in ((asked.docstrings, docstrings), (asked.help_texts, help_texts)):
         for place, line, text in texts() if wanted else ():
