@@ -52,7 +52,7 @@ GROUPS = {
 
 MODULES = (
     *("reason", "nn", "bnn", "fit", "fit.estimators", "sweeps", "logic", "capacity", "spiking"),
-    *("io", "show", "models", "errors"),
+    *("io", "show", "models", "errors", "checker", "bits"),
 )
 """Modules whose public names have a page, as far as the package has them."""
 

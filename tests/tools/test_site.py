@@ -1,6 +1,7 @@
 """The hooks of the site: every public name, the notebooks with their outputs, and a list of all pages."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ import yaml
 import sugenet
 from tools.site import (
     GROUPS,
+    MODULES,
     NOTEBOOKS,
     ROOT,
     api_page,
@@ -84,6 +86,12 @@ def test_every_page_is_in_the_navigation_and_in_llms_txt():
     )
     text = llms_text(config, made)
     assert [path for path in listed if f"({path.removesuffix('.md')}.html): " not in text] == []
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+def test_pages_import_from_modules_of_the_reference(page):
+    imported = re.findall(r"^(?:>>> )?(?:from|import) sugenet\.([\w.]+)", page.read_text(), re.MULTILINE)
+    assert [module for module in imported if module not in MODULES] == []
 
 
 def test_the_first_sentence_of_a_page_is_its_description():
