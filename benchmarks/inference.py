@@ -196,7 +196,7 @@ def _register_loop(*, plain: bool, cells: int) -> Any:
 
     from sugenet.bits import kernels
 
-    vector, i64 = kernels._VECTOR, kernels._I64
+    vector, i64 = kernels._VECTOR, kernels.I64
 
     def typed(_: Any, turns: Any, room: Any) -> Any:  # noqa: ARG001
         def emit(context: Any, b: Any, signature: Any, args: Any) -> Any:
@@ -227,9 +227,7 @@ def _register_loop(*, plain: bool, cells: int) -> Any:
                     else:
                         middle, after = b.xor(total[c], start[2 * step]), b.xor(total[c], start[2 * step + 1])
                         value, before[c] = kernels._falls(context, b, before[c], middle, after), after
-                    total[c] = b.add(
-                        total[c], kernels._instruction(b, f"llvm.ctpop.v{kernels.LANES}i64", [value])
-                    )
+                    total[c] = b.add(total[c], kernels.ones(b, value))
             following = b.add(k, ir.Constant(i64, 1))
             k.add_incoming(following, loop)
             for state, new in zip(states, total + before, strict=True):

@@ -161,20 +161,9 @@ KEEP_OUT = {
 }
 """Heavy third parties and the only rooms that import them."""
 
-CIRCLES = {
-    frozenset(
-        f"sugenet.bits.{name}"
-        for name in (
-            "engine",
-            "numba_engine",
-            "numba_maps",
-            "numpy_engine",
-        )
-    ),
-    frozenset({"sugenet.cli.commands", "sugenet.cli.complete"}),
-}
-"""Files that import each other, inside functions: the interface of two engines and the place where one is
-chosen; the command that completes all commands, itself among them.
+CIRCLES = {frozenset({"sugenet.cli.commands", "sugenet.cli.complete"})}
+"""Files that import each other, inside functions: the command that completes all commands, itself among
+them.
 """
 
 

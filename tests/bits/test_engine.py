@@ -58,7 +58,7 @@ def test_importing_the_package_does_not_import_numba() -> None:
 
 def test_auto_compiles_when_it_pays_and_the_variable_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SUGENET_ENGINE", raising=False)
-    assert engine_named("auto").name == "auto"
+    assert engine_named("auto") == "auto"
     assert PackedLayer.from_arrays([[1]], [1]).engine == "auto"
     monkeypatch.setenv("SUGENET_ENGINE", "numpy")
     assert PackedLayer.from_arrays([[1]], [1]).engine == "numpy"
@@ -245,9 +245,9 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def test_the_late_engine_counts_with_numpy_until_compiling_pays() -> None:
-    from sugenet.bits.numba_engine import _Late
+    from sugenet.bits.numba_engine import Late
 
-    late = _Late("layers", products=1 << 30, first="numpy", make=lambda: "numba")
+    late = Late("layers", products=1 << 30, first="numpy", make=lambda: "numba")
     loaded = dict(numba_engine._loaded)
     asked = dict(numba_engine._asked)
     numba_engine._loaded.clear()

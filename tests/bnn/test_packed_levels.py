@@ -18,7 +18,7 @@ from sugenet.bnn import (
     Window,
     packed,
 )
-from sugenet.bnn.packed import Levels, Maps, Packed, Plain, Rows, Unpacked
+from sugenet.bnn.packed import Levels, Maps, Packed, Plain, PlainHead, Rows
 from sugenet.errors import EncodingError
 
 ENGINES = ["numba", "numpy"]
@@ -232,7 +232,7 @@ def test_chunks_and_forms_of_no_width(monkeypatch):
     assert len(list(net.packed("numpy")._chunks(X))) == 2
     check(net, X, "numpy")
     head = Head(np.zeros((2, 0), int), tops=[])
-    assert isinstance(packed.compiled((), head), Unpacked)
+    assert isinstance(packed.compiled((), head).tail, PlainHead)
     assert packed.compiled((), head).match_counts(np.zeros((3, 0), int)).tolist() == [[0, 0]] * 3
 
 

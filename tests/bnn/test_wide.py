@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, Window, integer
-from sugenet.bnn.wide import Wide, parts_of
+from sugenet.bnn.packed import Wide, parts_of
 from sugenet.errors import NetworkError
 from sugenet.web import payload
 from tests.fuzzing.forgeries import real

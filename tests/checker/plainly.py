@@ -8,7 +8,7 @@ from sugenet.checker.accelerate.integers import over_neurons
 from sugenet.checker.form import Enumerate
 from sugenet.checker.lemma import check_lemma
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import IntegerProblem
+from sugenet.checker.problem import IntegerProblem, numbered
 from sugenet.checker.rules import prove
 from sugenet.errors import CertificateError
 from tests.checker.typed import proof_of_data
@@ -39,7 +39,7 @@ def _problem(base, features, stays, budget, layers, inequalities, cases):
 def integers_of(whole):
     """A question in arrays, in lists."""
     later = [_rows(weights, tau + np.minimum(weights, 0).sum(axis=1)) for weights, tau in whole.layers]
-    parts, cases = whole.inequalities
+    parts, cases = numbered(whole.cases)
     pairs = [over_neurons(whole.head, *part) for part in parts]
     inequalities = [
         ({bit: int(w) for bit, w in enumerate(row.tolist()) if w}, int(bound)) for row, bound in pairs

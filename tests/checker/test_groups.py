@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sugenet.checker.accelerate import words
+from sugenet.checker.accelerate.arrays import bits_layer
 from sugenet.checker.accelerate.integers import Whole
 from sugenet.checker.accelerate.words import blocks_seen
 from sugenet.checker.limit import Limit
@@ -37,7 +38,7 @@ def agrees(base, rows, stays, layers, head):
     counts = counts_of(np.array(sums), layers, head)
     some, other = [1, -1, 0], [0, 1, -1]
     values, others = counts @ np.array(some), counts @ np.array(other)
-    top = int(values.max())
+    top, later = int(values.max()), [bits_layer(*layer) for layer in layers]
     rest = int(others[values == top].max())
     for cases, bad in (
         ([[(some, int(np.median(values)))]], True),
@@ -48,7 +49,7 @@ def agrees(base, rows, stays, layers, head):
         ([[(some, top), (other, rest + 1)], [(some, top + 1)], [(other, int(others.max()))]], True),
         ([], False),
     ):
-        whole = Whole(base, rows, stays, None, layers, head, cases, Limit(None, None))
+        whole = Whole(base, rows, stays, None, later, head, cases, Limit(None, None))
         assert blocks_seen(whole, threads=1) == (None if bad else len(sums)), cases
         assert len(sums) > 100 or seen_plainly(whole) == (None if bad else len(sums))
 

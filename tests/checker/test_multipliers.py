@@ -18,8 +18,10 @@ from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.domain import within_domain
 from sugenet.checker.form import read_certificate
 from sugenet.checker.limit import Limit
-from sugenet.checker.multipliers import _center, _over_bits, _over_levels
+from sugenet.checker.multipliers import _over_bits, _over_levels
+from sugenet.checker.problem import combined
 from sugenet.checker.setting import Asked, setting_of
+from sugenet.checker.splits import center_of
 from sugenet.errors import CertificateError
 from sugenet.reason.verdicts import Proved, Refuted
 from tests.checker.make_golden import mixed
@@ -219,11 +221,9 @@ def test_no_input_leaves_the_ranges_or_exceeds_the_bound_of_a_leaf():
             windows, case = some_split(question, rng), question.cases[rng.integers(len(question.cases))]
             ranges = question.ranges(windows)
             mu, nu = rng.integers(0, 5, len(case)).tolist(), int(rng.choice([0, 1, 1000]))
-            given = [
-                [rng.integers(-3, 4, 1 if hasattr(n, "weights") else len(n.inputs)).tolist() for n in neurons]
-                for neurons in question.layers
-            ]
-            bound = ranges and question._bound(case, ranges, windows, mu, nu, given)
+            lambdas = [rng.integers(-3, 4, count).tolist() for count in question.shares]
+            worth, needed = combined(mu, 0, case, [0] * len(case))
+            bound = ranges and question.bound(case, worth, ranges, windows, nu, lambdas)
             for values in inputs_of(question, windows):
                 found = levels_of(question, values, windows)
                 if found is None:
@@ -233,13 +233,13 @@ def test_no_input_leaves_the_ranges_or_exceeds_the_bound_of_a_leaf():
                     assert all(low <= value <= high for value, (low, high) in zip(own, ends, strict=True))
                 short = [sum(w * found[1][-1][j] for j, w in row.items()) - least for row, least in case]
                 is_met = min(short) >= 0
-                if is_met or _center(case) is None:
+                if is_met or center_of(case) is None:
                     assert bound is not None
-                    assert sum(a * b for a, b in zip(mu, short, strict=True)) <= bound
-                seen[is_met, _center(case) is None, bool(windows)] += 1
+                    assert sum(a * b for a, b in zip(mu, short, strict=True)) <= bound - needed
+                seen[is_met, center_of(case) is None, bool(windows)] += 1
     assert len(seen) == 8, seen
-    assert _center([({0: 1, 1: -1}, 0), ({0: 1, 2: -1}, 0)]) == 0
-    assert _center([({0: 1, 1: -1}, 0), ({0: 1, 1: -2}, 0)]) is None  # neuron 1 would count twice
+    assert center_of([({0: 1, 1: -1}, 0), ({0: 1, 2: -1}, 0)]) == 0
+    assert center_of([({0: 1, 1: -1}, 0), ({0: 1, 1: -2}, 0)]) is None  # neuron 1 would count twice
 
 
 @pytest.mark.parametrize("plain", [False, True])

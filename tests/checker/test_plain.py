@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.checker.accelerate.walk import walk
 from sugenet.errors import CertificateError, CheckLimitError
 from tests.checker.plainly import lemma_plainly
 from tests.checker.test_golden import golden
 from tests.checker.typed import check_rup, without_form
 from tests.engines.test_learn import plain as system_of
 from tests.engines.test_learn import random_cascade
-from tests.engines.walked import walked_plainly
+from tests.engines.walked import walk, walked_plainly
 from tests.fuzzing.forgeries import forgeries
 
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sugenet.checker.accelerate import walk as check_walk
-from sugenet.checker.accelerate.walk import walk
 from sugenet.engines.walk.choices import exhaust
 from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import TooLargeError
@@ -17,7 +16,7 @@ from sugenet.problem.goal import loses, wins
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Hamming
 from tests.engines.test_sets import NEVER, REGIONS, planted, wide
-from tests.engines.walked import expected, pieces, walked_plainly
+from tests.engines.walked import expected, pieces, walk, walked_plainly
 from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_sample
 

@@ -66,10 +66,10 @@ def in_words(problem):
     seen = [1, int(problem.goal.violates(walk.sample())[0])]
 
     def use(_first, met):
-        seen[0] += int(met.many.sum()) + met.calm
-        seen[1] += int(met.many[problem.goal.violates(walk.counts(met.patterns))].sum())
+        seen[0] += int(met.set_counts.sum()) + met.n_others
+        seen[1] += int(met.set_counts[problem.goal.violates(walk.counts(met.patterns))].sum())
 
-    walk.each(list(range(walk.many)), use, threads=1)
+    walk.each(list(range(walk.n_options)), use, threads=1)
     return seen
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Network, PoolLayer, Window, thermometer
-from sugenet.checker.accelerate.walk import walk
 from sugenet.engines.walk import patterns
 from sugenet.engines.walk import sweep as walks
 from sugenet.engines.walk.patterns import PatternGoal
@@ -16,7 +15,7 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.problem import Enumerated, Problem
 from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
-from tests.engines.walked import expected, pieces
+from tests.engines.walked import expected, pieces, walk
 from tests.problem.clocks import ringing
 from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_sample

@@ -6,7 +6,9 @@ from itertools import product
 
 import numpy as np
 
+from sugenet.checker.accelerate.arrays import bits_layer
 from sugenet.checker.accelerate.walk import WalkSeen
+from sugenet.checker.accelerate.walk import walk as walk_layers
 from sugenet.checker.limit import Limit
 from sugenet.checker.rules import _choices
 from sugenet.problem.first_layer import first_layer
@@ -50,6 +52,12 @@ def pieces(near):
         features.setdefault(move.feature, []).append((move.weight, gain))
     later = [(layer.unrolled().weights, layer.unrolled().tau) for layer in network.layers[1:]]
     return counts[0], list(features.values()), near.budget, later, network.head.weights
+
+
+def walk(base, features, budget, layers, head, violates, **more):
+    """The checker's walk, for layers that are weights and tau."""
+    later = [bits_layer(weights, tau) for weights, tau in layers]
+    return walk_layers(base, features, budget, later, head, violates, **more)
 
 
 def walked_plainly(base, features, budget, layers, head, violates):

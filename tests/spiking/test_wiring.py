@@ -31,7 +31,7 @@ def value(wiring: Wiring, ref: int | bool, x: tuple[int, ...]) -> bool:
     bits = np.array([x], bool)
     for layer in laid.layers:
         bits = layer.activity(bits)
-    return bool(bits[0, laid.places[ref]])
+    return bool(bits[0, laid.indices[ref]])
 
 
 def test_what_is_constant_takes_no_neuron_and_what_is_equal_takes_one():

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sugenet.errors import FileError, SugenetError
-from sugenet.sweeps.results import COLUMNS, csv_text, export_rows, write_csv, write_parquet
+from sugenet.files import write_text
+from sugenet.sweeps.results import COLUMNS, csv_text, export_rows, write_parquet
 from tests.sweeps.drawing import row, rows
 
 CLASSES = ['a, "quoted"\r\nclass', "=1+1\u2028é"]
@@ -72,9 +73,9 @@ def test_without_pyarrow_the_error_says_what_to_install(tmp_path, monkeypatch):
 def test_what_cannot_be_written_leaves_what_was_there(tmp_path):
     (tmp_path / "r.csv").mkdir()
     with pytest.raises(FileError, match="it is a folder"):
-        write_csv(tmp_path / "r.csv", [row(0)], 1, CLASSES)
+        write_text(tmp_path / "r.csv", csv_text([row(0)], 1, CLASSES))
     file = tmp_path / "kept.csv"
     file.write_text("before")
     with pytest.raises(IndexError):  # a row of a class that there is not: nothing is written
-        write_csv(file, [replace(row(0), label=9)], 1, CLASSES)
+        write_text(file, csv_text([replace(row(0), label=9)], 1, CLASSES))
     assert file.read_text() == "before"

@@ -23,9 +23,8 @@ array([[ True,  True],
 
 from sugenet.bits.conv import LevelConv, PackedConv, PackedPool
 from sugenet.bits.engine import EngineName, prepare
-from sugenet.bits.layer import PackedLayer
+from sugenet.bits.layer import PackedLayer, PackedNetwork
 from sugenet.bits.maps import LevelMaps, PackedMaps, map_columns, pack_maps, unpack_maps
-from sugenet.bits.network import PackedNetwork
 from sugenet.bits.window import Window
 from sugenet.bits.words import pack, pack_signs, unpack, words_for
 

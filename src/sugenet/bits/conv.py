@@ -25,8 +25,25 @@ _LARGEST_SUM = 1 << 31  # sums of levels stay below
 _NEVER = 1 << 32  # beyond all sums
 
 
+class _Kernel:
+    """What convolutions share: one kernel for each output channel, at all positions of a window."""
+
+    weights: npt.NDArray[Any]
+    slide: Window
+
+    @property
+    def output_shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of the output."""
+        return (len(self.weights), *self.slide.positions)
+
+    @property
+    def products(self) -> int:
+        """Products of inputs and weights that a sample takes."""
+        return self.weights.size * self.slide.count
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class PackedConv:
+class PackedConv(_Kernel):
     """One neuron for each output channel and position; active iff its match count over the taps inside the
     input is at least tau.
 
@@ -121,11 +138,6 @@ class PackedConv:
         kept = cls(bare.weights, np.minimum(near, sizes + 1), slide, groups, top)
         kept.weights.flags.writeable = kept.tau.flags.writeable = False
         return kept
-
-    @property
-    def output_shape(self) -> tuple[int, int, int]:
-        """Channels, height and width of the output."""
-        return (len(self.weights), *self.slide.positions)
 
     @property
     def copies(self) -> int:
@@ -249,6 +261,11 @@ class PackedPool:
         return (self.slide.shape[0], *self.slide.positions)
 
     @property
+    def products(self) -> int:
+        """Inputs that a sample has."""
+        return self.slide.pixels
+
+    @property
     def gives(self) -> int:
         """The largest level of the output."""
         return self.top or 1
@@ -261,7 +278,7 @@ class PackedPool:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LevelConv:
+class LevelConv(_Kernel):
     """One neuron for each output channel and position: its level is how many steps its weighted sum reaches.
 
     Made by `LevelConv.from_arrays`; run by `LevelMaps`.
@@ -366,11 +383,6 @@ class LevelConv:
     def _reach(self, weights: _Ints) -> _Ints:
         tops = np.asarray(self.top) if self.tops is None else self.tops
         return np.asarray((weights * tops).sum(axis=(1, 2, 3)))
-
-    @property
-    def output_shape(self) -> tuple[int, int, int]:
-        """Channels, height and width of the output."""
-        return (len(self.weights), *self.slide.positions)
 
     @property
     def gives_sums(self) -> bool:

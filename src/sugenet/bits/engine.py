@@ -1,4 +1,4 @@
-"""Which engine counts the matches: the interface both engines have, and the one place where one is chosen.
+"""Which engine counts the matches: the calls that both engines have, and the one place where one is chosen.
 
 The name comes from the argument ``engine=``; ``"auto"`` asks the environment variable ``SUGENET_ENGINE``, and
 without one it is compiled kernels as soon as they are on this machine or compiling pays, NumPy until then.
@@ -15,67 +15,31 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.compile_policy import ENGINE, is_disabled, see_compiler
-from sugenet.bits.conv import LevelMap, MapLayer
 from sugenet.bits.words import Words
+from sugenet.compile_notice import notify_compiling
 from sugenet.compiling import space_missing
 from sugenet.errors import SugenetError
 
-__all__ = [
-    "CountingEngine",
-    "Counts",
-    "EngineName",
-    "LevelProgram",
-    "MapProgram",
-    "Neurons",
-    "Program",
-    "engine_named",
-    "prepare",
-]
+__all__ = ["Counts", "EngineName", "Program", "engine_named", "prepare", "program_of"]
 
 EngineName = Literal["auto", "numba", "numpy"]
 Counts = npt.NDArray[np.int32]
-
-_VARIABLE = ENGINE
-
-
-class Neurons(Protocol):
-    """What an engine reads of a layer."""
-
-    @property
-    def positive(self) -> Words: ...
-    @property
-    def negative(self) -> Words: ...
-    @property
-    def tau(self) -> npt.NDArray[np.int64]: ...
-    @property
-    def lam_sizes(self) -> npt.NDArray[np.int64]: ...
-    @property
-    def width(self) -> int: ...
-    @property
-    def is_dense(self) -> bool: ...
+Kind = Literal["layers", "maps", "levels"]
+"""Dense layers over bits; convolutions and pooling over bits; layers over levels."""
 
 
 class Program(Protocol):
-    """A chain of layers made ready to run; inputs have been checked before."""
+    """A chain of layers made ready to run, with the calls that its kind has; inputs have been checked
+    before.
+    """
 
     def match_counts(self, words: Words, threads: int | None) -> Counts:
         """Return the match counts of the last layer, the ones before it having given their activity."""
 
-    def activity(self, words: Words, threads: int | None) -> Words:
-        """Return the packed activity of the last layer."""
-
-
-class MapProgram(Protocol):
-    """A chain of convolutions and pooling made ready to run; inputs have been checked before."""
-
     def activity(self, inputs: npt.NDArray[Any], threads: int | None) -> Words:
-        """Return the packed maps of the last layer, from packed maps or,
-        where the first layer reads levels, from flat levels.
+        """Return the packed activity of the last layer, from packed words or, where the first layer of maps
+        reads levels, from flat levels.
         """
-
-
-class LevelProgram(Protocol):
-    """A chain of layers of staircases made ready to run; inputs have been checked before."""
 
     def levels(self, inputs: npt.NDArray[Any], threads: int | None) -> npt.NDArray[Any]:
         """Return the levels of the last layer, flat."""
@@ -84,33 +48,11 @@ class LevelProgram(Protocol):
         """Return the sums of the last layer, which has no steps."""
 
 
-class CountingEngine(Protocol):
-    """One way of counting matches."""
-
-    @property
-    def name(self) -> str:
-        """The word by which the engine is chosen."""
-
-    def program(self, layers: Sequence[Neurons]) -> Program:
-        """Make a chain of layers ready to run."""
-
-    def maps(self, layers: Sequence[MapLayer]) -> MapProgram:
-        """Make a chain of convolutions and pooling ready to run."""
-
-    def levels(self, layers: Sequence[LevelMap]) -> LevelProgram:
-        """Make a chain of layers of staircases ready to run."""
-
-    def prepare(self, notify: Callable[[str], None] | None = None, *, levels: bool = False) -> None:
-        """Load whatever the first run would have to wait for, that of levels where asked, and call `notify`
-        before a wait of seconds.
-        """
-
-
-def engine_named(name: str = "auto") -> CountingEngine:
-    """Return the engine called `name`; ``"auto"`` is decided here."""
+def engine_named(name: str = "auto") -> EngineName:
+    """Return the name of the engine that `name` stands for here: ``"auto"`` stays only if numba is there."""
     source = "engine"
-    if name == "auto" and os.environ.get(_VARIABLE):
-        name, source = os.environ[_VARIABLE], f"the environment variable {_VARIABLE}"
+    if name == "auto" and os.environ.get(ENGINE):
+        name, source = os.environ[ENGINE], f"the environment variable {ENGINE}"
     if name not in ("auto", "numba", "numpy"):
         raise SugenetError(f'{source} is {name!r}, but must be "auto", "numba" or "numpy".')
     if name == "auto" and (missing := space_missing()):
@@ -121,13 +63,9 @@ def engine_named(name: str = "auto") -> CountingEngine:
     if name != "numpy":
         see_compiler()
         try:
-            if name == "numba":
-                from sugenet.bits.numba_engine import NumbaEngine
+            import sugenet.bits.numba_engine  # noqa: F401
 
-                return NumbaEngine()
-            from sugenet.bits.numba_engine import AutomaticEngine
-
-            return AutomaticEngine()
+            return "numba" if name == "numba" else "auto"
         except ImportError as error:
             if name == "numba":
                 raise SugenetError(
@@ -136,13 +74,27 @@ def engine_named(name: str = "auto") -> CountingEngine:
                 ) from error
             warnings.warn(
                 f"numba cannot be imported ({error}), so the slower NumPy engine is used. "
-                f"Install numba for speed, or set {_VARIABLE}=numpy to choose this engine without a warning.",
+                f"Install numba for speed, or set {ENGINE}=numpy to choose this engine without a warning.",
                 RuntimeWarning,
                 stacklevel=3,
             )
-    from sugenet.bits.numpy_engine import NumpyEngine
+    return "numpy"
 
-    return NumpyEngine()
+
+def program_of(kind: Kind, layers: Sequence[Any], engine: EngineName) -> Program:
+    """Make a chain of layers ready to run."""
+    from sugenet.bits import numpy_engine
+
+    name, chain = engine_named(engine), tuple(layers)
+    if name == "numpy":
+        return numpy_engine.PROGRAMS[kind](chain)  # type: ignore[no-any-return]
+    from sugenet.bits import numba_engine, numba_maps
+
+    compiled = numba_maps.PROGRAMS[kind]
+    if name == "numba" or numba_engine.is_ready(kind):
+        return compiled(chain)  # type: ignore[no-any-return]
+    products = sum(layer.products for layer in chain)
+    return numba_engine.Late(kind, products, numpy_engine.PROGRAMS[kind](chain), lambda: compiled(chain))
 
 
 def prepare(
@@ -172,6 +124,11 @@ def prepare(
     >>> prepare("numpy", notify=print)
     'numpy'
     """
-    chosen = engine_named(engine)
-    chosen.prepare(notify, levels=levels)
-    return "numpy" if chosen.name == "numpy" else "numba"
+    if engine_named(engine) == "numpy":
+        return "numpy"
+    from sugenet.bits.numba_engine import kernel_named
+
+    with notify_compiling(notify):
+        for name in ("layers", "maps", *(["levels"] if levels else [])):
+            kernel_named(name)
+    return "numba"

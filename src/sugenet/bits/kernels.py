@@ -22,19 +22,34 @@ pooling. A convolution gathers the words under its window for a block of `BLOCK`
 as ``[sample][word of the channels][pixel]`` with their padding around them, so that neighbouring positions
 read neighbouring words. A third kind of tile, ``LEVELS``, reads bytes instead of bits, four at a time.
 
-All compiled code is in this file, since the cache on disk is renewed when *this* file changes.
+All compiled code is in this file and in `sugenet.bits.emitters`: the cache on disk is renewed when one of the
+two changes.
 """
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic, register_jitable
+from numba.extending import register_jitable
 
+from sugenet.bits import emitters
 from sugenet.bits.compile_policy import is_ready
+from sugenet.bits.emitters import (
+    I32,
+    I64,
+    SUM_LANES,
+    SUMS,
+    call,
+    emitted,
+    everywhere,
+    int64,
+    load,
+    loop,
+    weighted_sums,
+)
 from sugenet.bits.level_kernels import KERNEL as LEVELS_KERNEL
 from sugenet.compiling import njit
 
@@ -53,7 +68,8 @@ __all__ = [
     "TERNARY",
     "VECTORS",
     "is_on_disk",
-    "load",
+    "load_kernel",
+    "ones",
 ]
 
 DENSE, TERNARY, LEVELS, POOL = range(4)
@@ -63,21 +79,15 @@ SAMPLES = 64  # samples that go through all layers together while their words st
 BLOCK = 64  # positions of a convolution whose words are gathered together
 # words from one word of a gathered block to the next: a whole vector may be written at the end of a row
 PITCH = BLOCK + LANES
-LEVEL_LANES, LEVEL_NEURONS = 16, 32  # a tile over levels: 4 positions x 2 vectors of 16 neurons
+LEVEL_LANES, LEVEL_NEURONS = SUM_LANES, 32  # a tile over levels: 4 positions x 2 vectors of 16 neurons
 
-_I64, _I32 = ir.IntType(64), ir.IntType(32)
-_VECTOR = ir.VectorType(_I64, LANES)
+_VECTOR = ir.VectorType(I64, LANES)
 _ZERO = ir.Constant(_VECTOR, [0] * LANES)
-_SUMS = ir.VectorType(_I32, LEVEL_LANES)
 
 
-def _int(value: int) -> ir.Constant:
-    return ir.Constant(_I64, value)
-
-
-def _instruction(b: ir.IRBuilder, name: str, arguments: list[ir.Value]) -> ir.Value:
-    kind = ir.FunctionType(arguments[0].type, [argument.type for argument in arguments])
-    return b.call(cgutils.get_or_insert_function(b.module, kind, name), arguments)  # type: ignore[no-untyped-call]
+def ones(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """How many bits of each lane are 1."""
+    return call(b, f"llvm.ctpop.v{LANES}i64", value.type, [value])
 
 
 def _falls(context: Any, b: ir.IRBuilder, before: ir.Value, middle: ir.Value, after: ir.Value) -> ir.Value:
@@ -86,19 +96,9 @@ def _falls(context: Any, b: ir.IRBuilder, before: ir.Value, middle: ir.Value, af
     LLVM makes two instructions of it where AVX-512 has one, so that one is asked for by name.
     """
     if "+avx512f" in context.codegen().magic_tuple()[2]:
-        return _instruction(
-            b, "llvm.x86.avx512.pternlog.q.512", [middle, after, before, ir.Constant(_I32, 0b00111010)]
-        )
+        arguments = [middle, after, before, ir.Constant(I32, 0b00111010)]
+        return call(b, "llvm.x86.avx512.pternlog.q.512", _VECTOR, arguments)
     return b.or_(b.and_(middle, b.not_(after)), b.and_(b.not_(middle), before))
-
-
-def _everywhere(b: ir.IRBuilder, value: ir.Value, kind: ir.VectorType) -> ir.Value:
-    """One value in all lanes."""
-    undefined, first = (
-        ir.Constant(kind, ir.Undefined),
-        ir.Constant(ir.VectorType(_I32, kind.count), [0] * kind.count),
-    )
-    return b.shuffle_vector(b.insert_element(undefined, value, ir.Constant(_I32, 0)), undefined, first)
 
 
 class _Tile:
@@ -121,54 +121,40 @@ class _Tile:
         self.inputs, self.row_step, self.word_step, self.weights = pointers
         self.cells = [(row, vector) for row in range(rows) for vector in range(VECTORS)]
 
-    def count(self, value: ir.Value) -> ir.Value:
-        return _instruction(self.b, f"llvm.ctpop.v{LANES}i64", [value])
-
     def sample(self, k: ir.Value, row: int) -> ir.Value:
         """Word `k` of one sample, in all lanes."""
         b = self.b
-        index = b.add(b.mul(self.row_step, _int(row)), b.mul(self.word_step, k))
-        return _everywhere(b, b.load(b.gep(self.inputs, [index])), _VECTOR)
+        index = b.add(b.mul(self.row_step, int64(row)), b.mul(self.word_step, k))
+        return everywhere(b, b.load(b.gep(self.inputs, [index])), LANES)
 
     def neurons(self, k: ir.Value) -> list[ir.Value]:
         """Word `k` of each neuron, one lane each."""
         b, vectors = self.b, []
         for vector in range(VECTORS):
-            words = b.load(b.gep(self.weights, [b.add(b.mul(k, _int(VECTORS)), _int(vector))]))
-            words.align = (
-                8  # the weights begin at a cache line; promising less costs nothing and cannot crash
-            )
-            vectors.append(words)
+            index = b.add(b.mul(k, int64(VECTORS)), int64(vector))
+            # the weights begin at a cache line; promising less costs nothing and cannot crash
+            vectors.append(load(b, b.gep(self.weights, [index]), _VECTOR, 8))
         return vectors
 
     def missed(self) -> dict[tuple[int, int], ir.Value]:
         """Emit the walk over all words and return the sum of each cell."""
         return self._dense() if self.kind == DENSE else self._masked()
 
-    def _loop(
-        self, starts: list[tuple[ir.Value, ir.Block]], step: int
-    ) -> tuple[ir.PhiInstr, ir.Block, ir.Block]:
-        b = self.b
-        head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
-        b.position_at_end(head)
-        k = b.phi(_I64)
-        for value, block in starts:
-            with b.goto_block(block):
-                b.branch(head)
-            k.add_incoming(value, block)
-        b.position_at_end(body)
-        k.add_incoming(b.add(k, _int(step)), body)
-        b.position_at_end(head)
-        return k, body, done
-
     def _dense(self) -> dict[tuple[int, int], ir.Value]:
         b, cells = self.b, self.cells
         odd, even = b.function.append_basic_block("odd"), b.function.append_basic_block("even")
         b.cbranch(b.trunc(self.words, ir.IntType(1)), odd, even)
         b.position_at_end(odd)
-        w = self.neurons(_int(0))
-        first = {(row, vector): b.xor(self.sample(_int(0), row), w[vector]) for row, vector in cells}
-        k, body, done = self._loop([(_int(1), odd), (_int(0), even)], step=2)
+        w = self.neurons(int64(0))
+        first = {(row, vector): b.xor(self.sample(int64(0), row), w[vector]) for row, vector in cells}
+        head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
+        for block in (odd, even):
+            with b.goto_block(block):
+                b.branch(head)
+        b.position_at_end(head)
+        k = b.phi(I64)
+        k.add_incoming(int64(1), odd)
+        k.add_incoming(int64(0), even)
         before, total = {c: b.phi(_VECTOR) for c in cells}, {c: b.phi(_VECTOR) for c in cells}
         for c in cells:
             before[c].add_incoming(first[c], odd)
@@ -177,7 +163,7 @@ class _Tile:
             total[c].add_incoming(_ZERO, even)
         b.cbranch(b.icmp_signed("<", k, self.words), body, done)
         b.position_at_end(body)
-        following = b.add(k, _int(1))
+        following = b.add(k, int64(1))
         w, w_following = self.neurons(k), self.neurons(following)
         # one sample after the other: all at once, the words do not fit in the registers
         for row in range(self.rows):
@@ -186,32 +172,25 @@ class _Tile:
                 c = row, vector
                 after = b.xor(x_following, w_following[vector])
                 falls = _falls(self.context, b, before[c], b.xor(x, w[vector]), after)
-                total[c].add_incoming(b.add(total[c], self.count(falls)), body)
+                total[c].add_incoming(b.add(total[c], ones(b, falls)), body)
                 before[c].add_incoming(after, body)
-        b.branch(k.parent)
+        k.add_incoming(b.add(k, int64(2)), body)
+        b.branch(head)
         b.position_at_end(done)
-        return {c: b.add(b.add(total[c], total[c]), self.count(before[c])) for c in cells}
+        return {c: b.add(b.add(total[c], total[c]), ones(b, before[c])) for c in cells}
 
     def _masked(self) -> dict[tuple[int, int], ir.Value]:
-        b, cells = self.b, self.cells
-        k, body, done = self._loop([(_int(0), b.block)], step=1)
-        entry = k.incomings[0][1]
-        total = {c: b.phi(_VECTOR) for c in cells}
-        for c in cells:
-            total[c].add_incoming(_ZERO, entry)
-        b.cbranch(b.icmp_signed("<", k, self.words), body, done)
-        b.position_at_end(body)
-        twice = b.mul(k, _int(2))
-        positive, negative = self.neurons(twice), self.neurons(b.add(twice, _int(1)))
-        for row in range(self.rows):
-            x = self.sample(k, row)
-            opposite = b.not_(x)
-            for vector in range(VECTORS):
-                missed = b.or_(b.and_(opposite, positive[vector]), b.and_(x, negative[vector]))
-                total[row, vector].add_incoming(b.add(total[row, vector], self.count(missed)), body)
-        b.branch(k.parent)
-        b.position_at_end(done)
-        return dict(total)
+        b = self.b
+        with loop(b, self.words, [_ZERO] * len(self.cells)) as (k, totals, following):
+            twice = b.mul(k, int64(2))
+            positive, negative = self.neurons(twice), self.neurons(b.add(twice, int64(1)))
+            for row in range(self.rows):
+                x = self.sample(k, row)
+                opposite = b.not_(x)
+                for vector in range(VECTORS):
+                    missed = b.or_(b.and_(opposite, positive[vector]), b.and_(x, negative[vector]))
+                    following.append(b.add(totals[row * VECTORS + vector], ones(b, missed)))
+        return dict(zip(self.cells, totals, strict=True))
 
 
 def _active(b: ir.IRBuilder, comparison: str, sums: list[ir.Value], limits: ir.Value) -> ir.Value:
@@ -222,7 +201,7 @@ def _active(b: ir.IRBuilder, comparison: str, sums: list[ir.Value], limits: ir.V
     packed = ir.IntType(lanes * len(sums))
     value: ir.Value = ir.Constant(packed, 0)
     for vector, total in enumerate(sums):
-        limit = b.load(b.gep(limits, [_int(vector)]))
+        limit = b.load(b.gep(limits, [int64(vector)]))
         limit.align = total.type.element.width // 8
         active = b.bitcast(b.icmp_signed(comparison, total, limit), ir.IntType(lanes))
         value = b.or_(value, b.shl(b.zext(active, packed), ir.Constant(packed, vector * lanes)))
@@ -230,44 +209,33 @@ def _active(b: ir.IRBuilder, comparison: str, sums: list[ir.Value], limits: ir.V
 
 
 def _tile(kind: int, rows: int, *, bits: bool) -> Any:
-    """Return the intrinsic that does one tile and writes packed activity (`bits`) or the
-    missed counts as int32.
+    """Return the function that does one tile and writes packed activity (`bits`) or the missed counts as
+    int32.
     """
 
-    def typed(_, x, x_at, stride, w, w_at, words, limit, limit_at, out, out_at, out_stride):  # type: ignore[no-untyped-def]  # noqa: ARG001
-        index = types.intp
-        signature = types.void(x, index, index, w, index, index, limit, index, out, index, index)
+    def emit(context, b, x, x_at, stride, w, w_at, words, limit, limit_at, out, out_at, out_stride):  # type: ignore[no-untyped-def]
+        pointers = (b.gep(x, [x_at]), stride, int64(1), _vectors(b, w, w_at))
+        missed = _Tile(context, b, kind, rows, pointers, words).missed()
+        if bits:
+            # places in `out` count in units of NEURONS bits
+            first = b.gep(b.bitcast(out, ir.IntType(NEURONS).as_pointer()), [out_at])
+            for row in range(rows):
+                sums = [missed[row, vector] for vector in range(VECTORS)]
+                value = _active(b, "<=", sums, _vectors(b, limit, limit_at))
+                b.store(value, b.gep(first, [b.mul(out_stride, int64(row))])).align = 1
+        else:
+            narrow, first = ir.VectorType(I32, LANES), b.gep(out, [out_at])
+            for row, vector in missed:
+                position = b.add(b.mul(out_stride, int64(row)), int64(vector * LANES))
+                target = b.bitcast(b.gep(first, [position]), narrow.as_pointer())
+                b.store(b.trunc(missed[row, vector], narrow), target).align = 4
 
-        def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            def data(array: int) -> ir.Value:
-                return context.make_array(signature.args[array])(context, b, args[array]).data
+    return emitted(emit)
 
-            def vectors(array: int, start: int) -> ir.Value:
-                return b.bitcast(b.gep(data(array), [args[start]]), _VECTOR.as_pointer())
 
-            pointers = (b.gep(data(0), [args[1]]), args[2], _int(1), vectors(3, 4))
-            missed = _Tile(context, b, kind, rows, pointers, args[5]).missed()
-            if bits:
-                packed, limits = ir.IntType(NEURONS), vectors(6, 7)
-                # places in `out` count in units of NEURONS bits
-                out = b.gep(b.bitcast(data(8), packed.as_pointer()), [args[9]])
-                for row in range(rows):
-                    sums = [missed[row, vector] for vector in range(VECTORS)]
-                    b.store(
-                        _active(b, "<=", sums, limits), b.gep(out, [b.mul(args[10], _int(row))])
-                    ).align = 1
-            else:
-                narrow = ir.VectorType(_I32, LANES)
-                out = b.gep(data(8), [args[9]])
-                for row, vector in missed:
-                    position = b.add(b.mul(args[10], _int(row)), _int(vector * LANES))
-                    target = b.bitcast(b.gep(out, [position]), narrow.as_pointer())
-                    b.store(b.trunc(missed[row, vector], narrow), target).align = 4
-            return context.get_dummy_value()
-
-        return signature, emit
-
-    return intrinsic(typed)
+def _vectors(b: ir.IRBuilder, array: ir.Value, start: ir.Value) -> ir.Value:
+    """A place in an array of words, as a pointer to vectors."""
+    return b.bitcast(b.gep(array, [start]), _VECTOR.as_pointer())
 
 
 def _block(kind: int, *, bits: bool) -> Any:
@@ -354,141 +322,66 @@ def _map_tile(kind: int) -> Any:
     begin at `offsets`), in `out` and in `limit`. Places in `out` count in units of 16 bits.
     """
 
-    def typed(_, x, rows_at, r, offsets, offset_at, w, w_at, words, limit, limit_at, out, out_at):  # type: ignore[no-untyped-def]  # noqa: ARG001
-        index = types.intp
-        signature = types.void(x, rows_at, index, offsets, index, w, index, index, limit, index, out, index)
+    def emit(context, b, x, rows, r, offsets, offset_at, w, w_at, words, limit, limit_at, out, out_at):  # type: ignore[no-untyped-def]
+        def of_row(which: int, row: int) -> ir.Value:
+            return b.load(b.gep(rows, [b.add(r, int64(which * BLOCK + row))]))
 
-        def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            def data(array: int) -> ir.Value:
-                return context.make_array(signature.args[array])(context, b, args[array]).data
+        vector, comparison = (SUMS, ">=") if kind == LEVELS else (_VECTOR, "<=")
+        weights = b.bitcast(b.gep(w, [w_at]), vector.as_pointer())
+        if kind == LEVELS:
+            starts = [b.gep(x, [of_row(0, row)]) for row in range(ROWS)]
+            vectors = range(LEVEL_NEURONS // LEVEL_LANES)
+            first = b.gep(offsets, [offset_at])
+            sums = weighted_sums(context, b, starts, first, weights, vectors, len(vectors), words)
+        else:
+            first = b.gep(x, [b.add(r, int64(PITCH))])  # behind the row of zeros
+            pointers = (first, int64(1), int64(PITCH), weights)
+            missed = _Tile(context, b, kind, ROWS, pointers, words).missed()
+            sums = [[missed[row, part] for part in range(VECTORS)] for row in range(ROWS)]
+        limits = b.bitcast(limit, vector.element.as_pointer())
+        halves = b.bitcast(out, ir.IntType(16).as_pointer())
+        for row in range(ROWS):
+            limit_row = b.gep(limits, [b.add(of_row(2, row), limit_at)])
+            value = _active(b, comparison, sums[row], b.bitcast(limit_row, vector.as_pointer()))
+            target = b.gep(halves, [b.add(of_row(1, row), out_at)])
+            b.store(value, b.bitcast(target, value.type.as_pointer())).align = 1
 
-            def of_row(which: int, row: int) -> ir.Value:
-                return b.load(b.gep(data(1), [b.add(args[2], _int(which * BLOCK + row))]))
-
-            vector, comparison = (_SUMS, ">=") if kind == LEVELS else (_VECTOR, "<=")
-            weights = b.bitcast(b.gep(data(5), [args[6]]), vector.as_pointer())
-            if kind == LEVELS:
-                starts = [b.gep(data(0), [of_row(0, row)]) for row in range(ROWS)]
-                sums = _level_sums(context, b, starts, b.gep(data(3), [args[4]]), weights, args[7])
-            else:
-                x = b.gep(data(0), [b.add(args[2], _int(PITCH))])  # behind the row of zeros
-                missed = _Tile(context, b, kind, ROWS, (x, _int(1), _int(PITCH), weights), args[7]).missed()
-                sums = [[missed[row, part] for part in range(VECTORS)] for row in range(ROWS)]
-            limits = b.bitcast(data(8), vector.element.as_pointer())
-            out = b.bitcast(data(10), ir.IntType(16).as_pointer())
-            for row in range(ROWS):
-                limit = b.gep(limits, [b.add(of_row(2, row), args[9])])
-                value = _active(b, comparison, sums[row], b.bitcast(limit, vector.as_pointer()))
-                target = b.gep(out, [b.add(of_row(1, row), args[11])])
-                b.store(value, b.bitcast(target, value.type.as_pointer())).align = 1
-            return context.get_dummy_value()
-
-        return signature, emit
-
-    return intrinsic(typed)
+    return emitted(emit)
 
 
-def _level_sums(
-    context: Any,
-    b: ir.IRBuilder,
-    starts: list[ir.Value],
-    offsets: ir.Value,
-    weights: ir.Value,
-    words: ir.Value,
-) -> list[list[ir.Value]]:
-    """Emit the weighted sums of bytes, four at a time, for positions that begin at `starts`;
-    a list of vectors each.
-    """
-    entry = b.block
-    head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
-    b.branch(head)
-    b.position_at_end(head)
-    k = b.phi(_I64)
-    k.add_incoming(_int(0), entry)
-    sums = [[b.phi(_SUMS) for _ in range(LEVEL_NEURONS // LEVEL_LANES)] for _ in starts]
-    for total in (total for row in sums for total in row):
-        total.add_incoming(ir.Constant(_SUMS, [0] * LEVEL_LANES), entry)
-    b.cbranch(b.icmp_signed("<", k, words), body, done)
-    b.position_at_end(body)
-    w = []
-    for vector in range(len(sums[0])):
-        quads = b.load(b.gep(weights, [b.add(b.mul(k, _int(len(sums[0]))), _int(vector))]))
-        quads.align = 8
-        w.append(quads)
-    offset = b.load(b.gep(offsets, [k]))
-    for start, row in zip(starts, sums, strict=True):
-        quad = b.load(b.bitcast(b.gep(start, [offset]), _I32.as_pointer()))
-        quad.align = 1
-        for vector, total in enumerate(row):
-            total.add_incoming(_add_products(context, b, total, quad, w[vector]), body)
-    k.add_incoming(b.add(k, _int(1)), body)
-    b.branch(head)
-    b.position_at_end(done)
-    return [list(row) for row in sums]
-
-
-def _add_products(
-    context: Any, b: ir.IRBuilder, total: ir.Value, quad: ir.Value, weights: ir.Value
-) -> ir.Value:
-    """Add the four products of unsigned bytes with signed ones in each lane.
-
-    AVX-512 VNNI has an instruction for it.
-    """
-    if "+avx512vnni" in context.codegen().magic_tuple()[2]:
-        return _instruction(b, "llvm.x86.avx512.vpdpbusd.512", [total, _everywhere(b, quad, _SUMS), weights])
-    for byte in range(4):
-        level = b.and_(b.lshr(quad, ir.Constant(_I32, 8 * byte)), ir.Constant(_I32, 255))
-        up = ir.Constant(_SUMS, [24 - 8 * byte] * LEVEL_LANES)
-        weight = b.ashr(b.shl(weights, up), ir.Constant(_SUMS, [24] * LEVEL_LANES))
-        total = b.add(total, b.mul(weight, _everywhere(b, level, _SUMS)))
-    return total
-
-
-def _typed_gather(_, arena, source, step, patches, index, count, running):  # type: ignore[no-untyped-def]  # noqa: ARG001
+@emitted
+def _gather(_, b, arena, source, step, patches, index, count, running):  # type: ignore[no-untyped-def]
     """Copy `count` words, `step` apart, into a row of `patches`; where `running`, XOR the row before to them.
 
     Neighbours are copied in whole vectors, so up to `LANES` - 1 more words are read and written: the rows are
     that much longer, and what is written too much is written again by the next positions.
     """
-    index_type = types.intp
-    signature = types.void(arena, index_type, index_type, patches, index_type, index_type, types.boolean)
+    first, target = b.gep(arena, [source]), b.gep(patches, [index])
+    after = b.function.append_basic_block("after")
 
-    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        def data(array: int) -> ir.Value:
-            return context.make_array(signature.args[array])(context, b, args[array]).data
+    def copy(kind: Any, stride: int) -> None:
+        entry, body = b.block, b.function.append_basic_block("gather")
+        b.branch(body)
+        b.position_at_end(body)
+        i = b.phi(I64)
+        i.add_incoming(int64(0), entry)
+        word = load(b, b.gep(first, [b.mul(i, step)]), kind, 8)
+        before = load(b, b.gep(target, [b.sub(i, int64(PITCH))]), kind, 8)
+        kept = b.select(running, before, ir.Constant(kind, None))
+        b.store(b.xor(word, kept), b.bitcast(b.gep(target, [i]), kind.as_pointer())).align = 8
+        following = b.add(i, int64(stride))
+        i.add_incoming(following, body)
+        b.cbranch(b.icmp_signed("<", following, count), body, after)
 
-        source, step, count, running = b.gep(data(0), [args[1]]), args[2], args[5], args[6]
-        target = b.gep(data(3), [args[4]])
-        after = b.function.append_basic_block("after")
-
-        def loop(kind: Any, stride: int) -> None:
-            entry, body = b.block, b.function.append_basic_block("gather")
-            b.branch(body)
-            b.position_at_end(body)
-            i = b.phi(_I64)
-            i.add_incoming(_int(0), entry)
-            word = b.load(b.bitcast(b.gep(source, [b.mul(i, step)]), kind.as_pointer()))
-            before = b.load(b.bitcast(b.gep(target, [b.sub(i, _int(PITCH))]), kind.as_pointer()))
-            word.align = before.align = 8
-            kept = b.select(running, before, ir.Constant(kind, None))
-            b.store(b.xor(word, kept), b.bitcast(b.gep(target, [i]), kind.as_pointer())).align = 8
-            following = b.add(i, _int(stride))
-            i.add_incoming(following, body)
-            b.cbranch(b.icmp_signed("<", following, count), body, after)
-
-        alike, apart = b.function.append_basic_block("alike"), b.function.append_basic_block("apart")
-        b.cbranch(b.icmp_signed("==", step, _int(1)), alike, apart)
-        b.position_at_end(alike)
-        loop(_VECTOR, LANES)
-        b.position_at_end(apart)
-        loop(_I64, 1)
-        b.position_at_end(after)
-        return context.get_dummy_value()
-
-    return signature, emit
+    alike, apart = b.function.append_basic_block("alike"), b.function.append_basic_block("apart")
+    b.cbranch(b.icmp_signed("==", step, int64(1)), alike, apart)
+    b.position_at_end(alike)
+    copy(_VECTOR, LANES)
+    b.position_at_end(apart)
+    copy(I64, 1)
+    b.position_at_end(after)
 
 
-_gather: Any = intrinsic(_typed_gather)
 _dense_map, _ternary_map, _level_map = _map_tile(DENSE), _map_tile(TERNARY), _map_tile(LEVELS)
 
 
@@ -697,7 +590,7 @@ _KERNELS: dict[str, tuple[Callable[..., Any], Any]] = {
 }
 
 
-def load(name: str) -> Any:
+def load_kernel(name: str) -> Any:
     """Return the kernel `name` ("layers", "maps", "levels") from the cache on disk, or compile it now."""
     function, signature = LEVELS_KERNEL if name == "levels" else _KERNELS[name]
     return _compiled(function, signature, (True, False))
@@ -707,7 +600,7 @@ def is_on_disk(name: str) -> bool:
     """Whether the kernel `name` is in the cache on disk."""
     function, signature = LEVELS_KERNEL if name == "levels" else _KERNELS[name]
     try:
-        return is_ready(njit(nogil=True, cache=True)(function), signature.args)
+        return is_ready(_jitted(function, cache=True), signature.args)
     except Exception:  # a folder that cannot be written has no cache
         return False
 
@@ -722,7 +615,17 @@ def _compiled(function: Callable[..., Any], signature: Any, caches: Iterable[boo
             return _compiled(function, signature, [cache])
         except Exception:  # numba and the file system raise many types here; the last try shows a real error
             continue
-    kernel = njit(nogil=True, cache=final)(function)
+    kernel = _jitted(function, cache=final)
     kernel.compile(signature)
     kernel.disable_compile()
+    return kernel
+
+
+def _jitted(function: Callable[..., Any], *, cache: bool) -> Any:
+    """The kernel of a function, not compiled yet; kept on disk as long as its file and the emitters stay."""
+    kernel = njit(nogil=True, cache=cache)(function)
+    index = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    if index is not None:
+        files = [Path(file).stat() for file in (function.__code__.co_filename, str(emitters.__file__))]
+        index._source_stamp = tuple((info.st_mtime, info.st_size) for info in files)
     return kernel

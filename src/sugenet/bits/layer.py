@@ -1,19 +1,22 @@
-"""One packed layer: many neurons (Lam, tau) over one input space."""
+"""Packed layers, many neurons (Lam, tau) over one input space each; and packed networks: hidden layers and a
+head, run as one.
+"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bits.engine import Counts, EngineName, Program, engine_named
+from sugenet.bits.engine import Counts, EngineName, Program, engine_named, program_of
 from sugenet.bits.words import Words, check_words, pack
 from sugenet.errors import NetworkError
 
-__all__ = ["PackedLayer"]
+__all__ = ["PackedLayer", "PackedNetwork"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,7 +54,7 @@ class PackedLayer:
     engine: EngineName = "auto"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "engine", engine_named(self.engine).name)
+        object.__setattr__(self, "engine", engine_named(self.engine))
         for array in (self.positive, self.negative, self.tau):
             array.flags.writeable = False
 
@@ -110,13 +113,16 @@ class PackedLayer:
         """The number of neurons, m."""
         return len(self.tau)
 
+    @property
+    def products(self) -> int:
+        """Products of inputs and weights that a sample takes."""
+        return self.width * self.neurons
+
     @cached_property
     def lam_sizes(self) -> npt.NDArray[np.int64]:
         """``|Lam|`` of each neuron: how many of its weights are not 0."""
-        sizes: npt.NDArray[np.int64] = np.bitwise_count(self.positive | self.negative).sum(
-            axis=1, dtype=np.int64
-        )
-        return sizes
+        chosen = self.positive | self.negative
+        return np.asarray(np.bitwise_count(chosen).sum(axis=1, dtype=np.int64))
 
     @cached_property
     def is_dense(self) -> bool:
@@ -125,7 +131,7 @@ class PackedLayer:
 
     @cached_property
     def _program(self) -> Program:
-        return engine_named(self.engine).program([self])
+        return program_of("layers", [self], self.engine)
 
     def __repr__(self) -> str:
         kind = "dense" if self.is_dense else "ternary"
@@ -154,3 +160,98 @@ def _clamped(tau: npt.ArrayLike, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np
     top = int(sizes.max()) + 1
     small = np.array([min(max(int(t), 0), top) for t in values], np.int64)
     return cast("npt.NDArray[np.int64]", np.minimum(small, sizes + 1))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PackedNetwork:
+    """Hidden layers that feed each other, and a head whose match counts are the answer;
+    the head's tau is ignored.
+
+    A block of samples goes through all layers while its words stay in the cache, in one compiled call.
+
+    Parameters
+    ----------
+    layers : iterable of PackedLayer
+        From the input to the last hidden layer; may be empty.
+    head : PackedLayer
+        Its K neurons are the classes.
+
+    Examples
+    --------
+    >>> from sugenet.bits import pack
+    >>> hidden = PackedLayer.from_arrays([[1, 1, -1], [-1, 0, 1]], tau=[2, 1], engine="numpy")
+    >>> head = PackedLayer.from_arrays([[1, -1], [-1, 1]], tau=[0, 0], engine="numpy")
+    >>> network = PackedNetwork([hidden], head)
+    >>> network
+    PackedNetwork(3 -> 2 -> 2, engine='numpy')
+    >>> network.match_counts(pack([[1, 1, 0], [0, 0, 1]]))
+    array([[2, 0],
+           [0, 2]], dtype=int32)
+    """
+
+    layers: tuple[PackedLayer, ...]
+    head: PackedLayer
+
+    def __init__(self, layers: Iterable[PackedLayer], head: PackedLayer) -> None:
+        chain = tuple(layers)
+        object.__setattr__(self, "layers", chain)
+        object.__setattr__(self, "head", head)
+        for number, (layer, following) in enumerate(pairwise((*chain, head))):
+            after = "the head" if number + 1 == len(chain) else f"layer {number + 1}"
+            if layer.neurons != following.width:
+                raise NetworkError(
+                    f"layer {number} has {layer.neurons} neurons, but {after} reads {following.width} "
+                    f"inputs; the two must be equal."
+                )
+            if layer.engine != following.engine:
+                raise NetworkError(
+                    f"layer {number} has the engine {layer.engine!r}, but {after} has {following.engine!r}. "
+                    f"Give all of them one engine: layer.with_engine({following.engine!r})."
+                )
+
+    @property
+    def engine(self) -> EngineName:
+        """The engine of all layers."""
+        return self.head.engine
+
+    @property
+    def width(self) -> int:
+        """The number of inputs."""
+        return (*self.layers, self.head)[0].width
+
+    def match_counts(self, words: Words, threads: int | None = None) -> Counts:
+        """Return the match counts of the head, int32 of shape (batch, K).
+
+        Parameters
+        ----------
+        words : uint64 array of shape (batch, ceil(n / 64))
+            Samples as `pack` gives them. Bits after the last input are ignored.
+        threads : int, optional
+            How many threads may work at once; one per core when not given.
+        """
+        return self._program.match_counts(check_words(words, self.width), threads)
+
+    def hidden(self, words: Words, threads: int | None = None) -> tuple[Words, ...]:
+        """Return the packed activity of every hidden layer, in order."""
+        activities: list[Words] = []
+        for layer in self.layers:
+            words = layer.activity(words, threads)
+            activities.append(words)
+        return tuple(activities)
+
+    def with_engine(self, engine: EngineName) -> "PackedNetwork":
+        """Return the same network, counted by another engine."""
+        return PackedNetwork(
+            [layer.with_engine(engine) for layer in self.layers], self.head.with_engine(engine)
+        )
+
+    @cached_property
+    def _program(self) -> Program:
+        return program_of("layers", [*self.layers, self.head], self.engine)
+
+    def __repr__(self) -> str:
+        sizes = [layer.width for layer in (*self.layers, self.head)]
+        return f"PackedNetwork({' -> '.join(map(str, [*sizes, self.head.neurons]))}, engine={self.engine!r})"
+
+    def __reduce__(self) -> tuple[Callable[..., "PackedNetwork"], tuple[Any, ...]]:
+        return PackedNetwork, (self.layers, self.head)

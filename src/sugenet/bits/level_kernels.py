@@ -10,174 +10,45 @@ out, so groups, depthwise kernels and values that are only carried on cost what 
 At the end of a tile sums become levels: by a line (`sugenet.bits.lines`) in the registers; or they are put
 down, and made levels by comparison with every threshold.
 
-All compiled code of levels is in this file, since the cache on disk is renewed when *this* file changes.
+All compiled code of levels is in this file and in `sugenet.bits.emitters`: the cache on disk is renewed when
+one of the two changes.
 """
 
+from functools import partial
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, register_jitable
+from numba.extending import register_jitable
+
+from sugenet.bits.emitters import (
+    I8,
+    I32,
+    I64,
+    SUM_LANES,
+    SUMS,
+    Products,
+    call,
+    emitted,
+    int64,
+    load,
+    loop,
+    weighted_sums,
+)
 
 __all__ = ["COMPARED", "CONV", "COUNTED", "LANES", "LINE", "LONG_LINE", "MAXIMUM", "ROOM", "ROWS", "VECTORS"]
 __all__ += ["KERNEL"]
 
 CONV, MAXIMUM = range(2)  # kinds of layers
 LINE, LONG_LINE, COMPARED, COUNTED = range(4)  # what becomes of the sums of a block
-LANES = 16  # neurons in a vector
+LANES = SUM_LANES  # neurons in a vector
 VECTORS = (4, 2, 1)  # vectors in a block
 ROWS = (
     6  # positions in a tile: with four vectors of sums, four of weights and one of quads 29 of 32 registers
 )
 ROOM = 96  # positions whose places are worked out together
 PARTS = 8  # into which the positions of a layer are cut where threads share them
-
-_I8, _I16, _I32, _I64 = (ir.IntType(size) for size in (8, 16, 32, 64))
-_SUMS = ir.VectorType(_I32, LANES)
-
-
-def _int(value: int) -> ir.Constant:
-    return ir.Constant(_I64, value)
-
-
-def _call(b: ir.IRBuilder, name: str, result: ir.Type, arguments: list[ir.Value]) -> ir.Value:
-    kind = ir.FunctionType(result, [argument.type for argument in arguments])
-    return b.call(cgutils.get_or_insert_function(b.module, kind, name), arguments)  # type: ignore[no-untyped-call]
-
-
-def _everywhere(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
-    """One value in all lanes."""
-    kind = ir.VectorType(value.type, lanes)
-    undefined = ir.Constant(kind, ir.Undefined)
-    one = b.insert_element(undefined, value, ir.Constant(_I32, 0))
-    return b.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(_I32, lanes), [0] * lanes))
-
-
-def _load(b: ir.IRBuilder, pointer: ir.Value, kind: ir.Type, align: int = 1) -> ir.Value:
-    value = b.load(b.bitcast(pointer, kind.as_pointer()))
-    value.align = align
-    return value
-
-
-class _Products:
-    """Adds products of quads; chooses the instruction when it is made."""
-
-    def __init__(self, context: Any, b: ir.IRBuilder) -> None:
-        features = context.codegen().magic_tuple()[2].split(",")
-        self.b = b
-        self.wide = "+avx512vnni" in features
-        self.half = not self.wide and "+avxvnni" in features
-        self.words = not self.wide and not self.half and "+avx2" in features
-        self.together = 4 if "+avx512f" in features else 1  # vectors whose sums fit into the registers
-
-    def weights(self, vector: ir.Value) -> Any:
-        """What a vector of weights is turned into, once for all rows."""
-        b = self.b
-        if self.wide:
-            return vector
-        if self.half:
-            return _halves(b, vector)
-        if self.words:
-            byte_pairs = []
-            for part in _halves(b, vector):
-                pairs = b.bitcast(part, ir.VectorType(_I16, 16))
-                eight = ir.Constant(pairs.type, [8] * 16)
-                byte_pairs.append((b.ashr(b.shl(pairs, eight), eight), b.ashr(pairs, eight)))
-            return byte_pairs
-        return [
-            b.ashr(
-                b.shl(vector, ir.Constant(_SUMS, [24 - 8 * byte] * LANES)), ir.Constant(_SUMS, [24] * LANES)
-            )
-            for byte in range(4)
-        ]
-
-    def quad(self, value: ir.Value) -> Any:
-        """What the four bytes of a position are turned into, once for all vectors."""
-        b = self.b
-        if self.wide:
-            return _everywhere(b, value, LANES)
-        if self.half:
-            return _everywhere(b, value, 8)
-        if self.words:
-            mask = ir.Constant(_I32, 0x00FF00FF)
-            even, odd = b.and_(value, mask), b.and_(b.lshr(value, ir.Constant(_I32, 8)), mask)
-            return [b.bitcast(_everywhere(b, part, 8), ir.VectorType(_I16, 16)) for part in (even, odd)]
-        return [
-            _everywhere(b, b.and_(b.lshr(value, ir.Constant(_I32, 8 * byte)), ir.Constant(_I32, 255)), LANES)
-            for byte in range(4)
-        ]
-
-    def add(self, total: ir.Value, quad: Any, weights: Any) -> ir.Value:
-        """The sums with four products more in each lane; unsigned bytes, signed weights."""
-        b = self.b
-        if self.wide:
-            return _call(b, "llvm.x86.avx512.vpdpbusd.512", _SUMS, [total, quad, weights])
-        if self.half:
-            name, parts = "llvm.x86.avx512.vpdpbusd.256", _halves(b, total)
-            return _joined(
-                b, [_call(b, name, p.type, [p, quad, w]) for p, w in zip(parts, weights, strict=True)]
-            )
-        if self.words:
-            parts, eight = _halves(b, total), ir.VectorType(_I32, 8)
-            for number, (even, odd) in enumerate(weights):
-                for x, w in ((quad[0], even), (quad[1], odd)):
-                    parts[number] = b.add(parts[number], _call(b, "llvm.x86.avx2.pmadd.wd", eight, [x, w]))
-            return _joined(b, parts)
-        for x, w in zip(quad, weights, strict=True):
-            total = b.add(total, b.mul(x, w))
-        return total
-
-
-def _halves(b: ir.IRBuilder, vector: ir.Value) -> list[ir.Value]:
-    indices = ir.VectorType(_I32, 8)
-    return [
-        b.shuffle_vector(vector, vector, ir.Constant(indices, [start + i for i in range(8)]))
-        for start in (0, 8)
-    ]
-
-
-def _joined(b: ir.IRBuilder, parts: list[ir.Value]) -> ir.Value:
-    return b.shuffle_vector(parts[0], parts[1], ir.Constant(ir.VectorType(_I32, 16), list(range(16))))
-
-
-def _sums(
-    context: Any,
-    b: ir.IRBuilder,
-    starts: list[ir.Value],
-    offsets: ir.Value,
-    weights: ir.Value,
-    vectors: range,
-    of: int,
-    quads: ir.Value,
-) -> list[list[ir.Value]]:
-    """Emit the walk over all quads for some vectors of a block of `of`; a list of sums for each position."""
-    products = _Products(context, b)
-    entry = b.block
-    head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
-    b.branch(head)
-    b.position_at_end(head)
-    k = b.phi(_I64)
-    k.add_incoming(_int(0), entry)
-    sums = [[b.phi(_SUMS) for _ in vectors] for _ in starts]
-    for total in (total for row in sums for total in row):
-        total.add_incoming(ir.Constant(_SUMS, [0] * LANES), entry)
-    b.cbranch(b.icmp_signed("<", k, quads), body, done)
-    b.position_at_end(body)
-    first = b.mul(k, _int(of))
-    w = [
-        products.weights(_load(b, b.gep(weights, [b.add(first, _int(vector))]), _SUMS, 4))
-        for vector in vectors
-    ]
-    offset = b.sext(b.load(b.gep(offsets, [k])), _I64)
-    for start, row in zip(starts, sums, strict=True):
-        quad = products.quad(_load(b, b.gep(start, [offset]), _I32))
-        for vector, total in enumerate(row):
-            total.add_incoming(products.add(total, quad, w[vector]), body)
-    k.add_incoming(b.add(k, _int(1)), body)
-    b.branch(head)
-    b.position_at_end(done)
-    return [list(row) for row in sums]
 
 
 def _on_line(context: Any, b: ir.IRBuilder, sums: ir.Value, line: list[ir.Value]) -> ir.Value:
@@ -189,13 +60,13 @@ def _on_line(context: Any, b: ir.IRBuilder, sums: ir.Value, line: list[ir.Value]
     value = b.sitofp(sums, floats)
     if "+fma" in context.codegen().magic_tuple()[2].split(","):
         name = f"llvm.fma.v{LANES}f{'32' if isinstance(floats.element, ir.FloatType) else '64'}"
-        value = _call(b, name, floats, [value, slope, offset])
+        value = call(b, name, floats, [value, slope, offset])
     else:
         value = b.fadd(b.fmul(value, slope), offset)
-    level = b.fptosi(value, _SUMS)
+    level = b.fptosi(value, SUMS)
     level = b.select(b.icmp_signed(">", level, low), level, low)
     level = b.select(b.icmp_signed("<", level, high), level, high)
-    return b.trunc(level, ir.VectorType(_I8, LANES))
+    return b.trunc(level, ir.VectorType(I8, LANES))
 
 
 def _line(b: ir.IRBuilder, lines: ir.Value, floats: ir.Type, vector: int, of: int) -> list[ir.Value]:
@@ -203,208 +74,126 @@ def _line(b: ir.IRBuilder, lines: ir.Value, floats: ir.Type, vector: int, of: in
     other.
     """
     parts, index, width = [], 0, of * LANES
-    for kind in (floats, floats, _I32, _I32):
+    for kind in (floats, floats, I32, I32):
         size = 8 if isinstance(kind, ir.DoubleType) else 4
-        start = b.gep(lines, [_int(index + vector * LANES * size)])
-        parts.append(_load(b, start, ir.VectorType(kind, LANES), 4))
+        start = b.gep(lines, [int64(index + vector * LANES * size)])
+        parts.append(load(b, start, ir.VectorType(kind, LANES), 4))
         index += width * size
     return parts
 
 
-def _data(context: Any, b: ir.IRBuilder, kind: Any, array: Any) -> ir.Value:
-    return context.make_array(kind)(context, b, array).data
-
-
 def _tile(rows: int, of: int) -> Any:
-    """Return the intrinsic that does a tile of `rows` positions and `of` vectors of neurons.
+    """Return the function that does a tile of `rows` positions and `of` vectors of neurons.
 
     `places` has two rows: where a position begins in `arena` before and after. On lines the levels are
     written to the arena, else the sums to `scratch`, a position after the other.
     """
 
-    # fmt: off
-    def typed(_, x, indices, r, offsets, offset_at, w, w_at, quads, lines, line_at, then, out_at, scratch):  # type: ignore[no-untyped-def]  # noqa: ARG001
-        # fmt: on
-        index = types.intp
-        signature = types.void(
-            *(x, indices, index, offsets, index, w, index, index, lines, index, index, index, scratch)
-        )
+    def emit(context, b, x, indices, r, offsets, offset_at, w, w_at, quads, lines, line_at, then, out_at, scratch):  # type: ignore[no-untyped-def]  # fmt: skip  # noqa: E501
+        def of_row(which: int, row: int) -> ir.Value:
+            return b.load(b.gep(indices, [b.add(r, int64(which * ROOM + row))]))
 
-        def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            def at(array: int, start: Any) -> ir.Value:
-                return b.gep(_data(context, b, signature.args[array], args[array]), [start])
-
-            def of_row(which: int, row: int) -> ir.Value:
-                return b.load(at(1, b.add(args[2], _int(which * ROOM + row))))
-
-            starts = [at(0, of_row(0, row)) for row in range(rows)]
-            weights = b.bitcast(at(5, args[6]), _SUMS.as_pointer())
-            together = min(of, _Products(context, b).together)
-            sums: list[list[ir.Value]] = [[] for _ in range(rows)]  # positions, vectors
-            for first in range(0, of, together):
-                part = range(first, first + together)
-                part_sums = _sums(context, b, starts, at(3, args[4]), weights, part, of, args[7])
-                for totals, more in zip(sums, part_sums, strict=True):
-                    totals += more
-            names = ("short", "long", "put_down", "done")
-            *fused, put_down, done = (b.function.append_basic_block(name) for name in names)
-            choice = b.switch(args[10], put_down)
-            floats = (ir.FloatType(), ir.DoubleType())
-            for kind, block, float_ in zip((LINE, LONG_LINE), fused, floats, strict=True):
-                choice.add_case(_int(kind), block)
-                b.position_at_end(block)
-                lines = at(8, args[9])
-                targets = [at(0, b.add(of_row(1, row), args[11])) for row in range(rows)]
-                for vector in range(of):
-                    line = _line(b, lines, float_, vector, of)
-                    for row in range(rows):
-                        levels = _on_line(context, b, sums[row][vector], line)
-                        target = b.gep(targets[row], [_int(vector * LANES)])
-                        b.store(levels, b.bitcast(target, levels.type.as_pointer())).align = 1
-                b.branch(done)
-            b.position_at_end(put_down)
-            for row in range(rows):
-                for vector in range(of):
-                    target = at(12, _int((row * of + vector) * LANES))
-                    b.store(sums[row][vector], b.bitcast(target, _SUMS.as_pointer())).align = 4
+        starts = [b.gep(x, [of_row(0, row)]) for row in range(rows)]
+        weights, first_offset = b.bitcast(b.gep(w, [w_at]), SUMS.as_pointer()), b.gep(offsets, [offset_at])
+        together = min(of, Products(context, b).together)
+        sums: list[list[ir.Value]] = [[] for _ in range(rows)]  # positions, vectors
+        for first in range(0, of, together):
+            part = range(first, first + together)
+            part_sums = weighted_sums(context, b, starts, first_offset, weights, part, of, quads)
+            for totals, more in zip(sums, part_sums, strict=True):
+                totals += more
+        names = ("short", "long", "put_down", "done")
+        *fused, put_down, done = (b.function.append_basic_block(name) for name in names)
+        choice = b.switch(then, put_down)
+        floats = (ir.FloatType(), ir.DoubleType())
+        for kind, block, float_ in zip((LINE, LONG_LINE), fused, floats, strict=True):
+            choice.add_case(int64(kind), block)
+            b.position_at_end(block)
+            targets = [b.gep(x, [b.add(of_row(1, row), out_at)]) for row in range(rows)]
+            for vector in range(of):
+                line = _line(b, b.gep(lines, [line_at]), float_, vector, of)
+                for row in range(rows):
+                    levels = _on_line(context, b, sums[row][vector], line)
+                    target = b.gep(targets[row], [int64(vector * LANES)])
+                    b.store(levels, b.bitcast(target, levels.type.as_pointer())).align = 1
             b.branch(done)
-            b.position_at_end(done)
-            return context.get_dummy_value()
+        b.position_at_end(put_down)
+        for row in range(rows):
+            for vector in range(of):
+                target = b.gep(scratch, [int64((row * of + vector) * LANES)])
+                b.store(sums[row][vector], b.bitcast(target, SUMS.as_pointer())).align = 4
+        b.branch(done)
+        b.position_at_end(done)
 
-        return signature, emit
-
-    return intrinsic(typed)
+    return emitted(emit)
 
 
-def _typed_compared(_, scratch, at, steps, step_at, of, count, arena, out_at):  # type: ignore[no-untyped-def]  # noqa: ARG001
+@emitted
+def _compared(_, b, scratch, at, steps, step_at, of, count, arena, out_at):  # type: ignore[no-untyped-def]
     """Make levels of 16 sums by comparing them with `count` thresholds, `of` numbers from one to the next."""
-    index = types.intp
-    signature = types.void(scratch, index, steps, index, index, index, arena, index)
-
-    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        sums = _load(b, b.gep(_data(context, b, signature.args[0], args[0]), [args[1]]), _SUMS, 4)
-        steps = b.gep(_data(context, b, signature.args[2], args[2]), [args[3]])
-        entry = b.block
-        head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
-        b.branch(head)
-        b.position_at_end(head)
-        k, levels = b.phi(_I64), b.phi(_SUMS)
-        k.add_incoming(_int(0), entry)
-        levels.add_incoming(ir.Constant(_SUMS, [0] * LANES), entry)
-        b.cbranch(b.icmp_signed("<", k, args[5]), body, done)
-        b.position_at_end(body)
-        threshold = _load(b, b.gep(steps, [b.mul(k, args[4])]), _SUMS, 4)
-        reached = b.sext(b.icmp_signed(">=", sums, threshold), _SUMS)
-        levels.add_incoming(b.sub(levels, reached), body)
-        k.add_incoming(b.add(k, _int(1)), body)
-        b.branch(head)
-        b.position_at_end(done)
-        octets = b.trunc(levels, ir.VectorType(_I8, LANES))
-        target = b.gep(_data(context, b, signature.args[6], args[6]), [args[7]])
-        b.store(octets, b.bitcast(target, octets.type.as_pointer())).align = 1
-        return context.get_dummy_value()
-
-    return signature, emit
+    sums, first = load(b, b.gep(scratch, [at]), SUMS, 4), b.gep(steps, [step_at])
+    with loop(b, count, [ir.Constant(SUMS, [0] * LANES)]) as (k, (levels,), following):
+        threshold = load(b, b.gep(first, [b.mul(k, of)]), SUMS, 4)
+        reached = b.sext(b.icmp_signed(">=", sums, threshold), SUMS)
+        following.append(b.sub(levels, reached))
+    octets = b.trunc(levels, ir.VectorType(I8, LANES))
+    b.store(octets, b.bitcast(b.gep(arena, [out_at]), octets.type.as_pointer())).align = 1
 
 
-def _typed_maximum(_, arena, source, offsets, first, taps, masks, mask_at, target):  # type: ignore[no-untyped-def]  # noqa: ARG001
+@emitted
+def _maximum(_, b, arena, source, offsets, first, taps, masks, mask_at, target):  # type: ignore[no-untyped-def]
     """The largest of 16 bytes over the taps of a window; bytes are flipped by the mask before and after."""
-    index = types.intp
-    signature = types.void(arena, index, offsets, index, index, masks, index, index)
-
-    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        octets = ir.VectorType(_I8, LANES)
-        arena = _data(context, b, signature.args[0], args[0])
-        offsets = b.gep(_data(context, b, signature.args[2], args[2]), [args[3]])
-        mask = _load(b, b.gep(_data(context, b, signature.args[5], args[5]), [args[6]]), octets)
-        start = b.gep(arena, [args[1]])
-        entry = b.block
-        head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
-        b.branch(head)
-        b.position_at_end(head)
-        k, largest = b.phi(_I64), b.phi(octets)
-        k.add_incoming(_int(0), entry)
-        largest.add_incoming(ir.Constant(octets, [0] * LANES), entry)
-        b.cbranch(b.icmp_signed("<", k, args[4]), body, done)
-        b.position_at_end(body)
-        candidate = b.xor(_load(b, b.gep(start, [b.sext(b.load(b.gep(offsets, [k])), _I64)]), octets), mask)
-        largest.add_incoming(b.select(b.icmp_unsigned(">", candidate, largest), candidate, largest), body)
-        k.add_incoming(b.add(k, _int(1)), body)
-        b.branch(head)
-        b.position_at_end(done)
-        b.store(b.xor(largest, mask), b.bitcast(b.gep(arena, [args[7]]), octets.as_pointer())).align = 1
-        return context.get_dummy_value()
-
-    return signature, emit
+    octets = ir.VectorType(I8, LANES)
+    first_offset, start = b.gep(offsets, [first]), b.gep(arena, [source])
+    mask = load(b, b.gep(masks, [mask_at]), octets)
+    with loop(b, taps, [ir.Constant(octets, [0] * LANES)]) as (k, (largest,), following):
+        offset = b.sext(b.load(b.gep(first_offset, [k])), I64)
+        candidate = b.xor(load(b, b.gep(start, [offset]), octets), mask)
+        following.append(b.select(b.icmp_unsigned(">", candidate, largest), candidate, largest))
+    b.store(b.xor(largest, mask), b.bitcast(b.gep(arena, [target]), octets.as_pointer())).align = 1
 
 
 _tile_4, _tile_2, _tile_1 = (_tile(ROWS, of) for of in VECTORS)
 _row_4, _row_2, _row_1 = (_tile(1, of) for of in VECTORS)
-_compared: Any = intrinsic(_typed_compared)
-_maximum: Any = intrinsic(_typed_maximum)
 
 
-def _typed_copy(_, x, source, source_step, y, target, target_step, count):  # type: ignore[no-untyped-def]  # noqa: ARG001
+@emitted
+def _copy(_, b, x, source, source_step, y, target, target_step, count):  # type: ignore[no-untyped-def]
     """Copy `count` bytes that lie some steps apart."""
-    index = types.intp
-    signature = types.void(x, index, index, y, index, index, index)
-
-    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        source = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
-        target = b.gep(_data(context, b, signature.args[3], args[3]), [args[4]])
-        together, apart, done = (
-            b.function.append_basic_block(name) for name in ("together", "apart", "done")
-        )
-        ones = b.and_(*(b.icmp_signed("==", step, _int(1)) for step in (args[2], args[5])))
-        b.cbranch(ones, together, apart)
-        b.position_at_end(together)
-        cgutils.raw_memcpy(b, target, source, args[6], 1)  # type: ignore[no-untyped-call]
-        b.branch(done)
-        b.position_at_end(apart)
-        with cgutils.for_range(b, args[6]) as loop:
-            octet = b.load(b.gep(source, [b.mul(loop.index, args[2])]))
-            b.store(octet, b.gep(target, [b.mul(loop.index, args[5])]))
-        b.branch(done)
-        b.position_at_end(done)
-        return context.get_dummy_value()
-
-    return signature, emit
+    first, last = b.gep(x, [source]), b.gep(y, [target])
+    together, apart, done = (b.function.append_basic_block(name) for name in ("together", "apart", "done"))
+    ones = b.and_(*(b.icmp_signed("==", step, int64(1)) for step in (source_step, target_step)))
+    b.cbranch(ones, together, apart)
+    b.position_at_end(together)
+    cgutils.raw_memcpy(b, last, first, count, 1)  # type: ignore[no-untyped-call]
+    b.branch(done)
+    b.position_at_end(apart)
+    with cgutils.for_range(b, count) as turn:
+        octet = b.load(b.gep(first, [b.mul(turn.index, source_step)]))
+        b.store(octet, b.gep(last, [b.mul(turn.index, target_step)]))
+    b.branch(done)
+    b.position_at_end(done)
 
 
-_copy: Any = intrinsic(_typed_copy)
-
-
-def _typed_took(_, team, index):  # type: ignore[no-untyped-def]  # noqa: ARG001
+@partial(emitted, result=types.int64)
+def _took(_, b, team, index):  # type: ignore[no-untyped-def]
     """Add 1 to a number that threads share, and return what it was."""
-
-    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        number = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
-        return b.atomic_rmw("add", number, _int(1), "seq_cst")
-
-    return types.int64(team, types.intp), emit
+    return b.atomic_rmw("add", b.gep(team, [index]), int64(1), "seq_cst")
 
 
-def _typed_wait(_, team, index, target):  # type: ignore[no-untyped-def]  # noqa: ARG001
+@emitted
+def _wait(context, b, team, index, target):  # type: ignore[no-untyped-def]
     """Wait until a number that threads share is `target` or more."""
-
-    def emit(context: Any, b: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        number = b.gep(_data(context, b, signature.args[0], args[0]), [args[1]])
-        look, pause, done = (b.function.append_basic_block(name) for name in ("look", "pause", "done"))
-        b.branch(look)
-        b.position_at_end(look)
-        b.cbranch(b.icmp_signed(">=", b.load_atomic(number, "seq_cst", 8), args[2]), done, pause)
-        b.position_at_end(pause)
-        if context.codegen().magic_tuple()[0].startswith("x86"):
-            _call(b, "llvm.x86.sse2.pause", ir.VoidType(), [])
-        b.branch(look)
-        b.position_at_end(done)
-        return context.get_dummy_value()
-
-    return types.void(team, types.intp, types.intp), emit
-
-
-_took: Any = intrinsic(_typed_took)
-_wait: Any = intrinsic(_typed_wait)
+    look, pause, done = (b.function.append_basic_block(name) for name in ("look", "pause", "done"))
+    b.branch(look)
+    b.position_at_end(look)
+    number = b.load_atomic(b.gep(team, [index]), "seq_cst", 8)
+    b.cbranch(b.icmp_signed(">=", number, target), done, pause)
+    b.position_at_end(pause)
+    if context.codegen().magic_tuple()[0].startswith("x86"):
+        call(b, "llvm.x86.sse2.pause", ir.VoidType(), [])
+    b.branch(look)
+    b.position_at_end(done)
 
 
 @register_jitable

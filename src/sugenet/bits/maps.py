@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.conv import LevelMap, MapLayer
-from sugenet.bits.engine import EngineName, LevelProgram, MapProgram, engine_named
+from sugenet.bits.engine import EngineName, Program, engine_named, program_of
 from sugenet.bits.words import Words, check_words, pack, unpack, words_for
 from sugenet.errors import EncodingError, NetworkError
 
@@ -93,7 +93,7 @@ class _MapChain:
                 )
             self._check(number, layer, following)
         object.__setattr__(self, "layers", chain)
-        object.__setattr__(self, "engine", engine_named(engine).name)
+        object.__setattr__(self, "engine", engine_named(engine))
 
     def _check(self, number: int, layer: Any, following: Any) -> None:
         """Refuse a layer that does not read what the one before gives."""
@@ -212,8 +212,8 @@ class PackedMaps(_MapChain):
         return np.ascontiguousarray(_checked_levels(array, slide.inputs, self.top))
 
     @cached_property
-    def _program(self) -> MapProgram:
-        return engine_named(self.engine).maps(self.layers)
+    def _program(self) -> Program:
+        return program_of("maps", self.layers, self.engine)
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -288,5 +288,5 @@ class LevelMaps(_MapChain):
         return self.layers[0].slide.inputs
 
     @cached_property
-    def _program(self) -> LevelProgram:
-        return engine_named(self.engine).levels(self.layers)
+    def _program(self) -> Program:
+        return program_of("levels", self.layers, self.engine)

@@ -1,11 +1,11 @@
 """The compiled engine: lays out the words of a chain of layers for the kernels of
 `sugenet.bits.kernels`, and calls them.
 
-"auto" stands for `AutomaticEngine`: it does so if the kernels are on this machine or compiling pays, and
-counts with NumPy until then.
+The engine "auto" does so if the kernels are on this machine or compiling pays, and counts with NumPy until
+then (`Late`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, TypeVar
@@ -15,18 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.compile_policy import Account
-from sugenet.bits.conv import LevelMap, MapLayer, PackedPool
-from sugenet.bits.engine import Counts, LevelProgram, MapProgram, Neurons, Program
-from sugenet.bits.kernels import DENSE, LANES, NEURONS, SAMPLES, TERNARY, VECTORS, is_on_disk, load
-from sugenet.bits.numpy_engine import NumpyEngine
+from sugenet.bits.kernels import DENSE, LANES, NEURONS, SAMPLES, TERNARY, VECTORS, is_on_disk, load_kernel
 from sugenet.bits.threads import share
 from sugenet.bits.words import Words, tail_mask, words_for
-from sugenet.compile_notice import notify_compiling
 
 __all__ = [
     "PRODUCTS_PER_HANDOVER",
-    "AutomaticEngine",
-    "NumbaEngine",
+    "Late",
     "NumbaProgram",
     "is_ready",
     "kernel_named",
@@ -38,39 +33,11 @@ PRODUCTS_PER_HANDOVER = 1 << 26  # some 50 microseconds of work on one core, abo
 _LINE = 64  # bytes
 
 _Lane = TypeVar("_Lane", bound=np.generic)
+_Counts = npt.NDArray[np.int32]
 
 _loaded: dict[str, Any] = {}
 _asked: dict[str, bool] = {}
 _loading = Lock()
-
-
-@dataclass(frozen=True)
-class NumbaEngine:
-    """Counts with compiled kernels."""
-
-    name: str = "numba"
-
-    def program(self, layers: Sequence[Neurons]) -> "NumbaProgram":
-        """Make a chain of layers ready to run."""
-        return NumbaProgram(tuple(layers))
-
-    def maps(self, layers: Sequence[MapLayer]) -> MapProgram:
-        """Make a chain of convolutions and pooling ready to run."""
-        from sugenet.bits.numba_maps import map_program
-
-        return map_program(tuple(layers))
-
-    def levels(self, layers: Sequence[LevelMap]) -> LevelProgram:
-        """Make a chain of layers of staircases ready to run."""
-        from sugenet.bits.numba_maps import level_program
-
-        return level_program(tuple(layers))
-
-    def prepare(self, notify: Callable[[str], None] | None = None, *, levels: bool = False) -> None:
-        """Load all kernels, that of levels where asked, and call `notify` before one has to be compiled."""
-        with notify_compiling(notify):
-            for name in ("layers", "maps", *(["levels"] if levels else [])):
-                kernel_named(name)
 
 
 _ACCOUNTS = {"layers": Account(1 << 34), "maps": Account(1 << 31), "levels": Account(1 << 31)}
@@ -78,7 +45,7 @@ _ACCOUNTS = {"layers": Account(1 << 34), "maps": Account(1 << 31), "levels": Acc
 
 
 @dataclass
-class _Late:
+class Late:
     """A program for NumPy, and how to make the compiled one."""
 
     kernel: str
@@ -108,50 +75,6 @@ class _Late:
         return self(len(inputs)).sums(inputs, threads)
 
 
-def _late(
-    kernel: str, products: int, first: Callable[[Any], Any], then: Callable[[Any], Any], layers: Any
-) -> Any:
-    return then(layers) if is_ready(kernel) else _Late(kernel, products, first(layers), lambda: then(layers))
-
-
-def _map_products(layers: Sequence[Any]) -> int:
-    return sum(
-        layer.slide.pixels if isinstance(layer, PackedPool) else layer.weights.size * layer.slide.count
-        for layer in layers
-    )
-
-
-@dataclass(frozen=True)
-class AutomaticEngine:
-    """Compiles when that pays."""
-
-    name: str = "auto"
-
-    def program(self, layers: Sequence[Neurons]) -> Program:
-        """Make a chain of layers ready to run."""
-        products = sum(layer.width * len(layer.tau) for layer in layers)
-        made: Program = _late("layers", products, NumpyEngine().program, NumbaEngine().program, layers)
-        return made
-
-    def maps(self, layers: Sequence[MapLayer]) -> MapProgram:
-        """Make a chain of convolutions and pooling ready to run."""
-        made: MapProgram = _late(
-            "maps", _map_products(layers), NumpyEngine().maps, NumbaEngine().maps, layers
-        )
-        return made
-
-    def levels(self, layers: Sequence[LevelMap]) -> LevelProgram:
-        """Make a chain of layers over levels ready to run."""
-        made: LevelProgram = _late(
-            "levels", _map_products(layers), NumpyEngine().levels, NumbaEngine().levels, layers
-        )
-        return made
-
-    def prepare(self, notify: Callable[[str], None] | None = None, *, levels: bool = False) -> None:
-        """Load all kernels, compiled now where they are not on this machine."""
-        NumbaEngine().prepare(notify, levels=levels)
-
-
 def is_ready(name: str) -> bool:
     """Whether a kernel is there without compiling it."""
     if name not in _loaded and name not in _asked:
@@ -163,7 +86,7 @@ def kernel_named(name: str) -> Any:
     """Return a kernel, loaded once for the process."""
     with _loading:
         if name not in _loaded:
-            _loaded[name] = load(name)
+            _loaded[name] = load_kernel(name)
         return _loaded[name]
 
 
@@ -172,7 +95,7 @@ class NumbaProgram:
     through all of them.
     """
 
-    def __init__(self, layers: tuple[Neurons, ...]) -> None:
+    def __init__(self, layers: tuple[Any, ...]) -> None:
         self._run = kernel_named("layers")
         self._neurons = len(layers[-1].tau)
         self._out_words = words_for(self._neurons)
@@ -198,11 +121,10 @@ class NumbaProgram:
         self._scratch = SAMPLES * max(
             max(words_for(layer.width), words_for(len(layer.tau))) for layer in layers
         )
-        products = sum(layer.width * len(layer.tau) for layer in layers)
-        self._grain = -(-PRODUCTS_PER_HANDOVER // products)
+        self._grain = -(-PRODUCTS_PER_HANDOVER // sum(layer.products for layer in layers))
         self._no_counts, self._no_activity = np.empty((0, 0), np.int32), np.empty((0, 0), np.uint64)
 
-    def match_counts(self, words: Words, threads: int | None) -> Counts:
+    def match_counts(self, words: Words, threads: int | None) -> _Counts:
         """Return the match counts of the last layer."""
         out = np.empty((len(words), self._neurons), np.int32)
         self._call(words, out, self._no_activity, threads)
@@ -214,7 +136,7 @@ class NumbaProgram:
         self._call(words, self._no_counts, out, threads)
         return out
 
-    def _call(self, words: Words, counts: Counts, activity: Words, threads: int | None) -> None:
+    def _call(self, words: Words, counts: _Counts, activity: Words, threads: int | None) -> None:
         def task(start: int, stop: int) -> None:
             now, then = np.empty(self._scratch, np.uint64), np.empty(self._scratch, np.uint64)
             wide = np.empty(SAMPLES * NEURONS, np.int32)

@@ -8,8 +8,9 @@ but those at the border of one with it.
 """
 
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
@@ -18,7 +19,6 @@ import numpy.typing as npt
 
 from sugenet.bits import level_kernels
 from sugenet.bits.conv import LevelConv, LevelMap, MapLayer, PackedConv, PackedPool
-from sugenet.bits.engine import LevelProgram, MapProgram
 from sugenet.bits.kernels import (
     BLOCK,
     DENSE,
@@ -32,19 +32,25 @@ from sugenet.bits.kernels import (
     TERNARY,
 )
 from sugenet.bits.lines import clipped_steps, lines_of, slopes_of
-from sugenet.bits.numba_engine import PRODUCTS_PER_HANDOVER, kernel_named, laid_out, on_a_line
+from sugenet.bits.numba_engine import (
+    PRODUCTS_PER_HANDOVER,
+    NumbaProgram,
+    kernel_named,
+    laid_out,
+    on_a_line,
+)
 from sugenet.bits.numpy_engine import NumpyLevels, NumpyMaps
 from sugenet.bits.threads import help_out, share
 from sugenet.bits.words import Words, pack, tail_mask, words_for
 
-__all__ = ["NumbaLevels", "NumbaMaps", "level_program", "map_program"]
+__all__ = ["PROGRAMS", "NumbaLevels", "NumbaMaps"]
 
 _Ints = npt.NDArray[np.int64]
 _Values = npt.NDArray[Any]
 
 _ARENA = 1 << 18  # bytes of all maps of bits of the samples that go through the layers together
 _LEVEL_ARENA = 1 << 19  # the same of maps of levels
-_MOST = 64  # samples that do so at most
+_MAX_BATCH = 64  # samples that do so at most
 _LEVEL_PRODUCTS_PER_HANDOVER = (
     1 << 23
 )  # some 50 microseconds of work on one core, above the cost of waking a thread
@@ -54,38 +60,47 @@ _ALONE = np.zeros(0, np.int64)
 _SPARE = 64  # bytes behind the last map: whole vectors and quads may be read and written there
 
 
-def map_program(layers: tuple[MapLayer, ...]) -> MapProgram:
-    """Make a chain ready to run.
-
-    Levels that do not fit into bytes, or their sums into 31 bits, are done by the NumPy twin.
-    """
-    first, *rest = layers
-    if not isinstance(first, PackedConv) or first.top is None:
-        return NumbaMaps(layers)
-    if first.top <= 255 and int(first.sizes.max()) < _NEVER:
-        return NumbaMaps(layers)
-    return _Joined(NumpyMaps((first,)), NumbaMaps(tuple(rest))) if rest else NumpyMaps((first,))
+def _split(layers: tuple[Any, ...], fits: Callable[[Any], bool], compiled: Any, plain: Any) -> Any:
+    """Make a chain ready to run, part by part: layers that do not fit the kernel are done by NumPy."""
+    runs = [(fit, tuple(run)) for fit, run in groupby(layers, fits)]
+    parts = tuple((compiled if fit else plain)(run) for fit, run in runs)
+    return parts[0] if len(parts) == 1 else _Parts(parts)
 
 
 @dataclass(frozen=True)
-class _Joined:
-    first: MapProgram
-    then: MapProgram
+class _Parts:
+    """Programs that run one after the other."""
 
-    def activity(self, inputs: npt.NDArray[Any], threads: int | None) -> Words:
-        return self.then.activity(self.first.activity(inputs, threads), threads)
+    parts: tuple[Any, ...]
+
+    def activity(self, inputs: _Values, threads: int | None) -> _Values:
+        for part in self.parts:
+            inputs = part.activity(inputs, threads)
+        return inputs
+
+    def levels(self, inputs: _Values, threads: int | None) -> _Values:
+        for part in self.parts:
+            inputs = part.levels(inputs, threads)
+        return inputs
+
+    def sums(self, inputs: _Values, threads: int | None) -> _Values:
+        levels = _Parts(self.parts[:-1]).levels(inputs, threads)
+        return np.asarray(self.parts[-1].sums(levels, threads))
 
 
 @dataclass
 class _Plan:
-    """The flat arrays of the kernel as they grow, layer by layer."""
+    """The flat arrays of a kernel as they grow, layer by layer; each kernel has its own of them."""
 
     rows: list[list[int]] = field(default_factory=list)
     blocks: list[list[int]] = field(default_factory=list)
     positions: list[_Ints] = field(default_factory=list)
-    offsets: list[_Ints] = field(default_factory=list)
-    weights: list[Words] = field(default_factory=list)
+    offsets: list[_Values] = field(default_factory=list)
+    weights: list[_Values] = field(default_factory=list)
     limits: list[_Ints] = field(default_factory=list)
+    lines: list[npt.NDArray[np.uint8]] = field(default_factory=list)
+    steps: list[npt.NDArray[np.int32]] = field(default_factory=list)
+    masks: list[npt.NDArray[np.uint8]] = field(default_factory=list)
 
     def add_weights(self, words: Words) -> int:
         return _append(self.weights, np.concatenate([words, np.zeros(-len(words) % LANES, np.uint64)]))
@@ -106,12 +121,42 @@ def _append(parts: list[Any], values: npt.NDArray[Any]) -> int:
     return begin
 
 
-class NumbaMaps:
+def _fits_maps(layer: MapLayer) -> bool:
+    """Whether the levels that a layer reads are bytes, and their sums fit into 31 bits."""
+    if not isinstance(layer, PackedConv) or layer.top is None:
+        return True
+    return layer.top <= 255 and int(layer.sizes.max()) < _NEVER
+
+
+def _with_inner(layers: tuple[Any, ...]) -> Iterator[tuple[Any, _Ints]]:
+    """Each layer, and where its pixels go in the padded input of the next one."""
+    inner = (layer.slide.inner for layer in layers[1:])
+    return zip(layers, (*inner, np.arange(layers[-1].slide.count)), strict=True)
+
+
+class _Rooms:
+    """Keeps what threads work in: those of later calls take it over."""
+
+    def __init__(self) -> None:
+        self._spare: deque[tuple[Any, ...]] = deque()
+
+    def _room(self) -> tuple[Any, ...]:
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return self._new_room()
+
+    def _new_room(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+
+class NumbaMaps(_Rooms):
     """A chain of convolutions and pooling as flat arrays, so that one compiled call takes a group of samples
     through all of them.
     """
 
     def __init__(self, layers: tuple[MapLayer, ...]) -> None:
+        super().__init__()
         self._layers = layers
         self._run = kernel_named("maps")
         first = layers[0]
@@ -121,18 +166,13 @@ class NumbaMaps:
         sizes = [0 if self._levels and layer is first else _words(layer) for layer in layers] + [
             height * width * words_for(channels)
         ]
-        self._most = max(1, min(_MOST, _ARENA // (8 * sum(sizes))))
-        self._sizes, starts = sizes, [int(begin) * self._most for begin in np.cumsum([0, *sizes])]
+        self._batch = max(1, min(_MAX_BATCH, _ARENA // (8 * sum(sizes))))
+        self._sizes, starts = sizes, [int(begin) * self._batch for begin in np.cumsum([0, *sizes])]
         plan = _Plan()
-        for number, layer in enumerate(layers):
-            following = layers[number + 1] if number + 1 < len(layers) else None
-            inner = (
-                np.arange(layer.slide.count, dtype=np.int64) if following is None else following.slide.inner
-            )
+        for number, (layer, inner) in enumerate(_with_inner(layers)):
             out_plane = sizes[number + 1] // words_for(layer.output_shape[0])
             kind, starts_in, limits, *last = _laid(plan, layer, out_plane)
-            index = sum(map(len, plan.positions))
-            plan.positions.append(np.stack([starts_in, inner, limits], axis=1))
+            index = _append(plan.positions, np.stack([starts_in, inner, limits], axis=1))
             in_size = sizes[number] or _bytes(layer)
             plan.rows.append(
                 [
@@ -156,11 +196,7 @@ class NumbaMaps:
             on_a_line(np.concatenate([*plan.limits, np.zeros(0, np.int64)])),
         )
         self._patch_words = (1 + max([int(words) for _, words, *_ in plan.blocks], default=0)) * PITCH
-        products = sum(
-            layer.weights.size * layer.slide.count for layer in layers if isinstance(layer, PackedConv)
-        )
-        self._grain = -(-PRODUCTS_PER_HANDOVER // max(1, products))
-        self._spare: deque[tuple[Words, npt.NDArray[np.uint8], Words, _Ints]] = deque()
+        self._grain = -(-PRODUCTS_PER_HANDOVER // sum(layer.products for layer in layers))
         self._no_words, self._no_octets = np.empty((0, 0, 0), np.uint64), np.empty((0, 0), np.uint8)
 
     def activity(self, inputs: npt.NDArray[Any], threads: int | None) -> Words:
@@ -170,11 +206,8 @@ class NumbaMaps:
         out = np.empty((len(inputs), *self._out), np.uint64)
 
         def task(start: int, stop: int) -> None:
-            try:
-                room = self._spare.pop()  # threads take arenas of earlier calls and give them back
-            except IndexError:
-                room = self._new_room()
-            self._run(words, octets, start, stop, self._most, *self._arrays, *room, out)
+            room = self._room()
+            self._run(words, octets, start, stop, self._batch, *self._arrays, *room, out)
             self._spare.append(room)
 
         share(task, len(inputs), self._grain, threads)
@@ -198,11 +231,11 @@ class NumbaMaps:
         parts = []
         for layer, size in zip(self._layers, self._sizes, strict=False):
             fill = pack(layer.every) if isinstance(layer, PackedPool) else np.zeros(1, np.uint64)
-            parts.append(np.tile(np.repeat(fill, size // len(fill)), self._most))
-        return np.concatenate([*parts, np.zeros(self._sizes[-1] * self._most + LANES, np.uint64)])
+            parts.append(np.tile(np.repeat(fill, size // len(fill)), self._batch))
+        return np.concatenate([*parts, np.zeros(self._sizes[-1] * self._batch + LANES, np.uint64)])
 
     def _new_room(self) -> tuple[Words, npt.NDArray[np.uint8], Words, _Ints]:
-        octets = _bytes(self._layers[0]) * self._most + 8 if self._levels else 0
+        octets = _bytes(self._layers[0]) * self._batch + 8 if self._levels else 0
         patches = on_a_line(np.zeros(self._patch_words, np.uint64))
         return on_a_line(self._fresh), np.zeros(octets, np.uint8), patches, np.zeros((3, BLOCK), np.int64)
 
@@ -314,14 +347,7 @@ def _laid_levels(plan: _Plan, layer: PackedConv, out_plane: int) -> tuple[Any, .
 # -- levels ------------------------------------------------------------------------------------------------
 
 
-def level_program(layers: tuple[LevelMap, ...]) -> LevelProgram:
-    """Make a chain ready to run; layers beyond bytes are done by the NumPy twin."""
-    runs = [(fits, tuple(run)) for fits, run in groupby(layers, _fits)]
-    parts: list[LevelProgram] = [NumbaLevels(run) if fits else NumpyLevels(run) for fits, run in runs]
-    return parts[0] if len(parts) == 1 else _LevelParts(tuple(parts))
-
-
-def _fits(layer: LevelMap) -> bool:
+def _fits_levels(layer: LevelMap) -> bool:
     """Whether a layer's levels and weights are bytes, and its sums and steps fit into 31 bits."""
     if (layer.top or 1) > 255 or layer.gives > 255:
         return False
@@ -330,44 +356,15 @@ def _fits(layer: LevelMap) -> bool:
     return int(layer.weights.min()) >= -128 and int(layer.weights.max()) <= 127 and layer.largest < _NEVER
 
 
-@dataclass(frozen=True)
-class _LevelParts:
-    parts: tuple[LevelProgram, ...]
-
-    def levels(self, inputs: _Values, threads: int | None) -> _Values:
-        for part in self.parts:
-            inputs = part.levels(inputs, threads)
-        return inputs
-
-    def sums(self, inputs: _Values, threads: int | None) -> _Values:
-        *earlier, last = self.parts
-        for part in earlier:
-            inputs = part.levels(inputs, threads)
-        return last.sums(inputs, threads)
-
-
-@dataclass
-class _LevelPlan:
-    """The flat arrays of the kernel as they grow, layer by layer."""
-
-    rows: list[list[int]] = field(default_factory=list)
-    blocks: list[list[int]] = field(default_factory=list)
-    positions: list[_Ints] = field(default_factory=list)
-    offsets: list[npt.NDArray[np.int32]] = field(default_factory=list)
-    weights: list[npt.NDArray[np.int8]] = field(default_factory=list)
-    lines: list[npt.NDArray[np.uint8]] = field(default_factory=list)
-    steps: list[npt.NDArray[np.int32]] = field(default_factory=list)
-    masks: list[npt.NDArray[np.uint8]] = field(default_factory=list)
-
-
 def _flat(parts: list[Any], dtype: Any) -> npt.NDArray[Any]:
     return on_a_line(np.concatenate([*parts, np.zeros(level_kernels.LANES, dtype)]).astype(dtype))
 
 
-class NumbaLevels:
+class NumbaLevels(_Rooms):
     """A chain of layers as flat arrays, so that one compiled call takes a group of samples through all."""
 
     def __init__(self, layers: tuple[LevelMap, ...]) -> None:
+        super().__init__()
         self._run = kernel_named("levels")
         self._outputs = int(np.prod(layers[-1].output_shape))
         pixels = [layers[0].slide.shape[0], *(_whole(layer.output_shape[0]) for layer in layers)]
@@ -375,12 +372,10 @@ class NumbaLevels:
             pixel * int(np.prod(layer.slide.padded)) for pixel, layer in zip(pixels, layers, strict=False)
         ]
         sizes.append(pixels[-1] * layers[-1].slide.count)
-        self._most = max(1, min(level_kernels.ROOM, _LEVEL_ARENA // sum(sizes)))
-        starts = [int(begin) * self._most for begin in np.cumsum([0, *sizes])]
-        plan = _LevelPlan()
-        for number, layer in enumerate(layers):
-            following = layers[number + 1] if number + 1 < len(layers) else None
-            inner = np.arange(layer.slide.count) if following is None else following.slide.inner
+        self._batch = max(1, min(level_kernels.ROOM, _LEVEL_ARENA // sum(sizes)))
+        starts = [int(begin) * self._batch for begin in np.cumsum([0, *sizes])]
+        plan = _Plan()
+        for number, (layer, inner) in enumerate(_with_inner(layers)):
             indices = np.stack([layer.slide.starts * pixels[number], inner * pixels[number + 1]], axis=1)
             begin = [starts[number], sizes[number], starts[number + 1], sizes[number + 1], layer.slide.count]
             begin.append(_append(plan.positions, indices))
@@ -397,18 +392,10 @@ class NumbaLevels:
             _flat(plan.steps, np.int32),
             _flat(plan.masks, np.uint8),
         )
-        self._fresh = _fresh_levels(layers, pixels, sizes, self._most)
-        products = sum(
-            layer.weights.size * layer.slide.count for layer in layers if isinstance(layer, LevelConv)
-        )
-        self._grain = -(-_LEVEL_PRODUCTS_PER_HANDOVER // max(1, products))
-        apart = [
-            layer.weights.size * layer.slide.count
-            for layer in layers
-            if isinstance(layer, LevelConv) and layer.slide.count >= 2 * level_kernels.ROWS
-        ]
+        self._fresh = _fresh_levels(layers, pixels, sizes, self._batch)
+        self._grain = -(-_LEVEL_PRODUCTS_PER_HANDOVER // sum(layer.products for layer in layers))
+        apart = [layer.products for layer in layers if layer.slide.count >= 2 * level_kernels.ROWS]
         self._shared = sum(apart) >= _PRODUCTS_PER_TEAM
-        self._spare: deque[tuple[_Values, _Ints, npt.NDArray[np.int32]]] = deque()
         self._no_levels, self._no_sums = np.empty((0, 0), np.uint8), np.empty((0, 0), np.int32)
 
     def levels(self, inputs: _Values, threads: int | None) -> _Values:
@@ -431,7 +418,7 @@ class NumbaLevels:
 
         def task(start: int, stop: int) -> None:
             room = self._room()  # one for each thread
-            self._run(octets, start, stop, self._most, *self._arrays, *room, _ALONE, out, sums)
+            self._run(octets, start, stop, self._batch, *self._arrays, *room, _ALONE, out, sums)
             self._spare.append(room)
 
         share(task, len(octets), self._grain, threads)
@@ -451,12 +438,9 @@ class NumbaLevels:
         help_out(lead, helper, threads)
         self._spare.append(room)
 
-    def _room(self) -> tuple[_Values, _Ints, npt.NDArray[np.int32]]:
-        """An arena and what a thread needs beside it; those of earlier calls are used again."""
-        try:
-            return self._spare.pop()
-        except IndexError:
-            return on_a_line(self._fresh), *_own_room()
+    def _new_room(self) -> tuple[_Values, _Ints, npt.NDArray[np.int32]]:
+        """An arena, and what a thread needs beside it."""
+        return on_a_line(self._fresh), *_own_room()
 
 
 def _own_room() -> tuple[_Ints, npt.NDArray[np.int32]]:
@@ -488,7 +472,7 @@ def _fresh_levels(layers: tuple[LevelMap, ...], pixels: list[int], sizes: list[i
     return np.concatenate([*parts, np.zeros(sizes[-1] * batch + _SPARE, np.uint8)])
 
 
-def _laid_level(plan: _LevelPlan, layer: LevelMap, pixel: int) -> list[int]:
+def _laid_level(plan: _Plan, layer: LevelMap, pixel: int) -> list[int]:
     """Add a layer: its kind and the end of its row in the plan."""
     if isinstance(layer, PackedPool):
         mask = np.zeros(_whole(pixel), np.uint8)
@@ -501,7 +485,7 @@ def _laid_level(plan: _LevelPlan, layer: LevelMap, pixel: int) -> list[int]:
     return [level_kernels.CONV, first, len(plan.blocks), 0, 0]
 
 
-def _laid_block(plan: _LevelPlan, layer: LevelConv, pixel: int, neuron: int) -> int:
+def _laid_block(plan: _Plan, layer: LevelConv, pixel: int, neuron: int) -> int:
     """Add a block of neurons, as wide as makes it cheapest; return how many lanes it has."""
     left = -(-(len(layer.weights) - neuron) // level_kernels.LANES)
     made = {
@@ -550,7 +534,7 @@ def _quads(
     return indices[:, ::4].reshape(-1)[used].astype(np.int32), np.ascontiguousarray(quads[used])
 
 
-def _finish(plan: _LevelPlan, layer: LevelConv, start: int, stop: int, lanes: int) -> tuple[int, int, int]:
+def _finish(plan: _Plan, layer: LevelConv, start: int, stop: int, lanes: int) -> tuple[int, int, int]:
     """What becomes of the sums of a block: how, by what, and how many steps."""
     if layer.steps is None:
         return level_kernels.COUNTED, 0, 0
@@ -566,3 +550,11 @@ def _finish(plan: _LevelPlan, layer: LevelConv, start: int, stop: int, lanes: in
     compared = np.full((steps.shape[1], lanes), _NEVER, np.int32)
     compared[:, : stop - start] = steps.T
     return level_kernels.COMPARED, _append(plan.steps, compared.reshape(-1)), steps.shape[1]
+
+
+PROGRAMS: dict[str, Callable[[Any], Any]] = {
+    "layers": NumbaProgram,
+    "maps": partial(_split, fits=_fits_maps, compiled=NumbaMaps, plain=NumpyMaps),
+    "levels": partial(_split, fits=_fits_levels, compiled=NumbaLevels, plain=NumpyLevels),
+}
+"""How chains of each kind are made ready."""

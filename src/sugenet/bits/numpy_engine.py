@@ -2,7 +2,7 @@
 exact product of matrices in floating point, and a search among the thresholds.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.conv import LevelConv, LevelMap, MapLayer, PackedConv, PackedPool
-from sugenet.bits.engine import Counts, Neurons
 from sugenet.bits.threads import share
 from sugenet.bits.words import Words, pack, tail_mask, words_for
 
-__all__ = ["NumpyEngine", "NumpyLevels", "NumpyMaps", "NumpyProgram"]
+__all__ = ["PROGRAMS", "NumpyLevels", "NumpyMaps", "NumpyProgram"]
 
 _Values = npt.NDArray[Any]
 
@@ -25,34 +24,12 @@ _CELLS = 1 << 15  # samples x neurons counted at once: their words, counts and s
 
 
 @dataclass(frozen=True)
-class NumpyEngine:
-    """Counts with `numpy.bitwise_count`."""
-
-    name: str = "numpy"
-
-    def program(self, layers: Sequence[Neurons]) -> "NumpyProgram":
-        """Make a chain of layers ready to run."""
-        return NumpyProgram(tuple(layers))
-
-    def maps(self, layers: Sequence[MapLayer]) -> "NumpyMaps":
-        """Make a chain of convolutions and pooling ready to run."""
-        return NumpyMaps(tuple(layers))
-
-    def levels(self, layers: Sequence[LevelMap]) -> "NumpyLevels":
-        """Make a chain of layers of staircases ready to run."""
-        return NumpyLevels(tuple(layers))
-
-    def prepare(self, notify: Callable[[str], None] | None = None, *, levels: bool = False) -> None:
-        """Do nothing: this engine has nothing to compile."""
-
-
-@dataclass(frozen=True)
 class NumpyProgram:
     """A chain of layers, run one after the other for a block of samples at a time."""
 
-    layers: tuple[Neurons, ...]
+    layers: tuple[Any, ...]
 
-    def match_counts(self, words: Words, threads: int | None) -> Counts:
+    def match_counts(self, words: Words, threads: int | None) -> npt.NDArray[np.int32]:
         """Return the match counts of the last layer."""
         *hidden, last = self.layers
         out = np.empty((len(words), len(last.tau)), np.int32)
@@ -73,15 +50,16 @@ class NumpyProgram:
         return pack(self.match_counts(words, threads) >= last.tau)
 
 
-def _match_counts(layer: Neurons, words: Words) -> npt.NDArray[np.int64]:
+def _match_counts(layer: Any, words: Words) -> npt.NDArray[np.int64]:
     if not layer.is_dense:
-        return layer.lam_sizes - _missed_counts(layer.positive, layer.negative, words)
+        return np.asarray(layer.lam_sizes - _missed_counts(layer.positive, layer.negative, words))
     words = words.copy()
     words[:, -1] &= np.uint64(tail_mask(layer.width))
     if len(words) == 1:  # all words at once
-        return layer.width - _counted(words ^ layer.positive)
+        return np.asarray(layer.width - _counted(words ^ layer.positive))
     weights = np.ascontiguousarray(layer.positive.T)
-    return layer.width - _summed(len(words), weights.shape, lambda here, k: words[here, k, None] ^ weights[k])
+    missed = _summed(len(words), weights.shape, lambda here, k: words[here, k, None] ^ weights[k])
+    return np.asarray(layer.width - missed)
 
 
 def _missed_counts(positive: Words, negative: Words, words: Words) -> npt.NDArray[np.int64]:
@@ -92,8 +70,7 @@ def _missed_counts(positive: Words, negative: Words, words: Words) -> npt.NDArra
 
     def missing(here: slice, k: int) -> Words:
         x = words[here, k, None]
-        missed: Words = (~x & positive[k]) | (x & negative[k])
-        return missed
+        return np.asarray((~x & positive[k]) | (x & negative[k]))
 
     return _summed(len(words), positive.shape, missing)
 
@@ -154,8 +131,7 @@ class NumpyMaps(_NumpyChain):
             inputs = inputs.copy()
             inputs[:, :, -1] &= np.uint64(tail_mask(self.layers[0].slide.shape[0]))
         widest = max(layer.slide.taps.size * _per_pixel(layer) for layer in self.layers)
-        words: Words = self._run(inputs, out, widest, threads)
-        return words
+        return np.asarray(self._run(inputs, out, widest, threads))
 
 
 @dataclass(frozen=True)
@@ -249,3 +225,11 @@ def _pool_of_levels(layer: PackedPool) -> Callable[[_Values], _Values]:
         return np.asarray(np.where(layer.every[:, None], smallest, largest).reshape(len(maps), -1))
 
     return run
+
+
+PROGRAMS: dict[str, Callable[[Any], Any]] = {
+    "layers": NumpyProgram,
+    "maps": NumpyMaps,
+    "levels": NumpyLevels,
+}
+"""How chains of each kind are made ready."""

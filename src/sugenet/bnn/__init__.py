@@ -26,7 +26,6 @@ from sugenet.bnn.folding import (
     fold,
     fold_by_evaluation,
     fold_conv,
-    fold_conv_by_evaluation,
     fold_levels,
 )
 from sugenet.bnn.head import Head
@@ -81,7 +80,6 @@ __all__ = [
     "fold",
     "fold_by_evaluation",
     "fold_conv",
-    "fold_conv_by_evaluation",
     "fold_levels",
     "integer",
     "lam_of",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,10 +10,27 @@ import numpy.typing as npt
 
 from sugenet.errors import NetworkError
 
-__all__ = ["Bits", "Ints", "integer_array"]
+__all__ = ["Bits", "ByContents", "Ints", "integer_array"]
 
 Bits: TypeAlias = npt.NDArray[np.bool_]
 Ints: TypeAlias = npt.NDArray[np.int64]
+
+
+class ByContents:
+    """A dataclass that is compared by its fields, and these by their contents where they are arrays."""
+
+    def __eq__(self, other: object) -> bool:
+        return self._contents == other._contents if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._contents)
+
+    @property
+    def _contents(self) -> tuple[Any, ...]:
+        values = (getattr(self, one.name) for one in fields(self) if one.compare)  # type: ignore[arg-type]
+        return tuple(
+            (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value for value in values
+        )
 
 
 def integer_array(values: Any, ndim: int, what: str) -> Ints:

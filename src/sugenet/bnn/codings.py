@@ -24,9 +24,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.capacity.arguments import float_number, number_text, plain, read_number
+from sugenet.capacity.arguments import (
+    float_number,
+    is_float,
+    nearest_float,
+    number_text,
+    plain,
+    read_number,
+)
 from sugenet.errors import CapacityError, EncodingError, QuestionError
-from sugenet.reprs import ShortRepr
+from sugenet.reprs import ShortRepr, set_fields
 from sugenet.visible import see_name, visible
 
 __all__ = [
@@ -34,6 +41,7 @@ __all__ = [
     "Move",
     "OneHot",
     "Real",
+    "Refused",
     "Span",
     "Steps",
     "bit",
@@ -71,10 +79,8 @@ class Span:
     values: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("low", "high"):
-            object.__setattr__(self, name, _own(getattr(self, name)))
-        if self.values is not None:
-            object.__setattr__(self, "values", tuple(map(_own, self.values)))
+        values = None if self.values is None else tuple(map(_own, self.values))
+        set_fields(self, low=_own(self.low), high=_own(self.high), values=values)
         if self.values is not None and (not self.values or (self.low, self.high) != (None, None)):
             raise EncodingError("a feature is limited by bounds, or to at least one of some values.")
         if self.low is not None and self.high is not None and not self.low <= self.high:
@@ -135,11 +141,14 @@ class Steps(ShortRepr):
     silent: tuple[int, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cuts", tuple(_end(cut, "a cut") for cut in self.cuts))
-        for name in ("low", "high"):
-            object.__setattr__(self, name, _end(getattr(self, name), name))
-        for name in ("whole", "bipolar"):
-            object.__setattr__(self, name, bool(getattr(self, name)))
+        set_fields(
+            self,
+            cuts=tuple(_end(cut, "a cut") for cut in self.cuts),
+            low=_end(self.low, "low"),
+            high=_end(self.high, "high"),
+            whole=bool(self.whole),
+            bipolar=bool(self.bipolar),
+        )
         if any(isnan(cut) for cut in self.cuts) or list(self.cuts) != sorted(set(self.cuts)):
             raise EncodingError(f"cuts {self.cuts} do not rise. Give different numbers, smallest first.")
         if not self.low <= self.high:
@@ -323,7 +332,7 @@ class Steps(ShortRepr):
         low, high = self.ends
         if not low <= number <= high or isnan(number) or abs(number) == inf:
             return False
-        return bool(number == number // 1) if self.whole else _is_float(number)
+        return bool(number == number // 1) if self.whole else is_float(number)
 
     def number(self, value: Any) -> int | float:
         """The value that something stands for: an integer, or a finite float64; -1 is 0 for a bit."""
@@ -390,6 +399,18 @@ class Steps(ShortRepr):
         return f"{kind} from {_short(self.low)} to {_short(self.high)}"
 
 
+class Refused:
+    """What others of its kind have and a value over real numbers has not: asking for it raises an error."""
+
+    def __init__(self, message: str, error: type[Exception] = QuestionError) -> None:
+        self.message, self.error = message, error
+
+    def __get__(self, value: Any, owner: type) -> Any:
+        if value is None:
+            return self
+        raise self.error(self.message)
+
+
 @dataclass(frozen=True)
 class Real(Steps):
     """A real number that is kept as it is, for a first layer that reads real numbers (`RealLayer`): it has no
@@ -427,42 +448,12 @@ class Real(Steps):
         """Whether a number is a value of the feature: any rational of its range."""
         return bool(self.low <= number <= self.high) and abs(number) != inf
 
-    def _refused(self) -> QuestionError:
-        return QuestionError(
-            "the network reads real numbers, which have no states to go through: questions about single "
-            "changes, reasons and counts need whole numbers. Ask about a box of real inputs, with "
-            "verify(net, Robust(x, Linf(r))), Robust(x, Box(...)), Always, Never or a Query; or import the "
-            "network with inputs=Integers(...)."
-        )
-
-    @property
-    def states(self) -> int:
-        """Refused: there are none."""
-        raise self._refused()
-
-    def bits(self, state: int) -> npt.NDArray[np.bool_]:  # noqa: ARG002
-        """Refused: there are none."""
-        raise self._refused()
-
-    def flips(self, before: int, after: int) -> int:  # noqa: ARG002
-        """Refused: there are none."""
-        raise self._refused()
-
-    def state(self, value: Any) -> int:  # noqa: ARG002
-        """Refused: there are none."""
-        raise self._refused()
-
-    def reachable(self, state: int) -> bool:  # noqa: ARG002
-        """Refused: there are no states."""
-        raise self._refused()
-
-    def interval(self, state: int) -> tuple[float, float] | None:  # noqa: ARG002
-        """Refused: there are no states."""
-        raise self._refused()
-
-    def move(self, value: Any, state: int, span: Span | None = None) -> Move | None:  # noqa: ARG002
-        """Refused: there are no states."""
-        raise self._refused()
+    states = bits = flips = state = reachable = interval = move = Refused(
+        "the network reads real numbers, which have no states to go through: questions about single "
+        "changes, reasons and counts need whole numbers. Ask about a box of real inputs, with "
+        "verify(net, Robust(x, Linf(r))), Robust(x, Box(...)), Always, Never or a Query; or import the "
+        "network with inputs=Integers(...)."
+    )
 
 
 @dataclass(frozen=True)
@@ -479,9 +470,7 @@ class OneHot(ShortRepr):
     categories: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "categories", tuple(c.item() if isinstance(c, np.generic) else c for c in self.categories)
-        )
+        set_fields(self, categories=tuple(map(plain, self.categories)))
         for category in self.categories:
             self._see(category)
         texts = Counter(text for category in self.categories for text in _texts(category))
@@ -647,21 +636,9 @@ def _whole(end: float, rounded: Callable[[float], int]) -> float:
     return end if end in (inf, -inf) else rounded(end)
 
 
-def _is_float(number: Any) -> bool:
-    """Whether a number is a finite float64."""
-    try:
-        near = float(number)
-    except OverflowError:
-        return False
-    return isfinite(near) and near == number
-
-
 def _float(number: Any, *, up: bool) -> float:
     """The least float64 at or above a number, or the largest at or below it; infinite beyond all."""
-    try:
-        near = float(number)
-    except OverflowError:
-        near = inf if number > 0 else -inf
+    near = nearest_float(number)
     if up:
         return near if near >= number else nextafter(near, inf)
     return near if near <= number else nextafter(near, -inf)

@@ -25,11 +25,11 @@ from sugenet.bnn.layers import (
     checked_marks,
     checked_steps,
     dense_layer,
-    narrowed,
 )
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.neuron import NEVER, Neuron, QuantizedNeuron
 from sugenet.errors import NetworkError, TooLargeError
+from sugenet.reprs import set_fields
 
 __all__ = ["ConvLayer", "PoolLayer", "QuantizedConv"]
 
@@ -68,9 +68,7 @@ class _MapForm(Layer):
             )
         check_size(kernel.reshape(len(kernel), -1), *((top, WIDEST) if top is not None else ()))
         tops = None if top is None else np.full(window.inputs, top)
-        parts = {"weights": kernel, "window": window, "groups": groups, "top": top, "tops": tops}
-        for name, value in parts.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, weights=kernel, window=window, groups=groups, top=top, tops=tops)
 
     @property
     def inputs(self) -> int:
@@ -217,10 +215,9 @@ class ConvLayer(_MapForm):
             thresholds = np.broadcast_to(thresholds[:, None, None], full)
         if thresholds.shape != full:
             raise NetworkError(f"tau has shape {thresholds.shape}, but {full} or {full[:1]} is needed.")
-        object.__setattr__(self, "tau", integer_array(thresholds.reshape(-1), 1, "tau"))
+        marks = checked_marks(full[:1], "output channels", flipped=flipped, ties=ties)
+        set_fields(self, tau=integer_array(thresholds.reshape(-1), 1, "tau"), **marks)
         check_tau(self.tau)
-        for name, marks in checked_marks(full[:1], "output channels", flipped=flipped, ties=ties).items():
-            object.__setattr__(self, name, marks)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -266,11 +263,10 @@ class QuantizedConv(_MapForm):
         if not 0 <= pad <= top:
             raise NetworkError(f"pad={pad} is no level in 0..{top}.")
         self._set(weights, window, groups, top)
-        object.__setattr__(self, "pad", pad)
         flat = self.weights.reshape(len(self.weights), -1)
         check_size(flat, top)
         low, high = np.minimum(flat, 0).sum(axis=1) * top, np.maximum(flat, 0).sum(axis=1) * top
-        object.__setattr__(self, "steps", checked_steps(narrowed(steps), low, high))
+        set_fields(self, pad=pad, steps=checked_steps(steps, low, high))
 
     @property
     def height(self) -> int:
@@ -345,10 +341,9 @@ class PoolLayer(_MapForm):
             raise NetworkError(f"the window at position {int(np.argmax(empty))} lies in the padding alone.")
         channels = window.shape[0]
         self._set(np.ones((channels, 1, *window.kernel), np.int64), window, channels, top)
-        object.__setattr__(self, "every", marks)
-        object.__setattr__(self, "is_binary", top is None)
         counted = np.tile((window.taps >= 0).sum(axis=1), channels)  # 1 for any, of bits all for every
-        object.__setattr__(self, "tau", np.where(np.repeat(marks, len(window.taps)), counted, 1))
+        tau = np.where(np.repeat(marks, len(window.taps)), counted, 1)
+        set_fields(self, every=marks, is_binary=top is None, tau=tau)
 
     @property
     def height(self) -> int:

@@ -13,12 +13,12 @@ from math import inf, isnan
 from numbers import Real
 from typing import Any
 
-import numpy as np
-
 from sugenet.bnn.codings import Coding, Span, Steps
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.laws import Law
+from sugenet.capacity.arguments import plain
 from sugenet.errors import EncodingError
+from sugenet.reprs import set_fields
 
 __all__ = ["Domain", "span_data", "span_of"]
 
@@ -46,8 +46,8 @@ class Domain:
     laws: tuple[Law, ...] = ()
 
     def __init__(self, limits: Mapping[int, Span] | None = None, laws: Iterable[Law] = ()) -> None:
-        object.__setattr__(self, "limits", dict(sorted((limits or {}).items())))
-        object.__setattr__(self, "laws", tuple({law.text: law for law in laws}.values()))
+        distinct = tuple({law.text: law for law in laws}.values())
+        set_fields(self, limits=dict(sorted((limits or {}).items())), laws=distinct)
 
     def __bool__(self) -> bool:
         return bool(self.limits or self.laws)
@@ -174,6 +174,4 @@ def span_of(data: Any, coding: Coding) -> Span:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    return str(value) if isinstance(value, Fraction) else value
+    return str(value) if isinstance(value, Fraction) else plain(value)

@@ -20,7 +20,7 @@ from sugenet.bnn.codings import Coding, OneHot, Real, Span, Steps, bit, integer,
 from sugenet.bnn.samples import rows_of, shape_text, values_of
 from sugenet.capacity.arguments import read_number
 from sugenet.errors import EncodingError
-from sugenet.reprs import ShortRepr
+from sugenet.reprs import ShortRepr, set_fields
 from sugenet.visible import see_name, visible
 
 __all__ = ["Encoder"]
@@ -93,13 +93,10 @@ class Encoder(ShortRepr):
             raise EncodingError(
                 f"samples of shape {sizes} do not have {len(kept)} values, one for each feature."
             )
-        object.__setattr__(self, "codings", kept)
-        object.__setattr__(self, "names", feature_names)
-        object.__setattr__(self, "shape", sizes)
         spans = None if seen is None else tuple(seen)
         if spans is not None and len(spans) != len(kept):
             raise EncodingError(f"{len(spans)} ranges seen for {len(kept)} features. Give one for each.")
-        object.__setattr__(self, "seen", spans)
+        set_fields(self, codings=kept, names=feature_names, shape=sizes, seen=spans)
 
     @classmethod
     def of_bits(cls, n: int, names: Iterable[object] | None = None) -> Encoder:
@@ -265,7 +262,6 @@ class Encoder(ShortRepr):
         """State of every feature of raw samples: how many cuts are reached, or the number of the category."""
         X = self.rows(X)
         states = self._integer_levels(X)
-        states = self._table_levels(X) if states is None else states
         if states is not None:
             return states
         columns = self._read(X)
@@ -286,24 +282,26 @@ class Encoder(ShortRepr):
         return out
 
     def _integer_levels(self, array: npt.NDArray[Any]) -> Ints | None:
-        """Whole numbers inside one common domain with a cut at every step:
-        their levels without a detour through floats.
+        """Levels of whole numbers inside one common domain without a detour through floats: they are their
+        own levels where each step has a cut; else their levels are looked up if the domain is small.
         """
-        if (
-            array.dtype.kind not in "iu"
-            or array.ndim != 2
-            or array.shape[1] != self.features
-            or not array.size
-        ):
+        if array.dtype.kind not in "iu" or array.shape[1:] != (self.features,) or not array.size:
             return None
-        domain = self._uniform
-        if domain is None or domain.bipolar or self._unit_steps is None:
+        domain, tables = self._uniform, None
+        if domain is None or domain.bipolar:
             return None
-        bytes_ = array.dtype == np.uint8 and domain.low <= 0 and domain.high >= 255  # inside in any case
-        if not bytes_ and (array.min() < domain.low or array.max() > domain.high):
+        if self._unit_steps is None:
+            tables = self._level_tables
+            if tables is None:
+                return None
+        low, high = ceil(domain.low), floor(domain.high)
+        bytes_ = array.dtype == np.uint8 and low <= 0 and high >= 255  # inside in any case
+        if not bytes_ and (array.min() < low or array.max() > high):
             return None
-        low = int(domain.low)
-        return array if low == 0 else np.asarray(array.astype(np.int64) - low)
+        states = array if low == 0 else array.astype(np.int64) - low
+        if tables is not None:
+            states = tables[0][0][states] if tables[1] is None else tables[0][tables[1], states]
+        return np.asarray(states)
 
     @cached_property
     def passes_reals(self) -> bool:
@@ -327,24 +325,10 @@ class Encoder(ShortRepr):
                 return exact.reshape(rows.shape)
         return numbers
 
-    def _table_levels(self, array: npt.NDArray[Any]) -> Ints | None:
-        """Whole numbers inside one common domain that is small: their levels looked up, whatever the cuts."""
-        if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != self.features:
-            return None
-        if self._level_tables is None or not array.size:
-            return None
-        tables, which, low = self._level_tables
-        top = low + tables.shape[1] - 1
-        bytes_ = array.dtype == np.uint8 and low <= 0 and top >= 255  # inside in any case
-        if not bytes_ and (array.min() < low or array.max() > top):
-            return None
-        indices = array if low == 0 else array.astype(np.int64) - low
-        return np.asarray(tables[0][indices] if which is None else tables[which, indices])
-
     @cached_property
-    def _level_tables(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None, int] | None:
-        """The level of each raw number, a row for each different coding; which row each feature has, None
-        where there is one; and the least raw number. None where the domain is not common, whole and small.
+    def _level_tables(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None] | None:
+        """The level of each raw number, a row for each different coding; and which row each feature has, None
+        where there is one. None where the domain is not common, whole and small.
         """
         domain = self._uniform
         if domain is None or domain.bipolar or not domain.whole or domain.high - domain.low > _TABLE:
@@ -358,7 +342,7 @@ class Encoder(ShortRepr):
         values = np.arange(low, high + 1, dtype=np.float64)
         tables = np.stack([np.searchsorted(coding.array, values, side="right") for coding in rows])
         kind = np.uint8 if max(coding.width for coding in rows) < 256 else np.int64
-        return tables.astype(kind), which if len(rows) > 1 else None, low
+        return tables.astype(kind), which if len(rows) > 1 else None
 
     def bits_of_levels(self, levels: Any) -> Bits:
         """Bits of given states, one row a sample."""

@@ -38,7 +38,6 @@ __all__ = [
     "fold",
     "fold_by_evaluation",
     "fold_conv",
-    "fold_conv_by_evaluation",
     "fold_levels",
     "sign_of_affine",
     "thresholds",
@@ -331,43 +330,6 @@ def fold_conv(
     if top is None:
         unit, origin = _BIPOLAR
 
-    def decide(inside: Ints, outside: Ints, _sizes: Ints) -> Decide:
-        tops = np.full(inside.shape[1], 1 if top is None else top)
-        return _decisions(norm, inside, tops, unit, origin, padding * outside.sum(axis=1).astype(object))
-
-    return _fold_window(weights, window, groups, top, decide, zero)
-
-
-def fold_conv_by_evaluation(
-    weights: Any,
-    window: Window,
-    value: Callable[[npt.NDArray[np.float64]], Any],
-    *,
-    groups: int = 1,
-    fill: int = 0,
-    zero: SignOfZero = 1,
-) -> ConvLayer:
-    """Fold what a framework computes between the sum of a convolution over bits and the sign,
-    by asking it at every sum.
-    """
-    if fill not in (0, 1, -1):
-        raise NetworkError(f"fill={fill} must be 0, 1 or -1: padded sums must be whole numbers.")
-
-    def decide(_inside: Ints, outside: Ints, sizes: Ints) -> Decide:
-        return evaluated_decisions(value, sizes, np.asarray(fill * outside.sum(axis=1) - sizes))
-
-    return _fold_window(weights, window, groups, None, decide, zero)
-
-
-def _fold_window(
-    weights: Any,
-    window: Window,
-    groups: int,
-    top: int | None,
-    decide: Callable[[Ints, Ints, Ints], Decide],
-    zero: SignOfZero,
-) -> ConvLayer:
-    """Find the thresholds once for each set of taps that can fall inside the input."""
     kernel = integer_array(weights, 4, "kernel")
     rows = kernel.reshape(len(kernel), -1)
     cases, case_of = np.unique(window.taps >= 0, axis=0, return_inverse=True)
@@ -375,13 +337,14 @@ def _fold_window(
         raise NetworkError(
             f"the kernel has shape {kernel.shape}, which does not fit a window of {window.kernel}."
         )
+    tops = np.full(rows.shape[1], 1 if top is None else top)
     tau = np.empty((len(rows), len(cases)), np.int64)
     flipped, ties = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
-    for number, case in enumerate(cases):
+    for number, case in enumerate(cases):  # for each set of taps that can fall inside the input
         there = np.tile(case, rows.shape[1] // len(case))
-        inside, outside = rows * there, rows * ~there
-        sizes = np.abs(inside).sum(axis=1) * (1 if top is None else top)
-        _, tau[:, number], falls, tied = thresholds(inside, sizes, decide(inside, outside, sizes), zero)
+        inside, outside = rows * there, (rows * ~there).sum(axis=1)
+        decide = _decisions(norm, inside, tops, unit, origin, padding * outside.astype(object))
+        _, tau[:, number], falls, tied = thresholds(inside, np.abs(inside) @ tops, decide, zero)
         flipped |= falls  # where a position has a constant sign it says no direction, and its tau fits both
         ties |= tied
     folded = np.where(flipped[:, None, None, None], -kernel, kernel)

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Ints, integer_array
+from sugenet.bnn.arrays import ByContents, Ints, integer_array
 from sugenet.bnn.layers import ROOM, check_size, checked_levels, checked_tops
 from sugenet.bnn.literals import lam_of
 from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction, WeightedThreshold
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import NetworkError
-from sugenet.reprs import ShortRepr
+from sugenet.reprs import ShortRepr, set_fields
 
 __all__ = ["WIDE", "Head"]
 
@@ -33,7 +33,7 @@ than the `ROOM` of hidden neurons.
 
 
 @dataclass(frozen=True, eq=False)
-class Head(ShortRepr):
+class Head(ByContents, ShortRepr):
     """K classes, each voted for by the literals that its row of weights selects.
 
     Parameters
@@ -67,10 +67,13 @@ class Head(ShortRepr):
         if not len(rows):
             raise NetworkError("the head has no class. Give one row of weights for each class.")
         check_size(rows, limit=1 << WIDE)
-        object.__setattr__(self, "tops", None if tops is None else checked_tops(tops, rows, 1 << WIDE))
-        object.__setattr__(self, "weights", rows)
-        object.__setattr__(self, "bias", _per_class(bias, len(rows), "bias"))
-        object.__setattr__(self, "scale", _per_class(scale, len(rows), "scale"))
+        set_fields(
+            self,
+            tops=None if tops is None else checked_tops(tops, rows, 1 << WIDE),
+            weights=rows,
+            bias=_per_class(bias, len(rows), "bias"),
+            scale=_per_class(scale, len(rows), "scale"),
+        )
         negative = next((k for k, value in enumerate(self.scale) if value < 0), None)
         if negative is not None:
             raise NetworkError(
@@ -214,24 +217,6 @@ class Head(ShortRepr):
     def __getstate__(self) -> dict[str, Any]:
         """What goes to other processes: not the goals that questions keep with it."""
         return {name: value for name, value in self.__dict__.items() if name != "_goals"}
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Head):
-            return NotImplemented
-        return (
-            np.array_equal(self.weights, other.weights)
-            and self.bias == other.bias
-            and self.scale == other.scale
-            and _same(self.tops, other.tops)
-        )
-
-    def __hash__(self) -> int:
-        tops = None if self.tops is None else self.tops.tobytes()
-        return hash((self.weights.tobytes(), self.bias, self.scale, tops))
-
-
-def _same(one: Ints | None, other: Ints | None) -> bool:
-    return one is other if one is None or other is None else np.array_equal(one, other)
 
 
 def _quotient(value: int, unit: int) -> float:

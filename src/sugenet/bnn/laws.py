@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from sugenet.bnn.codings import OneHot, Steps
 from sugenet.bnn.encoder import Encoder
-from sugenet.capacity.arguments import NUMBER, read_number
-from sugenet.capacity.conditions import DEEPEST, OPPOSITE, SAME, SIGNS, TURNED, Connectives, compares
+from sugenet.capacity.arguments import NUMBER, nearest_float, read_number
+from sugenet.capacity.text import DEEPEST, OPPOSITE, SAME, SIGNS, TURNED, Connectives, compares
 from sugenet.errors import CapacityError, RuleSyntaxError, TooLargeError
 from sugenet.reprs import quoted
 
@@ -196,24 +196,16 @@ def _cut(coding: Steps, value: Fraction, *, beyond: bool = False) -> float:
     """The cut that just those values reach that are at least a value, or above it."""
     if coding.whole:
         number = floor(value) + 1 if beyond else ceil(value)
-        near = _float(number)
+        near = nearest_float(number)
         if abs(near) != inf and near != number:
             raise RuleSyntaxError(f"a law compares with {value}, but floats have no {number}.")
         return near
-    near = _float(value)
+    near = nearest_float(value)
     if abs(near) == inf:
         return near
     if Fraction(near) < value or (beyond and Fraction(near) == value):
         near = nextafter(near, inf)
     return near
-
-
-def _float(value: int | Fraction) -> float:
-    """The nearest float; infinite beyond all of them, which no value reaches."""
-    try:
-        return float(value)
-    except OverflowError:
-        return inf if value > 0 else -inf
 
 
 def _reaches(coding: Steps, cut: float) -> bool | None:

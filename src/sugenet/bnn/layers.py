@@ -15,7 +15,7 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -23,10 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.window import Window
-from sugenet.bnn.arrays import Bits, Ints, integer_array
+from sugenet.bnn.arrays import Bits, ByContents, Ints, integer_array
 from sugenet.bnn.neuron import NEVER, Neuron, QuantizedNeuron
 from sugenet.errors import NetworkError
-from sugenet.reprs import ShortRepr
+from sugenet.reprs import ShortRepr, set_fields
 
 __all__ = [
     "ROOM",
@@ -57,7 +57,7 @@ up in 64 bits.
 _FAR = 1 << 62
 
 
-class Layer(ShortRepr, ABC):
+class Layer(ByContents, ShortRepr, ABC):
     """Neurons over the same inputs, which are bits or levels; each gives a bit or a level.
 
     What a kind of layer does not have is None, or what changes nothing.
@@ -227,22 +227,6 @@ class Layer(ShortRepr, ABC):
         """
         return [self.weights, self.tau]
 
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        assert isinstance(other, Layer)
-        return self._identity == other._identity
-
-    def __hash__(self) -> int:
-        return hash(self._identity)
-
-    @property
-    def _identity(self) -> tuple[Any, ...]:
-        values = (getattr(self, one.name) for one in fields(self) if one.compare)  # type: ignore[arg-type]
-        return tuple(
-            (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value for value in values
-        )
-
 
 class _DenseForm(Layer):
     """What dense layers share: one row of weights per neuron."""
@@ -251,11 +235,10 @@ class _DenseForm(Layer):
     _limit: ClassVar[int] = _BITS
     """What match counts stay below."""
 
-    def _set(self, weights: Any, **more: Any) -> None:
+    def _set(self, weights: Any) -> None:
         rows = integer_array(weights, 2, "weights")
         check_size(rows, limit=self._limit)
-        for name, value in (("weights", rows), *more.items()):
-            object.__setattr__(self, name, value)
+        set_fields(self, weights=rows)
 
     def _set_tau(self, tau: Any, flipped: Any, ties: Any) -> None:
         """One threshold per neuron."""
@@ -266,9 +249,7 @@ class _DenseForm(Layer):
                 "Every neuron has one of each."
             )
         check_tau(taus)
-        object.__setattr__(self, "tau", taus)
-        for name, marks in checked_marks(taus.shape, "neurons", flipped=flipped, ties=ties).items():
-            object.__setattr__(self, name, marks)
+        set_fields(self, tau=taus, **checked_marks(taus.shape, "neurons", flipped=flipped, ties=ties))
 
     @property
     def inputs(self) -> int:
@@ -409,7 +390,7 @@ class LevelLayer(_DenseForm):
     def __init__(self, weights: Any, tau: Any, tops: Any, *, flipped: Any = None, ties: Any = None) -> None:
         self._set(weights)
         self._set_tau(tau, flipped, ties)
-        object.__setattr__(self, "tops", checked_tops(tops, self.weights, WIDEST))
+        set_fields(self, tops=checked_tops(tops, self.weights, WIDEST))
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -450,8 +431,8 @@ class QuantizedLayer(_DenseForm):
 
     def __init__(self, weights: Any, tau: Any, tops: Any) -> None:
         self._set(weights)
-        object.__setattr__(self, "tops", checked_tops(tops, self.weights))
-        object.__setattr__(self, "tau", checked_steps(tau, np.zeros(self.outputs, np.int64), self.sizes))
+        set_fields(self, tops=checked_tops(tops, self.weights))
+        set_fields(self, tau=checked_steps(tau, np.zeros(self.outputs, np.int64), self.sizes))
 
     @classmethod
     def from_sums(cls, weights: Any, steps: Any, tops: Any) -> QuantizedLayer:

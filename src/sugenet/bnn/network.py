@@ -25,11 +25,12 @@ from sugenet.bnn.lawful import lawful_parts
 from sugenet.bnn.laws import Law, some_obey
 from sugenet.bnn.layers import Layer
 from sugenet.bnn.neuron import Condition, Neuron, QuantizedNeuron
-from sugenet.bnn.packed import Packed, Unpacked, compiled
+from sugenet.bnn.packed import Packed, compiled
 from sugenet.bnn.source import Source
 from sugenet.bnn.trace import Trace, many, trace
 from sugenet.errors import NetworkError
 from sugenet.plottable import Plottable
+from sugenet.reprs import set_fields
 from sugenet.visible import see_name, see_unicode, visible
 
 __all__ = ["EngineChoice", "Network"]
@@ -106,13 +107,8 @@ class Network(Plottable):
             see_name(name, "class name", NetworkError)
         for note in about.items():
             see_unicode(": ".join(note), "note", NetworkError)
-        object.__setattr__(self, "encoder", encoder)
-        object.__setattr__(self, "layers", kept)
-        object.__setattr__(self, "head", head)
-        object.__setattr__(self, "classes", names)
-        object.__setattr__(self, "notes", about)
-        object.__setattr__(self, "source", source or Source())
-        object.__setattr__(self, "domain", domain or Domain())
+        set_fields(self, encoder=encoder, layers=kept, head=head, classes=names, notes=about)
+        set_fields(self, source=source or Source(), domain=domain or Domain())
         known = self.source.step
         if isinstance(known, tuple) and len(known) != encoder.features:
             raise NetworkError(f"the source has steps for {len(known)} features, not {encoder.features}.")
@@ -142,20 +138,11 @@ class Network(Plottable):
         and give the same.
         """
         rows = self.encoder.rows(X)
+        packed = self.packed(engine)
         if rows.ndim != 2 or len(rows) <= CHUNK:  # the encoder says what is wrong with other shapes
-            return self._counts(rows, engine, threads)
-        starts = range(0, len(rows), CHUNK)
-        return np.concatenate(
-            [self._counts(rows[start : start + CHUNK], engine, threads) for start in starts]
-        )
-
-    def _counts(self, X: npt.NDArray[Any], engine: EngineChoice, threads: int | None) -> Ints:
-        if engine == "definition":
-            bits = self.inputs(X)
-            for layer in self.layers:
-                bits = layer.activity(bits)
-            return self.head.match_counts(bits)
-        return self.packed(engine).match_counts(self.inputs(X), threads)
+            return packed.match_counts(self.inputs(rows), threads)
+        parts = (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
+        return np.concatenate([packed.match_counts(self.inputs(part), threads) for part in parts])
 
     def inputs(self, X: Any) -> npt.NDArray[Any]:
         """What the first layer reads: levels for a layer over them, real numbers for one over these, else
@@ -307,19 +294,16 @@ class Network(Plottable):
 
     def hidden(self, X: Any, engine: EngineChoice = "definition") -> list[npt.NDArray[Any]]:
         """Activity of every hidden layer, bits or levels; by definition unless another engine is asked."""
-        bits = self.inputs(X)
-        if engine != "definition":
-            return self.packed(engine).hidden(bits)
-        return Unpacked(self.layers, self.head).hidden(bits)
+        return self.packed(engine).hidden(self.inputs(X))
 
-    def packed(self, engine: EngineChoice = "auto") -> Packed | Unpacked:
+    def packed(self, engine: EngineChoice = "auto") -> Packed:
         """The packed form of the network, made once for each engine."""
         if engine not in self._packed:
             self._packed[engine] = compiled(self.layers, self.head, engine)
         return self._packed[engine]
 
     @cached_property
-    def _packed(self) -> dict[str, Packed | Unpacked]:
+    def _packed(self) -> dict[str, Packed]:
         return {}
 
     def predict(

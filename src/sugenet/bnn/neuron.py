@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, count, groupby, pairwise
 from math import comb
 from typing import Any
 
@@ -22,8 +22,8 @@ from sugenet.bnn.literals import Literal, active_set, lam_of, tau_of
 from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction, WeightedThreshold
 from sugenet.capacity.criteria import bits
 from sugenet.capacity.thresholds import ranked_minimal_sets
-from sugenet.errors import NetworkError
-from sugenet.reprs import ShortRepr
+from sugenet.errors import NetworkError, TooLargeError
+from sugenet.reprs import ShortRepr, set_fields
 
 __all__ = [
     "NEVER",
@@ -109,8 +109,7 @@ class Neuron(ShortRepr):
 
     def __init__(self, weights: Iterable[Any], tau: int) -> None:
         row = tuple(_whole(weight, f"weight {index}") for index, weight in enumerate(weights, start=1))
-        object.__setattr__(self, "weights", row)
-        object.__setattr__(self, "tau", _whole(tau, "tau"))
+        set_fields(self, weights=row, tau=_whole(tau, "tau"))
 
     @classmethod
     def from_theta(cls, weights: Sequence[Any], theta: Any) -> Neuron:
@@ -262,8 +261,8 @@ class QuantizedNeuron(ShortRepr):
     tops: tuple[int, ...]
 
     def __init__(self, weights: Iterable[int], tau: Iterable[int], tops: Iterable[int]) -> None:
-        for name, values in (("weights", weights), ("tau", tau), ("tops", tops)):
-            object.__setattr__(self, name, tuple(operator.index(value) for value in values))
+        rows = {"weights": weights, "tau": tau, "tops": tops}
+        set_fields(self, **{name: tuple(map(operator.index, values)) for name, values in rows.items()})
         if len(self.weights) != len(self.tops) or min(self.tops, default=0) < 0:
             raise NetworkError("every input of a neuron has one weight and one top, which is 0 or more.")
         if not self.tau or list(self.tau) != sorted(self.tau):
@@ -369,9 +368,11 @@ takes can be lowered by one place.
 _COUNT_WORK = 1 << 24
 
 
-def minimal_vectors(gains: Gains, need: int) -> Iterator[tuple[tuple[int, int], ...]]:
+def minimal_vectors(
+    gains: Gains, need: int, max_steps: int | None = None
+) -> Iterator[tuple[tuple[int, int], ...]]:
     """Yield the minimal vectors lazily, as (input, gain) for the inputs whose gain is not 0, beginning with
-    one of the fewest inputs.
+    one of the fewest inputs; `TooLargeError` after so many steps of the search (default: none).
 
     Examples
     --------
@@ -384,7 +385,11 @@ def minimal_vectors(gains: Gains, need: int) -> Iterator[tuple[tuple[int, int], 
     order = sorted(range(len(gains)), key=lambda i: -gains[i][-1])
     rest = list(accumulate((gains[i][-1] for i in reversed(order)), initial=0))[::-1]
     stack: list[tuple[int, int, int, tuple[tuple[int, int], ...]]] = [(0, 0, 1 << 62, ())]
-    while stack:
+    for step_number in count():
+        if not stack:
+            return
+        if step_number == max_steps:
+            raise TooLargeError("there are too many rules to list. Give fewer cuts or levels.")
         k, total, min_step, chosen = stack.pop()
         if total >= need:
             if total - need < min_step:

@@ -35,20 +35,21 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import QuantizedConv
 from sugenet.bnn.head import Head
 from sugenet.bnn.layers import ROOM, Layer
-from sugenet.bnn.wide import Wide, is_wide_sum
 from sugenet.errors import TooLargeError
 
 __all__ = [
     "Levels",
     "Maps",
     "Packed",
+    "PackedStage",
     "Plain",
+    "PlainHead",
     "Rows",
-    "Stage",
-    "Unpacked",
-    "WideVotes",
+    "Wide",
     "compiled",
     "is_wide",
+    "is_wide_sum",
+    "parts_of",
     "unmerged",
 ]
 
@@ -59,6 +60,8 @@ _LITERALS = 1 << 28  # of a packed convolution, to bound memory
 
 _Values: TypeAlias = npt.NDArray[Any]
 
+_EXACT = 1 << 53  # floats hold every whole number up to here
+_NARROW = 1 << 31  # sums of the kernels over levels stay below
 _COPIES = 1 << 20
 _WIDE, _FEW_COPIES = 32, 1 << 12
 """From this many copies of each input on, and this many in all, whole weights are faster as they are."""
@@ -92,8 +95,23 @@ def unmerged(
     return signs, copies[0], copies[1:]
 
 
+class PackedStage:
+    """Layers that run together, from flat bits or levels to those of the last layer."""
+
+    size = 0
+    """Bytes of the maps that it gives for one sample."""
+
+    def bits(self, values: _Values, threads: int | None = None) -> _Values:
+        """What the last layer gives: bits, or levels."""
+        raise NotImplementedError
+
+    def hidden(self, values: _Values) -> list[_Values]:
+        """What every layer gives."""
+        return [self.bits(values)]
+
+
 @dataclass(frozen=True)
-class Plain:
+class Plain(PackedStage):
     """A layer that runs as the definition says: a kernel with very large weights, or a layer of no width."""
 
     layer: Layer
@@ -102,13 +120,75 @@ class Plain:
         """Activity of the layer."""
         return self.layer.activity(values)
 
-    def hidden(self, values: _Values) -> list[_Values]:
-        """The same, as a list of one."""
-        return [self.bits(values)]
+
+# -- sums of many bits ---------------------------------------------------------------------------------------
+
+
+def is_wide_sum(layer: Layer) -> bool:
+    """Whether match counts over levels can leave the 31 bits of the kernels."""
+    return layer.every is None and layer.is_binary and bool(layer.sizes.max(initial=0) >= _NARROW)
+
+
+def parts_of(weights: Ints, top: int, exact: int = _EXACT) -> list[tuple[int, npt.NDArray[np.float64]]]:
+    """Rows of weights as sums of ``2**shift * part``, each part so short that its sums over levels up to
+    `top` stay below `exact`, where floats hold every whole number: float64 unless said.
+
+    Examples
+    --------
+    >>> [(shift, part.tolist()) for shift, part in parts_of(np.array([[(1 << 50) + 3, -5]]), 255)]
+    [(0, [[3.0, -5.0]]), (44, [[64.0, 0.0]])]
+    """
+    room = (exact - 1) // max(1, top * max(1, weights.shape[1]))
+    bits = room.bit_length() - 1
+    if bits < 1:
+        raise OverflowError("so many levels have no exact sums in floats")
+    sizes, signs, parts, shift = np.abs(weights), np.sign(weights), [], 0
+    while shift == 0 or (sizes >> shift).any():
+        part = (sizes >> shift) & ((1 << bits) - 1)
+        if shift == 0 or part.any():
+            parts.append((shift, (part * signs).astype(np.float64)))
+        shift += bits
+    return parts
 
 
 @dataclass(frozen=True)
-class Maps:
+class Wide(PackedStage):
+    """A first layer over levels whose sums do not fit the kernels: as fast as float64, and exact
+    (docs/theory.md 3.6).
+
+    A product of float64 matrices is exact where no sum on the way can leave 53 bits. Weights that are too
+    long for that are cut into parts that are not, and the sums of the parts are put together in 64 bits.
+    """
+
+    layer: Any
+
+    def bits(self, values: _Values, threads: int | None = None) -> Bits:  # noqa: ARG002
+        """Activity of the layer."""
+        layer, floats = self.layer, np.asarray(values, np.float64)
+        total = np.zeros((len(floats), layer.outputs), np.int64)
+        for shift, part in self._parts:
+            if layer.window is None:
+                sums = (floats @ part.T)[:, layer.runs[1]]
+            else:
+                sums = layer.window.sums(floats, part, layer.groups).reshape(total.shape)
+            total += sums.astype(np.int64) << shift
+        return np.asarray(total >= self._thresholds)
+
+    @cached_property
+    def _thresholds(self) -> Ints:
+        return np.asarray(self.layer.sum_thresholds[:, 0])
+
+    @cached_property
+    def _parts(self) -> list[tuple[int, npt.NDArray[np.float64]]]:
+        weights = self.layer.runs[0] if self.layer.window is None else self.layer.weights
+        return parts_of(weights.reshape(len(weights), -1), int(self.layer.input_tops.max(initial=1)))
+
+
+# -- what the kernels run ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Maps(PackedStage):
     """Convolutions and pooling on packed maps."""
 
     maps: PackedMaps
@@ -141,12 +221,18 @@ class Maps:
             for words, layer in zip(activities, self.maps.layers, strict=True)
         ]
 
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """Bytes of the maps that it gives for one sample."""
+        channels, height, width = self.maps.output_shape
+        return 8 * words_for(channels) * height * width
+
     def _inputs(self, values: _Values) -> _Values:
         return pack_maps(values, self.maps.layers[0].slide.shape) if self.maps.top is None else values
 
 
 @dataclass(frozen=True)
-class Rows:
+class Rows(PackedStage):
     """Dense layers on packed rows of bits."""
 
     inputs: npt.NDArray[np.intp] | None
@@ -161,6 +247,8 @@ class Rows:
     """
     network: PackedNetwork
     """The last of the layers is its head."""
+    shape: tuple[int, int, int] | None = None
+    """Of the maps in front."""
 
     @classmethod
     def of(cls, weights: Sequence[Ints], taus: Sequence[Ints], maps: PackedMaps | None, engine: Any) -> Rows:
@@ -186,22 +274,30 @@ class Rows:
             (*firsts, np.ones(len(taus[-1]), bool)),
             shift,
             PackedNetwork(layers, last),
+            None if maps is None else maps.output_shape,
         )
 
     def words(self, bits: Bits) -> npt.NDArray[np.uint64]:
         """Pack flat bits."""
+        if self.shape is not None:
+            words = pack_maps(bits, self.shape)
+            return words.reshape(len(words), words.shape[1] * words.shape[2])
         if self.inputs is not None:
             bits = bits[:, self.inputs]
         return pack(bits if bits.shape[1] else np.zeros((len(bits), 1), bool))
 
-    def match_counts(self, words: npt.NDArray[np.uint64], threads: int | None = None) -> Ints:
-        """Match counts of the last layer."""
+    def match_counts(self, values: Bits, threads: int | None = None) -> Ints:
+        """Match counts of the last layer, from flat bits."""
+        return self.count_words(self.words(values), threads)
+
+    def count_words(self, words: npt.NDArray[np.uint64], threads: int | None = None) -> Ints:
+        """The same, from packed bits."""
         counts = self.network.match_counts(self._repeated(words), threads=threads).astype(np.int64)
         return counts if self.network.layers else counts - self.shift
 
-    def hidden(self, words: npt.NDArray[np.uint64]) -> list[Bits]:
+    def hidden(self, values: Bits) -> list[Bits]:
         """Activity of every layer but the last."""
-        activities = self.network.hidden(self._repeated(words))
+        activities = self.network.hidden(self._repeated(self.words(values)))
         return [
             unpack(part, len(first))[:, first] for part, first in zip(activities, self.firsts, strict=False)
         ]
@@ -216,7 +312,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Levels:
+class Levels(PackedStage):
     """Layers that read or give levels, on bytes."""
 
     maps: LevelMaps
@@ -250,25 +346,30 @@ class Levels:
             for levels, binary in zip(self.maps.hidden(values), self.binary, strict=True)
         ]
 
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """Bytes of the maps that it gives for one sample."""
+        return int(np.prod(self.maps.output_shape))
+
     def match_counts(self, values: _Values, threads: int | None = None) -> Ints:
         """Match counts of the head."""
         assert self.lowest is not None
         return np.asarray(self.maps.sums(values, threads) - self.lowest)
 
 
-Stage: TypeAlias = Plain | Wide | Maps | Rows | Levels
-"""Layers that run together."""
-
-
 @dataclass(frozen=True)
-class WideVotes:
-    """A head whose match counts leave the bits of the kernels: as the definition says."""
+class PlainHead:
+    """A head as the definition says: its match counts leave the bits of the kernels, or all is to be so."""
 
     head: Head
 
     def match_counts(self, values: _Values, threads: int | None = None) -> Ints:  # noqa: ARG002
         """Match counts of the head."""
         return self.head.match_counts(values)
+
+    def hidden(self, values: _Values) -> list[_Values]:  # noqa: ARG002
+        """No layer is before it."""
+        return []
 
 
 def _as_passed(levels: _Values, *, binary: bool) -> _Values:
@@ -279,11 +380,11 @@ def _as_passed(levels: _Values, *, binary: bool) -> _Values:
 class Packed:
     """A network compiled for one engine of `sugenet.bits`."""
 
-    stages: tuple[Stage, ...]
+    stages: tuple[PackedStage, ...]
     """What runs in front of the last layers: each gives flat bits or levels,
     but the words of maps in front of rows go on as they are.
     """
-    tail: Rows | Levels | WideVotes
+    tail: Rows | Levels | PlainHead
     """The last layers, of one kind, and the head."""
 
     @classmethod
@@ -297,7 +398,7 @@ class Packed:
         ending = parts.pop()[1] if parts and parts[-1][0] is last and not wide else []
         stages = tuple(stage for kind, part in parts for stage in _stages(kind, part, engine))
         if wide:
-            return cls(stages, WideVotes(head))
+            return cls(stages, PlainHead(head))
         if head.tops is not None:
             return cls(stages, Levels.of(ending, head, engine))
         taus = [*(layer.tau for layer in ending), np.zeros(head.outputs, np.int64)]
@@ -317,28 +418,22 @@ class Packed:
         """Activity of every hidden layer."""
         activities: list[_Values] = []
         for stage in self.stages:
-            activities += _all_of(stage, activities[-1] if activities else inputs)
-        values = activities[-1] if activities else inputs
-        if isinstance(self.tail, WideVotes):
-            return activities
-        if isinstance(self.tail, Levels):
-            return activities + self.tail.hidden(values)
-        if self.stages and isinstance(self.stages[-1], Maps):
-            words = pack_maps(values, self.stages[-1].maps.output_shape)
-            return activities + self.tail.hidden(words.reshape(len(words), words.shape[1] * words.shape[2]))
-        return activities + self.tail.hidden(self.tail.words(values))
+            values = activities[-1] if activities else inputs
+            activities += stage.hidden(values)
+            if isinstance(stage, Rows):
+                activities.append(stage.bits(values))
+        return activities + self.tail.hidden(activities[-1] if activities else inputs)
 
     def _counts(self, values: _Values, threads: int | None) -> Ints:
-        tail = self.tail
         for stage in self.stages:
-            if isinstance(stage, Maps) and isinstance(tail, Rows) and stage is self.stages[-1]:
-                return tail.match_counts(stage.words(values, threads), threads)
+            if isinstance(stage, Maps) and isinstance(self.tail, Rows) and stage is self.stages[-1]:
+                return self.tail.count_words(stage.words(values, threads), threads)
             values = stage.bits(values, threads)
-        return tail.match_counts(tail.words(values) if isinstance(tail, Rows) else values, threads)
+        return self.tail.match_counts(values, threads)
 
     @cached_property
     def _widest(self) -> int:
-        return max(map(_width, self.stages), default=0)
+        return max((stage.size for stage in self.stages), default=0)
 
     def _chunks(self, inputs: _Values) -> Iterator[_Values]:
         step = max(64, _CHUNK_BYTES // self._widest) if self._widest else max(1, len(inputs))
@@ -346,7 +441,7 @@ class Packed:
             yield inputs[start : start + step]
 
 
-def _stages(kind: type, part: Sequence[Any], engine: Any) -> list[Stage]:
+def _stages(kind: type, part: Sequence[Any], engine: Any) -> list[PackedStage]:
     """Layers of one kind made ready to run."""
     if kind is Plain or kind is Wide:
         return [kind(layer) for layer in part]
@@ -357,53 +452,17 @@ def _stages(kind: type, part: Sequence[Any], engine: Any) -> list[Stage]:
     return [Rows.of([layer.weights for layer in part], [layer.tau for layer in part], None, engine)]
 
 
-def _width(stage: Stage) -> int:
-    """Bytes of the maps that a stage gives for one sample."""
-    if isinstance(stage, Plain | Wide | Rows):
-        return 0
-    channels, height, width = stage.maps.output_shape
-    return (8 * words_for(channels) if isinstance(stage, Maps) else channels) * height * width
-
-
-@dataclass(frozen=True)
-class Unpacked:
-    """A network that runs as the definition says throughout."""
-
-    layers: tuple[Layer, ...]
-    head: Head
-
-    def match_counts(self, inputs: _Values, threads: int | None = None) -> Ints:  # noqa: ARG002
-        """Match counts of the classes, from what the first layer reads."""
-        return self.head.match_counts(self.hidden(inputs)[-1] if self.layers else inputs)
-
-    def hidden(self, inputs: _Values) -> list[_Values]:
-        """Activity of every hidden layer."""
-        activities: list[_Values] = []
-        for layer in self.layers:
-            activities.append(layer.activity(activities[-1] if activities else inputs))
-        return activities
-
-
-def compiled(layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packed | Unpacked:
-    """A network for an engine; where any will do and the weights are too large to be packed,
-    as the definition says.
+def compiled(layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packed:
+    """A network for an engine; as the definition says where that is asked, or where any will do and the
+    weights are too large to be packed.
     """
-    if head.tops is not None and not head.inputs:
-        return Unpacked(tuple(layers), head)
-    try:
-        return Packed.of(layers, head, engine)
-    except TooLargeError:
-        if engine != "auto":
-            raise
-        return Unpacked(tuple(layers), head)
-
-
-def _all_of(stage: Stage, values: _Values) -> list[_Values]:
-    return (
-        [*stage.hidden(stage.words(values)), stage.bits(values)]
-        if isinstance(stage, Rows)
-        else stage.hidden(values)
-    )
+    if engine != "definition" and (head.tops is None or head.inputs):
+        try:
+            return Packed.of(layers, head, engine)
+        except TooLargeError:
+            if engine != "auto":
+                raise
+    return Packed(tuple(map(Plain, layers)), PlainHead(head))
 
 
 def _parts(layers: Sequence[Layer]) -> list[tuple[type, list[Layer]]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, floor, inf, lcm
+from math import ceil, floor, lcm
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,11 +20,12 @@ import numpy.typing as npt
 
 from sugenet.bits.window import Window
 from sugenet.bnn.arrays import Bits, Ints, integer_array
+from sugenet.bnn.codings import Refused
 from sugenet.bnn.conv import ConvLayer
-from sugenet.bnn.layers import WIDEST, DenseLayer, Layer, LevelLayer
-from sugenet.bnn.neuron import Neuron
-from sugenet.capacity.thresholds import exact_number
-from sugenet.errors import CapacityError, NetworkError, QuestionError
+from sugenet.bnn.layers import WIDEST, Layer, LevelLayer
+from sugenet.capacity.arguments import exact_number, nearest_float
+from sugenet.errors import CapacityError, NetworkError
+from sugenet.reprs import set_fields
 
 __all__ = ["Placed", "RealLayer", "Theta"]
 
@@ -55,6 +56,13 @@ class Placed:
     def raw(self, levels: Sequence[Fraction]) -> list[Fraction]:
         """Real levels as raw values."""
         return [low + self.unit * level for level, low in zip(levels, self.low, strict=True)]
+
+
+def _refused(what: str) -> Any:
+    return Refused(
+        f"a layer over real numbers has no {what}: they are no literals. Ask about boxes of real inputs, "
+        "or import the network with inputs=Integers(...)."
+    )
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -94,13 +102,9 @@ class RealLayer(Layer):
             raise NetworkError(f"a weight of size {largest} is too large: weights must stay below 2^56.")
         if window is not None:
             ConvLayer(np.sign(rows), np.zeros(len(rows), np.int64), window, groups)  # refuses other shapes
-        object.__setattr__(self, "weights", rows)
-        object.__setattr__(self, "window", window)
-        object.__setattr__(self, "groups", groups)
-        ends = _exact_pairs(theta)
-        if len(ends) != self.outputs:
-            raise NetworkError(f"{len(ends)} values of theta, but there are {self.outputs} neurons.")
-        object.__setattr__(self, "theta", tuple(ends))
+        set_fields(self, weights=rows, window=window, groups=groups, theta=tuple(_exact_pairs(theta)))
+        if len(self.theta) != self.outputs:
+            raise NetworkError(f"{len(self.theta)} values of theta, but there are {self.outputs} neurons.")
 
     @property
     def inputs(self) -> int:
@@ -208,7 +212,7 @@ class RealLayer(Layer):
 
     @cached_property
     def _edges(self) -> npt.NDArray[np.float64]:
-        return np.array([_float(value) for value in self.edges])
+        return np.array([nearest_float(value) for value in self.edges])
 
     @cached_property
     def _weights(self) -> npt.NDArray[np.float64]:
@@ -273,49 +277,16 @@ class RealLayer(Layer):
 
     # -- what neurons over bits have, and these have not -----------------------------------------------------
 
-    def _refused(self, what: str) -> QuestionError:
-        return QuestionError(
-            f"a layer over real numbers has no {what}: they are no literals. Ask about boxes of real inputs, "
-            "or import the network with inputs=Integers(...)."
-        )
-
-    @property
-    def tau(self) -> Ints:  # type: ignore[override]
-        """Refused: there are thresholds on sums alone (`theta`)."""
-        raise self._refused("thresholds on match counts")
-
-    @property
-    def sizes(self) -> Ints:
-        """Refused: sums have no largest."""
-        raise self._refused("largest match counts")
-
-    @property
-    def lowest(self) -> Ints:
-        """Refused: sums have no least."""
-        raise self._refused("match counts")
-
-    def match_counts(self, inputs: Any) -> Ints:  # noqa: ARG002
-        """Refused: there are sums alone (`sums`)."""
-        raise self._refused("match counts")
-
-    def column(self, index: int) -> tuple[Ints, Ints]:  # noqa: ARG002
-        """Refused: a feature has no levels."""
-        raise self._refused("levels")
-
-    def neuron(self, j: int) -> Neuron:  # noqa: ARG002
-        """Refused: a neuron over real numbers has no literals."""
-        raise self._refused("literals")
-
-    def dense(self) -> Layer:
-        """Refused, as `unrolled` is."""
-        return self.unrolled()
-
-    def unrolled(self) -> DenseLayer:
-        """Refused: there are no neurons over bits."""
-        raise NetworkError(
-            "the first layer reads real numbers as they are: it has no neurons over bits to cut, unroll or "
-            "simplify."
-        )
+    tau = _refused("thresholds on match counts")
+    sizes = _refused("largest match counts")
+    lowest = match_counts = _refused("match counts")
+    column = _refused("levels")
+    neuron = _refused("literals")
+    dense = unrolled = Refused(
+        "the first layer reads real numbers as they are: it has no neurons over bits to cut, unroll or "
+        "simplify.",
+        NetworkError,
+    )
 
 
 _SUMS = 44
@@ -345,13 +316,6 @@ def _exact_pairs(theta: Any) -> list[tuple[Fraction, Fraction]]:
 def _sum(values: Sequence[int], indices: npt.NDArray[np.intp], weights: Ints) -> int:
     """A weighted sum of whole numbers of any size."""
     return sum(values[i] * w for i, w in zip(indices.tolist(), weights.tolist(), strict=True) if w)
-
-
-def _float(value: Fraction) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return inf if value > 0 else -inf
 
 
 def _over_one_unit(x: Sequence[Any]) -> tuple[list[int], int]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.packed import is_wide_sum
 from sugenet.bnn.reals import RealLayer
-from sugenet.bnn.wide import is_wide_sum
 from sugenet.capacity import sugeno
 from sugenet.capacity.criteria import Criteria
 from sugenet.capacity.integral import Method

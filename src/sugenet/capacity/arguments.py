@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from fractions import Fraction
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,9 @@ __all__ = [
     "exact_number",
     "float_number",
     "in_order",
+    "is_float",
     "magnitude",
+    "nearest_float",
     "number_text",
     "plain",
     "rating_text",
@@ -123,7 +125,7 @@ def read_number(value: Any, what: str = "", error: type[Exception] = CapacityErr
         raise error(f"{_said(what, value)} is not a finite number.")
     if isinstance(value, np.floating):  # more digits than float64 has
         exact = Fraction(*value.as_integer_ratio())
-        return float(value) if _is_float(exact) else exact
+        return float(value) if is_float(exact) else exact
     return value if isinstance(value, float | Fraction) else int(value)
 
 
@@ -160,7 +162,7 @@ def float_number(value: Any, what: str = "", error: type[Exception] = CapacityEr
     number = read_number(value, what, error)
     if isinstance(number, float):
         return number
-    if not _is_float(number):
+    if not is_float(number):
         raise error(f"{_said(what, value)} is not a float64. Round it first.")
     return float(number)
 
@@ -179,11 +181,24 @@ def exact_number(value: Any, what: str, error: type[Exception] = CapacityError) 
     return exact.numerator if exact.denominator == 1 else exact
 
 
-def _is_float(exact: int | Fraction) -> bool:
+def nearest_float(number: int | float | Fraction) -> float:
+    """The float64 nearest to a number; infinite beyond all of them.
+
+    Examples
+    --------
+    >>> nearest_float(Fraction(1, 10)), nearest_float(-(10**400))
+    (0.1, -inf)
+    """
     try:
-        return float(exact) == exact
+        return float(number)
     except OverflowError:
-        return False
+        return inf if number > 0 else -inf
+
+
+def is_float(number: int | float | Fraction) -> bool:
+    """Whether a number is a finite float64."""
+    near = nearest_float(number)
+    return isfinite(near) and near == number
 
 
 def _said(what: str, value: object) -> str:
@@ -228,7 +243,7 @@ def number_text(value: Any) -> str:
     value = plain(value)
     if isinstance(value, Decimal) and value.is_finite():
         value = _spelled(str(value), "the number", CapacityError)
-    if isinstance(value, Fraction) and value.denominator > 1 and _is_float(value):
+    if isinstance(value, Fraction) and value.denominator > 1 and is_float(value):
         value = float(value)
     if isinstance(value, float):
         return str(int(value)) if value == value // 1 and abs(value) < _WRITTEN else repr(value)

@@ -24,7 +24,7 @@ from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
 from sugenet.capacity.criteria import Criteria, Criterion
 from sugenet.capacity.measures import Necessity, Possibility, Symmetric
 from sugenet.capacity.scales import BOOLEAN, UNIT, Codes
-from sugenet.capacity.tables import Focal
+from sugenet.capacity.tables import Focal, values_by_mask
 from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
 from sugenet.errors import CapacityError, ScaleError, TooLargeError
 
@@ -229,14 +229,7 @@ def _raw_table(function: Any, criteria: Any) -> tuple[Criteria, Codes]:
     if callable(function):
         values: Any = [function(names.members(mask)) for mask in range(1 << n)]
     elif isinstance(function, Mapping):
-        by_mask = {names.mask(subset): value for subset, value in function.items()}
-        missing = next((mask for mask in range(1 << n) if mask not in by_mask), None)
-        if missing is not None:
-            raise CapacityError(
-                f"no value for {names.show(missing)}: {len(by_mask)} of {1 << n} subsets given. "
-                f"Give all of them."
-            )
-        values = [by_mask[mask] for mask in range(1 << n)]
+        values = values_by_mask(names, function)
     else:
         values = function
     if len(values) != 1 << n:

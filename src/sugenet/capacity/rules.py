@@ -9,13 +9,12 @@ of rules determines the integral on any scale.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from sugenet.capacity.arguments import magnitude
 from sugenet.capacity.base import FocalSet, Order, SetFunction, need_set_function
@@ -23,7 +22,15 @@ from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
 from sugenet.capacity.criteria import Criteria, Criterion, Subset, bits
 from sugenet.capacity.scales import BOOLEAN, UNIT, Scale, Value
 from sugenet.capacity.tables import Focal
-from sugenet.capacity.text import Reader, read_header, text_lines, write_header, write_name, write_value
+from sugenet.capacity.text import (
+    Reader,
+    compares,
+    read_header,
+    text_lines,
+    write_header,
+    write_name,
+    write_value,
+)
 from sugenet.errors import CapacityError, CriteriaError, RuleSyntaxError, ScaleError, TooLargeError
 from sugenet.reprs import cut, quoted, set_fields
 
@@ -44,7 +51,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, repr=False)
-class ThresholdRule(ABC):
+class ThresholdRule:
     """What selection and elimination rules share: a body of criteria,
     and the same threshold for all of them and for S.
 
@@ -98,13 +105,24 @@ class ThresholdRule(ABC):
         chain = self.scale.levels
         return None if chain is None else tuple(level for level in chain if self._speaks_of(level))
 
-    @abstractmethod
+    @property
+    def _limit(self) -> Value:
+        """What S reaches in any case, so that no rule need say it."""
+        return self.scale.bottom if self.sign == ">=" else self.scale.top
+
     def _speaks_of(self, level: Value) -> bool:
         """Whether the rule has an instance at this threshold."""
+        if not self.graded:
+            return bool(level == self.level)
+        return bool(level != self._limit) and compares(self.level, self.sign, level)
 
-    @abstractmethod
     def bound_of(self, row: Sequence[Value]) -> Value | None:
         """Like `bound`, for checked values in the order of the criteria."""
+        values = [row[index] for index in self.places]
+        if not self.graded:
+            return self.level if all(compares(value, self.sign, self.level) for value in values) else None
+        bound = (min if self.sign == ">=" else max)(self.level, *values)
+        return bound if bound != self._limit else None
 
     def bound(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> Value | None:
         """The bound on S that the rule gives for a sample, or None where the rule does not apply."""
@@ -190,16 +208,6 @@ class SelectionRule(ThresholdRule):
     sign = ">="
     to_level = "<="
 
-    def _speaks_of(self, level: Value) -> bool:
-        return bool(self.scale.bottom < level <= self.level) if self.graded else bool(level == self.level)
-
-    def bound_of(self, row: Sequence[Value]) -> Value | None:
-        """Return the greatest a with S >= a that follows, or None."""
-        if not self.graded:
-            return self.level if all(row[index] >= self.level for index in self.places) else None
-        reached = min(self.level, *(row[index] for index in self.places))
-        return reached if reached > self.scale.bottom else None
-
 
 class EliminationRule(ThresholdRule):
     """If x_i <= a for all i of the body, then S <= a; graded: for every a from `level`, which is S <=
@@ -219,16 +227,6 @@ class EliminationRule(ThresholdRule):
     kind = "elimination"
     sign = "<="
     to_level = ">="
-
-    def _speaks_of(self, level: Value) -> bool:
-        return bool(self.level <= level < self.scale.top) if self.graded else bool(level == self.level)
-
-    def bound_of(self, row: Sequence[Value]) -> Value | None:
-        """Return the least a with S <= a that follows, or None."""
-        if not self.graded:
-            return self.level if all(row[index] <= self.level for index in self.places) else None
-        held = max(self.level, *(row[index] for index in self.places))
-        return held if held < self.scale.top else None
 
 
 def parse_rule(
@@ -322,6 +320,7 @@ only to say their number in an error.
 LAZILY = "take the first ones: itertools.islice({}(mu, by='size'), 10)"
 
 Side: TypeAlias = Literal["selection", "elimination"]
+_R = TypeVar("_R", bound=ThresholdRule)
 
 
 @dataclass(frozen=True, repr=False)
@@ -565,7 +564,7 @@ def iter_selection_rules(
     if 1 >= 1 and 2 >= 1 then S >= 1
     """
     need_set_function(mu)
-    return _selection(mu, mu.focal_sets(by), complete, scale)
+    return _made(SelectionRule, mu, mu.focal_sets(by), complete, scale)
 
 
 def iter_elimination_rules(
@@ -573,7 +572,7 @@ def iter_elimination_rules(
 ) -> Iterator[EliminationRule]:
     """Yield the rules of `elimination_rules` one by one, without a limit."""
     need_set_function(mu)
-    return _elimination(mu, mu.conjugate().focal_sets(by), complete, scale)
+    return _made(EliminationRule, mu, mu.conjugate().focal_sets(by), complete, scale)
 
 
 def selection_rules(
@@ -614,7 +613,7 @@ def selection_rules(
     focal_sets = up_to(
         limit, mu, by, "selection rules, one for each focal set", LAZILY.format("iter_selection_rules")
     )
-    return RuleSet(mu.criteria, _selection(mu, focal_sets, complete, scale), lifting(mu, scale)[0])
+    return RuleSet(mu.criteria, _made(SelectionRule, mu, focal_sets, complete, scale), lifting(mu, scale)[0])
 
 
 def elimination_rules(
@@ -638,27 +637,27 @@ def elimination_rules(
     need_set_function(mu)
     what = "elimination rules, one for each focal set of the conjugate"
     focal_sets = up_to(limit, mu.conjugate(), by, what, LAZILY.format("iter_elimination_rules"))
-    return RuleSet(mu.criteria, _elimination(mu, focal_sets, complete, scale), lifting(mu, scale)[0])
+    return RuleSet(
+        mu.criteria, _made(EliminationRule, mu, focal_sets, complete, scale), lifting(mu, scale)[0]
+    )
 
 
-def _selection(
-    mu: SetFunction, focal_sets: Iterable[FocalSet], complete: bool, scale: Scale | None
-) -> Iterator[SelectionRule]:
+def _made(
+    kind: type[_R], mu: SetFunction, focal_sets: Iterable[FocalSet], complete: bool, scale: Scale | None
+) -> Iterator[_R]:
+    """One rule for each focal set: of `mu` for selection, of its conjugate for elimination."""
     chosen, lift = lifting(mu, scale)
+
+    def level_of(members: frozenset[Criterion], weight: Value) -> Value:
+        # 1 - mu^c(A) is by definition mu of the complement of A: looked up, not subtracted
+        if kind is EliminationRule:
+            weight = mu.at(mu.criteria.full ^ mu.criteria.mask(members))
+        return lift(weight)
+
     return (
-        SelectionRule(mu.criteria, members, lift(weight), complete, chosen) for members, weight in focal_sets
+        kind(mu.criteria, members, level_of(members, weight), complete, chosen)
+        for members, weight in focal_sets
     )
-
-
-def _elimination(
-    mu: SetFunction, focal_sets: Iterable[FocalSet], complete: bool, scale: Scale | None
-) -> Iterator[EliminationRule]:
-    chosen, lift = lifting(mu, scale)
-    # 1 - mu^c(A) is by definition mu of the complement of A: looked up, not subtracted
-    levels = (
-        (members, lift(mu.at(mu.criteria.full ^ mu.criteria.mask(members)))) for members, _ in focal_sets
-    )
-    return (EliminationRule(mu.criteria, members, level, complete, chosen) for members, level in levels)
 
 
 def lifting(mu: SetFunction, scale: Scale | None) -> tuple[Scale, Callable[[Value], Value]]:

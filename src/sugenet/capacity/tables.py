@@ -47,6 +47,7 @@ __all__ = [
     "outer_moebius",
     "transversals",
     "upper_envelope",
+    "values_by_mask",
 ]
 
 CHECKED_LIMIT = 12
@@ -93,7 +94,7 @@ class Dense(SetFunction):
                 "Use Focal, a threshold, or FromFunction, which need no table."
             )
         if isinstance(values, Mapping):
-            values = _from_mapping(criteria, values)
+            values = values_by_mask(criteria, values)
         codes = scale.codes(values, "values")
         if codes.shape != (1 << n,):
             raise CapacityError(
@@ -158,7 +159,8 @@ class Dense(SetFunction):
         return f"table over {len(self.criteria)} criteria, scale {self.scale}"
 
 
-def _from_mapping(criteria: Criteria, values: Mapping[Any, Any]) -> list[Any]:
+def values_by_mask(criteria: Criteria, values: Mapping[Any, Any]) -> list[Any]:
+    """The values of all subsets, by mask; refused unless each has one."""
     by_mask: dict[int, Any] = {}
     for subset, value in values.items():
         mask = criteria.mask(subset)

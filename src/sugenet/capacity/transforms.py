@@ -19,7 +19,6 @@ __all__ = [
     "additive_zeta",
     "inner_moebius",
     "max_zeta",
-    "outer_moebius",
     "sizes",
     "violation",
 ]
@@ -60,14 +59,6 @@ def inner_moebius(table: Codes, bottom: Any) -> Codes:
     for (without, within), (_, marks) in zip(_halves(table), _halves(focal), strict=True):
         marks &= np.asarray(within > without, dtype=bool)
     return np.asarray(np.where(focal, table, bottom), dtype=table.dtype)
-
-
-def outer_moebius(table: Codes, top: Any) -> Codes:
-    """mu^#(A) = mu(A) where it is below mu on every proper superset, else top."""
-    kept = np.asarray(table != top)
-    for (without, within), (marks, _) in zip(_halves(table), _halves(kept), strict=True):
-        marks &= np.asarray(without < within, dtype=bool)
-    return np.asarray(np.where(kept, table, top), dtype=table.dtype)
 
 
 def max_zeta(table: Codes) -> Codes:

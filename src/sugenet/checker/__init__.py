@@ -8,13 +8,14 @@ must ensure.
 2. `meaning`, `domain`, `setting`: which inputs a question is about, and what is a violation.
 3. `certificate` says which file checks what; `limit` how long that may take.
 4. `witness` replays an input that violates the claim. `counterfactual` and `reason` claim more.
-5. `problem`: the question in integers. `proof`, `rules`: that nothing violates it, in plain form.
-6. `composed`, `wholes`: claims about several readings. `rated`, `learned`, `flow`: capacities from ratings.
+5. `problem`: the question in integers. `proof`, `rules`, `lemma`, `splits`, `multipliers`, `patterns`: that
+   nothing violates it, in plain form.
+6. `composed`, `composites`: claims about several readings. `rated`, `learned`, `flow`: capacities from
+   ratings.
 
-Compiled forms of the rules, for larger questions: `arrays` and `whole` hold the question, `enumeration`
-chooses a form: `bounds`, `large`, `walk`, `words` or `branches`. `thresholds`, `rup` and `propagation`
-follow lemmas, `dual` multipliers, `patches` queries over real numbers, `count` and `counting`
-counts.
+Compiled forms of the rules, for larger questions: `arrays` and `integers` hold the question, `enumeration`
+chooses a form: `large`, `walk`, `words` or `branches`. `bounds` checks bounds; `thresholds`, `rup` and
+`propagation` follow lemmas; `dual` checks multipliers, `count` and `counting` counts.
 """
 
 from sugenet.checker.certificate import check

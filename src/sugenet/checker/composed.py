@@ -59,12 +59,12 @@ from sugenet.checker.form import (
 from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import row_of, sample_in, scores, top, within_limits
 from sugenet.checker.network import Clause, NetworkForm
-from sugenet.checker.reading import Row, Sizes, read
+from sugenet.checker.reading import Row, Sizes, Tagged, read
 from sugenet.errors import CertificateError, CheckLimitError
 
 __all__ = ["check_composed"]
 
-_Judge = Callable[[Certificate, NetworkForm], str]
+_CheckPart = Callable[[Certificate, NetworkForm], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class _Claim:
     whole: CompositeFormula
     choice: list[int]
     """As it is read."""
-    judge: _Judge
+    check_part: _CheckPart
     limit: Limit
     plain: bool
 
@@ -109,7 +109,7 @@ class _Claim:
             for reading in self.readings
         ]
 
-    def parts(self, kind: type) -> list[tuple[int, Certificate]]:
+    def parts(self, kind: type[Tagged]) -> list[tuple[int, Certificate]]:
         """The parts, each seen to hold and to be about its reading; the question of each is of one kind."""
         pairs = []
         for part in self.certificate.parts:
@@ -120,7 +120,7 @@ class _Claim:
             certificate = read_certificate(part.certificate, reading.network)
             question = certificate.question
             if not isinstance(question, kind):
-                raise CertificateError(f"a part answers {question.tag[1]!r}, not {kind.tag[1]!r}.")  # type: ignore[attr-defined]
+                raise CertificateError(f"a part answers {question.tag[1]!r}, not {kind.tag[1]!r}.")
             assert isinstance(question, Robust | Reason | WhatIf)
             if row_of(reading.network, question.sample) != reading.sample:
                 raise CertificateError(f"a part is about another sample than that of reading {part.reading}.")
@@ -132,13 +132,13 @@ class _Claim:
                 raise CertificateError(
                     f"a part says that reading {part.reading} has another class than it has."
                 )
-            self.judge(certificate, reading.network)
+            self.check_part(certificate, reading.network)
             pairs.append((part.reading, certificate))
         return pairs
 
 
 def check_composed(
-    data: Any, networks: Sequence[NetworkForm], limit: Limit, judge: _Judge, *, plain: bool
+    data: Any, networks: Sequence[NetworkForm], limit: Limit, check_part: _CheckPart, *, plain: bool
 ) -> str:
     """Check a certificate about a whole against the networks that read its parts; say what was checked."""
     certificate: Composed = read(Composed, data, Sizes(), "the certificate")
@@ -148,7 +148,7 @@ def check_composed(
     ]
     composite = composite_of(certificate.whole, [reading.classes for reading in readings])
     claim = _Claim(
-        certificate, readings, composite, [reading.own for reading in readings], judge, limit, plain
+        certificate, readings, composite, [reading.own for reading in readings], check_part, limit, plain
     )
     match certificate.question:
         case CompositePossible() | CompositeWhatIf():

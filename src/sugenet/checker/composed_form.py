@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import TypeAlias
 
-from sugenet.checker.form import Anything, Ball, Enumerate, Lemma, Plain
-from sugenet.checker.reading import Integer, Natural, Nested, Number, Scalar
+from sugenet.checker.form import Anything, Ball, Enumerate, Envelope, Lemma, Plain
+from sugenet.checker.reading import Integer, Natural, Nested, Number, Scalar, Tagged
 from sugenet.errors import CertificateError
 
 __all__ = [
@@ -47,10 +47,9 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class KnownReading:
+class KnownReading(Tagged, kind="given"):
     """A variable whose gaps are taken as they are; the best value has 0."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "given")
     name: str
     values: tuple[str, ...]
     gaps: tuple[Number, ...]
@@ -83,34 +82,29 @@ class NetworkReading:
 
 
 @dataclass(frozen=True, slots=True)
-class CompositeSum:
+class CompositeSum(Tagged, kind="sum"):
     """Two numbers are added; the first readings are the digits of the left one."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "sum")
     left: Natural
 
 
 @dataclass(frozen=True, slots=True)
-class CompositeSudoku:
+class CompositeSudoku(Tagged, kind="sudoku"):
     """The readings are the cells of a grid, row by row."""
-
-    tag: ClassVar[tuple[str, str]] = ("kind", "sudoku")
 
 
 @dataclass(frozen=True, slots=True)
-class NamedClasses:
+class NamedClasses(Tagged, kind="one of"):
     """A reading has one of some classes."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "one of")
     reading: Natural
     classes: tuple[Natural, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class NamedRows:
+class NamedRows(Tagged, kind="rows"):
     """Some readings have the classes of one of the rows; or, if not `on`, of none."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "rows")
     readings: tuple[Natural, ...]
     rows: tuple[tuple[Natural, ...], ...]
     on: bool
@@ -123,32 +117,27 @@ class NamedRows:
 
 
 @dataclass(frozen=True, slots=True)
-class _FormulaParts:
+class _FormulaParts(Tagged):
     parts: tuple[Formula, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class EveryPart(_FormulaParts):
+class EveryPart(_FormulaParts, kind="every"):
     """All parts hold."""
-
-    tag: ClassVar[tuple[str, str]] = ("kind", "every")
 
 
 @dataclass(frozen=True, slots=True)
-class SomePart(_FormulaParts):
+class SomePart(_FormulaParts, kind="some"):
     """One part holds, or several."""
-
-    tag: ClassVar[tuple[str, str]] = ("kind", "some")
 
 
 Formula: TypeAlias = NamedClasses | NamedRows | EveryPart | SomePart
 
 
 @dataclass(frozen=True, slots=True)
-class CompositeStated:
+class CompositeStated(Tagged, kind="stated"):
     """A formula over the classes of the readings."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "stated")
     formula: Formula
 
 
@@ -162,18 +151,16 @@ CompositeValue: TypeAlias = Integer | bool
 
 
 @dataclass(frozen=True, slots=True)
-class CompositePossible:
+class CompositePossible(Tagged, kind="possible"):
     """By how much a value is behind the most possible one."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "possible")
     value: CompositeValue
 
 
 @dataclass(frozen=True, slots=True)
-class CompositeRobust:
+class CompositeRobust(Tagged, kind="robust"):
     """The value stays while every sample stays in the region; or all of them together, if it is joint."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "robust")
     region: Ball | Anything
     joint: bool
 
@@ -183,18 +170,16 @@ class CompositeRobust:
 
 
 @dataclass(frozen=True, slots=True)
-class CompositeReason:
+class CompositeReason(Tagged, kind="reason"):
     """The value stays while some features of the samples stay as they are."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "reason")
     region: Ball | Anything
 
 
 @dataclass(frozen=True, slots=True)
-class CompositeWhatIf:
+class CompositeWhatIf(Tagged, kind="whatif"):
     """The cheapest changes of the samples that give the value, or another one."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "whatif")
     cost: Plain
     value: CompositeValue
     other: bool
@@ -222,9 +207,7 @@ choice, or none that is cheap enough.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _ComposedEnvelope:
-    format: Literal["sugenet certificate"]
-    version: Literal[3]
+class _ComposedEnvelope(Envelope):
     networks: tuple[str, ...]
     """Their fingerprints."""
     readings: tuple[KnownReading | NetworkReading, ...]
@@ -252,17 +235,14 @@ class _AboutGaps(_ComposedEnvelope):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Impossible(_AboutGaps):
+class Impossible(_AboutGaps, answer="impossible"):
     """No classes have the value."""
-
-    tag: ClassVar[tuple[str, str]] = ("answer", "impossible")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Possible(_AboutGaps):
+class Possible(_AboutGaps, answer="possible"):
     """The classes of the choice have the value and a gap, and none with the value have a smaller one."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "possible")
     gap: Number
     choice: tuple[Natural, ...]
 
@@ -273,26 +253,22 @@ class _AboutRegion(_ComposedEnvelope):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompositeProved(_AboutRegion):
+class CompositeProved(_AboutRegion, answer="proved"):
     """The value stays."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "proved")
     proof: CompositeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompositeRefuted(_AboutRegion):
+class CompositeRefuted(_AboutRegion, answer="refuted"):
     """With the witnesses of the parts, the readings have the classes of the choice and another value."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "refuted")
     choice: tuple[Natural, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompositeUndecided(_AboutRegion):
+class CompositeUndecided(_AboutRegion, answer="undecided"):
     """Nothing is claimed beyond the parts."""
-
-    tag: ClassVar[tuple[str, str]] = ("answer", "undecided")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,33 +277,28 @@ class _AboutReasons(_ComposedEnvelope):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompositeUnknown(_AboutReasons):
+class CompositeUnknown(_AboutReasons, answer="unknown"):
     """Nothing is claimed."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "unknown")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompositeSufficient(_AboutReasons):
+class CompositeSufficient(_AboutReasons, answer="sufficient"):
     """The reasons of the parts suffice."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "sufficient")
     proof: CompositeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompositeMinimal(_AboutReasons):
+class CompositeMinimal(_AboutReasons, answer="minimal"):
     """They suffice, and no feature can be left out."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "minimal")
     proof: CompositeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompositeMinimum(_AboutReasons):
+class CompositeMinimum(_AboutReasons, answer="minimum"):
     """They suffice, and no fewer features do."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "minimum")
     proof: CompositeProof | None
 
 
@@ -337,27 +308,24 @@ class _AboutCost(_ComposedEnvelope):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoChange(_AboutCost):
+class NoChange(_AboutCost, answer="none"):
     """No changes give such a value."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "none")
     proof: CompositeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenChange(_AboutCost):
+class OpenChange(_AboutCost, answer="open"):
     """No changes that cost less than `lower` give such a value."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "open")
     lower: Number
     proof: CompositeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change(_AboutCost):
+class Change(_AboutCost, answer="counterfactual"):
     """The same; and the witnesses of the parts give the classes of the choice at this cost."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "counterfactual")
     lower: Number
     proof: CompositeProof | None
     cost: Number

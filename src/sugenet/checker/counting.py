@@ -7,16 +7,16 @@ claimed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
 from sugenet.checker.form import Counted, Partition
-from sugenet.checker.problem import IntegerProblem
-from sugenet.checker.rules import see_inputs, swings_of
+from sugenet.checker.problem import IntegerProblem, swings_of
+from sugenet.checker.rules import see_inputs
 from sugenet.errors import CertificateError
 
-__all__ = ["plain_count"]
+__all__ = ["plain_count", "see_parts", "see_totals"]
 
 _SETTLED = ("off", "on")
 
@@ -59,9 +59,7 @@ def plain_count(certificate: Counted, problem: IntegerProblem) -> str:
                 f"part {name} has {[counted[k] for k in range(classes)]} inputs of the classes, not "
                 f"{claimed_counts}."
             )
-    added = tuple(sum(column) for column in zip(*claimed, strict=True))
-    if added != certificate.counts or sum(added) != certificate.total:
-        raise CertificateError("the counts of the parts do not sum to what is claimed.")
+    see_totals(certificate)
     return f"{certificate.total:,} inputs counted again in {len(claimed)} parts (plain form)"
 
 
@@ -111,49 +109,58 @@ class _ByState:
         return self.named[tuple(part[k] for k in self.order)]
 
 
+def see_totals(certificate: Counted) -> None:
+    """See that the counts of the parts sum to those of the region."""
+    added = tuple(sum(column) for column in zip(*(row for _, row in certificate.proof.parts), strict=True))
+    if added != certificate.counts or sum(added) != certificate.total:
+        raise CertificateError("the counts of the parts do not sum to what is claimed.")
+
+
 def _parts(proof: Partition, problem: IntegerProblem) -> tuple[Any, list[Any]]:
     """How inputs are dealt out to the parts of a count, which must make up the region; and their names."""
+    numbers = problem.numbers
+    known = {f: [problem.own[f], *states] for f, states in zip(numbers, problem.states, strict=True)}
+    names, fixed = see_parts(proof, known)
+    if fixed is None:
+        order = list(proof.order)
+        groups = [number for number, name in enumerate(names) for _ in name or ()]
+        return _ByFirst([order.index(f) if f in order else None for f in numbers], groups), names
+    named = {tuple(state for _, state in name): number for number, name in enumerate(names)}
+    inside = [f for f in numbers if f in fixed]
+    states_of = [known[f] if f in fixed else None for f in numbers]
+    return _ByState(states_of, named, [inside.index(f) for f in fixed]), names
+
+
+def see_parts(proof: Partition, known: Mapping[int, Sequence[int]]) -> tuple[list[Any], list[int] | None]:
+    """See that parts make up a region without overlapping: their names, and the features whose states name
+    them; None if they are named by the features that change first, and the first part is for no change.
+
+    `known` has the states of each feature that can change.
+    """
     names: list[Any] = [name for name, _ in proof.parts]
     if not names:
         raise CertificateError("the certificate has no parts.")
-    return (_by_first(proof, problem) if names[0] is None else _by_state(names, problem)), names
-
-
-def _by_first(proof: Partition, problem: IntegerProblem) -> _ByFirst:
-    """Parts named by the features that change first; the first part is for no change."""
-    order, groups = list(proof.order), list[int]()
-    features: list[Any] = []
-    for number, (name, _) in enumerate(proof.parts[1:], start=1):
-        if not isinstance(name, tuple):
+    if names[0] is None:
+        if not all(isinstance(name, tuple) for name in names[1:]):
             raise CertificateError("the parts do not make up the region: one is not a list of features.")
-        groups += [number] * len(name)
-        features += name
-    if features != order or not set(order) <= set(problem.numbers):
-        raise CertificateError(
-            "the parts do not make up the region: they must be no change, then each feature in order."
-        )
-    return _ByFirst([order.index(f) if f in order else None for f in problem.numbers], groups)
-
-
-def _by_state(names: Sequence[Any], problem: IntegerProblem) -> _ByState:
-    """Parts named by pairs of a feature and its state: every combination of the states of some features."""
+        order = [feature for name in names[1:] for feature in name]
+        if order != list(proof.order) or not set(order) <= set(known):
+            raise CertificateError(
+                "the parts do not make up the region: they must be no change, then each feature in order."
+            )
+        return names, None
     pairs: list[list[Any]] = [list(name) if isinstance(name, tuple) else [None] for name in names]
     if not all(isinstance(pair, tuple) and len(pair) == 2 for row in pairs for pair in row):
         raise CertificateError("a part is named by features and their states.")
     fixed = [feature for feature, _ in pairs[0]]
-    if len(set(fixed)) < len(fixed) or not set(fixed) <= set(problem.numbers):
+    if len(set(fixed)) < len(fixed) or not set(fixed) <= set(known):
         raise CertificateError("the parts do not make up the region: they fix features that cannot change.")
-    offered = dict(zip(problem.numbers, problem.states, strict=True))
-    known = {f: [problem.own[f], *offered[f]] for f in problem.numbers if f in fixed}
-    named: dict[Any, int] = {}
-    for number, row in enumerate(pairs):
+    for row in pairs:
         if [feature for feature, _ in row] != fixed or not all(state in known[f] for f, state in row):
             raise CertificateError("the parts do not make up the region: one has other features or states.")
-        named[tuple(state for _, state in row)] = number
-    expected = prod(len(set(states)) for states in known.values())
-    if len(named) != len(pairs) or len(pairs) != expected:
+    n_named, expected = len({tuple(row) for row in pairs}), prod(len(set(known[f])) for f in fixed)
+    if n_named != len(pairs) or len(pairs) != expected:
         raise CertificateError(
-            f"the parts do not make up the region: {len(named)} of {expected} combinations of states."
+            f"the parts do not make up the region: {n_named} of {expected} combinations of states."
         )
-    inside = list(known)
-    return _ByState([known.get(f) for f in problem.numbers], named, [inside.index(f) for f in fixed])
+    return names, fixed

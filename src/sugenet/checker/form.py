@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from sugenet.checker.network import NetworkForm
 from sugenet.checker.reading import (
@@ -22,6 +22,7 @@ from sugenet.checker.reading import (
     Rows,
     Scalar,
     Sizes,
+    Tagged,
     Tree,
     exact,
     read,
@@ -47,6 +48,7 @@ __all__ = [
     "Counterfactual",
     "Dual",
     "Enumerate",
+    "Envelope",
     "Fair",
     "Free",
     "InputDomain",
@@ -149,18 +151,16 @@ class Ball:
 
 
 @dataclass(frozen=True, slots=True)
-class Free:
+class Free(Tagged, kind="Free"):
     """Some features take any value, all others stay."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "Free")
     features: Features
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class Box(Tagged, kind="Box"):
     """Some features are within limits, all others stay; the sample is in the box."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "Box")
     limits: Limits
 
     def __post_init__(self) -> None:
@@ -168,10 +168,8 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Anything:
+class Anything(Tagged, kind="Anything"):
     """All inputs."""
-
-    tag: ClassVar[tuple[str, str]] = ("kind", "Anything")
 
 
 Region: TypeAlias = Ball | Free | Box | Anything
@@ -185,10 +183,9 @@ class Plain:
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class Prices(Tagged, kind="Prices"):
     """What a change of each of these features costs, at all or by one unit; all others stay."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "Prices")
     prices: tuple[tuple[Feature, Number], ...]
     per_unit: bool
 
@@ -208,7 +205,7 @@ Ties: TypeAlias = Literal["lowest", "against"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _About:
+class _About(Tagged):
     sample: Row
     label: ClassIndex
     """The class of the sample."""
@@ -221,27 +218,24 @@ class _About:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Robust(_About):
+class Robust(_About, kind="robust"):
     """No input of the region has another class than the sample; or none has the target."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "robust")
     region: Region
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reason(_About):
+class Reason(_About, kind="reason"):
     """The same while some features stay as they are."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "reason")
     region: Region
     fixed: Features
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIf(_About):
+class WhatIf(_About, kind="whatif"):
     """Which input of another class, or of the target, costs least? At most `limit`."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "whatif")
     cost: Cost
     movable: Features
     region: Region | None
@@ -257,7 +251,7 @@ class WhatIf(_About):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Limited:
+class _Limited(Tagged):
     where: Limits
 
     def __post_init__(self) -> None:
@@ -265,36 +259,32 @@ class _Limited:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Always(_Limited):
+class Always(_Limited, kind="always"):
     """Every input within limits has the class."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "always")
     label: ClassIndex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Never(_Limited):
+class Never(_Limited, kind="never"):
     """No input within limits has the class."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "never")
     label: ClassIndex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Monotone(_Limited):
+class Monotone(_Limited, kind="monotone"):
     """A larger (or smaller) value of a feature never gives a lower class, or never leaves `label`."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "monotone")
     feature: Feature
     label: ClassIndex | None
     rising: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fair(_Limited):
+class Fair(_Limited, kind="fair"):
     """Two inputs that differ in protected features alone have the same class."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "fair")
     protected: Features
 
     def __post_init__(self) -> None:
@@ -304,10 +294,9 @@ class Fair(_Limited):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agree(_Limited):
+class Agree(_Limited, kind="agree"):
     """Two networks give every input within limits the same class; the other one by its fingerprint."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "agree")
     other: str
 
 
@@ -334,10 +323,9 @@ class CaseAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryAsked:
+class QueryAsked(Tagged, kind="query"):
     """No input of a case meets the condition of that case."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "query")
     inputs: Natural
     outputs: Natural
     cases: tuple[CaseAsked, ...]
@@ -348,10 +336,9 @@ class QueryAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Count(_Limited):
+class Count(_Limited, kind="count"):
     """How many combinations of states around a sample, and within limits, have each class."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "count")
     sample: Row | None
     region: Region | None
 
@@ -369,27 +356,22 @@ Question: TypeAlias = Verdict | Reason | WhatIf | Count
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Tagged, kind="bound"):
     """Interval bounds through all layers."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "bound")
-
 
 @dataclass(frozen=True, slots=True)
-class Enumerate:
+class Enumerate(Tagged, kind="enumerate"):
     """None of the inputs is a violation: the checker enumerates them, in a form that it chooses."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "enumerate")
-
 
 @dataclass(frozen=True, slots=True)
-class Lemma:
+class Lemma(Tagged, kind="lemma"):
     """Clauses that follow one after another by propagation, the last one empty; and sums between them.
 
     A sum derives a constraint from others by cutting planes. It is text in reverse Polish notation.
     """
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "lemma")
     variables: Natural
     facts: tuple[Integer, ...]
     cuts: tuple[tuple[Integer, Natural, Natural], ...]
@@ -405,46 +387,41 @@ class Lemma:
 
 
 @dataclass(frozen=True, slots=True)
-class Dual:
+class Dual(Tagged, kind="dual"):
     """Multipliers and splits that exclude every case."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "dual")
     cases: tuple[Tree, ...]
     multipliers: str
 
 
 @dataclass(frozen=True, slots=True)
-class ByBounds:
+class ByBounds(Tagged, by="bounds"):
     """A conjunction is excluded by a weighted sum of its inequalities."""
 
-    tag: ClassVar[tuple[str, str]] = ("by", "bounds")
     mix: tuple[Natural, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ByMultipliers:
+class ByMultipliers(Tagged, by="multipliers"):
     """The same with multipliers: (patch, neuron, share)."""
 
-    tag: ClassVar[tuple[str, str]] = ("by", "multipliers")
     mix: tuple[Natural, ...]
     shares: tuple[tuple[Natural, Natural, Integer], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class BySplit:
+class BySplit(Tagged, by="split"):
     """A neuron is on or off."""
 
-    tag: ClassVar[tuple[str, str]] = ("by", "split")
     neuron: Natural
     on: Closure
     off: Closure
 
 
 @dataclass(frozen=True, slots=True)
-class ByImpossible:
+class ByImpossible(Tagged, by="impossible"):
     """The signs of some neurons contradict each other: (neuron, share)."""
 
-    tag: ClassVar[tuple[str, str]] = ("by", "impossible")
     shares: tuple[tuple[Natural, Natural], ...]
 
 
@@ -461,10 +438,9 @@ class PatchedCase:
 
 
 @dataclass(frozen=True, slots=True)
-class Patches:
+class Patches(Tagged, kind="patches"):
     """Bounds over sign patterns of groups of neurons, for each case of a query."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "patches")
     cases: tuple[PatchedCase, ...]
 
 
@@ -476,13 +452,12 @@ Proof: TypeAlias = Single | tuple[Single, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(Tagged, kind="partition"):
     """Parts of a region, and how many inputs of each class they have.
 
     A part is named by features in order, null for no change; or by states of features.
     """
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "partition")
     order: Features
     parts: tuple[tuple[Tree | None, tuple[Natural, ...]], ...]
 
@@ -491,39 +466,42 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Envelope:
+class Envelope(Tagged):
+    """What all certificates begin with."""
+
     format: Literal["sugenet certificate"]
     version: Literal[3]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NetworkEnvelope(Envelope):
     network: str
     """Its fingerprint."""
     domain: InputDomain | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proved(_Envelope):
+class Proved(_NetworkEnvelope, answer="proved"):
     """The claim of the question holds."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "proved")
     question: Verdict
     witness: None
     proof: Proof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refuted(_Envelope):
+class Refuted(_NetworkEnvelope, answer="refuted"):
     """An input, or a pair of inputs, violates the claim."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "refuted")
     question: Verdict
     witness: Rows
     proof: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undecided(_Envelope):
+class Undecided(_NetworkEnvelope, answer="undecided"):
     """The claim holds up to a part of the radius, or nothing is claimed."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "undecided")
     question: Verdict
     witness: None
     proof: Proof | None
@@ -532,10 +510,9 @@ class Undecided(_Envelope):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counterfactual(_Envelope):
+class Counterfactual(_NetworkEnvelope, answer="counterfactual"):
     """The witness changes the class at this cost, and nothing below `lower` does."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "counterfactual")
     question: WhatIf
     witness: Row
     value: Number
@@ -544,10 +521,9 @@ class Counterfactual(_Envelope):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenCounterfactual(_Envelope):
+class OpenCounterfactual(_NetworkEnvelope, answer="open"):
     """Nothing below `lower` changes the class."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "open")
     question: WhatIf
     witness: None
     lower: Number
@@ -555,50 +531,45 @@ class OpenCounterfactual(_Envelope):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoCounterfactual(_Envelope):
+class NoCounterfactual(_NetworkEnvelope, answer="none"):
     """Nothing up to the limit changes the class."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "none")
     question: WhatIf
     witness: None
     proof: Proof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownReason(_Envelope):
+class UnknownReason(_NetworkEnvelope, answer="unknown"):
     """Nothing is claimed."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "unknown")
     question: Reason
     witness: tuple[tuple[Feature, Row], ...] | None
     proof: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sufficient(_Envelope):
+class Sufficient(_NetworkEnvelope, answer="sufficient"):
     """The fixed features suffice."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "sufficient")
     question: Reason
     witness: None
     proof: Proof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Minimal(_Envelope):
+class Minimal(_NetworkEnvelope, answer="minimal"):
     """They suffice, and none can be left out: for each a counterexample that changes it alone of them."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "minimal")
     question: Reason
     witness: tuple[tuple[Feature, Row], ...]
     proof: Proof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Minimum(_Envelope):
+class Minimum(_NetworkEnvelope, answer="minimum"):
     """They suffice, and no smaller set does: none meets all contrasts, which are changes of the sample."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "minimum")
     question: Reason
     witness: tuple[tuple[Feature, Row], ...] | None
     proof: Proof
@@ -606,10 +577,9 @@ class Minimum(_Envelope):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counted(_Envelope):
+class Counted(_NetworkEnvelope, answer="counted"):
     """How many inputs each class has."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "counted")
     question: Count
     counts: tuple[Natural, ...]
     total: Natural

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from sugenet.checker.reading import Natural, Number
+from sugenet.checker.form import Envelope
+from sugenet.checker.reading import Natural, Number, Tagged
 from sugenet.errors import CertificateError
 
 __all__ = [
@@ -33,10 +34,8 @@ Samples: TypeAlias = tuple[Natural, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class VersionSpaceAsked:
+class VersionSpaceAsked(Tagged, kind="version space"):
     """Which capacities give every sample its rating."""
-
-    tag: ClassVar[tuple[str, str]] = ("kind", "version space")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +54,9 @@ Costs: TypeAlias = CostsOfErrors | tuple[tuple[Number, ...], ...] | None
 
 
 @dataclass(frozen=True, slots=True)
-class TotalCost:
+class TotalCost(Tagged, loss="total"):
     """Which capacity has the smallest total cost."""
 
-    tag: ClassVar[tuple[str, str]] = ("loss", "total")
     kind: Literal["fit"]
     costs: Costs
 
@@ -68,10 +66,9 @@ class TotalCost:
 
 
 @dataclass(frozen=True, slots=True)
-class LargestError:
+class LargestError(Tagged, loss="largest"):
     """Which capacities have the smallest largest error, of all or of those of a small kind."""
 
-    tag: ClassVar[tuple[str, str]] = ("loss", "largest")
     kind: Literal["fit"]
     maxitive: Natural | None
     minitive: Natural | None
@@ -85,10 +82,9 @@ class LargestError:
 
 
 @dataclass(frozen=True, slots=True)
-class EnvelopeProof:
+class EnvelopeProof(Tagged, kind="envelopes"):
     """The samples that make the least and the greatest capacity."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "envelopes")
     lower: Samples
     upper: Samples
 
@@ -101,10 +97,9 @@ class ForcedProof(EnvelopeProof):
 
 
 @dataclass(frozen=True, slots=True)
-class ChainProof:
+class ChainProof(Tagged, kind="chains"):
     """The same for the samples that are kept; and chains of samples of which each clashes with the next."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "chains")
     chains: tuple[Samples, ...]
     lower: Samples
     upper: Samples
@@ -115,21 +110,19 @@ class ChainProof:
 
 
 @dataclass(frozen=True, slots=True)
-class SetsProof:
+class SetsProof(Tagged, kind="sets"):
     """A capacity by sets of criteria and what each is worth; and a sample that forces the error."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "sets")
     because: Natural | None
     capacity: tuple[tuple[tuple[Natural, ...], Number], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class FlowProof:
+class FlowProof(Tagged, kind="flow"):
     """The value of each sample; and parts (k, t, m, s, amount), which say that if sample k gets at least t,
     then sample m gets at least s.
     """
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "flow")
     fitted: tuple[Number, ...]
     parts: tuple[tuple[Natural, Number, Natural, Number, Number], ...]
 
@@ -142,27 +135,23 @@ class FlowProof:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _LearnedEnvelope:
-    format: Literal["sugenet certificate"]
-    version: Literal[3]
+class _LearnedEnvelope(Envelope):
     ratings: str
     """Their fingerprint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RatingsFit(_LearnedEnvelope):
+class RatingsFit(_LearnedEnvelope, answer="fits"):
     """The capacities between the envelopes give every sample its rating."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "fits")
     question: VersionSpaceAsked
     proof: EnvelopeProof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RatingConflict(_LearnedEnvelope):
+class RatingConflict(_LearnedEnvelope, answer="conflict"):
     """They do so without some samples, and none do so without fewer."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "conflict")
     question: VersionSpaceAsked
     dropped: Samples
     proof: ChainProof
@@ -178,19 +167,17 @@ class _Measured(_LearnedEnvelope):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BestFit(_Measured):
+class BestFit(_Measured, answer="fitted"):
     """No capacity has a smaller error or cost."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "fitted")
     question: TotalCost | LargestError
     proof: ForcedProof | SetsProof | FlowProof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CostBetween(_Measured):
+class CostBetween(_Measured, answer="between"):
     """Some capacity has this total cost, and none costs less than `least`."""
 
-    tag: ClassVar[tuple[str, str]] = ("answer", "between")
     question: TotalCost
     least: Number
     proof: FlowProof

@@ -28,9 +28,11 @@ __all__ = [
     "in_integers",
     "later_rows",
     "max_together",
+    "numbered",
     "priced",
     "problem_of",
     "reaches",
+    "swings_of",
 ]
 
 _DIGITS = 1 << 14
@@ -111,6 +113,17 @@ def max_together(lightest: Iterable[int], budget: int | None) -> int:
     from what each needs to turn.
     """
     return sum(budget is None or used <= budget for used in accumulate(sorted(lightest)))
+
+
+def swings_of(features: Sequence[Any], width: int) -> list[tuple[int, int]]:
+    """How far the options of some features can lower and raise each neuron."""
+    return [
+        (
+            sum(min(0, *(gain[j] for _, gain in row)) for row in features),
+            sum(max(0, *(gain[j] for _, gain in row)) for row in features),
+        )
+        for j in range(width)
+    ]
 
 
 # -- prices --------------------------------------------------------------------------------------------------
@@ -299,13 +312,9 @@ def problem_of(setting: Setting, limit: Limit, *, is_exact: bool = False) -> Int
     if len(sides) > 1:
         from sugenet.checker.sides import merged
 
-        parts = [(len(bits.least), bits.later, bits.head) for bits in sides]
-        base, features, layers, rows = merged(base, features, parts)
-    asked = [
-        [(tuple(factors), bound) for factors, bound in (in_integers(*part) for part in case)]
-        for case in setting.cases
-    ]
-    indices = {part: k for k, part in enumerate(dict.fromkeys(part for case in asked for part in case))}
+        both = [(len(bits.least), bits.later, bits.head) for bits in sides]
+        base, features, layers, rows = merged(base, features, swings_of(features, len(base)), both, limit)
+    parts, cases = numbered([[in_integers(*part) for part in case] for case in setting.cases])
     offsets = [sum(min(w, 0) for w in weights.values()) for bits in sides for weights in bits.head]
     head = setting.networks[0].head
     scores = [
@@ -321,8 +330,8 @@ def problem_of(setting: Setting, limit: Limit, *, is_exact: bool = False) -> Int
         own=setting.own,
         budget=budget,
         layers=layers,
-        inequalities=[combined(factors, bound, rows, offsets) for factors, bound in indices],
-        cases=[[indices[part] for part in case] for case in asked],
+        inequalities=[combined(factors, bound, rows, offsets) for factors, bound in parts],
+        cases=cases,
         scores=scores,
         limit=limit,
     )
@@ -365,6 +374,15 @@ def in_integers(factors: Sequence[Fraction], bound: Fraction) -> tuple[list[int]
     row = [f.numerator * (unit // f.denominator) for f in factors]
     common = gcd(*row)
     return [f // common for f in row], (bound * unit / common).__ceil__()
+
+
+def numbered(
+    cases: Sequence[Sequence[tuple[Sequence[int], int]]],
+) -> tuple[list[tuple[tuple[int, ...], int]], list[list[int]]]:
+    """The inequalities of all cases, each once; and for each case which of them it has."""
+    rows = [[(tuple(factors), bound) for factors, bound in case] for case in cases]
+    number = {part: k for k, part in enumerate(dict.fromkeys(part for case in rows for part in case))}
+    return list(number), [[number[part] for part in case] for case in rows]
 
 
 def combined(factors: Sequence[int], bound: int, rows: Sequence[Row], offsets: Sequence[int]) -> Row:

@@ -1,9 +1,9 @@
 """Turn JSON data into frozen, typed values. No other code of the checker reads raw JSON.
 
 A dataclass is a JSON object with exactly its fields. A field with a default is left out if it has that value.
-``tag = ("kind", "robust")`` on a dataclass says which field names it. An integer is not a bool, not 1.0 and
-not text. A number is an integer, a finite float, or text in lowest terms such as ``-7/2``; it is read as the
-exact number that it is.
+``class Robust(Tagged, kind="robust")`` says which further field names it. An integer is not a bool, not 1.0
+and not text. A number is an integer, a finite float, or text in lowest terms such as ``-7/2``; it is read as
+the exact number that it is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 from math import isfinite
 from re import fullmatch
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from sugenet.errors import CertificateError
 
@@ -31,6 +31,7 @@ __all__ = [
     "Rows",
     "Scalar",
     "Sizes",
+    "Tagged",
     "Tree",
     "exact",
     "read",
@@ -80,6 +81,17 @@ class Sizes:
 
     features: int = 0
     classes: int = 0
+
+
+class Tagged:
+    """A JSON object that a field names: that field and its text are in the header of the class."""
+
+    __slots__ = ()
+    tag: ClassVar[tuple[str, str]]
+
+    def __init_subclass__(cls, **tag: str) -> None:
+        if tag:
+            (cls.tag,) = tag.items()
 
 
 _Read = Callable[[Any, Sizes], Any]

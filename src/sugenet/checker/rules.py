@@ -12,10 +12,10 @@ from typing import Any
 
 from sugenet.checker.form import Bound, Enumerate, Lemma, Single
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import IntegerProblem, Row, max_together, reaches
+from sugenet.checker.problem import IntegerProblem, Row, max_together, reaches, swings_of
 from sugenet.errors import CertificateError
 
-__all__ = ["prove", "see_inputs", "swings_of"]
+__all__ = ["prove", "see_inputs"]
 
 
 def prove(proof: Single, problem: IntegerProblem, *, drawn: bool = False) -> str:
@@ -150,14 +150,3 @@ def _choices(
                 yield from _choices(
                     features[index + 1 :], moved, None if left is None else left - price, limit
                 )
-
-
-def swings_of(features: Sequence[Any], width: int) -> list[tuple[int, int]]:
-    """How far the options of some features can lower and raise each neuron."""
-    return [
-        (
-            sum(min(0, *(gain[j] for _, gain in row)) for row in features),
-            sum(max(0, *(gain[j] for _, gain in row)) for row in features),
-        )
-        for j in range(width)
-    ]

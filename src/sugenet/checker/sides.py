@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
+from sugenet.checker.limit import Limit
+
 __all__ = ["merged"]
 
 Row: TypeAlias = tuple[dict[int, int], int]
@@ -18,17 +20,21 @@ Side: TypeAlias = tuple[int, list[list[Row]], list[dict[int, int]]]
 
 
 def merged(
-    base: list[int], features: list[list[tuple[int, list[int]]]], sides: Sequence[Side]
+    base: list[int],
+    features: list[list[tuple[int, list[int]]]],
+    swings: Sequence[tuple[int, int]],
+    sides: Sequence[Side],
+    limit: Limit,
 ) -> tuple[list[int], list[list[tuple[int, list[int]]]], list[list[Row]], list[Row]]:
     """Two sides with equal or opposite neurons made one, and neurons that never turn folded into what
-    follows; the first ones are kept. A row of the head has what must be added to what its sum must reach.
+    follows; the first ones are kept. `swings` is how far features lower and raise each neuron. A row of the
+    head has what must be added to what its sum must reach.
     """
     depth = max(len(later) for _, later, _ in sides)
     looks: list[Any] = []
     truths: list[bool | None] = []
-    for j, margin in enumerate(base):
-        low = sum(min(0, *(gain[j] for _, gain in row)) for row in features)
-        high = sum(max(0, *(gain[j] for _, gain in row)) for row in features)
+    for j, (margin, (low, high)) in enumerate(zip(base, swings, strict=True)):
+        limit.look()
         looks.append((-margin, tuple(gain[j] for row in features for _, gain in row)))
         truths.append(_truth(low, high, -margin))
     folded = _Folded(looks, truths, _opposite)
@@ -36,6 +42,7 @@ def merged(
     features = [[(price, [gain[j] for j in folded.firsts]) for price, gain in row] for row in features]
     layers, widths = [], [width for width, _, _ in sides]
     for rows in zip(*(_deepened(width, later, depth) for width, later, _ in sides), strict=True):
+        limit.look()
         made = [folded.row(row) for row in _beside(rows, widths)]
         widths = [len(part) for part in rows]
         truths = [

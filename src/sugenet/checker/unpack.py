@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterator
+from itertools import chain
 from re import compile as pattern
 from typing import Any
 from zlib import decompressobj
@@ -18,12 +19,16 @@ __all__ = ["steps_of", "unpacked"]
 
 _FEED = 1 << 16
 _PIECE = 1 << 20
-_NUMBER = pattern(rb"0|-?[1-9][0-9]{0,18}")
-"""An integer in its shortest form."""
-_SUM = b"p"
-"""The first word of a sum."""
+_END = pattern(rb"(?<![^ ])0 ")
+"""The end of a step."""
+_CLAUSE = pattern(rb"(?:-?[1-9][0-9]{0,18} )*+")
+"""Integers in their shortest form, each with a blank after it."""
+_SUM = b"p "
+"""How a sum begins."""
 _MOST, _LONGEST = 1 << 20, 200
 """Words of a sum, and characters of a word."""
+_WORD = 21
+"""Characters of a literal and the blank after it, at most."""
 
 
 def unpacked(text: Any, limit: Limit) -> Iterator[bytes]:
@@ -65,35 +70,26 @@ def steps_of(
     if isinstance(steps, tuple):
         yield from steps
         return
-    step = list[bytes]()
-    for word in _words(steps, limit):
-        if word == b"0":
-            yield _step(step)
-            step = []
-            continue
-        step.append(word)
-        if len(step) > (_MOST if step[0] == _SUM else max_literals):
+    rest = b""
+    for piece in chain(unpacked(steps, limit), [b" "]):
+        *done, rest = _END.split(rest + piece.replace(b"\n", b" "))
+        for step in done:
+            yield _step(step, max_literals)
+        if len(rest) > (_MOST * _LONGEST if rest.startswith(_SUM) else _WORD * (max_literals + 1)):
             raise CertificateError(
                 "a clause has more literals than there are variables, or a sum is too long."
             )
-    if step:
+    if rest not in (b"", b" "):  # after the last step at most one blank
         raise CertificateError("the last clause does not end.")
 
 
-def _words(text: Any, limit: Limit) -> Iterator[bytes]:
-    rest = b""
-    for piece in unpacked(text, limit):
-        *tokens, rest = (rest + piece).replace(b"\n", b" ").split(b" ")
-        if len(rest) > _LONGEST:
-            raise CertificateError("the proof is damaged: a number of a clause is too long.")
-        yield from tokens
-    if rest:
-        yield rest
-
-
-def _step(tokens: list[bytes]) -> tuple[int, ...] | str:
-    if tokens[:1] == [_SUM]:
-        return b" ".join(tokens[1:]).decode("latin-1")
-    if not all(map(_NUMBER.fullmatch, tokens)):
+def _step(text: bytes, max_literals: int) -> tuple[int, ...] | str:
+    if text.startswith(_SUM):
+        if text.count(b" ") > _MOST:
+            raise CertificateError("a sum is too long.")
+        return text[len(_SUM) : -1].decode("latin-1")
+    if not _CLAUSE.fullmatch(text):
         raise CertificateError("the proof is damaged: clauses are integers in their shortest form.")
-    return tuple(map(int, tokens))
+    if text.count(b" ") > max_literals:
+        raise CertificateError("a clause has more literals than there are variables.")
+    return tuple(map(int, text.split()))

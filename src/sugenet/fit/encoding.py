@@ -13,7 +13,7 @@ from sugenet.bnn import Coding, Encoder, OneHot, Steps, bit, integer, thermomete
 from sugenet.bnn.samples import named_rows
 from sugenet.errors import EncodingError
 
-__all__ = ["CodingChoice", "learn_encoder", "reads_levels"]
+__all__ = ["CodingChoice", "informative", "learn_coding", "learn_encoder", "reads_levels"]
 
 CodingChoice = Literal["auto", "bits", "cuts", "integers"]
 _MOST_CATEGORIES = 100
@@ -74,9 +74,14 @@ def learn_encoder(
     if X.dtype == np.uint8:
         low, high = max(low, 0.0), min(high, 255.0)
     codings = [
-        _code(column, title, coding, cuts, low, high) for column, title in zip(columns, titles, strict=True)
+        learn_coding(column, title, coding, cuts, low, high)
+        for column, title in zip(columns, titles, strict=True)
     ]
-    encoder = Encoder(codings, titles)
+    return informative(Encoder(codings, titles))
+
+
+def informative(encoder: Encoder) -> Encoder:
+    """The encoder; refused if it has no bit, so that nothing could be learned from it."""
     if not encoder.width:
         raise EncodingError(
             "every feature is constant, so there is nothing to learn from. Check the columns of X."
@@ -101,14 +106,15 @@ def _columns(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     return [array[:, index] for index in range(array.shape[1])]
 
 
-def _code(
+def learn_coding(
     column: npt.NDArray[Any],
     name: str,
     coding: CodingChoice,
     cuts: int | Sequence[float],
-    low: float,
-    high: float,
+    low: float = -inf,
+    high: float = inf,
 ) -> Coding:
+    """Learn the coding of one feature, as `learn_encoder` does for each."""
     _refuse_missing(column, name)
     if coding == "bits":
         bit().read(column, name)  # says which value is not a bit

@@ -19,12 +19,12 @@ from typing import Any, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Coding, Encoder, Network, OneHot, Steps, bit, thermometer, unused
+from sugenet.bnn import Coding, Encoder, Network, OneHot, Steps, bit, thermometer
 from sugenet.bnn.samples import named_rows, rows_of
 from sugenet.capacity.arguments import plain
 from sugenet.errors import EncodingError, SugenetError, how_to_install
 from sugenet.fit.capacities import Ratings
-from sugenet.fit.encoding import CodingChoice, learn_encoder
+from sugenet.fit.encoding import CodingChoice, informative, learn_coding, learn_encoder
 from sugenet.fit.settings import Epoch, Settings
 from sugenet.fit.sugeno import LevelRule, ScoreCard
 from sugenet.fit.sugeno.columns import (
@@ -249,23 +249,12 @@ def _encoder_of(
         if coding == "auto" and _holds(column, _BOOLS, all):
             codings.append(bit())
         elif coding == "auto" and _holds(column, _TEXTS, any):
-            codings += learn_encoder(column[:, None].astype(object), names=[title]).codings
+            codings.append(learn_coding(column.astype(object), title, "auto", 1))
         elif feature_cuts is not None:
             codings.append(thermometer(feature_cuts[i]))
         else:
-            numbers = _floats(column, title)[:, None]
-            constant = (numbers == numbers[0]).all()  # a feature that says nothing gets no bit
-            codings += (
-                [unused()]
-                if constant
-                else learn_encoder(numbers, coding="cuts", cuts=int(cuts), names=[title]).codings
-            )
-    encoder = Encoder(codings, titles)
-    if not encoder.width:
-        raise EncodingError(
-            "every feature is constant, so there is nothing to learn from. Check the columns of X."
-        )
-    return encoder
+            codings.append(learn_coding(_floats(column, title), title, "cuts", int(cuts)))
+    return informative(Encoder(codings, titles))
 
 
 def _plain(table: Any) -> _Table:

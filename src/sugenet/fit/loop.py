@@ -73,17 +73,9 @@ def run_mark(description: dict[str, Any], *arrays: npt.NDArray[Any]) -> str:
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write all or nothing: a run that is killed while writing leaves the checkpoint before it."""
-    content = {
-        "format": _FORMAT,
-        "mark": checkpoint.mark,
-        "history": [asdict(epoch) for epoch in checkpoint.history],
-        "module": checkpoint.module,
-        "optimizer": checkpoint.optimizer,
-        "best": checkpoint.best,
-        "best_epoch": checkpoint.best_epoch,
-    }
+    history = [asdict(epoch) for epoch in checkpoint.history]
     raw = BytesIO()
-    torch.save(content, raw)
+    torch.save({"format": _FORMAT, **vars(checkpoint), "history": history}, raw)
     write_bytes(path, raw.getvalue())
 
 

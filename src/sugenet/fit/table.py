@@ -330,19 +330,19 @@ class RatedTable:
 
     def values(self, order: Sequence[str] | None = None) -> npt.NDArray[Any]:
         """The cells of the criteria on that scale, a row a sample."""
-        table = np.empty((len(self.cells), len(self.criteria)), dtype=object)
-        for row, cells in enumerate(self.cells):
-            for column, cell in enumerate(cells):
-                table[row, column] = self._value(row, self.criteria[column], cell, order)
-        return table
+        rows = [
+            [self._value(row, name, cell, order) for name, cell in zip(self.criteria, cells, strict=True)]
+            for row, cells in enumerate(self.cells)
+        ]
+        return np.array(rows, dtype=object)
 
     def columns(self, orders: Mapping[str, Sequence[str]]) -> npt.NDArray[Any]:
         """The cells as estimators take them: texts where a column has an order, else floats."""
-        table = np.empty((len(self.cells), len(self.criteria)), dtype=object)
-        for index, name in enumerate(self.criteria):
-            texts = [cells[index] for cells in self.cells]
-            table[:, index] = self._column(name, texts, orders.get(name))
-        return table
+        columns = [
+            self._column(name, list(texts), orders.get(name))
+            for name, texts in zip(self.criteria, zip(*self.cells, strict=True), strict=True)
+        ]
+        return np.array(columns, dtype=object).T
 
     def targets(self, order: Sequence[str] | None) -> npt.NDArray[Any]:
         """The ratings likewise."""

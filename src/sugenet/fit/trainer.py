@@ -348,12 +348,8 @@ def _drawn(
 def _accuracy(network: Network, samples: Samples) -> float:
     right = 0
     for start in range(0, len(samples), _CHUNK):
-        bits = samples.inputs[start : start + _CHUNK]
-        for layer in network.layers:
-            bits = layer.activity(bits)
-        right += int(
-            (network.head.classes(network.head.match_counts(bits)) == samples.y[start : start + _CHUNK]).sum()
-        )
+        counts = network.packed("definition").match_counts(samples.inputs[start : start + _CHUNK])
+        right += int((network.head.classes(counts) == samples.y[start : start + _CHUNK]).sum())
     return right / len(samples)
 
 

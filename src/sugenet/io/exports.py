@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.engines.hard.outside.cnf import CLAUSES, Cnf
-from sugenet.errors import QuestionError, TooLargeError
+from sugenet.errors import QuestionError, TooLargeError, refuse
 from sugenet.files import check_writable, write_text
 from sugenet.problem.formula import Formula, Linear, Objective
 from sugenet.problem.problem import Problem
@@ -55,16 +55,18 @@ def export(
         Clauses of a ``cnf`` file, as in `write_cnf`.
     """
     name = (Path(path).suffix.removeprefix(".") if format is None else format).lower()
-    if name not in FORMATS:
-        raise QuestionError(
-            f"there is no format {name!r} to write {str(path)!r} in. Choose one of {', '.join(FORMATS)}."
-        )
+    refuse(
+        QuestionError,
+        (
+            name not in FORMATS,
+            f"there is no format {name!r} to write {str(path)!r} in. Choose one of {', '.join(FORMATS)}.",
+        ),
+    )
     write = FORMATS[name]
     options = {"objective": objective, "folded": folded, "limit": limit}
     chosen = {option: value for option, value in options.items() if value is not None}
     idle = next((option for option in chosen if option not in signature(write).parameters), None)
-    if idle is not None:
-        raise QuestionError(f"{idle}= means nothing to {name} files. Leave it out.")
+    refuse(QuestionError, (idle is not None, f"{idle}= means nothing to {name} files. Leave it out."))
     return write(problem, path, **chosen)
 
 
@@ -156,10 +158,14 @@ def write_mps(problem: Problem, path: str | Path, *, objective: bool = False, fo
         else ((), (), 0)
     )
     largest = max((abs(value) for row in rows for value in (row.total, row.least)), default=0)
-    if max(largest, sum(map(abs, prices[0]))) > _FLOAT:
-        raise TooLargeError(
-            "the weights are too finely divided for MPS, whose readers compute in floats. Use OPB or SMT-LIB."
-        )
+    refuse(
+        TooLargeError,
+        (
+            max(largest, sum(map(abs, prices[0]))) > _FLOAT,
+            "the weights are too finely divided for MPS, whose readers compute in floats. "
+            "Use OPB or SMT-LIB.",
+        ),
+    )
     columns: list[list[tuple[str, int]]] = [[] for _ in range(max(formula.variables, 1))]
     for weight, variable in zip(prices[0], prices[1], strict=True):
         columns[variable - 1].append(("COST", weight))
@@ -210,15 +216,21 @@ def sample_of(problem: Problem, solution: Iterable[int]) -> tuple[Any, ...]:
     true = {int(number) for number in solution}
     moves = problem.cascade.moves([step + 1 in true for step in range(problem.cascade.steps)])
     sample = problem.near.moved(moves)
-    if not problem.near.admits(moves):
-        raise QuestionError(
+    refuse(
+        QuestionError,
+        (
+            not problem.near.admits(moves),
             f"the solution stands for {sample}, which is beyond the limit: "
-            f"costs were rounded down to be written."
-        )
-    if not problem.replays(moves):
-        raise QuestionError(
-            f"the solution stands for {sample}, which is no violation: it is none of this question."
-        )
+            f"costs were rounded down to be written.",
+        ),
+    )
+    refuse(
+        QuestionError,
+        (
+            not problem.replays(moves),
+            f"the solution stands for {sample}, which is no violation: it is none of this question.",
+        ),
+    )
     return sample
 
 

@@ -106,8 +106,7 @@ class Hdf5Format:
             raise FileError(f"HDF5 did not end with it in {seconds:.0f} seconds. {self.damaged}") from None
         except OSError as error:
             raise FileError(f"the process that reads it could not be started: {error}.") from None
-        if done.returncode == _REFUSED:
-            raise FileError(done.stderr.decode(errors="replace")[-2000:])
+        refuse_if(done.returncode == _REFUSED, done.stderr.decode(errors="replace")[-2000:])
         refuse_if(
             done.returncode,
             f"the HDF5 library broke down on it (exit code {done.returncode}). {self.damaged}",

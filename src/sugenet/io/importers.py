@@ -25,7 +25,7 @@ from sugenet.io.exact.ranges import sharpened
 from sugenet.io.exact.relaxed import split
 from sugenet.io.exact.report import Imported
 from sugenet.io.larq import reader as larq_reader
-from sugenet.io.larq.judge import judge_of_layers
+from sugenet.io.larq.interpreter import interpreter_of_layers
 from sugenet.io.larq.keras_file import refuse_tensorflow
 from sugenet.io.marabou.interpreter import interpreter_of_query
 from sugenet.io.marabou.reader import chain_of_query, query_of_contents, read_input_query
@@ -41,11 +41,11 @@ from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.io.proof.interpreters import SourceInterpreter, interpreter_of_chain
 from sugenet.io.proof.proving import prove_import
-from sugenet.io.pynq.judge import judge_of_memory
+from sugenet.io.pynq.interpreter import interpreter_of_memory
 from sugenet.io.pynq.reader import Last, PixelRounding, chain_of_memory, is_folder, read_memory
 from sugenet.io.torch import quantized, state_dict
 from sugenet.io.torch import reader as torch_reader
-from sugenet.io.torch.judge import judges_of_module, judges_of_state_dict
+from sugenet.io.torch.interpreter import interpreters_of_module, interpreters_of_state_dict
 from sugenet.io.vnnlib import read_vnnlib
 from sugenet.problem.query import Query
 
@@ -205,7 +205,7 @@ def from_torch(
     return _imported(
         chain,
         options,
-        lambda chain: judges_of_module(module, example, chain),
+        lambda chain: interpreters_of_module(module, example, chain),
     )
 
 
@@ -278,7 +278,7 @@ def from_state_dict(
         arrays, parts, told = state_dict.declared(source, architecture, bits)
     name = Path(source).name if isinstance(source, str | Path) else "state dict"
     chain = state_dict.chain_of_parts(name, arrays, parts, shape)
-    imported = _imported(chain, options, lambda chain: judges_of_state_dict(arrays, parts, chain.shape))
+    imported = _imported(chain, options, lambda chain: interpreters_of_state_dict(arrays, parts, chain.shape))
     return replace(imported, remarks=(*imported.remarks, told)) if told else imported
 
 
@@ -322,7 +322,7 @@ def read_larq(
     with plain_file(path) as file, plain_file(path if weights_file is None else weights_file) as arrays:
         chain, layers = larq_reader.read_model(file, None if weights_file is None else arrays)
     options = _Options(inputs, zero, strict, names, classes, image, prove)
-    return _imported(chain, options, lambda chain: [judge_of_layers(layers, _signs(chain))])
+    return _imported(chain, options, lambda chain: [interpreter_of_layers(layers, _signs(chain))])
 
 
 def _signs(chain: OpChain) -> list[str]:
@@ -485,7 +485,7 @@ def read_bnn_pynq(
     last_op = chain.ops[-1]
     assert isinstance(last_op, LinearOp)
     return _imported(
-        chain, options, lambda _: [judge_of_memory(memory, len(last_op.weights), last, rounding)]
+        chain, options, lambda _: [interpreter_of_memory(memory, len(last_op.weights), last, rounding)]
     )
 
 

@@ -110,7 +110,7 @@ def read_samples(
         if kind in (".npy", ".npz", "idx"):
             return _numpy(file, kind, network)
         if kind in _IMAGES:
-            return _read_image(file, network), None
+            return _Scale(network).read(file), None
         if kind == "folder":
             return _read_folder(file, network)
         with _text_of(file, is_packed) as stream:
@@ -200,7 +200,6 @@ def _csv(
                 f"names, but the model reads {len(features)} features."
                 f"{otherwise_separated(header, delimiter, lambda cells: len(cells) >= len(features) > 1)}"
             )
-        second = next(rows, None)
         not_numeric = [
             isinstance(coding, Steps) and not re.fullmatch(NUMBER, cell)
             for coding, cell in zip(codings, header, strict=True)
@@ -212,7 +211,7 @@ def _csv(
             f"features, which are {_some(features)}. Name the columns like the features, in any order; "
             "or leave the first line out and keep their order.",
         )
-        rows = chain([first], rows) if second is None else chain([first, second], rows)
+        rows = chain([first], rows)
     kind = np.float64 if all(isinstance(coding, Steps) for coding in codings) else object
     column = None if target is None else header.index(target)
     samples, labels = [], []
@@ -302,8 +301,10 @@ def _numpy(file: Path, kind: str, network: Network) -> tuple[npt.NDArray[Any], n
         if kind == ".npz":
             with open_archive(file, SIZE_LIMIT) as archive:
                 names = archive.names
-                if "X" not in names and len(names) != 1:
-                    raise FileError(f"it holds the arrays {', '.join(names)[:200]}; call the samples X.")
+                refuse_if(
+                    "X" not in names and len(names) != 1,
+                    f"it holds the arrays {', '.join(names)[:200]}; call the samples X.",
+                )
                 array = archive.read("X" if "X" in names else names[0], *_SAMPLES)
                 labels = archive.read("y", *_CLASSES) if "y" in names and "X" in names else None
         elif kind == "idx":
@@ -392,11 +393,11 @@ def _read_folder(folder: Path, network: Network) -> tuple[npt.NDArray[Any], npt.
             f"Give images alone, or folders alone that are named like their classes."
         )
     for part in inner:
-        if part.name not in network.classes:
-            raise FileError(
-                f"{part}: {part.name} is no class of the model, but folders are named like their classes: "
-                f"{', '.join(network.classes)}."
-            )
+        refuse_if(
+            part.name not in network.classes,
+            f"{part}: {part.name} is no class of the model, but folders are named like their classes: "
+            f"{', '.join(network.classes)}.",
+        )
     groups = {part: _sorted(part) for part in inner} or {folder: entries}
     files = [file for part in groups.values() for file in part]
     _check(folder, files, network)
@@ -439,11 +440,6 @@ def _check(folder: Path, files: list[Path], network: Network) -> None:
 
 
 # -- one image -----------------------------------------------------------------------------------------------
-
-
-def _read_image(file: Path, network: Network) -> npt.NDArray[Any]:
-    """One sample from an image in shades of grey."""
-    return _Scale(network).read(file)
 
 
 class _Scale:

@@ -16,7 +16,7 @@ from itertools import product
 from typing import NamedTuple
 
 from sugenet.capacity.arguments import read_number
-from sugenet.capacity.conditions import DEEPEST, SAME, SIGNS, Connectives, compares, tokens_of
+from sugenet.capacity.text import DEEPEST, SAME, SIGNS, Connectives, compares, tokens_of
 from sugenet.errors import CapacityError, RuleSyntaxError
 from sugenet.logic.formulas import Every, Listed, LogicFormula, OneOf, Some, negated
 from sugenet.logic.readings import Reading

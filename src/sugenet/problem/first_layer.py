@@ -20,7 +20,7 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.binary_expansion import owners_of
 from sugenet.bnn.layers import Layer
 from sugenet.bnn.memory import make_sure
-from sugenet.bnn.packed import Packed, Unpacked, compiled
+from sugenet.bnn.packed import Packed, compiled
 from sugenet.problem.moves import Moves, Way
 from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, features_that_fit, row_of
 
@@ -130,7 +130,7 @@ class FirstLayer:
             yield FeatureGains(part.moves, indices[starts[columns] + within], part.gains[:, columns])
 
     @cached_property
-    def tail(self) -> Packed | Unpacked:
+    def tail(self) -> Packed:
         """The network behind its first layer, which reads levels where that gives them: packed weights over
         their steps would be many times as many.
         """

@@ -5,27 +5,38 @@ numbers before anything is returned. What a reader does not use, it refuses by n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
 from sugenet.capacity.arguments import number_text
-from sugenet.errors import FileError, NetworkError, SoundnessError
+from sugenet.errors import FileError, NetworkError, SoundnessError, refuse
 from sugenet.io import Imported, ImportProof
 from sugenet.io.arrays.reader import read_arrays
 from sugenet.io.exact.pixels import pixel_names
 from sugenet.io.nir.contents import NirNode, chain_of_nodes
 from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.plain.ledger import Ledger
+from sugenet.io.plain.refusals import refuse_if, required
 from sugenet.io.torch.saved import arrays_of_state, read_checkpoint
-from sugenet.spiking.network import Convention, Floats, SpikingLayer, SpikingNetwork, exact, meant, on_grid
+from sugenet.spiking.network import (
+    Convention,
+    Floats,
+    Reset,
+    SpikingLayer,
+    SpikingNetwork,
+    exact,
+    meant,
+    on_grid,
+)
 from sugenet.spiking.simulation import simulate, simulate_floats
 from sugenet.spiking.unrolling import unroll
 
@@ -43,6 +54,7 @@ __all__ = [
 ]
 
 _Array = npt.NDArray[Any]
+_PartsReader: TypeAlias = Callable[[Any, Convention, Floats], tuple[list["LayerPart"], list[str]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,22 +73,24 @@ class LayerPart:
 
 
 def _row(array: Any, count: int, what: str, floats: Floats) -> tuple[Fraction, ...]:
-    """One number a neuron, where the file has one for each or one for all."""
-    values = np.asarray(array).reshape(-1)
-    if len(values) not in (1, count):
-        raise FileError(f"{what} has {len(values)} values for {count} neurons.")
-    known: dict[Any, Fraction] = {}
-    for value in values.tolist() if values.dtype == np.float64 else values:
-        if value not in known:
-            known[value] = meant(value, what, floats)
-    listed = values.tolist() if values.dtype == np.float64 else list(values)
-    row = tuple(known[value] for value in listed)
+    """One number a neuron, where the file has one for each or one for all; 0 where it has none."""
+    values = _numbers(np.zeros(1) if array is None else np.asarray(array).reshape(-1))
+    refuse_if(len(values) not in (1, count), f"{what} has {len(values)} values for {count} neurons.")
+    known = {value: meant(value, what, floats) for value in dict.fromkeys(values)}
+    row = tuple(known[value] for value in values)
     return row * count if len(row) == 1 else row
 
 
+def _numbers(row: _Array) -> list[Any]:
+    """Numbers of a file, each of its own type."""
+    return row.tolist() if row.dtype == np.float64 else list(row)
+
+
 def _matrix(array: _Array, what: str) -> _Array:
-    if array.ndim != 2 or not array.size:
-        raise FileError(f"{what} has shape {array.shape}, but one row a neuron is needed: only dense layers.")
+    refuse_if(
+        array.ndim != 2 or not array.size,
+        f"{what} has shape {array.shape}, but one row a neuron is needed: only dense layers.",
+    )
     return array
 
 
@@ -99,11 +113,11 @@ def parts_of_nir(
     I)``, and ``v' = r I`` becomes ``v += step r I``.
     """
     version, (first, *nodes, last) = chain_of_nodes(path)
-    if convention.step is None:
-        raise FileError(
-            "NIR gives time constants in continuous time: say how long a step is (step=), such as 0.0001."
-        )
-    remarks = [f"NIR {version}, by Euler steps of length {convention.step}"]
+    step = required(
+        convention.step,
+        "NIR gives time constants in continuous time: say how long a step is (step=), such as 0.0001.",
+    )
+    remarks = [f"NIR {version}, by Euler steps of length {step}"]
     if convention.reset != "zero":
         remarks.append(
             f"NIR sets the potential to v_reset after a spike; reset={convention.reset!r} was asked for"
@@ -112,7 +126,7 @@ def parts_of_nir(
         remarks.append("NIR neurons spike above their threshold (>); '>=' was asked for")
     parts = []
     for weights, neurons in _pairs(nodes):
-        parts.append(_nir_part(weights, neurons, convention, floats))
+        parts.append(_nir_part(weights, neurons, step, convention.reset, floats))
         for node in (weights, neurons):
             _refuse_left(node)
     _check_end(first, parts[0].weights.shape[1], "inputs")
@@ -125,16 +139,17 @@ def parts_of_nir(
 
 def _refuse_left(node: NirNode) -> None:
     """Refuse a node with an array that was not used."""
-    if node.arrays.left():
-        raise FileError(f"{node.where}: its array {node.arrays.left()[0]!r} would be left over.")
+    for name in node.arrays.left():
+        raise FileError(f"{node.where}: its array {name!r} would be left over.")
 
 
 def _check_end(node: NirNode, count: int, what: str) -> None:
     """Refuse an Input or Output of another size than the weights have."""
     shape = np.asarray(node.arrays["shape"]).reshape(-1).tolist() if "shape" in node.arrays else [count]
     _refuse_left(node)
-    if prod(shape) != count:
-        raise FileError(f"{node.where}: its shape is {tuple(shape)}, but there are {count} {what}.")
+    refuse_if(
+        prod(shape) != count, f"{node.where}: its shape is {tuple(shape)}, but there are {count} {what}."
+    )
 
 
 def _pairs(nodes: Sequence[NirNode]) -> list[tuple[NirNode, NirNode]]:
@@ -159,9 +174,7 @@ def _pairs(nodes: Sequence[NirNode]) -> list[tuple[NirNode, NirNode]]:
     return pairs
 
 
-def _nir_part(weights: NirNode, neurons: NirNode, convention: Convention, floats: Floats) -> LayerPart:
-    step = convention.step
-    assert step is not None
+def _nir_part(weights: NirNode, neurons: NirNode, step: Fraction, reset: Reset, floats: Floats) -> LayerPart:
     matrix = _matrix(_taken(weights, "weight"), f"{weights.where}: weight")
     count = len(matrix)
     parameters = {
@@ -169,23 +182,22 @@ def _nir_part(weights: NirNode, neurons: NirNode, convention: Convention, floats
         for name in _NEURONS[neurons.kind]
         if name != "v_reset" or name in neurons.arrays
     }
-    bias = (
-        _row(_taken(weights, "bias"), count, f"{weights.where}: bias", floats)
-        if weights.kind == "Affine"
-        else (Fraction(0),) * count
+    stored_bias = _taken(weights, "bias") if weights.kind == "Affine" else None
+    bias = _row(stored_bias, count, f"{weights.where}: bias", floats)
+    refuse_if(
+        any(parameters.get("v_reset", ())) and reset == "zero",
+        f"{neurons.where}: v_reset is not 0, and no other reset potential is supported.",
     )
-    if any(parameters.get("v_reset", ())) and convention.reset == "zero":
-        raise FileError(f"{neurons.where}: v_reset is not 0, and no other reset potential is supported.")
     shares = (
         tuple(step / tau if tau else Fraction(2) for tau in parameters["tau"])
         if "tau" in parameters
         else None
     )
-    if shares is not None and not all(0 < share <= 1 for share in shares):
-        raise FileError(
-            f"{neurons.where}: a step of {step} is longer than tau, or tau is not positive: "
-            f"such neurons have no leak in 0..1. Give a shorter step."
-        )
+    refuse_if(
+        shares is not None and not all(0 < share <= 1 for share in shares),
+        f"{neurons.where}: a step of {step} is longer than tau, or tau is not positive: "
+        f"such neurons have no leak in 0..1. Give a shorter step.",
+    )
     gain = tuple(r * (shares[j] if shares else step) for j, r in enumerate(parameters["r"]))
     leak = tuple(1 - share for share in shares) if shares else (Fraction(1),) * count
     rest = parameters.get("v_leak", (Fraction(0),) * count)
@@ -200,8 +212,7 @@ def _nir_part(weights: NirNode, neurons: NirNode, convention: Convention, floats
 
 
 def _taken(node: NirNode, name: str) -> _Array:
-    if name not in node.arrays:
-        raise FileError(f"{node.where}: its {name} is missing.")
+    refuse_if(name not in node.arrays, f"{node.where}: its {name} is missing.")
     return node.arrays[name]
 
 
@@ -222,30 +233,30 @@ def parts_of_snntorch(
     """
     _check_snntorch(convention)
     arrays = read_checkpoint(source) if isinstance(source, str | Path) else arrays_of_state(source)
-    groups: dict[str, Ledger[_Array]] = {}
-    for name in arrays:
-        prefix = name.rpartition(".")[0]
-        if prefix not in groups:
-            group = {key: array for key, array in arrays.items() if key.rpartition(".")[0] == prefix}
-            groups[prefix] = Ledger({key.rpartition(".")[2]: array for key, array in group.items()})
+    modules: dict[str, dict[str, _Array]] = {}
+    for name, array in arrays.items():
+        prefix, _, word = name.rpartition(".")
+        modules.setdefault(prefix, {})[word] = array
+    groups = {prefix: Ledger(module) for prefix, module in modules.items()}
     order = list(groups) if layers is None else list(layers)
-    if sorted(order) != sorted(groups):
-        raise FileError(f"layers={order}, but the parameters are of {', '.join(groups)}: name each once.")
-    if len(order) % 2:
-        raise FileError(
-            f"its parameters are of {', '.join(map(repr, order))}: Linear and Leaky layers come in turn, so "
-            "one is missing, or one is of another kind. Synaptic, RLeaky, Alpha and normalizing layers are "
-            "not read."
-        )
+    refuse_if(
+        sorted(order) != sorted(groups),
+        f"layers={order}, but the parameters are of {', '.join(groups)}: name each once.",
+    )
+    refuse_if(
+        len(order) % 2,
+        f"its parameters are of {', '.join(map(repr, order))}: Linear and Leaky layers come in turn, so "
+        "one is missing, or one is of another kind. Synaptic, RLeaky, Alpha and normalizing layers are "
+        "not read.",
+    )
     parts = []
     for linear, leaky in zip(order[::2], order[1::2], strict=True):
         last = leaky == order[-1]
         parts.append(_snntorch_part(linear, leaky, groups, convention, floats, last=last))
         for prefix in (linear, leaky):
-            left = groups[prefix].left()
-            if left:
+            for left in groups[prefix].left():
                 raise FileError(
-                    f"{prefix}: {left[0]!r} would be left over: dense layers and snntorch.Leaky have none of "
+                    f"{prefix}: {left!r} would be left over: dense layers and snntorch.Leaky have none of "
                     "that name, and Synaptic, RLeaky, Alpha and normalizing layers are not read."
                 )
     return parts, [f"layers in the order {', '.join(order)}"]
@@ -253,10 +264,10 @@ def parts_of_snntorch(
 
 def _check_snntorch(convention: Convention) -> None:
     """Refuse what no snnTorch network does."""
-    if convention.fires != ">":
-        raise FileError(
-            f"fires={convention.fires!r}, but snnTorch's neurons spike above their threshold: '>'."
-        )
+    refuse_if(
+        convention.fires != ">",
+        f"fires={convention.fires!r}, but snnTorch's neurons spike above their threshold: '>'.",
+    )
     whens = _WHENS.get(convention.reset, (None,))
     if convention.reset == "once" or convention.when not in whens:
         known = "; ".join(
@@ -267,8 +278,10 @@ def _check_snntorch(convention: Convention) -> None:
             f"reset={convention.reset!r} with when={convention.when!r} is nothing that snntorch.Leaky does: "
             f"{known}; or reset='none'."
         )
-    if convention.step is not None:
-        raise FileError("step= is for continuous time; snnTorch's beta is for a step already. Give no step=.")
+    refuse_if(
+        convention.step is not None,
+        "step= is for continuous time; snnTorch's beta is for a step already. Give no step=.",
+    )
 
 
 def _snntorch_part(
@@ -292,23 +305,23 @@ def _snntorch_part(
     count = len(matrix)
     beta = _row(leaky_arrays["beta"], count, f"{leaky}.beta", floats)
     threshold = _row(leaky_arrays["threshold"], count, f"{leaky}.threshold", floats)
-    if min(threshold) < 0:
-        raise FileError(
-            f"{leaky}.threshold is negative: snnTorch then resets before the first spike, which is not "
-            "supported."
-        )
-    if (
+    refuse_if(
+        min(threshold) < 0,
+        f"{leaky}.threshold is negative: snnTorch then resets before the first spike, which is not "
+        "supported.",
+    )
+    refuse_if(
         "graded_spikes_factor" in leaky_arrays
-        and (np.asarray(leaky_arrays["graded_spikes_factor"]) != 1).any()
-    ):
-        raise FileError(f"{leaky}.graded_spikes_factor is not 1: spikes of other sizes are not supported.")
+        and (np.asarray(leaky_arrays["graded_spikes_factor"]) != 1).any(),
+        f"{leaky}.graded_spikes_factor is not 1: spikes of other sizes are not supported.",
+    )
     spikes = not (last and convention.decision.endswith("potential") and convention.reset == "none")
     if "reset_mechanism_val" in leaky_arrays:
         codes = np.asarray(leaky_arrays["reset_mechanism_val"]).reshape(-1).tolist()
-        if len(codes) != 1 or codes[0] not in (0, 1, 2):
-            raise FileError(
-                f"{leaky}.reset_mechanism_val is {codes[:4]}, but snnTorch writes one of 0, 1 and 2."
-            )
+        refuse_if(
+            len(codes) != 1 or codes[0] not in (0, 1, 2),
+            f"{leaky}.reset_mechanism_val is {codes[:4]}, but snnTorch writes one of 0, 1 and 2.",
+        )
         mechanism = _MECHANISMS[int(codes[0])]
         if last and mechanism == "none" and convention.decision.endswith("potential"):
             spikes = False  # without a reset, the potential does not know of spikes
@@ -317,18 +330,13 @@ def _snntorch_part(
                 f"{leaky} was saved with reset_mechanism={mechanism!r}, "
                 f"but reset={convention.reset!r} was given."
             )
-    bias = (
-        _row(weights["bias"], count, f"{linear}.bias", floats)
-        if "bias" in weights
-        else (Fraction(0),) * count
-    )
     return LayerPart(
         f"{linear}, {leaky}",
         matrix,
         (Fraction(1),) * count,
         tuple(min(max(value, Fraction(0)), Fraction(1)) for value in beta),  # as snnTorch does
         threshold if spikes else None,
-        bias,
+        _row(weights.get("bias"), count, f"{linear}.bias", floats),
     )
 
 
@@ -341,31 +349,32 @@ def parts_of_npz(
     """The layers of arrays ``weight1``, ``leak1``, ``threshold1``, ``bias1`` (0 where it is missing),
     ``weight2`` and so on; without a threshold, the last layer does not spike.
     """
-    if convention.step is not None:
-        raise FileError(
-            "step= is for continuous time; leaks of an .npz file are for a step already. Give no step=."
-        )
+    refuse_if(
+        convention.step is not None,
+        "step= is for continuous time; leaks of an .npz file are for a step already. Give no step=.",
+    )
     arrays = Ledger(read_arrays(path))
     parts: list[LayerPart] = []
     while f"weight{len(parts) + 1}" in arrays:
         number = len(parts) + 1
         matrix = _matrix(arrays[f"weight{number}"], f"weight{number}")
         count = len(matrix)
-        if f"leak{number}" not in arrays:
-            raise FileError(f"there is no array 'leak{number}': what a step keeps of the potential.")
-        parameters = {
-            name: _row(arrays[f"{name}{number}"], count, f"{name}{number}", floats)
+        refuse_if(
+            f"leak{number}" not in arrays,
+            f"there is no array 'leak{number}': what a step keeps of the potential.",
+        )
+        leak, threshold, bias = (
+            _row(arrays.get(f"{name}{number}"), count, f"{name}{number}", floats)
             for name in ("leak", "threshold", "bias")
-            if f"{name}{number}" in arrays
-        }
+        )
         parts.append(
             LayerPart(
                 f"layer {number}",
                 matrix,
                 (Fraction(1),) * count,
-                parameters["leak"],
-                parameters.get("threshold"),
-                parameters.get("bias", (Fraction(0),) * count),
+                leak,
+                threshold if f"threshold{number}" in arrays else None,
+                bias,
             )
         )
     left = arrays.left()
@@ -379,8 +388,10 @@ def checked_leak(part: LayerPart, leak: Any) -> tuple[Fraction, ...]:
     """Leaks as they are meant, which must be those of the file up to rounding."""
     one = isinstance(leak, str) or np.ndim(leak) == 0
     row = [leak] * len(part.leak) if one else list(leak)
-    if len(row) != len(part.leak):
-        raise NetworkError(f"{len(row)} leaks for {len(part.leak)} neurons of {part.where}.")
+    refuse(
+        NetworkError,
+        (len(row) != len(part.leak), f"{len(row)} leaks for {len(part.leak)} neurons of {part.where}."),
+    )
     leaks = tuple(exact(value, "leak") for value in row)
     far = next(
         ((a, b) for a, b in zip(leaks, part.leak, strict=True) if abs(a - b) > Fraction(1, 10**5)), None
@@ -431,9 +442,7 @@ def read_nir(
     prove
         False leaves out the comparison with a simulation, which is made before this returns.
     """
-    with plain_file(path) as file:
-        parts, remarks = _named(path, lambda: parts_of_nir(file, convention, floats))
-    return _imported(path, parts, remarks, convention, floats, grid, leak, names, classes, image, prove=prove)
+    return _imported(path, parts_of_nir, convention, floats, grid, leak, names, classes, image, prove=prove)
 
 
 def from_snntorch(
@@ -463,15 +472,9 @@ def from_snntorch(
     floats, grid, leak, names, classes, image, prove
         As in `read_nir`.
     """
-    if isinstance(source, str | Path):
-        with plain_file(source) as file:
-            parts, remarks = _named(source, lambda: parts_of_snntorch(file, convention, floats, layers))
-    else:
-        parts, remarks = parts_of_snntorch(source, convention, floats, layers)
     return _imported(
-        source if isinstance(source, str | Path) else "state dict",
-        parts,
-        remarks,
+        source,
+        partial(parts_of_snntorch, layers=layers),
         convention,
         floats,
         grid,
@@ -506,9 +509,7 @@ def read_spiking_npz(
     floats, grid, leak, names, classes, image, prove
         As in `read_nir`.
     """
-    with plain_file(path) as file:
-        parts, remarks = _named(path, lambda: parts_of_npz(file, convention, floats))
-    return _imported(path, parts, remarks, convention, floats, grid, leak, names, classes, image, prove=prove)
+    return _imported(path, parts_of_npz, convention, floats, grid, leak, names, classes, image, prove=prove)
 
 
 def import_spiking(
@@ -549,10 +550,10 @@ def import_spiking(
     }
     if name.endswith((".pt", ".pth", ".tar")):
         return from_snntorch(path, convention, layers=layers, **common)
-    if layers is not None:
-        raise FileError(
-            f"layers= is for state dicts of snnTorch, and {Path(path).name} is none. Leave it out."
-        )
+    refuse_if(
+        layers is not None,
+        f"layers= is for state dicts of snnTorch, and {Path(path).name} is none. Leave it out.",
+    )
     if name.endswith(".nir"):
         return read_nir(path, convention, **common)
     if name.endswith(".npz"):
@@ -562,18 +563,23 @@ def import_spiking(
     )
 
 
-def _named(path: Any, read: Any) -> Any:
-    try:
-        return read()
-    except (FileError, NetworkError) as error:
-        name = Path(path).name
-        raise FileError(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
+def _parts(
+    source: Any, read: _PartsReader, convention: Convention, floats: Floats
+) -> tuple[list[LayerPart], list[str]]:
+    """The layers of a source; errors about a file name it."""
+    if not isinstance(source, str | Path):
+        return read(source, convention, floats)
+    with plain_file(source) as file:
+        try:
+            return read(file, convention, floats)
+        except (FileError, NetworkError) as error:
+            name = Path(source).name
+            raise FileError(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
 
 
 def _imported(
     source: Any,
-    parts: Sequence[LayerPart],
-    remarks: Sequence[str],
+    read: _PartsReader,
     convention: Convention,
     floats: Floats,
     grid: Any,
@@ -584,11 +590,10 @@ def _imported(
     *,
     prove: bool,
 ) -> Imported:
-    name = Path(source).name
-    notes = list(remarks)
+    parts, notes = _parts(source, read, convention, floats)
+    name = Path(source).name if isinstance(source, str | Path) else "state dict"
     step = None if grid is None else exact(grid, "grid")
-    if step is not None and step <= 0:
-        raise NetworkError(f"grid={grid} is not positive.")
+    refuse(NetworkError, (step is not None and step <= 0, f"grid={grid} is not positive."))
     try:
         layers = [
             _layer(part, floats, step, _leak_of(leak, number, len(parts)), notes)
@@ -616,8 +621,10 @@ def _leak_of(leak: Any, number: int, count: int) -> Any:
     """The leak that was given for a layer."""
     if leak is None or isinstance(leak, str) or np.ndim(leak) == 0:
         return leak
-    if len(leak) != count:
-        raise NetworkError(f"{len(leak)} leaks for {count} layers. Give one, or one for each.")
+    refuse(
+        NetworkError,
+        (len(leak) != count, f"{len(leak)} leaks for {count} layers. Give one, or one for each."),
+    )
     return leak[number]
 
 
@@ -627,8 +634,7 @@ def _layer(
     kept = part.leak if leak is None else checked_leak(part, leak)
     rows, far = [], Fraction(0)
     for j, row in enumerate(part.weights):
-        values = row.tolist() if row.dtype == np.float64 else list(row)
-        scaled = [meant(value, f"{part.where}: a weight", floats) * part.gain[j] for value in values]
+        scaled = [meant(value, f"{part.where}: a weight", floats) * part.gain[j] for value in _numbers(row)]
         rounded = [on_grid(value, grid) for value in scaled]
         far = max(far, *(abs(a - b) for a, b in zip(scaled, rounded, strict=True)))
         rows.append(rounded)
@@ -657,8 +663,7 @@ def _input_names(
 ) -> list[str] | None:
     if image is None:
         return None if names is None else [str(name) for name in names]
-    if names is not None:
-        raise FileError("names= and image= both say what inputs are called. Leave one of them out.")
+    refuse_if(names is not None, "names= and image= both say what inputs are called. Leave one of them out.")
     sizes = tuple(int(size) for size in image)
     called = pixel_names(sizes)
     if called is None or prod(sizes) != inputs:
@@ -703,8 +708,8 @@ def prove_unrolled(spiking: SpikingNetwork, network: Network) -> ImportProof:
                 f"the unrolled network says class {labels[k]} of {sample.tolist()[:20]}, where a simulation "
                 f"in exact numbers says {run.label}. Please report this network."
             )
-    judge = "a simulation step by step in exact numbers"
-    return ImportProof((judge,), len(samples), len(near), 0, (), 0, scores.size, 0, 0)
+    compared = ("a simulation step by step in exact numbers",)
+    return ImportProof(compared, len(samples), len(near), 0, (), 0, scores.size, 0, 0)
 
 
 def _random_samples(spiking: SpikingNetwork, count: int, seed: int) -> npt.NDArray[np.int64]:

@@ -19,12 +19,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from sugenet.capacity.arguments import number_text, plain, read_number
-from sugenet.errors import NetworkError
+from sugenet.errors import NetworkError, refuse
 from sugenet.reprs import ShortRepr, set_fields
 
 __all__ = [
     "FIELDS",
-    "MOST_STEPS",
+    "MAX_STEPS",
     "Code",
     "Convention",
     "Decision",
@@ -102,7 +102,7 @@ FIELDS: dict[str, Any] = {
     "ties": Ties,
 }
 """The fields that are one of a few words, and their words."""
-MOST_STEPS = 64
+MAX_STEPS = 64
 
 _RESETS = {
     "zero": "goes to zero",
@@ -182,12 +182,15 @@ class Convention(ShortRepr):
     step: Fraction | None
 
     def __post_init__(self) -> None:
-        if (
-            not isinstance(self.steps, int)
-            or isinstance(self.steps, bool)
-            or not 1 <= self.steps <= MOST_STEPS
-        ):
-            raise NetworkError(f"steps={self.steps!r} is not a whole number from 1 to {MOST_STEPS}.")
+        refuse(
+            NetworkError,
+            (
+                not isinstance(self.steps, int)
+                or isinstance(self.steps, bool)
+                or not 1 <= self.steps <= MAX_STEPS,
+                f"steps={self.steps!r} is not a whole number from 1 to {MAX_STEPS}.",
+            ),
+        )
         for name, kind in FIELDS.items():
             options, value = get_args(kind), getattr(self, name)
             if value not in options and not (name == "when" and value is None):
@@ -195,14 +198,16 @@ class Convention(ShortRepr):
         if (self.when is None) != (self.reset in ("none", "once")):
             needed = "has no time: give no when=" if self.when is not None else "needs one, such as 'at once'"
             raise NetworkError(f"reset={self.reset!r} with when={self.when!r}: this reset {needed}.")
-        if self.when == "at once as in snnTorch" and self.reset != "subtract":
-            raise NetworkError(
-                f"when={self.when!r} is about reset='subtract'; with reset='zero' it is plain 'at once'."
-            )
+        refuse(
+            NetworkError,
+            (
+                self.when == "at once as in snnTorch" and self.reset != "subtract",
+                f"when={self.when!r} is about reset='subtract'; with reset='zero' it is plain 'at once'.",
+            ),
+        )
         if self.step is not None:
             object.__setattr__(self, "step", exact(self.step, "step"))
-            if not self.step > 0:
-                raise NetworkError(f"step={self.step} is not positive.")
+            refuse(NetworkError, (not self.step > 0, f"step={self.step} is not positive."))
 
     @classmethod
     def of_snntorch(
@@ -291,10 +296,12 @@ class SpikingLayer(ShortRepr):
         self, weights: Any, *, leak: Any, threshold: Any = None, bias: Any = 0, spikes: bool = True
     ) -> None:
         rows = [list(row) for row in _listed(weights, "weights")]
-        if not rows or any(len(row) != len(rows[0]) for row in rows) or not rows[0]:
-            raise NetworkError("weights are one row a neuron, all of the same length, and not empty.")
-        if spikes and threshold is None:
-            raise NetworkError("a layer that spikes needs a threshold.")
+        uneven = not rows or any(len(row) != len(rows[0]) for row in rows) or not rows[0]
+        refuse(
+            NetworkError,
+            (uneven, "weights are one row a neuron, all of the same length, and not empty."),
+            (spikes and threshold is None, "a layer that spikes needs a threshold."),
+        )
         kept = tuple(
             tuple(exact(value, f"weight {i} of neuron {j}") for i, value in enumerate(row, start=1))
             for j, row in enumerate(rows, start=1)
@@ -308,8 +315,10 @@ class SpikingLayer(ShortRepr):
             spikes=bool(spikes),
         )
         wrong = next((value for value in self.leak if not 0 <= value <= 1), None)
-        if wrong is not None:
-            raise NetworkError(f"a leak of {wrong} is not from 0 to 1: it is what a step keeps.")
+        refuse(
+            NetworkError,
+            (wrong is not None, f"a leak of {wrong} is not from 0 to 1: it is what a step keeps."),
+        )
 
     @property
     def inputs(self) -> int:
@@ -366,26 +375,31 @@ class SpikingNetwork(ShortRepr):
         classes: Iterable[object] | None = None,
     ) -> None:
         kept = tuple(layers)
-        if not kept:
-            raise NetworkError("a spiking network has at least one layer.")
+        refuse(NetworkError, (not kept, "a spiking network has at least one layer."))
         for number, (one, two) in enumerate(pairwise(kept), start=1):
-            if one.neurons != two.inputs:
-                raise NetworkError(
+            refuse(
+                NetworkError,
+                (
+                    one.neurons != two.inputs,
                     f"layer {number + 1} reads {two.inputs} inputs, but layer {number} has {one.neurons} "
-                    "neurons."
-                )
-            if not one.spikes:
-                raise NetworkError(f"layer {number} does not spike, but only the last layer may do so.")
-        if kept[-1].spikes is False and not convention.decision.endswith("potential"):
-            raise NetworkError(
-                f"decision={convention.decision!r}, but the last layer does not spike: decide by potential."
+                    "neurons.",
+                ),
+                (not one.spikes, f"layer {number} does not spike, but only the last layer may do so."),
             )
-        if kept[-1].spikes and convention.decision.endswith("potential") and convention.reset == "zero":
-            raise NetworkError(
+        by_potential = convention.decision.endswith("potential")
+        refuse(
+            NetworkError,
+            (
+                not kept[-1].spikes and not by_potential,
+                f"decision={convention.decision!r}, but the last layer does not spike: decide by potential.",
+            ),
+            (
+                kept[-1].spikes and by_potential and convention.reset == "zero",
                 f"decision={convention.decision!r} with reset='zero', and the last layer spikes: that "
                 "potential is no weighted sum of spikes, so it has no exact head. Decide by spikes, or leave "
-                "the last layer without a threshold, so that it does not spike."
-            )
+                "the last layer without a threshold, so that it does not spike.",
+            ),
+        )
         set_fields(
             self,
             layers=kept,
@@ -406,16 +420,19 @@ class SpikingNetwork(ShortRepr):
 
 def _listed(values: Any, what: str) -> list[Any]:
     array = np.asarray(values, dtype=object) if not isinstance(values, np.ndarray) else values
-    if array.ndim != 2:
-        raise NetworkError(f"{what} have shape {array.shape}, but one row a neuron is needed.")
+    refuse(
+        NetworkError, (array.ndim != 2, f"{what} have shape {array.shape}, but one row a neuron is needed.")
+    )
     return list(array.tolist())
 
 
 def _each(values: Any, count: int, what: str) -> tuple[Fraction, ...]:
     one = isinstance(values, str) or np.ndim(values) == 0
     row = [values] * count if one else list(values)
-    if len(row) != count:
-        raise NetworkError(f"{len(row)} values of {what} for {count} neurons. Give one for each, or one.")
+    refuse(
+        NetworkError,
+        (len(row) != count, f"{len(row)} values of {what} for {count} neurons. Give one for each, or one."),
+    )
     return tuple(exact(value, f"{what} of neuron {j}") for j, value in enumerate(row, start=1))
 
 
@@ -425,6 +442,11 @@ def _named(names: Iterable[object] | None, count: int, letter: str, first: int, 
         if names is None
         else tuple(map(str, names))
     )
-    if len(kept) != count or len(set(kept)) < count:
-        raise NetworkError(f"{len(kept)} names for {count} {what}: give each a name of its own.")
+    refuse(
+        NetworkError,
+        (
+            len(kept) != count or len(set(kept)) < count,
+            f"{len(kept)} names for {count} {what}: give each a name of its own.",
+        ),
+    )
     return kept

@@ -15,7 +15,7 @@ from typing import Any
 
 from sugenet.bnn import Neuron
 from sugenet.capacity import Join, Meet, Nested, SetFunction
-from sugenet.errors import NetworkError
+from sugenet.errors import NetworkError, refuse
 from sugenet.reprs import ShortRepr
 from sugenet.spiking.network import Convention, SpikingLayer
 from sugenet.spiking.simulation import run_neuron
@@ -55,10 +55,13 @@ class SpikingNeuron(ShortRepr):
     convention: Convention
 
     def __post_init__(self) -> None:
-        if not 1 <= self.number <= self.layer.neurons:
-            raise NetworkError(
-                f"there is no neuron {self.number}: the layer has {self.layer.neurons}, numbered from 1."
-            )
+        refuse(
+            NetworkError,
+            (
+                not 1 <= self.number <= self.layer.neurons,
+                f"there is no neuron {self.number}: the layer has {self.layer.neurons}, numbered from 1.",
+            ),
+        )
 
     @property
     def _weights(self) -> tuple[Fraction, ...]:
@@ -141,8 +144,13 @@ class SpikingNeuron(ShortRepr):
 
     def rules(self, by: int) -> Iterator[frozenset[Any]]:
         """Yield the minimal sets of literals that make it spike at a step or before: the focal sets."""
-        if not 0 <= by < self.convention.steps:
-            raise NetworkError(f"there is no step {by}: steps are numbered 0 to {self.convention.steps - 1}.")
+        refuse(
+            NetworkError,
+            (
+                not 0 <= by < self.convention.steps,
+                f"there is no step {by}: steps are numbered 0 to {self.convention.steps - 1}.",
+            ),
+        )
         together = Join(self.reaching(t).capacity() for t in range(by + 1))
         return (focal.members for focal in together.focal_sets())
 

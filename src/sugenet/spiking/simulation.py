@@ -4,18 +4,21 @@ recurrence itself, without closed forms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from sugenet.errors import EncodingError
 from sugenet.reprs import ShortRepr
 from sugenet.spiking.network import Convention, SpikingLayer, SpikingNetwork
 
 __all__ = ["Run", "run_neuron", "simulate", "simulate_floats", "trains_of"]
+
+_Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -46,12 +49,7 @@ def trains_of(sample: Any, inputs: int, convention: Convention) -> list[list[int
 
 
 def run_neuron(
-    drive: Sequence[Fraction],
-    leak: Fraction,
-    threshold: Fraction,
-    convention: Convention,
-    *,
-    spiking: bool = True,
+    drive: Sequence[Fraction], leak: Fraction, threshold: Fraction, convention: Convention
 ) -> tuple[list[int], list[Fraction]]:
     """Spikes and potentials, at the end of each step, of one neuron, from what comes in at each step.
 
@@ -64,41 +62,42 @@ def run_neuron(
     >>> run_neuron([1, 0, 1], 1, 2, convention)[0], run_neuron([1, 1, 1], 1, 2, convention)[0]
     ([0, 0, 1], [0, 1, 0])
     """
-    spikes: list[int] = []
-    potentials: list[Fraction] = []
-    v = Fraction(0)
+    numbers = (np.array([number], object) for number in (leak, threshold, 0))
+    spikes, potentials = _run(np.array([list(drive)], object), numbers, convention, spiking=True)
+    return spikes[0].astype(int).tolist(), potentials[0].tolist()
 
-    def fires(value: Fraction) -> bool:
-        return spiking and (value >= threshold if convention.fires == ">=" else value > threshold)
 
-    def reset(value: Fraction) -> Fraction:
-        return Fraction(0) if convention.reset == "zero" else value - threshold
+def _run(
+    drive: _Array, numbers: Iterable[_Array], convention: Convention, *, spiking: bool
+) -> tuple[_Array, _Array]:
+    """Spikes and potentials, at the end of each step, of neurons, from what comes in: the axes of `drive` end
+    with neurons and steps; `numbers` are leaks, thresholds and biases. In the numbers of the arrays: exact
+    ones, or floats.
+    """
+    leak, threshold, bias = numbers
+    fires = np.greater_equal if convention.fires == ">=" else np.greater
+    when = convention.when if spiking else None
+    v = np.zeros_like(drive[..., 0])
+    before = ever = np.zeros(v.shape, bool)
+    spikes, potentials = np.zeros(drive.shape, bool), np.zeros_like(drive)
 
-    for current in drive:
-        due = spiking and convention.when is not None and bool(spikes and spikes[-1])
-        match convention.when if spiking else None:
-            case None:
-                v = leak * v + current
-                spike = fires(v) and not (convention.reset == "once" and any(spikes))
-            case "at once":
-                v = leak * v + current
-                spike = fires(v)
-                v = reset(v) if spike else v
-            case "before the leak":
-                v = reset(v) if due else v
-                v = leak * v + current
-                spike = fires(v)
-            case "after the input":
-                v = leak * v + current
-                v = reset(v) if due else v
-                spike = fires(v)
-            case "at once as in snnTorch":
-                still = int(bool(potentials) and fires(v))
-                v = leak * v + current - still * threshold
-                spike = fires(v)
-                v = v - (int(spike) - still) * threshold
-        spikes.append(int(spike))
-        potentials.append(v)
+    def reset(v: _Array, where: _Array) -> _Array:
+        return np.where(where, 0 * v if convention.reset == "zero" else v - threshold, v)
+
+    for t in range(drive.shape[-1]):
+        if when == "before the leak":
+            v = reset(v, before)
+        still = fires(v, threshold) & (when == "at once as in snnTorch" and t > 0)
+        v = leak * v + drive[..., t] + bias - still * threshold
+        if when == "after the input":
+            v = reset(v, before)
+        spike = fires(v, threshold) & spiking & ~(ever & (convention.reset == "once"))
+        if when == "at once":
+            v = reset(v, spike)
+        elif when == "at once as in snnTorch":
+            v = v - (spike.astype(int) - still) * threshold
+        before, ever = spike, ever | spike
+        spikes[..., t], potentials[..., t] = spike, v
     return spikes, potentials
 
 
@@ -117,26 +116,22 @@ def simulate(network: SpikingNetwork, sample: Any) -> Run:
     convention = network.convention
     trains = trains_of(sample, network.inputs, convention)
     layers = []
-    potentials: list[list[Fraction]] = []
     for layer in network.layers:
-        ran = [
-            run_neuron(
-                _drive(layer, j, trains), layer.leak[j], layer.threshold[j], convention, spiking=layer.spikes
-            )
-            for j in range(layer.neurons)
-        ]
-        trains, potentials = [spikes for spikes, _ in ran], [after for _, after in ran]
-        layers.append(tuple(tuple(train) for train in trains))
-    scores = _scores(trains, potentials, convention)
+        drive = np.array([_drive(layer, j, trains) for j in range(layer.neurons)], object)
+        numbers = (np.array(part, object) for part in (layer.leak, layer.threshold, layer.bias))
+        spikes, potentials = _run(drive, numbers, convention, spiking=layer.spikes)
+        trains = spikes.astype(int).tolist()
+        layers.append(tuple(map(tuple, trains)))
+    scores = tuple(map(Fraction, _scores(spikes, potentials, convention).tolist()))
     best = max(scores)
     winners = [k for k, score in enumerate(scores) if score == best]
     label = winners[0] if convention.ties == "lowest" else winners[-1]
-    return Run(tuple(layers), tuple(map(tuple, potentials)), tuple(scores), label)
+    return Run(tuple(layers), tuple(map(tuple, potentials.tolist())), scores, label)
 
 
 def _drive(layer: SpikingLayer, j: int, trains: Sequence[Sequence[int]]) -> list[Fraction]:
-    """What comes in at each step."""
-    drive = [layer.bias[j]] * len(trains[0])
+    """What comes in at each step, the bias aside."""
+    drive = [Fraction(0)] * len(trains[0])
     for weight, train in zip(layer.weights[j], trains, strict=True):
         if weight:
             for t, spike in enumerate(train):
@@ -145,18 +140,17 @@ def _drive(layer: SpikingLayer, j: int, trains: Sequence[Sequence[int]]) -> list
     return drive
 
 
-def _scores(
-    trains: Sequence[Sequence[int]], potentials: Sequence[Sequence[Fraction]], convention: Convention
-) -> list[Fraction]:
+def _scores(spikes: _Array, potentials: _Array, convention: Convention) -> _Array:
     match convention.decision:
         case "first spike":
-            steps = convention.steps
-            return [Fraction(steps - train.index(1) if 1 in train else 0) for train in trains]
+            scores = np.logical_or.accumulate(spikes, axis=-1).sum(axis=-1)
         case "spike count":
-            return [Fraction(sum(train)) for train in trains]
+            scores = spikes.sum(axis=-1)
         case "last potential":
-            return [after[-1] for after in potentials]
-    return [sum(after, Fraction(0)) for after in potentials]
+            scores = potentials[..., -1]
+        case "summed potential":
+            scores = potentials.cumsum(axis=-1)[..., -1]  # step by step, also in floats
+    return np.asarray(scores)
 
 
 def simulate_floats(network: SpikingNetwork, samples: Any) -> np.ndarray[Any, Any]:
@@ -165,47 +159,14 @@ def simulate_floats(network: SpikingNetwork, samples: Any) -> np.ndarray[Any, An
     """
     convention = network.convention
     x = np.array([trains_of(sample, network.inputs, convention) for sample in samples], np.float64)
-    total = first = None
     for layer in network.layers:
-        weights = np.array(layer.weights, np.float64)
-        leak, threshold, bias = (
-            np.array(part, np.float64) for part in (layer.leak, layer.threshold, layer.bias)
+        weights, *numbers = (
+            np.array(part, np.float64) for part in (layer.weights, layer.leak, layer.threshold, layer.bias)
         )
-        v = np.zeros((len(x), layer.neurons))
-        before, ever = np.zeros(v.shape, bool), np.zeros(v.shape, bool)
-        total, first = np.zeros(v.shape), np.full(v.shape, float(convention.steps))
-        out = np.zeros((len(x), layer.neurons, convention.steps))
-        for t in range(convention.steps):
-            when = convention.when if layer.spikes else None
-            gone = v if convention.reset == "zero" else np.broadcast_to(threshold, v.shape)
-            fires = np.greater_equal if convention.fires == ">=" else np.greater
-            still = fires(v, threshold) if when == "at once as in snnTorch" and t else np.zeros(v.shape, bool)
-            if when == "before the leak":
-                v = v - before * gone
-            v = leak * v + x[:, :, t] @ weights.T + bias
-            if when == "after the input":
-                v = np.where(before, 0.0, v) if convention.reset == "zero" else v - before * threshold
-            v = v - still * threshold if when == "at once as in snnTorch" else v
-            spike = fires(v, threshold) & layer.spikes
-            if convention.reset == "once":
-                spike &= ~ever
-            if when == "at once":
-                v = np.where(spike, 0.0, v) if convention.reset == "zero" else v - spike * threshold
-            elif when == "at once as in snnTorch":
-                v = v - (spike.astype(float) - still) * threshold
-            first = np.where(spike & ~ever, t, first)
-            before, ever = spike, ever | spike
-            out[:, :, t] = spike
-            total = total + v
-        x = out
-    assert total is not None
-    assert first is not None
-    scores = {
-        "first spike": -first,
-        "spike count": x.sum(axis=2),
-        "last potential": v,
-        "summed potential": total,
-    }[convention.decision]
+        drive = np.stack([x[..., t] @ weights.T for t in range(convention.steps)], axis=-1)
+        spikes, potentials = _run(drive, numbers, convention, spiking=layer.spikes)
+        x = spikes.astype(np.float64)
+    scores = _scores(spikes, potentials, convention)
     if convention.ties == "lowest":
         return np.asarray(scores.argmax(axis=1))
     return np.asarray(scores.shape[1] - 1 - scores[:, ::-1].argmax(axis=1))

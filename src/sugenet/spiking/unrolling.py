@@ -23,7 +23,7 @@ import numpy as np
 
 from sugenet.bnn import Domain, Encoder, Head, Network, Span, integer
 from sugenet.bnn.arrays import Ints
-from sugenet.errors import NetworkError, QuestionError, TooLargeError
+from sugenet.errors import NetworkError, QuestionError, TooLargeError, refuse
 from sugenet.reprs import ShortRepr
 from sugenet.spiking.network import Convention, SpikingLayer, SpikingNetwork
 from sugenet.spiking.wiring import Ref, Wiring
@@ -69,10 +69,17 @@ def keeping_spikes(network: Network, sample: Any, by: int | None = None) -> Netw
         How far each spike may move; None: anywhere in the window.
     """
     encoder = network.encoder
-    if not all(name.startswith(_TIME) for name in encoder.names):
-        raise QuestionError("the features of this network are no times of spikes: it has no latency code.")
-    if by is not None and (isinstance(by, bool) or not isinstance(by, int) or by < 0):
-        raise QuestionError(f"by={by!r}, but a shift is a whole number of steps, 0 or more.")
+    refuse(
+        QuestionError,
+        (
+            not all(name.startswith(_TIME) for name in encoder.names),
+            "the features of this network are no times of spikes: it has no latency code.",
+        ),
+        (
+            by is not None and (isinstance(by, bool) or not isinstance(by, int) or by < 0),
+            f"by={by!r}, but a shift is a whole number of steps, 0 or more.",
+        ),
+    )
     limits = {}
     for feature, (coding, value) in enumerate(zip(encoder.codings, encoder.values(sample), strict=True)):
         coding.state(value)  # refuses what is no time
@@ -88,7 +95,7 @@ def keeping_spikes(network: Network, sample: Any, by: int | None = None) -> Netw
     return network.within(Domain(limits))
 
 
-_MOST_BOUNDS = 1 << 12
+_MAX_BOUNDS = 1 << 12
 _LARGEST = 1 << 31
 _SIZES = (*range(1, 65), *(1 << k for k in range(7, 20)))
 """The largest of small whole numbers, tried in turn."""
@@ -107,8 +114,13 @@ class Unrolled(ShortRepr):
 
     def words(self, layer: int, neuron: int) -> str:
         """What a neuron says, both numbered from 1."""
-        if not (1 <= layer <= len(self.neurons) and 1 <= neuron <= len(self.neurons[layer - 1])):
-            raise NetworkError(f"there is no neuron {neuron} of layer {layer}.")
+        refuse(
+            NetworkError,
+            (
+                not (1 <= layer <= len(self.neurons) and 1 <= neuron <= len(self.neurons[layer - 1])),
+                f"there is no neuron {neuron} of layer {layer}.",
+            ),
+        )
         return self.neurons[layer - 1][neuron - 1]
 
 
@@ -204,16 +216,13 @@ class _Drive:
 
     def _over_bits(self, factors: list[Fraction], bound: Fraction, taken: _Terms, phrase: str) -> Ref:
         """The drive against each bound that past spikes can set, then these spikes against the bounds."""
-        unit = _unit([f / self.divisor for f in factors])
-        row, constant = bit_row(
-            self.weights, [int(f * unit / self.divisor) for f in factors], self.convention
-        )
+        row, constant, unit = self._bit_row(factors)
         bounds = {bound}
         for cost, _ in taken:
             bounds |= {value + cost for value in bounds}
-            if len(bounds) > _MOST_BOUNDS:
+            if len(bounds) > _MAX_BOUNDS:
                 raise TooLargeError(
-                    f"{phrase}: its past spikes set more than {_MOST_BOUNDS} different bounds. Reset by "
+                    f"{phrase}: its past spikes set more than {_MAX_BOUNDS} different bounds. Reset by "
                     "subtraction with a leak is exact for about 12 steps; ask for fewer."
                 )
         values = sorted(bounds)
@@ -237,18 +246,21 @@ class _Drive:
     def potential(self, ends: Sequence[int], taken: _Terms) -> _Votes:
         """The sum of the potentials at some steps, less what spikes took."""
         factors = [sum(parts, Fraction(0)) for parts in zip(*(self.factors(0, t) for t in ends), strict=True)]
-        votes = _Votes(self.bias * sum(factors), None, [(-cost, ref) for cost, ref in taken])
+        start, terms = self.bias * sum(factors), [(-cost, ref) for cost, ref in taken]
         if self.trains is None:
-            unit = _unit([f / self.divisor for f in factors])
-            row, constant = bit_row(
-                self.weights, [int(f * unit / self.divisor) for f in factors], self.convention
-            )
-            return _Votes(votes.constant + Fraction(constant, unit), (row, unit), votes.terms)
+            row, constant, unit = self._bit_row(factors)
+            return _Votes(start + Fraction(constant, unit), (row, unit), terms)
         for weight, train in zip(self.weights.tolist(), self.trains, strict=True):
-            votes.terms.extend(
+            terms += [
                 (factor * weight / self.divisor, ref) for factor, ref in zip(factors, train, strict=True)
-            )
-        return votes
+            ]
+        return _Votes(start, _NO_BITS, terms)
+
+    def _bit_row(self, factors: Sequence[Fraction]) -> tuple[Ints, int, int]:
+        """The drive by factors of the steps over the encoder's bits: weights, a constant, and their unit."""
+        unit = _unit([f / self.divisor for f in factors])
+        times = [int(f * unit / self.divisor) for f in factors]
+        return (*bit_row(self.weights, times, self.convention), unit)
 
 
 def bit_row(weights: Ints, times: Sequence[int], convention: Convention) -> tuple[Ints, int]:
@@ -389,8 +401,11 @@ class _Votes:
     """The score of one class: a constant, weights of the encoder's bits over a unit, and of thresholds."""
 
     constant: Fraction
-    bits: tuple[Ints, int] | None
+    bits: tuple[Ints, int]
     terms: _Terms
+
+
+_NO_BITS = (np.zeros(0, np.int64), 1)
 
 
 def _votes(drive: _Drive) -> _Votes:
@@ -402,9 +417,9 @@ def _votes(drive: _Drive) -> _Votes:
             drive.wiring.over([(1, ref) for ref in reached[: t + 1]], 1, f"{drive.words} has spiked by {t}")
             for t in range(steps)
         ]
-        return _Votes(Fraction(0), None, [(Fraction(1), ref) for ref in firsts])
+        return _Votes(Fraction(0), _NO_BITS, [(Fraction(1), ref) for ref in firsts])
     if convention.decision == "spike count":
-        return _Votes(Fraction(0), None, [(Fraction(1), ref) for ref in _spikes(drive)])
+        return _Votes(Fraction(0), _NO_BITS, [(Fraction(1), ref) for ref in _spikes(drive)])
     ends = [steps - 1] if convention.decision == "last potential" else list(range(steps))
     if convention.reset != "subtract" or not drive.spikes:
         return drive.potential(ends, [])
@@ -421,7 +436,7 @@ def _head(
     bits: dict[int, Ref] = {}
     if used:
         for vote in votes:
-            for index in np.flatnonzero(vote.bits[0]).tolist() if vote.bits is not None else ():
+            for index in np.flatnonzero(vote.bits[0]).tolist():
                 if index not in bits:
                     row = np.zeros(wiring.bits, object)
                     row[index] = 1
@@ -429,31 +444,28 @@ def _head(
     laid = wiring.laid([*used, *(ref for ref in bits.values() if not isinstance(ref, bool))])
     width = len(laid.words[-1]) if laid.layers else wiring.bits
     rows, biases, scales = [], [], []
-    units = [_unit([vote.constant, *(cost for cost, _ in vote.terms)]) for vote in votes]
-    units = [
-        lcm(unit, vote.bits[1]) if vote.bits is not None else unit
-        for unit, vote in zip(units, votes, strict=True)
-    ]
+    units = [lcm(vote.bits[1], _unit([vote.constant, *(cost for cost, _ in vote.terms)])) for vote in votes]
     finest = lcm(*units)
     for number, (vote, unit) in enumerate(zip(votes, units, strict=True)):
         row = np.zeros(width, object)
-        constant = vote.constant
-        if vote.bits is not None:
-            weights, divisor = vote.bits
-            for index in np.flatnonzero(weights).tolist():
-                column = laid.places[bits[index]] if used else index
-                row[column] += int(weights[index]) * (unit // divisor)
+        constant, (weights, divisor) = vote.constant, vote.bits
+        for index in np.flatnonzero(weights).tolist():
+            column = laid.indices[bits[index]] if used else index
+            row[column] += int(weights[index]) * (unit // divisor)
         for cost, ref in vote.terms:
             if isinstance(ref, bool):
                 constant += cost * ref
             else:
-                row[laid.places[ref]] += int(cost * unit)
+                row[laid.indices[ref]] += int(cost * unit)
         size = sum(abs(value) for value in row.tolist())
-        if size >= _LARGEST:
-            raise TooLargeError(
+        refuse(
+            TooLargeError,
+            (
+                size >= _LARGEST,
                 f"the potential of class {number} is a sum of whole numbers of up to {size.bit_length()} "
-                "bits, and exact sums here have 31. Round weights to a grid such as 1/64 on purpose (grid=)."
-            )
+                "bits, and exact sums here have 31. Round weights to a grid such as 1/64 on purpose (grid=).",
+            ),
+        )
         later = Fraction(number, len(votes) * finest) if convention.ties == "highest" else Fraction(0)
         rows.append(row.astype(np.int64))
         scales.append(Fraction(1, 2 * unit))

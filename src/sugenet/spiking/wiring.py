@@ -17,7 +17,7 @@ import numpy as np
 from sugenet.bnn import DenseLayer
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.memory import make_sure
-from sugenet.errors import TooLargeError
+from sugenet.errors import TooLargeError, refuse
 
 __all__ = ["Laid", "Ref", "Wiring"]
 
@@ -30,12 +30,12 @@ _FEWER = "Ask for fewer steps, fewer neurons or coarser weights (grid=)."
 
 @dataclass(frozen=True, eq=False)
 class _Unit:
-    """Reached iff the weighted sum of what it reads is at least `least`."""
+    """Reached iff the weighted sum of what it reads is at least `bound`."""
 
     sources: Ints | None
     """Numbers of thresholds; None: all the bits, in order."""
     weights: Ints
-    least: int
+    bound: int
     depth: int
     words: str
 
@@ -45,7 +45,7 @@ class Laid:
     """Layers, and where in the last of them what was asked for stands."""
 
     layers: tuple[DenseLayer, ...]
-    places: Mapping[int, int]
+    indices: Mapping[int, int]
     words: tuple[tuple[str, ...], ...]
     """For each layer what each neuron says."""
 
@@ -59,7 +59,7 @@ class Wiring:
     >>> both, some = wiring.over_bits([1, 1], 2, "both"), wiring.over_bits([3, 3], 2, "one of them")
     >>> one = wiring.over([(1, some), (-1, both)], 1, "just one")
     >>> laid = wiring.laid([one, some])
-    >>> [layer.weights.tolist() for layer in laid.layers], [laid.places[one], laid.places[some]]
+    >>> [layer.weights.tolist() for layer in laid.layers], [laid.indices[one], laid.indices[some]]
     ([[[1, 1], [1, 1]], [[-1, 1], [0, 1]]], [0, 1])
     >>> wiring.over_bits([1, 1], 3, "more than there are")
     False
@@ -72,15 +72,7 @@ class Wiring:
 
     def over_bits(self, weights: Sequence[int] | Ints, bound: int, phrase: str) -> Ref:
         """A threshold over the bits: whole numbers of any size, one a bit."""
-        row = np.asarray(weights, object)
-        divisor = gcd(*row.tolist()) if len(row) else 0
-        if not divisor:
-            return bool(bound <= 0)
-        row, bound = row // divisor, -(-bound // divisor)
-        low, high = -int(sum(-row[row < 0])), int(sum(row[row > 0]))
-        if not low < bound <= high:
-            return bound <= low
-        return self._add(None, _checked(row, high - low, phrase), bound, 1, phrase)
+        return self._threshold(None, np.asarray(weights, object).tolist(), bound, phrase)
 
     def over(self, terms: Iterable[tuple[int, Ref]], bound: int, phrase: str) -> Ref:
         """A threshold over others, each with a whole weight."""
@@ -91,19 +83,22 @@ class Wiring:
             else:
                 sums[ref] = sums.get(ref, 0) + weight
         kept = {ref: weight for ref, weight in sorted(sums.items()) if weight}
-        if not kept:
-            return bound <= 0
-        divisor = gcd(*kept.values())
-        row, bound = np.array(list(kept.values()), object) // divisor, -(-bound // divisor)
+        return self._threshold(list(kept), list(kept.values()), bound, phrase)
+
+    def _threshold(self, sources: list[int] | None, weights: list[int], bound: int, phrase: str) -> Ref:
+        """A threshold over others, or over all bits, in its smallest whole numbers."""
+        divisor = gcd(*weights)
+        if not divisor:
+            return bool(bound <= 0)
+        row, bound = np.array(weights, object) // divisor, -(-bound // divisor)
         low, high = -int(sum(-row[row < 0])), int(sum(row[row > 0]))
         if not low < bound <= high:
             return bound <= low
-        if len(kept) == 1 and row[0] > 0:
-            return next(iter(kept))
-        depth = 1 + max(self._units[ref].depth for ref in kept)
-        return self._add(
-            np.array(list(kept), np.int64), _checked(row, high - low, phrase), bound, depth, phrase
-        )
+        if sources is not None and len(sources) == 1 and row[0] > 0:
+            return sources[0]
+        depth = 1 + max((self._units[ref].depth for ref in sources or ()), default=0)
+        numbers = None if sources is None else np.array(sources, np.int64)
+        return self._add(numbers, _checked(row, high - low, phrase), bound, depth, phrase)
 
     def _add(self, sources: Ints | None, weights: Ints, bound: int, depth: int, phrase: str) -> int:
         key = (None if sources is None else sources.tobytes(), weights.tobytes(), bound)
@@ -154,18 +149,21 @@ class Wiring:
             unit = self._units[ref]
             columns = slice(None) if unit.sources is None else [before[k] for k in unit.sources.tolist()]
             rows[index, columns] = unit.weights
-            tau[index] = unit.least - np.minimum(unit.weights, 0).sum()  # on the match count
+            tau[index] = unit.bound - np.minimum(unit.weights, 0).sum()  # on the match count
         for index, ref in enumerate(carried, start=len(computed)):
             rows[index, before[ref]] = 1
         return DenseLayer(rows, tau)
 
 
 def _checked(row: Ints, size: int, phrase: str) -> Ints:
-    if size >= _LARGEST:
-        raise TooLargeError(
+    refuse(
+        TooLargeError,
+        (
+            size >= _LARGEST,
             f"whether {phrase} is a sum of whole numbers of up to {size.bit_length()} bits, and exact sums "
             "here have 31. Weights and leaks with smaller denominators have shorter sums: give them as the "
             "decimals or fractions that are meant (floats='decimal'), or round weights to a grid such as "
-            "1/64 on purpose (grid=)."
-        )
+            "1/64 on purpose (grid=).",
+        ),
+    )
     return np.asarray(row, np.int64)

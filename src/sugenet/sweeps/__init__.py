@@ -2,7 +2,7 @@
 
 `sweep` asks and `read_results` reads. A sample goes from `samples` through `driving`, which hands it to
 joblib, to `work` in another process, and its answer into the `store`. What is read back is `results`, also as
-a table for other programs: in figures by `tally` and `curve`, judged by `checking`.
+a table for other programs: in figures by `tally` and `curve`, checked by `checking`.
 """
 
 from sugenet.sweeps.checking import CheckedResults, check_results

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sugenet.bnn import Network
 from sugenet.checker.limit import SECONDS
-from sugenet.errors import CertificateError, CheckLimitError, QuestionError, SugenetError, SweepError
+from sugenet.errors import CertificateError, CheckLimitError, QuestionError, SugenetError, SweepError, refuse
 from sugenet.io.native.file import network_bytes, network_from
 from sugenet.problem.boxes import plain
 from sugenet.problem.neighbourhood import row_of
@@ -165,8 +165,10 @@ def chosen_samples(samples: list[int], share: Any, seed: int) -> tuple[list[int]
         exact = Fraction(share)
     except (TypeError, ValueError, ZeroDivisionError, OverflowError):
         raise QuestionError(f"share={share!r} is not a number, such as 0.1 or 1.") from None
-    if not 0 < exact <= 1:
-        raise QuestionError(f"share={share} must be above 0 and at most 1, which is all of them.")
+    refuse(
+        QuestionError,
+        (not 0 < exact <= 1, f"share={share} must be above 0 and at most 1, which is all of them."),
+    )
     count = math.ceil(exact * len(samples))
     return sorted(random.Random(seed).sample(sorted(samples), count)), exact
 
@@ -305,8 +307,13 @@ def check_answer(
             status, message = _check_refusal(network, question, settings, row, known, data)
         else:
             answer: Any = answer_of(data, network)
-            if not isinstance(answer, Predicted) and answer.network.domain != network.domain:
-                raise CertificateError("the answer is about other inputs that can occur than the sweep.")
+            refuse(
+                CertificateError,
+                (
+                    not isinstance(answer, Predicted) and answer.network.domain != network.domain,
+                    "the answer is about other inputs that can occur than the sweep.",
+                ),
+            )
             _check_row(network, question, settings, row, known, answer)
             checked = rechecking.check_answer(answer, n=settings.get("n"), time_limit=time_limit)
             status, message, uncovered = checked.status, str(checked), checked.uncovered
@@ -330,12 +337,16 @@ def _check_refusal(
         values = list(raw_of(network, data["question"]["sample"]))
     except (LookupError, TypeError, ValueError) as error:
         raise CertificateError("the answer does not name its sample.") from error
-    if hash_of(values) != known:
-        raise CertificateError("the answer is about another sample than its row.")
+    refuse(CertificateError, (hash_of(values) != known, "the answer is about another sample than its row."))
     label = int(network.predict(row_of(values), engine="definition")[0])
     kept = (row.label, row.outcome, row.settled, row.certified, row.value, row.lower)
-    if kept != (label, REFUSED, True, False, None, None):
-        raise CertificateError("the row says something else than that the sample was not asked about.")
+    refuse(
+        CertificateError,
+        (
+            kept != (label, REFUSED, True, False, None, None),
+            "the row says something else than that the sample was not asked about.",
+        ),
+    )
     try:
         ask(network, question.about(values), time_limit=0.0, threads=1, **settings)
     except REFUSALS as error:

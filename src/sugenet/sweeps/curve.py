@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sugenet.bnn import Network
 from sugenet.capacity.arguments import number_text
 from sugenet.capacity.thresholds import exact_number
 from sugenet.checker.form import exact
-from sugenet.errors import FileError, QuestionError, SoundnessError
+from sugenet.errors import QuestionError, SoundnessError, refuse
+from sugenet.io.plain.refusals import refuse_if
 from sugenet.plottable import Plottable
 from sugenet.problem.regions import BALLS, L2, Prices
 from sugenet.reason.questions import Robust, WhatIf, class_of, data_of
@@ -132,17 +134,17 @@ def safety_of_whatif(rows: Iterable[Row], limit: Fraction | None) -> dict[int, S
 def _joined(safety: dict[int, Safety], row: Row) -> Safety:
     """What is known of the sample of a row, which must have the same classes everywhere."""
     safe = safety.setdefault(row.sample, Safety(row.label, row.truth))
-    if row.label != safe.label:
-        raise FileError(
-            f"sample {row.sample} has class number {safe.label} in one file and {row.label} in another, "
-            f"though network and samples are the same: one of the files is damaged. Check them."
-        )
+    refuse_if(
+        row.label != safe.label,
+        f"sample {row.sample} has class number {safe.label} in one file and {row.label} in another, "
+        f"though network and samples are the same: one of the files is damaged. Check them.",
+    )
     if row.truth is not None:
-        if safe.truth not in (None, row.truth):
-            raise FileError(
-                f"the right class of sample {row.sample} has number {safe.truth} in one file and {row.truth} "
-                f"in another. Sweep again with the same classes."
-            )
+        refuse_if(
+            safe.truth not in (None, row.truth),
+            f"the right class of sample {row.sample} has number {safe.truth} in one file and {row.truth} "
+            f"in another. Sweep again with the same classes.",
+        )
         safe.truth = row.truth
     return safe
 
@@ -157,7 +159,7 @@ def _without_contradiction(safety: dict[int, Safety]) -> dict[int, Safety]:
     return safety
 
 
-def chosen_radii(safety: Mapping[int, Safety], *, squares: bool, most: int = _RADII) -> list[Fraction]:
+def chosen_radii(safety: Mapping[int, Safety], *, squares: bool) -> list[Fraction]:
     """Radii at which something changes, evenly chosen where they are many; those that are too long to read
     are rounded up to four digits, under L2, where they may be no fractions, to three decimals.
     """
@@ -165,17 +167,15 @@ def chosen_radii(safety: Mapping[int, Safety], *, squares: bool, most: int = _RA
     sizes |= {safe.broken for safe in safety.values() if safe.broken is not None}
     sizes = {_root_above(size) if squares else _short_above(size) for size in sizes}
     ordered = sorted(sizes)
-    if len(ordered) <= most:
+    if len(ordered) <= _RADII:
         return ordered
-    return sorted({ordered[round(k * (len(ordered) - 1) / (most - 1))] for k in range(most)})
+    return sorted({ordered[round(k * (len(ordered) - 1) / (_RADII - 1))] for k in range(_RADII)})
 
 
 def _root_above(square: Fraction) -> Fraction:
     """The least float with three decimals whose square is as large."""
-    index = math.isqrt(math.ceil(square * 10**6))
-    while _decimal(index, Fraction(1, 1000)) ** 2 < square:
-        index += 1
-    return _decimal(index, Fraction(1, 1000))
+    decimals = _decimals(math.isqrt(math.ceil(square * 10**6)), Fraction(1, 1000))
+    return next(root for root in decimals if root**2 >= square)
 
 
 def _short_above(size: Fraction) -> Fraction:
@@ -183,15 +183,12 @@ def _short_above(size: Fraction) -> Fraction:
     if len(number_text(size)) <= _SHORT:
         return size
     unit = Fraction(10) ** (math.floor(math.log10(size)) - 3)
-    index = math.ceil(size / unit)
-    while _decimal(index, unit) < size:
-        index += 1
-    return _decimal(index, unit)
+    return next(decimal for decimal in _decimals(math.ceil(size / unit), unit) if decimal >= size)
 
 
-def _decimal(index: int, unit: Fraction) -> Fraction:
-    """The float that a decimal is read as."""
-    return Fraction(float(index * unit))
+def _decimals(index: int, unit: Fraction) -> Iterator[Fraction]:
+    """The floats that multiples of a unit are read as, from one on."""
+    return (Fraction(float(number * unit)) for number in count(index))
 
 
 def radius_text(radius: Fraction) -> str:
@@ -233,8 +230,7 @@ class CurvePoint:
         """Everything as JSON data; exact numbers are text."""
         return {
             "radius": str(self.radius),
-            "lower": str(self.accuracy.lower),
-            "upper": str(self.accuracy.upper),
+            **self.accuracy.data(),
             "certified": self.certified,
             "on_trust": self.on_trust,
             "refuted": self.refuted,
@@ -268,13 +264,12 @@ class AccuracyCurve(Plottable):
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data; exact numbers are text."""
-        ends = None if self.accuracy is None else {k: str(v) for k, v in self.accuracy._asdict().items()}
         return {
             "shows": self.what,
             "region": self.asked,
             "cost": self.cost,
             "samples": self.samples,
-            "accuracy": ends,
+            "accuracy": self.accuracy and self.accuracy.data(),
             "points": [point.data() for point in self.points],
         }
 
@@ -371,8 +366,7 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
     1   75.00 %  75.00 %          3         0        0      1     0
     2   50.00 %  50.00 %          2         0        1      1     0
     """
-    if not results:
-        raise QuestionError("a curve needs results. Give at least one file.")
+    refuse(QuestionError, (not results, "a curve needs results. Give at least one file."))
     first, *others = results
     network, question = first.network, first.question
     if isinstance(question, WhatIf):
@@ -389,8 +383,10 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
     else:
         sizes = [_radius_of(one) for one in results]
         _check_alike(results, sizes)
-        if radii is not None:
-            raise QuestionError("radii are those of the files, except for one file that asks whatif.")
+        refuse(
+            QuestionError,
+            (radii is not None, "radii are those of the files, except for one file that asks whatif."),
+        )
         squares, safety = (
             False,
             safety_of_radii((r, one.rows()) for r, one in zip(sizes, results, strict=True)),
@@ -425,8 +421,7 @@ def _name(results: Results) -> str:
 
 def _radius(value: Any) -> Fraction:
     radius = Fraction(exact_number(value, "radius"))
-    if radius < 0:
-        raise QuestionError(f"radius is {value}, but a radius is not negative.")
+    refuse(QuestionError, (radius < 0, f"radius is {value}, but a radius is not negative."))
     return radius
 
 
@@ -449,8 +444,9 @@ def _check_alike(results: Sequence[Results], radii: Sequence[Fraction]) -> None:
     seen = {radii[0]: first}
     for other, radius in zip(results[1:], radii[1:], strict=True):
         wrong = _difference(first, other)
-        if wrong is not None:
-            raise QuestionError(f"{_name(first)} and {_name(other)} make no curve: {wrong}.")
+        refuse(
+            QuestionError, (wrong is not None, f"{_name(first)} and {_name(other)} make no curve: {wrong}.")
+        )
         if radius in seen:
             raise QuestionError(
                 f"{_name(seen[radius])} and {_name(other)} have the same radius, {radius_text(radius)}. "

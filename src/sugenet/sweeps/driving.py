@@ -20,11 +20,11 @@ import threading
 import warnings
 from bisect import insort
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from itertools import islice
-from threading import Lock
+from threading import RLock
 from time import monotonic
 from typing import Any
 
@@ -60,7 +60,7 @@ class Queue:
         self._workers, self._time_limit = max(1, workers), time_limit
         self._seconds: dict[int, list[float]] = defaultdict(list)
         self._total, self._count = 0.0, 0
-        self._lock = Lock()
+        self._lock = RLock()
 
     def __len__(self) -> int:
         with self._lock:
@@ -116,26 +116,21 @@ class Queue:
         with self._lock:
             dear = self._dear()
             if size is None or dear is None or size < dear:
-                self._out.discard(sample)
-                self._fresh.append(sample)
+                self.again([sample])
             else:
-                self._set_apart(sample, size)
+                self.set_apart(sample, size)
 
-    def set_apart(self, sample: int) -> None:
-        """Take a sample back whose worker ended: it goes out alone."""
+    def set_apart(self, sample: int, size: float = 0.0) -> None:
+        """Take a sample back, as one whose worker ended: it goes out alone."""
         with self._lock:
-            self._set_apart(sample, 0.0)
+            self._out.discard(sample)
+            insort(self._alone, (size, sample))
 
-    def _set_apart(self, sample: int, size: float) -> None:
-        self._out.discard(sample)
-        insort(self._alone, (size, sample))
-
-    def again(self, samples: Iterable[int]) -> None:
+    def again(self, samples: Sequence[int]) -> None:
         """Take samples back as they went out."""
         with self._lock:
-            taken = list(samples)
-            self._out.difference_update(taken)
-            self._fresh += taken
+            self._out.difference_update(samples)
+            self._fresh += samples
 
     # -- remaining time --------------------------------------------------------------------------------------
 
@@ -292,8 +287,7 @@ class _Handout:
             return
         if done.entries:
             self.store.put(map(self.keep, done.entries))
-        for entry in done.entries:
-            row = entry.row
+        for row in (entry.row for entry in done.entries):
             self.queue.answered(row.sample, row.seconds, done.sizes.get(row.sample), learn=not done.cold)
             self.progress.answered(row)
         self.answered += len(done.entries)
@@ -430,20 +424,17 @@ class Progress:
     def __str__(self) -> str:
         with self._lock:
             done = self.outcomes.total()
-            parts = [f"{done} of {self.total}"]
-            for word, count in self.outcomes.most_common():
-                if count:
-                    parts.append(f"{percent_text(Fraction(count, done))} {word}")
+            counts = [(word, count) for word, count in self.outcomes.most_common() if count]
+            parts = [f"{percent_text(Fraction(count, done))} {word}" for word, count in counts]
             speed = self._new / max(monotonic() - self._start, 1e-9)
         if self._new:
             parts.append(f"{speed:.3g} a second")
         if self.queue is not None:
-            parts.append(self._left())
-        return ", ".join(parts)
+            parts.append(self._left(self.queue))
+        return ", ".join([f"{done} of {self.total}", *parts])
 
-    def _left(self) -> str:
-        assert self.queue is not None
-        likely, worst = self.queue.remaining()
+    def _left(self, queue: Queue) -> str:
+        likely, worst = queue.remaining()
         if worst is None:
             return f"at least {time_text(likely)} left" if likely else "how long is not known yet"
         if worst > 1.5 * likely + 1:

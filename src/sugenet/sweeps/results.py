@@ -11,13 +11,13 @@ import csv
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from math import inf
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.checker.limit import SECONDS
-from sugenet.errors import CertificateError, FileError, QuestionError, SugenetError, how_to_install
+from sugenet.errors import CertificateError, FileError, QuestionError, SugenetError, how_to_install, refuse
 from sugenet.files import write_bytes, write_text
 from sugenet.io.native.file import network_from
 from sugenet.plottable import Plottable
@@ -29,7 +29,7 @@ from sugenet.sweeps.samples import REFUSED, Row, hash_of
 from sugenet.sweeps.store import SAMPLES, Store, reading
 from sugenet.sweeps.tally import SweepTally, tally_of
 
-__all__ = ["COLUMNS", "Results", "csv_text", "export_rows", "read_results", "write_csv", "write_parquet"]
+__all__ = ["COLUMNS", "Results", "csv_text", "export_rows", "read_results", "write_parquet"]
 
 COLUMNS = (
     *("sample", "outcome", "class", "true_class", "right", "settled", "certified", "engine"),
@@ -68,19 +68,8 @@ def csv_text(rows: Iterable[Row], samples: int, classes: Sequence[str]) -> str:
     writer = csv.writer(stream, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for row in export_rows(rows, samples, classes):
-        writer.writerow([_cell(value) for value in row])
+        writer.writerow([str(value).lower() if isinstance(value, bool) else value for value in row])
     return stream.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    return ("true" if value else "false") if isinstance(value, bool) else value
-
-
-def write_csv(
-    path: str | os.PathLike[str], rows: Iterable[Row], samples: int, classes: Sequence[str]
-) -> None:
-    """Write the table as CSV, whole or not at all."""
-    write_text(path, csv_text(rows, samples, classes))
 
 
 def write_parquet(
@@ -117,7 +106,7 @@ def write_parquet(
     write_bytes(path, stream.getvalue())
 
 
-class Results(Plottable):
+class Results(Plottable, AbstractContextManager["Results"]):
     """What a sweep found: short rows, and answers of the same types as the verbs give; read only.
 
     Examples
@@ -149,8 +138,10 @@ class Results(Plottable):
             self.made: dict[str, str] = about["made"]
             """When, and with which versions."""
             settings_of(self.question, **self.settings)
-            if getattr(self.question, "sample", None) is not each:
-                raise QuestionError("its question is not about each sample")
+            refuse(
+                QuestionError,
+                (getattr(self.question, "sample", None) is not each, "its question is not about each sample"),
+            )
         except FileError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, QuestionError, CertificateError) as error:
@@ -177,8 +168,9 @@ class Results(Plottable):
     def _fitting(self, row: Row) -> Row:
         """A row, which must be of a sample and of classes that there are."""
         numbers = (row.label, row.label if row.truth is None else row.truth)
-        if not 0 <= row.sample < self.samples or not all(0 <= n < len(self.network.classes) for n in numbers):
-            raise self._store.damaged(f"the row of sample {row.sample} has a number that is none here")
+        classes = len(self.network.classes)
+        fits = 0 <= row.sample < self.samples and all(0 <= n < classes for n in numbers)
+        self._store.refuse_if(not fits, f"the row of sample {row.sample} has a number that is none here")
         return row
 
     def row(self, sample: int) -> Row:
@@ -187,8 +179,7 @@ class Results(Plottable):
 
     def missing(self) -> list[int]:
         """Samples that have no answer yet."""
-        known = {row.sample for row in self.rows()}
-        return [sample for sample in range(self.samples) if sample not in known]
+        return list(self.tally().missing)
 
     def data(self, sample: int) -> dict[str, Any]:
         """JSON data of the answer about a sample."""
@@ -210,16 +201,16 @@ class Results(Plottable):
         except CertificateError as error:
             raise self._store.damaged(f"the answer of sample {row.sample}: {error}") from error
         question: Any = getattr(answer, "question", None)
-        if hash_of(question.values(self.network)) != known:
-            raise self._store.damaged(f"the answer of sample {row.sample} is about another sample")
+        self._check_hash(row, question.values(self.network), known)
         return answer
 
     def refusal(self, sample: int) -> str:
         """Why a sample was not asked about, whose outcome is ``refused``."""
         reason = self.data(sample).get("reason")
-        if not isinstance(reason, str):
-            raise self._store.damaged(f"it does not say why sample {sample} was not asked about")
-        return reason
+        self._store.refuse_if(
+            not isinstance(reason, str), f"it does not say why sample {sample} was not asked about"
+        )
+        return str(reason)
 
     def answers(self) -> Iterator[Any]:
         """All answers, by number of the sample; those that the question makes no sense for have none."""
@@ -234,15 +225,22 @@ class Results(Plottable):
             values = raw_of(self.network, asked["sample"])
         except (LookupError, TypeError, ValueError, SugenetError) as error:
             raise self._store.damaged(f"the answer of sample {row.sample} does not name it") from error
-        if hash_of(list(values)) != known:
-            raise self._store.damaged(f"the answer of sample {row.sample} is about another sample")
+        self._check_hash(row, list(values), known)
         return values
 
+    def _check_hash(self, row: Row, values: list[Any], known: bytes) -> None:
+        """Refuse an answer about another sample than that of its row."""
+        which = f"the answer of sample {row.sample} is about another sample"
+        self._store.refuse_if(hash_of(values) != known, which)
+
     def _found(self, sample: int) -> tuple[Row, bytes]:
-        if isinstance(sample, bool) or not 0 <= sample < self.samples:
-            raise QuestionError(
-                f"there is no sample {sample}: they are numbered from 0 to {self.samples - 1}."
-            )
+        refuse(
+            QuestionError,
+            (
+                isinstance(sample, bool) or not 0 <= sample < self.samples,
+                f"there is no sample {sample}: they are numbered from 0 to {self.samples - 1}.",
+            ),
+        )
         record = self._store.row(int(sample))
         if record is None:
             raise QuestionError(f"sample {sample} has no answer yet. The same sweep, run again, goes on.")
@@ -259,11 +257,15 @@ class Results(Plottable):
 
     def tally(self) -> SweepTally:
         """All rows in figures: outcomes, certified accuracy, times."""
-        kind, asked = data_of(self.network, self.question)["kind"], described(self.network, self.question)
-        squares = getattr(self.question, "cost", None) is L2
-        aims = getattr(self.question, "target", None) is not None
-        known = {"squares": squares, "has_truth": self.has_truths, "has_target": aims}
-        return tally_of(self.rows(), self.samples, kind, asked, **known)
+        return tally_of(
+            self.rows(),
+            self.samples,
+            data_of(self.network, self.question)["kind"],
+            described(self.network, self.question),
+            squares=getattr(self.question, "cost", None) is L2,
+            has_truth=self.has_truths,
+            has_target=getattr(self.question, "target", None) is not None,
+        )
 
     def check(
         self,
@@ -291,8 +293,8 @@ class Results(Plottable):
         )
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write a table with one row for each sample as CSV."""
-        write_csv(path, self.rows(), self.samples, self.network.classes)
+        """Write a table with one row for each sample as CSV, whole or not at all."""
+        write_text(path, csv_text(self.rows(), self.samples, self.network.classes))
 
     def write_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the same as Parquet, which needs pyarrow, the extra ``parquet``."""
@@ -303,12 +305,7 @@ class Results(Plottable):
         """Let the file go."""
         self._store.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -344,8 +341,7 @@ def _check_about(store: Store, about: dict[str, Any]) -> None:
         wrong.append("time_limit")
     if "samples" not in wrong and not 1 <= about["samples"] <= SAMPLES:
         wrong.append("samples")
-    if wrong:
-        raise store.damaged(f"what it is about does not fit: {', '.join(wrong)}")
+    store.refuse_if(wrong, f"what it is about does not fit: {', '.join(wrong)}")
 
 
 def _network(store: Store, about: dict[str, Any], network: Network | None) -> Network:
@@ -354,8 +350,7 @@ def _network(store: Store, about: dict[str, Any], network: Network | None) -> Ne
             network = network_from(store.network())
         except SugenetError as error:
             raise store.damaged(f"its network: {error}") from error
-        if network.fingerprint != about["network"]:
-            raise store.damaged("its network is another than it says")
+        store.refuse_if(network.fingerprint != about["network"], "its network is another than it says")
     elif network.fingerprint != about["network"]:
         raise FileError(
             f"{store.name} is about the network {about['network'][:12]}, not about "

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network
 from sugenet.capacity.arguments import plain as python_value
-from sugenet.errors import CapacityError, EncodingError, NetworkError, QuestionError
+from sugenet.errors import CapacityError, EncodingError, NetworkError, QuestionError, refuse
 from sugenet.problem.boxes import plain
 from sugenet.reason.questions import class_of
 
@@ -40,10 +40,15 @@ class DataSet:
         rows = network.encoder.rows(X)
         labels = network.predict(rows)
         truths = None if y is None else _truths(network, y)
-        if truths is not None and len(truths) != len(rows):
-            raise QuestionError(f"y has {len(truths)} classes for {len(rows)} samples. Give one for each.")
-        if not len(rows):
-            raise QuestionError("there are no samples. Give at least one.")
+        n_truths = len(rows) if truths is None else len(truths)
+        refuse(
+            QuestionError,
+            (
+                n_truths != len(rows),
+                f"y has {n_truths} classes for {len(rows)} samples. Give one for each.",
+            ),
+            (not len(rows), "there are no samples. Give at least one."),
+        )
         hashes = tuple(hash_of(_values(row)) for row in rows)
         return cls(rows, labels, truths, hashes)
 
@@ -98,8 +103,13 @@ def _values(row: npt.NDArray[Any]) -> list[Any]:
 
 
 def _truths(network: Network, y: Any) -> tuple[int, ...]:
-    if isinstance(y, str) or np.ndim(y) != 1:
-        raise QuestionError("y must be a list or array with the class of each sample, by name or number.")
+    refuse(
+        QuestionError,
+        (
+            isinstance(y, str) or np.ndim(y) != 1,
+            "y must be a list or array with the class of each sample, by name or number.",
+        ),
+    )
     return tuple(class_of(network, python_value(label)) for label in y)
 
 

@@ -34,6 +34,7 @@ from sugenet.checker.form import exact
 from sugenet.errors import CertificateError, FileError
 from sugenet.files import advice, check_owner, target_of
 from sugenet.io.native.container import canonical
+from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.plain.texts import strict_json
 from sugenet.sweeps.samples import Row
 
@@ -220,9 +221,8 @@ class Store:
             data = strict_json(self._value("about", _ABOUT).decode())
         except ValueError as error:
             raise self.damaged(str(error)) from error
-        if not isinstance(data, dict):
-            raise self.damaged("what it is about is no JSON object")
-        return data
+        self.refuse_if(not isinstance(data, dict), "what it is about is no JSON object")
+        return data  # type: ignore[no-any-return]
 
     def network(self) -> bytes:
         """The file of the network."""
@@ -233,10 +233,9 @@ class Store:
             record = self._connection.execute(
                 "SELECT iif(length(value) > ?, NULL, value), digest FROM about WHERE name = ?", (limit, name)
             ).fetchone()
-        if record is None or not all(isinstance(part, bytes) for part in record):
-            raise self.damaged(f"it does not say {name}")
-        if _digest(name, record[0]) != record[1]:
-            raise self.damaged(f"the digest of {name} is another")
+        known = record is not None and all(isinstance(part, bytes) for part in record)
+        self.refuse_if(not known, f"it does not say {name}")
+        self.refuse_if(_digest(name, record[0]) != record[1], f"the digest of {name} is another")
         return bytes(record[0])
 
     def rows(self) -> list[Row]:
@@ -278,15 +277,14 @@ class Store:
             raise
         except (ValueError, RecursionError) as error:
             raise self.damaged(f"the answer of sample {sample} is no JSON: {error}") from error
-        if not isinstance(data, dict):
-            raise self.damaged(f"the answer of sample {sample} is no JSON object")
-        return data
+        self.refuse_if(not isinstance(data, dict), f"the answer of sample {sample} is no JSON object")
+        return data  # type: ignore[no-any-return]
 
     def _text(self, sample: int, packed: bytes) -> str:
         which = f"the answer of sample {sample}"
         raw = self._unpacked(self._packed(sample, packed), LARGEST, which)
-        if 4 * raw.count(b"{") + raw.count(b"[") + raw.count(b",") > _PARTS:
-            raise self.damaged(f"{which} has more parts than any can have")
+        parts = 4 * raw.count(b"{") + raw.count(b"[") + raw.count(b",")
+        self.refuse_if(parts > _PARTS, f"{which} has more parts than any can have")
         return raw.decode()
 
     def _unpacked(self, packed: bytes, limit: int, which: str) -> bytes:
@@ -296,10 +294,8 @@ class Store:
             data = unpacker.decompress(packed, limit + 1)
         except zlib.error as error:
             raise self.damaged(f"{which}: {error}") from error
-        if len(data) > limit:
-            raise self.damaged(f"{which} unpacks to more than {limit >> 20} MiB")
-        if not unpacker.eof:
-            raise self.damaged(f"{which} ends too early")
+        self.refuse_if(len(data) > limit, f"{which} unpacks to more than {limit >> 20} MiB")
+        self.refuse_if(not unpacker.eof, f"{which} ends too early")
         return data
 
     def packed(self, sample: int) -> bytes:
@@ -314,9 +310,9 @@ class Store:
                 (LARGEST + _MORE, sample),
             )
             (answer,) = cursor.fetchone()
-        if not isinstance(answer, bytes) or hashlib.sha256(answer).digest() != packed:
-            raise self.damaged(f"the answer of sample {sample} is not as it was written")
-        return answer
+        same = isinstance(answer, bytes) and hashlib.sha256(answer).digest() == packed
+        self.refuse_if(not same, f"the answer of sample {sample} is not as it was written")
+        return answer  # type: ignore[no-any-return]
 
     def inspect(self) -> None:
         """Read every byte that counts, and refuse a file that is not as it was written."""
@@ -328,11 +324,11 @@ class Store:
 
     def begin(self, about: Mapping[str, Any], network: bytes) -> None:
         """Fill an empty file."""
-        if len(network) > _NETWORK:
-            raise FileError(
-                f"the network has {len(network) >> 20:,} MiB, but a results file keeps at most "
-                f"{_NETWORK >> 20}. Give a smaller one."
-            )
+        refuse_if(
+            len(network) > _NETWORK,
+            f"the network has {len(network) >> 20:,} MiB, but a results file keeps at most "
+            f"{_NETWORK >> 20}. Give a smaller one.",
+        )
         with self._writing():
             for table in _SCHEMA:
                 self._connection.execute(table)
@@ -398,6 +394,11 @@ class Store:
         """The error that says so."""
         return FileError(f"{self.name} is damaged: {what}. {_RETRY}")
 
+    def refuse_if(self, wrong: object, what: str) -> None:
+        """Raise the error that says so if something is wrong."""
+        if wrong:
+            raise self.damaged(what)
+
     @contextmanager
     def _told(self) -> Iterator[None]:
         """SQLite's errors in words that help."""
@@ -410,21 +411,24 @@ class Store:
 
     def _error(self, error: sqlite3.Error) -> FileError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_FULL:
-            return FileError(
-                f"the disk of {self.name} is full. All answers before are kept: free some space, "
-                f"and the same command goes on."
-            )
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return FileError(f"another program writes to {self.name}. Wait for it to end.")
-        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
-            return FileError(f"{self.name} cannot be written: {error}. Check the disk and the permissions.")
-        if code == sqlite3.SQLITE_IOERR:
-            return FileError(
-                f"{self.name} cannot be read or written: {error}. Check the disk; all answers before are "
-                f"kept, and the same command goes on."
-            )
-        return self.damaged(str(error))
+        match code:
+            case sqlite3.SQLITE_FULL:
+                message = (
+                    f"the disk of {self.name} is full. All answers before are kept: free some space, "
+                    f"and the same command goes on."
+                )
+            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+                message = f"another program writes to {self.name}. Wait for it to end."
+            case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
+                message = f"{self.name} cannot be written: {error}. Check the disk and the permissions."
+            case sqlite3.SQLITE_IOERR:
+                message = (
+                    f"{self.name} cannot be read or written: {error}. Check the disk; all answers before are "
+                    f"kept, and the same command goes on."
+                )
+            case _:
+                return self.damaged(str(error))
+        return FileError(message)
 
 
 # -- opening -------------------------------------------------------------------------------------------------
@@ -442,28 +446,23 @@ def writing(path: str | os.PathLike[str] | None) -> tuple[Store, bool]:
     except (OSError, ValueError) as error:
         raise FileError(f"{os.fspath(path)!r} cannot be written: {advice(error)}") from error
     _is_fresh(file)
-    lock = Lock(file)
-    try:
+    with ExitStack() as on_error:
+        lock = Lock(file)
+        on_error.callback(lock.release)
         fresh = _is_fresh(file)
         store = Store(_connected(str(file)), file, lock)
-    except BaseException:
-        lock.release()
-        raise
-    try:
+        on_error.callback(store.close)
         empty = fresh or not _tables(store)
         if not empty:
             _refuse_strangers(store)
-    except BaseException:
-        store.close()
-        raise
+        on_error.pop_all()
     return store, empty
 
 
 def reading(path: str | os.PathLike[str]) -> Store:
     """Open a results file to read it, also while it is written."""
     file = _resolved(path)
-    if _is_fresh(file):
-        raise FileError(f"{os.fspath(path)!r} cannot be read: it is empty, or there is no such file.")
+    refuse_if(_is_fresh(file), f"{os.fspath(path)!r} cannot be read: it is empty, or there is no such file.")
     where = f"file:{quote(os.fsencode(file))}?mode=ro"
     store = Store(_connected(where), file)
     try:
@@ -527,8 +526,10 @@ def _is_fresh(file: Path) -> bool:
         return True
     except OSError as error:
         raise FileError(f"'{file}' cannot be read: {advice(error)}") from error
-    if head and head != _MAGIC:
-        raise FileError(f"'{file}' is no results file. Give one that sugenet sweep wrote, or a new name.")
+    refuse_if(
+        head and head != _MAGIC,
+        f"'{file}' is no results file. Give one that sugenet sweep wrote, or a new name.",
+    )
     return not head
 
 
@@ -538,24 +539,22 @@ def _refuse_strangers(store: Store) -> None:
         ask = store._connection.execute
         application = ask("PRAGMA application_id").fetchone()[0]
         version = ask("PRAGMA user_version").fetchone()[0]
-        if application != _APPLICATION:
-            raise FileError(
-                f"{store.name} is a database of another program, or damaged. Give one that sugenet sweep "
-                f"wrote, or a new name."
-            )
-        if version > _VERSION:
-            raise FileError(
-                f"{store.name} is of version {version}, written by a newer sugenet; this one reads version "
-                f"{_VERSION}. Update sugenet to go on."
-            )
-        if version != _VERSION:
-            raise store.damaged(f"there is no version {version}")
+        refuse_if(
+            application != _APPLICATION,
+            f"{store.name} is a database of another program, or damaged. Give one that sugenet sweep "
+            f"wrote, or a new name.",
+        )
+        refuse_if(
+            version > _VERSION,
+            f"{store.name} is of version {version}, written by a newer sugenet; this one reads version "
+            f"{_VERSION}. Update sugenet to go on.",
+        )
+        store.refuse_if(version != _VERSION, f"there is no version {version}")
         tables = ask(f"SELECT sql FROM sqlite_master ORDER BY rowid LIMIT {len(_SCHEMA) + 1}").fetchall()
-        if tables != [(table,) for table in _SCHEMA]:  # nor are there views or triggers
-            raise store.damaged("its tables are others")
-        verdict = ask("PRAGMA quick_check(1)").fetchone()[0]
-        if verdict != "ok":
-            raise store.damaged(str(verdict).replace("\n", " ")[:200])
+        # nor are there views or triggers
+        store.refuse_if(tables != [(table,) for table in _SCHEMA], "its tables are others")
+        verdict = str(ask("PRAGMA quick_check(1)").fetchone()[0])
+        store.refuse_if(verdict != "ok", verdict.replace("\n", " ")[:200])
 
 
 def _is_row(columns: Mapping[str, Any]) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from sugenet import __version__
 from sugenet.bnn import Network
 from sugenet.checker.form import exact
-from sugenet.errors import FileError, QuestionError, SugenetError
+from sugenet.errors import FileError, QuestionError, SugenetError, refuse
 from sugenet.io.native.file import network_bytes
 from sugenet.problem.clock import Clock
 from sugenet.reason import ask, each, settings_of
@@ -107,10 +107,8 @@ def sweep(
     limit = None if clock.time_limit in (None, inf) else max(0.0, float(clock.time_limit or 0))
     asked = settings_of(question, **settings)
     samples = DataSet.of(network, X, y)
-    if len(samples) > SAMPLES:
-        raise QuestionError(
-            f"{len(samples):,} samples are more than one results file takes, {SAMPLES:,}. Sweep parts."
-        )
+    too_many = f"{len(samples):,} samples are more than one results file takes, {SAMPLES:,}. Sweep parts."
+    refuse(QuestionError, (len(samples) > SAMPLES, too_many))
     _try_out(network, question, samples, asked)
     about = {
         "network": network.fingerprint,
@@ -169,18 +167,24 @@ def sweep(
 
 
 def _check(network: Network, question: Any, jobs: int | None, total_time: float | None) -> None:
-    if not isinstance(network, Network):
-        raise QuestionError(f"network is a {type(network).__name__}, not a Network.")
-    if getattr(question, "sample", None) is not each:
-        raise QuestionError(
-            "the question must be about each sample: write each in its place, as in Robust(each, Hamming(2))."
-        )
-    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0):
-        raise QuestionError(f"jobs={jobs!r} must be a number of workers, or -1 for one a core.")
-    if total_time is not None and (
-        isinstance(total_time, bool) or not isinstance(total_time, Real) or not total_time >= 0
-    ):
-        raise QuestionError(f"total_time={total_time!r} must be a number of seconds, 0 or more.")
+    refuse(
+        QuestionError,
+        (not isinstance(network, Network), f"network is a {type(network).__name__}, not a Network."),
+        (
+            getattr(question, "sample", None) is not each,
+            "the question must be about each sample: write each in its place, as in "
+            "Robust(each, Hamming(2)).",
+        ),
+        (
+            jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0),
+            f"jobs={jobs!r} must be a number of workers, or -1 for one a core.",
+        ),
+        (
+            total_time is not None
+            and (isinstance(total_time, bool) or not isinstance(total_time, Real) or not total_time >= 0),
+            f"total_time={total_time!r} must be a number of seconds, 0 or more.",
+        ),
+    )
 
 
 def _try_out(network: Network, question: Any, samples: DataSet, asked: Mapping[str, Any]) -> None:
@@ -210,18 +214,23 @@ def _go_on(store: Store, about: dict[str, Any], samples: DataSet, retry: bool) -
     Results(store).rows()
     before = store.about()
     wrong = _difference(store, before, about, samples)
-    if wrong is not None:
-        raise FileError(f"{store.name} cannot be gone on with: {wrong} Give another file for this sweep.")
+    refused = f"{store.name} cannot be gone on with: {wrong} Give another file for this sweep."
+    refuse(FileError, (wrong is not None, refused))
     was, now = before["time_limit"], about["time_limit"]
     if was == now:
         return
-    if not retry:
-        raise FileError(
+    refuse(
+        FileError,
+        (
+            not retry,
             f"{store.name} was made with {_limit(was)}, not {_limit(now)}. Give the same, or ask for a retry "
-            f"of the undecided with a longer one."
-        )
-    if (inf if now is None else now) < (inf if was is None else was):
-        raise FileError(f"a retry needs more time: {store.name} was made with {_limit(was)} already.")
+            f"of the undecided with a longer one.",
+        ),
+        (
+            (inf if now is None else now) < (inf if was is None else was),
+            f"a retry needs more time: {store.name} was made with {_limit(was)} already.",
+        ),
+    )
     store.amend(before | {"time_limit": now})
 
 

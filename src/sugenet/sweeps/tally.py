@@ -56,6 +56,10 @@ class Between(NamedTuple):
     lower: Fraction
     upper: Fraction
 
+    def data(self) -> dict[str, str]:
+        """Both ends as JSON data: exact numbers as text."""
+        return {name: str(end) for name, end in self._asdict().items()}
+
     @property
     def words(self) -> tuple[str, str]:
         """Both ends in percent; where they differ, rounded so that they stay bounds."""
@@ -210,8 +214,8 @@ class SweepTally(Plottable):
             "answered": self.answered,
             "outcomes": self.outcomes,
             "right": self.right,
-            "accuracy": _ends(self.accuracy),
-            "certified_accuracy": _ends(self.certified),
+            "accuracy": self.accuracy and self.accuracy.data(),
+            "certified_accuracy": self.certified and self.certified.data(),
             "costs": self._cost_data(),
             "on_trust": [row.sample for row in self.on_trust],
             "seconds": self.seconds,
@@ -277,11 +281,9 @@ class SweepTally(Plottable):
         return [f"{what}: from {numbers[0]} to {numbers[2]}, median {numbers[1]} ({count_text})"]
 
     def _time_lines(self) -> list[str]:
-        assert self.median is not None
-        assert self.largest is not None
         lines = [
-            f"times: {time_text(self.seconds)} in all, median {time_text(self.median)}, "
-            f"longest {time_text(self.largest)}"
+            f"times: {time_text(self.seconds)} in all, median {time_text(self.median or 0)}, "
+            f"longest {time_text(self.largest or 0)}"
         ]
         max_answers = max(one.answers for one in self.times)
         names = [one.words for one in self.times]
@@ -389,10 +391,6 @@ def _share(part: int, of: int) -> Fraction:
 
 def _is_wrong(row: Row) -> bool:
     return row.truth is not None and row.truth != row.label
-
-
-def _ends(between: Between | None) -> dict[str, str] | None:
-    return None if between is None else {"lower": str(between.lower), "upper": str(between.upper)}
 
 
 def _binned(seconds: list[float]) -> tuple[TimeBin, ...]:

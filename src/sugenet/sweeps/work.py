@@ -21,7 +21,7 @@ from typing import Any
 
 from sugenet import __version__
 from sugenet.bnn import Network
-from sugenet.errors import SugenetError
+from sugenet.errors import SugenetError, refuse
 from sugenet.io.native.file import network_from
 from sugenet.orphans import end_with_parent
 from sugenet.problem.boxes import plain
@@ -95,11 +95,14 @@ def here() -> tuple[str, int]:
 
 def do(job: Task, chunk: Chunk, network: bytes | None = None) -> Done:
     """Ask about the samples of a chunk, cheapest first."""
-    if job.version != __version__:
-        raise SugenetError(
+    refuse(
+        SugenetError,
+        (
+            job.version != __version__,
             f"a worker runs sugenet {__version__}, but the sweep was started by {job.version}. "
-            f"Install the same version everywhere."
-        )
+            f"Install the same version everywhere.",
+        ),
+    )
     known = _known(job.fingerprint, network)
     if known is None:
         return Done(unknown=tuple(sample for sample, *_ in chunk.samples))
@@ -152,9 +155,6 @@ def _answers(job: Task, chunk: Chunk, network: Network, stopped: list[int]) -> D
             return Done(tuple(entries), sizes, back, tuple(failed))
         try:
             entry = _entry(job, network, sample, values, label, truth)
-        except REFUSALS as error:
-            entries.append(_refused(job, sample, values, label, truth, str(error)))
-            continue
         except Exception as error:  # of this worker, or a mistake of ours: the other samples go on
             is_told = isinstance(error, SugenetError)
             failed.append((sample, str(error) if is_told else f"{type(error).__name__}: {error}"))
@@ -182,55 +182,34 @@ def _entry(
     job: Task, network: Network, sample: int, values: list[Any], label: int, truth: int | None
 ) -> Entry:
     start = monotonic()
-    answer: Any = ask(
-        network,
-        job.question.about(values),
-        time_limit=job.time_limit,
-        threads=1,
-        seed=job.seed,
-        **job.settings,
-    )
-    seconds = monotonic() - start
-    data = answer.data()
-    value, lower = data.get("value"), data.get("lower")
-    row = Row(
-        sample=sample,
-        label=label,
-        truth=truth,
-        outcome=outcome_of(answer),
-        settled=is_settled(answer, **job.settings),
-        certified=is_checkable(answer),
-        engine=getattr(answer, "engine", None),
-        seconds=seconds,
-        time_limit=None if job.time_limit is None else float(job.time_limit),
-        value=value if isinstance(value, str) else None,
-        lower=lower if isinstance(lower, str) else None,
-        version=__version__,
-    )
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    if len(text) > LARGEST:
-        raise SugenetError(
-            f"its answer has {len(text) >> 20:,} MiB, but a results file keeps at most {LARGEST >> 20}"
+    try:
+        answer: Any = ask(
+            network,
+            job.question.about(values),
+            time_limit=job.time_limit,
+            threads=1,
+            seed=job.seed,
+            **job.settings,
         )
-    return Entry(row, hash_of(values), zlib.compress(text.encode()))
-
-
-def _refused(job: Task, sample: int, values: list[Any], label: int, truth: int | None, reason: str) -> Entry:
-    """What is kept of a sample that the question makes no sense for."""
+    except REFUSALS as error:  # the question makes no sense for this sample
+        asked = {"sample": [plain(value) for value in values]}
+        data = {"outcome": REFUSED, "reason": str(error), "question": asked}
+        outcome, settled, certified, engine, seconds = REFUSED, True, False, None, 0.0
+    else:
+        seconds, data = monotonic() - start, answer.data()
+        outcome, settled = outcome_of(answer), is_settled(answer, **job.settings)
+        certified, engine = is_checkable(answer), getattr(answer, "engine", None)
+    value, lower = (part if isinstance(part, str) else None for part in map(data.get, ("value", "lower")))
+    limit = None if job.time_limit is None else float(job.time_limit)
     row = Row(
-        sample=sample,
-        label=label,
-        truth=truth,
-        outcome=REFUSED,
-        settled=True,
-        certified=False,
-        engine=None,
-        seconds=0.0,
-        time_limit=job.time_limit,
-        value=None,
-        lower=None,
-        version=__version__,
+        sample, label, truth, outcome, settled, certified, engine, seconds, limit, value, lower, __version__
     )
-    data = {"outcome": REFUSED, "reason": reason, "question": {"sample": [plain(value) for value in values]}}
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    refuse(
+        SugenetError,
+        (
+            len(text) > LARGEST,
+            f"its answer has {len(text) >> 20:,} MiB, but a results file keeps at most {LARGEST >> 20}",
+        ),
+    )
     return Entry(row, hash_of(values), zlib.compress(text.encode()))

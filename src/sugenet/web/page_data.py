@@ -28,7 +28,7 @@ from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
 from sugenet.bnn.laws import Law
 from sugenet.bnn.layers import ROOM, Layer
-from sugenet.bnn.wide import is_wide_sum
+from sugenet.bnn.packed import is_wide_sum
 from sugenet.errors import EncodingError, NetworkError, TooLargeError
 from sugenet.reason.envelope import domain_data
 from sugenet.reason.questions.reading import described_within

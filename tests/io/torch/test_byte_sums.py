@@ -34,9 +34,9 @@ def all_sums(weights, low, high, zero):
 def test_all_sums_are_found_and_no_others(neuron, random):
     weights, low, high, zero = neuron
     there, sums = all_sums(*neuron), ByteSums(*neuron)
-    assert (sums.least, sums.largest) == (there[0], there[-1])
+    assert (sums.min_sum, sums.max_sum) == (there[0], there[-1])
     assert sums.certain
-    wanted = np.array([random.randint(sums.least - 3, sums.largest + 3) for _ in range(40)])
+    wanted = np.array([random.randint(sums.min_sum - 3, sums.max_sum + 3) for _ in range(40)])
     below, above = sums.below(wanted), sums.above(wanted)
     assert np.array_equal(below, there[np.maximum(np.searchsorted(there, wanted, "right") - 1, 0)])
     assert np.array_equal(above, there[np.minimum(np.searchsorted(there, wanted, "left"), len(there) - 1)])
@@ -54,7 +54,7 @@ def test_many_weights_without_a_table(count):
     weights = random.integers(-128, 128, count)
     sums = ByteSums(weights, np.zeros(count, np.int64), np.full(count, 255), 100)
     assert sums._roomy
-    wanted = random.integers(sums.least, sums.largest + 1, 200)
+    wanted = random.integers(sums.min_sum, sums.max_sum + 1, 200)
     quiet, loud = (sums.levels(sums.below(wanted), loud=loud) for loud in (False, True))
     assert np.array_equal((quiet.astype(int) - 100) @ weights, sums.below(wanted))
     assert np.array_equal((loud.astype(int) - 100) @ weights, sums.below(wanted))
@@ -70,5 +70,5 @@ def test_a_table_and_the_least_sums_agree():
         if not one._roomy:
             continue
         two.__dict__["_roomy"] = False  # takes the table
-        wanted = np.arange(one.least, one.largest + 1)
+        wanted = np.arange(one.min_sum, one.max_sum + 1)
         assert np.array_equal(one.below(wanted), two.below(wanted))

@@ -41,6 +41,7 @@ __all__ = [
     "Summing",
     "Taps",
     "backed",
+    "bits_layer",
     "cuts_of",
     "sliding_quantized",
     "summing_quantized",
@@ -304,6 +305,34 @@ class Arrays:
         parts = [self.reads_of(feature, column) for feature, column in enumerate(rows.T)]
         return np.concatenate([np.zeros((len(rows), 0), bool), *parts], axis=1)
 
+    def changes(self, feature: int, here: npt.NDArray[Any], states: Sequence[int]) -> Ints:
+        """By how much some states of a feature change what the first layer reads `here`, one row each."""
+        there = self.reads_of(feature, np.array(states, np.int64)).astype(np.int64)
+        return there - here[self.places[feature]].astype(np.int64)
+
+    def margins(self, here: npt.NDArray[Any]) -> Ints:
+        """M - tau of the first layer; if there is none, of the bits themselves."""
+        if not self.layers:
+            return here.astype(np.int64) - 1
+        return np.asarray(self.layers[0].match_counts(here[None])[0] - self.layers[0].tau)
+
+    def columns(self, feature: int, here: npt.NDArray[Any], margins: Ints) -> Ints:
+        """What one more in each value that is read of a feature adds to the neurons of the first layer, one
+        row per value. Match counts are linear, so this is measured where the network reads `here`, and its
+        first layer has these margins.
+        """
+        indices = self.places[feature]
+        if not self.layers:
+            return np.asarray(indices[:, None] == np.arange(self.width), np.int64)
+        first = self.layers[0]
+        if isinstance(first, Summing):
+            return np.asarray(first.weights[:, indices].T)
+        steps = np.where(here[indices] > 0, -1, 1)
+        rows = np.repeat(here[None], len(indices), axis=0)
+        for row, index, step in zip(rows, indices.tolist(), steps.tolist(), strict=True):
+            row[index] = row[index] + step if rows.dtype != bool else step > 0
+        return np.asarray((first.match_counts(rows) - first.tau - margins) * steps[:, None])
+
     @cached_property
     def tops(self) -> Ints:
         """The largest level of each value that the head reads."""
@@ -410,10 +439,10 @@ def _lawful(form: NetworkForm, expanded: Arrays) -> Arrays:
             known = coding.categories if isinstance(coding, Categories) else coding.cuts
             weights[number, reading.places[feature][known.index(at)]] = -1 if on else 1
     rest = [len(clause) for clause in form.clauses]
-    layers, eye = [_bits_layer(weights, [*first.tau, *rest])], np.eye(len(rest), dtype=np.int64)
+    layers, eye = [bits_layer(weights, [*first.tau, *rest])], np.eye(len(rest), dtype=np.int64)
     for layer in expanded.layers[1:]:
         dense = layer.dense()
-        layers.append(_bits_layer(_blocks(dense.weights, eye), [*dense.tau, *(1 for _ in rest)]))
+        layers.append(bits_layer(_blocks(dense.weights, eye), [*dense.tau, *(1 for _ in rest)]))
     head = _blocks(expanded.head, np.ones((1, len(rest)), np.int64))
     return Arrays(form.codings, False, tuple(layers), head, expanded.lines, reads_silent=True)
 
@@ -422,10 +451,11 @@ def _first_dense(expanded: Arrays) -> Summing:
     """The first layer over bits; without layers, the bits themselves."""
     if expanded.layers:
         return expanded.layers[0].dense()
-    return _bits_layer(np.eye(expanded.width, dtype=np.int64), [1] * expanded.width)
+    return bits_layer(np.eye(expanded.width, dtype=np.int64), [1] * expanded.width)
 
 
-def _bits_layer(weights: Ints, tau: Sequence[int]) -> Summing:
+def bits_layer(weights: Ints, tau: Sequence[int] | Ints) -> Summing:
+    """Neurons of one threshold that read bits."""
     return Summing(weights, np.array(tau, np.int64)[:, None], np.ones(weights.shape[1], np.int64))
 
 

@@ -26,7 +26,6 @@ from sugenet.checker.accelerate.digits import (
     reached_32,
     reached_any,
     sides,
-    together,
 )
 from sugenet.checker.accelerate.vectors import lowest, ones
 from sugenet.compiling import njit
@@ -309,16 +308,13 @@ def _begun(block, some, lanes, sums, depth, first_layer, lists, values, valid):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _through(size, layers, network, kinds, close, lists, values, valid, meets):
+def _through(size, layers, network, kinds, cases, lists, values, valid, meets):
     """Take a block of that size through the layers: whether some sets meet a case; `valid` keeps those alone.
-    Without cases all sets do that are not near the sample.
+    Without cases all sets do.
     """
-    radius, near, cases = close
     _, opens, counts, _, _, _, usual = lists
     for number in range(layers):
         begin, some = number * opens.shape[1], counts[number, 1]
-        if number == near and counts[number, 0] + together(values, begin * SLOT, some, valid) <= radius:
-            return False
         max_unusual = apart(values, begin * SLOT, some, valid, size, usual, begin)
         n, candidates = _settle(number, max_unusual, network, lists)
         last = number + 1 == layers and len(cases) > 0
@@ -329,7 +325,7 @@ def _through(size, layers, network, kinds, close, lists, values, valid, meets):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def visit(state, path, options, units, first_layer, network, kinds, close, lists, room, table, steps):
+def visit(state, path, options, units, first_layer, network, kinds, cases, lists, room, table, steps):
     """Go through the sets that begin as chosen, from there on: those that meet no case are counted, of the
     others the table adds up what pattern of the last layer they have. True when it ends early: after so many
     blocks, or with the table half full.
@@ -342,7 +338,7 @@ def visit(state, path, options, units, first_layer, network, kinds, close, lists
     behind, lightest, budget = options
     weight, heaviest, starts, ends = units
     lanes, values, valid, meets, keys, sets = room
-    layers, end, pairs = network[3].shape[0] - (len(close[2]) > 0), len(behind), nb.int64(ends[1] > 0)
+    layers, end, pairs = network[3].shape[0] - (len(cases) > 0), len(behind), nb.int64(ends[1] > 0)
     more = 1 + pairs  # options of the smallest unit behind two chosen ones
     while state[0] > 0:
         if steps < 0:
@@ -366,7 +362,7 @@ def visit(state, path, options, units, first_layer, network, kinds, close, lists
                         continue
                     steps -= 1
                     _begun(block, some, lanes, sums, depth, first_layer, lists, values, valid)
-                    if _through(size, layers, network, kinds, close, lists, values, valid, meets):
+                    if _through(size, layers, network, kinds, cases, lists, values, valid, meets):
                         for w in range(WORDS):
                             size -= ones(valid[w])
                         parts = _part(layers, network[2], lists, values, valid, keys, sets)

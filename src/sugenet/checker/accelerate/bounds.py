@@ -1,4 +1,4 @@
-"""Bounds on every layer, worked out again in plain integers.
+"""Bounds on every layer, computed again.
 
 To be ensured: no change that the question allows turns a neuron that is said to be settled, and no more
 neurons turn together than is said; then an inequality of a violation that cannot be met for such neurons
@@ -7,47 +7,67 @@ cannot be met at all.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.checker.accelerate.arrays import Layer, Picking, Summing, bits_layer
 from sugenet.checker.accelerate.integers import Demand, Whole, over_neurons, reachable
 from sugenet.checker.accelerate.products import Bits, Ints
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import max_together
 from sugenet.errors import CertificateError
 
-__all__ = ["check_bounds", "exclude", "swing"]
-
-
-def _max_features(problem: Whole) -> int:
-    return max_together((min(price for price, _ in options) for options in problem.features), problem.budget)
+__all__ = ["check_bounds", "exclude", "max_turned"]
 
 
 def check_bounds(problem: Whole) -> str:
     """See that bounds alone exclude every violation."""
-    problem.limit.fits(48 * len(problem.base) * len(problem.features), "the bounds of the first layer")
-    low, high = reachable(problem.base, problem.features, _max_features(problem))
-    state = problem.base >= 0
-    loose = (low >= 0) != (high >= 0)
-    limit = _max_turned(problem, loose)
-    for weights, tau in problem.layers:
-        problem.limit.look()
-        problem.limit.fits(40 * weights.size, "the bounds of a layer")
-        counts = _count(weights, state)
-        min_change, max_change = swing(weights, state, loose, limit)
-        loose = (counts + min_change >= tau) != (counts + max_change >= tau)
-        state = counts >= tau
-        limit = int(loose.sum())
-    return exclude(problem.cases, problem.head, state, loose, limit, problem.limit)
+    base, features, limit = problem.base, problem.features, problem.limit
+    limit.fits(48 * len(base) * len(features), "the bounds of the first layer")
+    together = max_together((min(price for price, _ in options) for options in features), problem.budget)
+    low, high = reachable(base, features, together)
+    loose, every = (low >= 0) != (high >= 0), np.arange(len(base))
+    parts = ((every, np.array([gain for _, gain in options])) for options in features)
+    turning = max_turned(base, loose, together, problem.budget, parts)
+    layers = [bits_layer(weights, tau) for weights, tau in problem.layers]
+    return exclude(problem.cases, layers, problem.head, base >= 0, loose, turning, limit)
 
 
 def exclude(
-    cases: list[list[Demand]], head: Ints, state: Bits, loose: Bits, turning: int, limit: Limit
+    cases: list[list[Demand]],
+    layers: Sequence[Layer],
+    head: Ints,
+    state: Bits,
+    loose: Bits,
+    turning: int,
+    limit: Limit,
 ) -> str:
-    """See that no case can be met, where at most so many of the loose neurons before the head turn."""
+    """See that no case can be met, where at most so many of the loose neurons of the first layer turn.
+
+    Parameters
+    ----------
+    cases
+        What is a violation.
+    layers, head
+        The later layers, and the weights of the classes.
+    state, loose, turning
+        Which neurons of the first layer are active at the sample, which of them can turn, and how many
+        together.
+    limit
+        Of time and memory.
+    """
+    for layer in layers:
+        limit.look()
+        if isinstance(layer, Summing):
+            limit.fits(40 * layer.weights.size, "the bounds of a layer")
+        counts = layer.match_counts(state[None])[0]
+        falls, rises = _swing(layer, state, loose, turning)
+        state, loose = counts >= layer.tau, (counts - falls >= layer.tau) != (counts + rises >= layer.tau)
+        turning = int(loose.sum())
     for case in cases:
         limit.look()
         rows = [over_neurons(head, *part) for part in case]
@@ -56,20 +76,22 @@ def exclude(
     return "bounds through all layers exclude every violation"
 
 
-def _count(weights: Ints, state: Bits) -> Ints:
-    """Match counts: positive weights of active inputs, negative ones of idle inputs."""
-    return np.asarray((np.abs(weights) * np.where(weights > 0, state, ~state)).sum(axis=1))
-
-
-def swing(weights: Ints, state: Bits, loose: Bits, limit: int) -> tuple[Ints, Ints]:
-    """How much the sums can fall and rise when at most `limit` loose inputs turn."""
-    part = weights[:, loose]
-    turning = np.where(state[loose], -part, part)
+def _swing(layer: Layer, state: Bits, loose: Bits, turning: int) -> tuple[Ints, Ints]:
+    """By how much match counts can fall and rise when at most `turning` loose inputs turn."""
+    if isinstance(layer, Summing):
+        part = layer.weights[:, loose]
+        turns = np.where(state[loose], -part, part)
+        falls, rises = (np.sort(np.minimum(sign * turns, 0), axis=1)[:, :turning] for sign in (1, -1))
+        return -falls.sum(axis=1), -rises.sum(axis=1)
+    on, off = ((loose & marks)[None] for marks in (state, ~state))
+    if isinstance(layer, Picking):
+        return np.minimum(layer.match_counts(on)[0], turning), np.minimum(layer.match_counts(off)[0], turning)
+    max_change = turning * int(np.abs(layer.weights).max(initial=0))
+    plus, minus = np.maximum(layer.weights, 0), np.maximum(-layer.weights, 0)
     falls, rises = (
-        np.sort(np.minimum(turning, 0), axis=1)[:, :limit],
-        np.sort(np.maximum(turning, 0), axis=1)[:, ::-1][:, :limit],
+        layer.sums(first, plus)[0] + layer.sums(second, minus)[0] for first, second in ((on, off), (off, on))
     )
-    return falls.sum(axis=1), rises.sum(axis=1)
+    return np.minimum(falls, max_change), np.minimum(rises, max_change)
 
 
 def _is_impossible(row: npt.NDArray[Any], bound: int, state: Bits, loose: Bits, turning: int) -> bool:
@@ -85,23 +107,23 @@ def _contradict(rows: list[tuple[npt.NDArray[Any], int]]) -> bool:
     return any((p == -q).all() and a + b > 0 for (p, a), (q, b) in combinations(rows, 2))
 
 
-def _max_turned(problem: Whole, loose: Bits) -> int:
-    """How many loose first-layer neurons can turn together: each needs its distance, and the features bring
-    only so much in all.
+def max_turned(
+    base: Ints, loose: Bits, together: int, budget: int | None, parts: Iterable[tuple[Ints, Ints]]
+) -> int:
+    """How many loose neurons of the first layer can turn together: each needs its distance, and the features
+    bring only so much in all. For each feature, `parts` has neurons and what its options add to them.
     """
     count = int(loose.sum())
-    if problem.budget is None or not count:
+    if budget is None or not count:
         return count
-    fits, state = _max_features(problem), problem.base >= 0
-    need = np.where(state, problem.base + 1, -problem.base)[loose]
-    sign = np.where(state, -1, 1)[loose]
-    if fits <= 1:
-        return max(
-            (int((sign * gain[loose] >= need).sum()) for options in problem.features for _, gain in options),
-            default=0,
-        )
-    brought = [
-        max(int(np.maximum(sign * gain[loose], 0).sum()) for _, gain in options)
-        for options in problem.features
-    ]
-    return max_together(need.tolist(), sum(sorted(brought)[::-1][:fits]))
+    need, sign = np.where(base >= 0, base + 1, -base), np.where(base >= 0, -1, 1)
+    brought = []
+    for neurons, gains in parts:
+        can_turn = loose[neurons]
+        some = neurons[can_turn]
+        toward = gains[:, can_turn] * sign[some]
+        turned = toward >= need[some] if together <= 1 else np.maximum(toward, 0)
+        brought.append(int(turned.sum(axis=1).max()))
+    if together <= 1:
+        return max(brought, default=0)
+    return max_together(need[loose].tolist(), sum(sorted(brought)[::-1][:together]))

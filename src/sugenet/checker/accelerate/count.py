@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import lcm, prod
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from sugenet.checker.accelerate.counting import MANY, CountPart, CountRegion, co
 from sugenet.checker.accelerate.integers import whole_of
 from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.sets import as_words, sets_of
+from sugenet.checker.counting import see_parts, see_totals
 from sugenet.checker.domain import within_domain
 from sugenet.checker.form import Counted, Partition, read_certificate
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
@@ -91,9 +92,7 @@ def recount(
             raise CertificateError(
                 f"part {what} has {as_words(size)} inputs, but its counts sum to {as_words(sum(row))}."
             )
-    added = tuple(sum(column) for column in zip(*claimed, strict=True))
-    if added != certificate.counts or sum(added) != certificate.total:
-        raise CertificateError("the counts of the parts do not sum to what is claimed.")
+    see_totals(certificate)
     chosen = list(range(len(claimed)))
     if parts is not None and parts < len(claimed):
         chosen = sorted(random.Random(seed).sample(chosen, parts))
@@ -135,10 +134,9 @@ def _region(asked: Asked, network: Arrays, total: int, limit: Limit) -> CountReg
     if size != total:  # nothing is measured for a claim that cannot hold
         raise CertificateError(f"the region has {as_words(size)} inputs, not {as_words(total)}.")
     problem = whole_of(setting, limit)
-    limit.take(8 * len(problem.base) * len(prices), "what each change adds to the neurons")
-    states = [[option.order for option in row] for row, _ in weights.values()]
-    base_states = dict(enumerate(setting.own))
-    return CountRegion(network, problem, list(weights), states, base_states, limit)
+    options = dict(zip(weights, problem.features, strict=True))
+    states = {feature: sorted(option.order for option in row) for feature, (row, _) in weights.items()}
+    return CountRegion(network, problem, options, states, setting.own, limit)
 
 
 def _leave_60_bits(prices: Sequence[Fraction]) -> bool:
@@ -155,27 +153,22 @@ def _leave_60_bits(prices: Sequence[Fraction]) -> bool:
 
 
 def _roots(region: CountRegion, proof: Partition) -> list[list[CountPart]]:
-    """What each part begins with; parts must not overlap, and make up the region.
-
-    Parts by states need no order of features; they are counted in any.
-    """
-    names: list[Any] = [what for what, _ in proof.parts]
-    if not names:
-        raise CertificateError("the certificate has no parts.")
-    if None not in names:
-        return _by_states(region, names)
+    """What each part begins with; parts must not overlap, and make up the region."""
+    names, fixed = see_parts(proof, {f: [region.own[f], *states] for f, states in region.states.items()})
+    if fixed is not None:
+        rest = [feature for feature in region.options if feature not in set(fixed)]
+        return [
+            [
+                _changed(
+                    region,
+                    [region.options[f][region.states[f].index(s)] for f, s in name if s != region.own[f]],
+                    rest,
+                )
+            ]
+            for name in names
+        ]
     order = list(proof.order)
-    if not set(order) <= set(region.features):
-        raise CertificateError("the order of the features names some that cannot change.")
-    if (
-        names[0] is not None
-        or not all(isinstance(name, tuple) for name in names[1:])
-        or [feature for name in names[1:] for feature in name] != order
-    ):
-        raise CertificateError(
-            "the parts do not make up the region: they must be no change, then each feature in order."
-        )
-    idle = [feature for feature in region.features if feature not in set(order)]
+    idle = [feature for feature in region.options if feature not in set(order)]
     roots = [[_changed(region, [], idle)]]
     done = 0
     for name in names[1:]:
@@ -183,43 +176,7 @@ def _roots(region: CountRegion, proof: Partition) -> list[list[CountPart]]:
         for feature in name:
             done += 1
             rest = [*order[done:], *idle]
-            roots[-1] += [_changed(region, [option], rest) for option in region.options(feature)]
-    return roots
-
-
-def _by_states(region: CountRegion, names: list[Any]) -> list[list[CountPart]]:
-    pairs = [name for name in names if isinstance(name, tuple)]
-    if len(pairs) < len(names) or not all(
-        isinstance(pair, tuple) and len(pair) == 2 and all(type(number) is int for number in pair)
-        for name in pairs
-        for pair in name
-    ):
-        raise CertificateError("a part is named by features and their states.")
-    fixed = [feature for feature, _ in names[0]]
-    if len(set(fixed)) < len(fixed) or not set(fixed) <= set(region.features):
-        raise CertificateError("the parts do not make up the region: they fix features that cannot change.")
-    combinations = {tuple((f, s) for f, s in name) for name in names}
-    expected = prod(len(region.states[region.place[f]]) + 1 for f in fixed)
-    if (
-        len(combinations) < len(names)
-        or len(names) != expected
-        or any([f for f, _ in name] != fixed for name in names)
-    ):
-        raise CertificateError(
-            f"the parts do not make up the region: {len(names)} of {expected} combinations of states."
-        )
-    rest = [feature for feature in region.features if feature not in set(fixed)]
-    roots = []
-    for name in names:
-        chosen = []
-        for feature, state in name:
-            if state == region.own[feature]:
-                continue
-            states = region.states[region.place[feature]]
-            if state not in states:
-                raise CertificateError(f"feature {feature} cannot have state {state}.")
-            chosen.append(region.options(feature)[states.index(state)])
-        roots.append([_changed(region, chosen, rest)])
+            roots[-1] += [_changed(region, [option], rest) for option in region.options[feature]]
     return roots
 
 
@@ -228,7 +185,7 @@ def _changed(region: CountRegion, chosen: Sequence[tuple[int, Ints]], rest: list
     base, budget = region.whole.base, region.whole.budget
     region.limit.take(8 * len(base) + 16 * len(rest) + 400, "the parts of a count")
     left = None if budget is None else budget - sum(weight for weight, _ in chosen)
-    size = _size([region.rows[feature][0].tolist() for feature in rest], left, region.limit)
+    size = _size([region.weights[feature] for feature in rest], left, region.limit)
     return CountPart(
         base + sum((gain for _, gain in chosen), np.zeros(len(base), np.int64)), rest, left, size
     )

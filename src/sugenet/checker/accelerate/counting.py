@@ -18,12 +18,11 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from sugenet.checker.accelerate.arrays import Arrays, Summing
+from sugenet.checker.accelerate.arrays import Arrays
 from sugenet.checker.accelerate.integers import Demand, Whole
-from sugenet.checker.accelerate.later import bits_of, cores
-from sugenet.checker.accelerate.products import Ints, dense_counts
+from sugenet.checker.accelerate.later import LaterLayers, cores
+from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.walk import SetWalk
 from sugenet.checker.accelerate.words import SetsSeen, WordWalk
 from sugenet.checker.limit import Limit
@@ -35,7 +34,6 @@ MANY = 1 << 24
 """Inputs within a budget from which on they are counted in words."""
 _FEW = 1 << 16  # combinations for which nothing else is tried
 _SUMS = 1 << 17  # different sums
-_CELLS = 1 << 21  # neurons of all of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,31 +42,30 @@ class CountRegion:
 
     network: Arrays
     whole: Whole
-    features: list[int]
-    states: list[list[int]]
+    options: dict[int, list[tuple[int, Ints]]]
+    """For each feature that can change the weight and the gain of each option."""
+    states: dict[int, list[int]]
     """The states of the options of each feature."""
-    own: dict[int, int]
+    own: tuple[int, ...]
     """The states at the sample."""
     limit: Limit
 
     @cached_property
-    def rows(self) -> dict[int, tuple[Ints, Ints]]:
-        """For each feature the weights and the gains of its options."""
-        width = len(self.whole.base)
-        by_feature = {}
-        for feature, row in zip(self.features, self.whole.features, strict=True):
-            gains = np.array([gain for _, gain in row], np.int64).reshape(len(row), width)
-            by_feature[feature] = np.array([weight for weight, _ in row], np.int64), gains
-        return by_feature
+    def weights(self) -> dict[int, list[int]]:
+        """The weights of the options of each feature."""
+        return {feature: [weight for weight, _ in row] for feature, row in self.options.items()}
 
     @cached_property
-    def place(self) -> dict[int, int]:
-        """Where each feature stands."""
-        return {feature: index for index, feature in enumerate(self.features)}
+    def later(self) -> LaterLayers:
+        """The layers after the first."""
+        return LaterLayers(self.whole.base >= 0, self.whole.behind, self.whole.head)
 
-    def options(self, feature: int) -> list[tuple[int, Ints]]:
-        """Weight and gain of each option."""
-        return self.whole.features[self.place[feature]]
+    def tally(self, counts: Ints, multiplicities: Sequence[int]) -> list[int]:
+        """Inputs by class, from match counts of the classes, each with how many inputs have them."""
+        totals = [0] * len(self.network.head)
+        for label, each in zip(self.network.classes(counts).tolist(), multiplicities, strict=True):
+            totals[label] += int(each)
+        return totals
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,29 +106,10 @@ def _recount(region: CountRegion, roots: list[CountPart], *, visit: bool, share:
     return counts
 
 
-def _classes(region: CountRegion, active: npt.NDArray[np.bool_], multiplicities: Sequence[int]) -> list[int]:
-    """Counts by class of patterns of the first layer, each with how many it stands for."""
-    values = active
-    for layer in region.whole.behind:
-        if isinstance(layer, tuple | Summing):
-            weights, tau = layer if isinstance(layer, tuple) else (layer.weights, layer.tau)
-            values = np.asarray(dense_counts(weights, values) >= tau)
-        else:  # a convolution stays one
-            region.limit.look()
-            values = np.concatenate(
-                [layer.levels(values[k : k + 64]) for k in range(0, max(1, len(values)), 64)]
-            )
-    held = dense_counts(region.whole.head, values)
-    counts = [0] * len(region.network.head)
-    for label, each in zip(region.network.classes(held).tolist(), multiplicities, strict=True):
-        counts[label] += int(each)
-    return counts
-
-
 def _by_sums(region: CountRegion, root: CountPart, share: int) -> list[int] | None:
     """Feature after feature, with equal sums put together; None where there are too many different ones."""
     rows, used, multiplicities = root.base[None].copy(), np.zeros(1, np.int64), [1]
-    far = [np.abs([gain for _, gain in region.options(f)]).max(axis=0) for f in root.rest]
+    far = [np.abs([gain for _, gain in region.options[f]]).max(axis=0) for f in root.rest]
     after = sum(far, np.zeros(len(root.base), np.int64))
     for feature, max_gain in zip(root.rest, far, strict=True):
         after = after - max_gain
@@ -139,11 +117,11 @@ def _by_sums(region: CountRegion, root: CountPart, share: int) -> list[int] | No
         room = region.limit.room()
         if (
             room is not None
-            and 48 * (len(root.base) + 4) * len(rows) * (len(region.options(feature)) + 1) > room // share
+            and 48 * (len(root.base) + 4) * len(rows) * (len(region.options[feature]) + 1) > room // share
         ):
             return None
         grown, spent, times = [rows], [used], list(multiplicities)
-        for weight, gain in region.options(feature):
+        for weight, gain in region.options[feature]:
             fits = np.ones(len(rows), bool) if root.left is None else used + weight <= root.left
             grown.append(rows[fits] + gain)
             spent.append(used[fits] + (0 if root.left is None else weight))
@@ -156,28 +134,24 @@ def _by_sums(region: CountRegion, root: CountPart, share: int) -> list[int] | No
         rows, used = both[:, :-1], both[:, -1]
         if len(rows) > _SUMS or 64 * len(rows) > root.size:
             return None
-    return _classes(region, rows >= 0, multiplicities)
+    return region.tally(region.later.counts(rows >= 0), multiplicities)
 
 
 def _by_visits(region: CountRegion, root: CountPart) -> list[int]:
     """Every combination one by one."""
-    options = [region.options(feature) for feature in root.rest]
+    options = [region.options[feature] for feature in root.rest]
     sets = SetWalk(root.base, options, root.left, region.limit.part(), 1)
-    active, words = root.base >= 0, sets.words
-    counts = [0] * len(region.network.head)
-    told = np.zeros((1, words), np.uint64)  # the empty set
+    words, counts = sets.words, [0] * len(region.network.head)
+    patterns_left = np.zeros((1, words), np.uint64)  # the empty set
     for patterns, _ in sets.visits(0, 1, 0):
         region.limit.look()
-        told = np.concatenate([told, patterns])
-        keys = told[:, 0] if words == 1 else told.view(f"V{8 * words}").reshape(-1)
-        told = told[:0]
+        patterns_left = np.concatenate([patterns_left, patterns])
+        keys = patterns_left[:, 0] if words == 1 else patterns_left.view(f"V{8 * words}").reshape(-1)
+        patterns_left = patterns_left[:0]
         met, multiplicities = np.unique(keys, return_counts=True)
         rows = np.ascontiguousarray(met).view(np.uint64).reshape(len(met), words)
-        for k in range(0, len(rows), step := max(64, _CELLS // max(1, len(active)))):
-            bits = np.repeat(active[None], len(rows[k : k + step]), axis=0)
-            bits[:, sets.loose] ^= bits_of(rows[k : k + step], len(sets.loose))
-            more = _classes(region, bits, multiplicities[k : k + step].tolist())
-            counts = [a + b for a, b in zip(counts, more, strict=True)]
+        more = region.tally(region.later.counts_of(root.base >= 0, rows, sets.loose), multiplicities.tolist())
+        counts = [a + b for a, b in zip(counts, more, strict=True)]
     return counts
 
 
@@ -191,15 +165,12 @@ def counted_in_words(
     the region's features; None where the region or the network is not one for it.
     """
     problem, network = region.whole, region.network
-    idle = [feature for feature in region.features if feature not in set(order)]
+    idle = [feature for feature in region.options if feature not in set(order)]
     features = [*order, *idle]
     if problem.budget is None or not features or not len(problem.base) or None not in names:
         return None
-    options = [region.options(feature) for feature in features]
-    bits = problem.base[None] >= 0
-    for weights, tau in problem.layers:
-        bits = dense_counts(weights, bits) >= tau
-    sample_class = int(network.classes(dense_counts(problem.head, bits))[0])
+    options = [region.options[feature] for feature in features]
+    sample_class = int(network.classes(region.later.counts(problem.base[None] >= 0))[0])
     walk = WordWalk(
         problem.base,
         options,
@@ -222,8 +193,8 @@ def counted_in_words(
         some = len(seen.patterns) > 0
         classes = network.classes(walk.counts(seen.patterns)) if some else np.zeros(0, np.int64)
         with lock:
-            np.add.at(class_counts[owner[first]], classes, seen.many)
-            class_counts[owner[first]][sample_class] += seen.calm
+            np.add.at(class_counts[owner[first]], classes, seen.set_counts)
+            class_counts[owner[first]][sample_class] += seen.n_others
 
     walk.each([first for first, number in enumerate(owner) if number in class_counts], use)
     return [class_counts[number].tolist() for number in chosen]

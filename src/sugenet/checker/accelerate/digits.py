@@ -39,7 +39,6 @@ __all__ = [
     "reached_32",
     "reached_any",
     "sides",
-    "together",
 ]
 
 WORDS = 8
@@ -179,26 +178,6 @@ def parted(_typing, adds, at, need, flip, valid, values, to):
         sets = loaded(context, b, kinds[4], valid, number(0), _BLOCK)
         has = b.and_(b.xor(b.bitcast(reached, _BLOCK), everywhere(b, flip, _BLOCK)), sets)
         return _told(context, b, kinds[5], values, to, has, sets)
-
-    return signature, emit
-
-
-@intrinsic
-def together(_typing, values, at, n_open, valid):
-    """How many of the open inputs at ``values[at:]`` turn in a set of a block, at most; or how many there
-    are, where they are more than are counted.
-    """
-    signature = _I64(values, _I64, _I64, valid)
-
-    def emit(context, b, signature, arguments):
-        values, at, n_open, valid = arguments
-
-        def turned(t, _sets):
-            index = b.add(b.add(at, b.mul(t, number(SLOT))), number(2 * WORDS))
-            return loaded(context, b, signature.args[0], values, index, _BLOCK)
-
-        sets = loaded(context, b, signature.args[3], valid, number(0), _BLOCK)
-        return _most(b, n_open, sets, turned)
 
     return signature, emit
 

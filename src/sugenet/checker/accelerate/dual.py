@@ -14,89 +14,35 @@ added. It holds for any multipliers, so a wrong one proves less, never something
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.accelerate.arrays import Arrays, Layer, Picking, Sliding, backed
-from sugenet.checker.accelerate.integers import Demand, whole_of
+from sugenet.checker.accelerate.arrays import Layer, Picking, Sliding, backed
+from sugenet.checker.accelerate.integers import whole_of
 from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.form import Dual
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import in_integers, max_together, priced
 from sugenet.checker.setting import Setting
-from sugenet.checker.unpack import unpacked
-from sugenet.errors import CertificateError
+from sugenet.checker.splits import Case, Ranges, Splits, Windows, best_compared, cases_over, center_of
 
 __all__ = ["check_dual"]
 
 Numbers: TypeAlias = npt.NDArray[Any]
-"""Whole numbers: of 64 bits where nothing leaves them, else Python's own."""
-_Windows: TypeAlias = dict[tuple[int, int], tuple[int, int]]
-"""What splits leave: of a layer from 1 and a neuron its levels, of layer 0 and a feature its options."""
+"""Integers: of 64 bits where nothing leaves them, else Python's own."""
 _Ends: TypeAlias = tuple[Ints, Ints]
-_Case: TypeAlias = list[tuple[Numbers, int]]
-"""Inequalities over the levels that the head reads, in Python's integers: weights, and the least sum."""
 _CELLS = 1 << 24
 _FREE = 1 << 60
-_NONE = -(1 << 200)
-"""Less than any sum: nothing meets what is asked."""
 
 
 def check_dual(proof: Dual, setting: Setting, limit: Limit) -> str:
     """See that every case of a question is excluded by its multipliers and splits."""
     question = _two_sides(setting, limit) if len(setting.networks) > 1 else _one_side(setting, limit)
-    trees = proof.cases
-    if len(trees) != len(question.cases):
-        raise CertificateError(f"{len(question.cases)} cases to be excluded, but the proof has others.")
-    told = _Told(proof.multipliers, limit)
-    root = question.ranges({})
-    leaves = 0
-    for tree, case in zip(trees, question.cases, strict=True):
-        waiting: list[tuple[Any, _Windows]] = [(tree, {})]
-        while waiting:
-            limit.look()
-            part, windows = waiting.pop()
-            if isinstance(part, tuple):
-                waiting += question.split(part, windows)
-                continue
-            leaves += 1
-            ranges = question.ranges(windows) if windows else root
-            if part == 0:
-                question.see_ranges(case, ranges)
-            elif part == 1:
-                question.see_multipliers(case, ranges, windows, told)
-            else:
-                raise CertificateError("a leaf of a proof by dual bounds is 0 or 1.")
-    told.see_end()
-    noun = "leaf" if leaves == 1 else "leaves"
-    return f"dual bounds exclude every violation, case by case ({leaves:,} {noun})"
-
-
-class _Told:
-    """The multipliers, one after another."""
-
-    def __init__(self, text: str, limit: Limit) -> None:
-        self.pieces: Iterator[bytes] = unpacked(text, limit) if text != "" else iter(())
-        self.left = memoryview(b"")
-
-    def next(self, count: int) -> Ints:
-        """So many whole numbers."""
-        while len(self.left) < 8 * count:
-            piece = next(self.pieces, None)
-            if piece is None:
-                raise CertificateError("the multipliers of the proof end too soon.")
-            self.left = memoryview(bytes(self.left) + piece)
-        told, self.left = self.left[: 8 * count], self.left[8 * count :]
-        return np.frombuffer(told, "<i8").astype(np.int64)
-
-    def see_end(self) -> None:
-        """See that nothing is left over."""
-        if self.left or next(self.pieces, None) is not None:
-            raise CertificateError("the proof has more multipliers than leaves.")
+    return f"dual bounds exclude every violation, case by case ({question.check(proof)})"
 
 
 # -- where inputs go -----------------------------------------------------------------------------------------
@@ -125,7 +71,7 @@ class _Inputs:
     together: int
     """How many features can change within the budget."""
 
-    def open(self, windows: _Windows) -> npt.NDArray[np.bool_]:
+    def open(self, windows: Windows) -> npt.NDArray[np.bool_]:
         """Options that the splits leave."""
         is_open = np.ones(len(self.prices), bool)
         for (layer, feature), (low, high) in windows.items():
@@ -227,15 +173,15 @@ class _Stepped:
         low, high = ((self.steps <= end[:, None]).sum(axis=1) for end in reach)
         return low, high
 
-    def narrow(self, reach: _Ends, neuron: int, min_level: int, max_level: int) -> None:
+    def narrow(self, reach: _Ends, neuron: int, min_level: int, max_level: float) -> None:
         """Leave the sums of some levels."""
         low, high = reach
         if min_level > 0:
             low[neuron] = max(low[neuron], self.steps[neuron, min_level - 1])
         if max_level < self.steps.shape[1]:
-            high[neuron] = min(high[neuron], self.steps[neuron, max_level] - 1)
+            high[neuron] = min(high[neuron], self.steps[neuron, int(max_level)] - 1)
 
-    def most(self, worth: Numbers, lambdas: Numbers, reach: _Ends, case: _Case | None) -> int:
+    def most(self, worth: Numbers, lambdas: Numbers, reach: _Ends, _before: _Ends, case: Case) -> int | None:
         """The sum over neurons of the largest ``c step(s) - lambda s``, and of ``lambda base``.
 
         Between steps it is linear in s, so only both ends of every flat piece are looked at. Where levels
@@ -244,6 +190,8 @@ class _Stepped:
         first, last = self.levels(reach)
         total = int((lambdas * self.base).sum())
         best, met = np.zeros(self.outputs, lambdas.dtype), np.zeros(self.outputs, bool)
+        center = center_of(case)
+        values: dict[int, dict[int, int]] = {} if center is None else {j: {} for row, _ in case for j in row}
         for level in range(int(first.min(initial=0)), int(last.max(initial=0)) + 1):
             starts, ends = self._piece(level, reach)
             there = starts <= ends
@@ -252,22 +200,13 @@ class _Stepped:
             )
             best = np.where(there & (~met | (here > best)), here, best)
             met = met | there
+            for neuron, by_level in values.items():
+                if there[neuron]:
+                    by_level[level] = int(here[neuron])
         assert met.all()  # no range is empty
-        center = None if case is None else _center(case)
-        if case is None or center is None:
-            return total + int(best.sum())
-        values = {
-            neuron: {
-                level: int(worth[neuron]) * level
-                - int(lambdas[neuron]) * int(starts[neuron] if lambdas[neuron] > 0 else ends[neuron])
-                for level in range(int(first[neuron]), int(last[neuron]) + 1)
-                for starts, ends in [self._piece(level, reach)]
-                if starts[neuron] <= ends[neuron]
-            }
-            for neuron in {center, *(int(n) for row, _ in case for n in np.flatnonzero(row))}
-        }
         best[list(values)] = 0
-        return total + int(best.sum()) + _compared(case, center, values)
+        compared = 0 if center is None else best_compared(case, center, values)
+        return None if compared is None else total + int(best.sum()) + compared
 
     def _piece(self, level: int, reach: _Ends) -> _Ends:
         """The sums of a level, as far as they lie in the range; the first beyond the last where none does."""
@@ -275,35 +214,6 @@ class _Stepped:
         starts = low if level == 0 else np.maximum(low, self.steps[:, level - 1])
         ends = high if level == self.steps.shape[1] else np.minimum(high, self.steps[:, level] - 1)
         return starts, ends
-
-
-def _center(case: _Case) -> int | None:
-    """The neuron that every inequality of a case reads, each with one other at most, no two with the same."""
-    read = [set(np.flatnonzero(row).tolist()) for row, _ in case]
-    if not read or not all(1 <= len(neurons) <= 2 for neurons in read):
-        return None
-    for center in sorted(read[0]):
-        others = [neurons - {center} for neurons in read]
-        named = [neuron for neurons in others for neuron in neurons]
-        if all(center in neurons for neurons in read) and len(set(named)) == len(named):
-            return int(center)
-    return None
-
-
-def _compared(case: _Case, center: int, values: dict[int, dict[int, int]]) -> int:
-    """The largest sum of the values of these neurons, one level each, that meet all inequalities."""
-    best = _NONE
-    for level, value in values[center].items():
-        total = value
-        for row, bound in case:
-            left = bound - row[center] * level
-            (other,) = set(np.flatnonzero(row).tolist()) - {center} or {center}
-            if other == center:
-                total += 0 if left <= 0 else _NONE
-            else:
-                total += max((v for q, v in values[other].items() if row[other] * q >= left), default=_NONE)
-        best = max(best, total)
-    return best
 
 
 class _Largest:
@@ -342,63 +252,43 @@ class _Largest:
         """The same."""
         return reach
 
-    def narrow(self, reach: _Ends, neuron: int, min_level: int, max_level: int) -> None:
+    def narrow(self, reach: _Ends, neuron: int, min_level: int, max_level: float) -> None:
         """Leave some levels."""
         low, high = reach
         low[neuron], high[neuron] = max(low[neuron], min_level), min(high[neuron], max_level)
 
-    def most(self, worth: Numbers, lambdas: Numbers, reach: _Ends, before: _Ends) -> int:
+    def most(self, worth: Numbers, lambdas: Numbers, reach: _Ends, before: _Ends, _case: Case) -> int | None:
         """The sum over windows of the largest ``c v - sum of lambda x``, where v is the largest of the x (or
         the least), so none goes beyond it.
         """
         low, high = (end[self.places] for end in before)
         shares = np.zeros(self.places.shape, lambdas.dtype)
         shares[self.inside] = lambdas
-        best = met = None
+        best, met = np.zeros(self.outputs, lambdas.dtype), np.zeros(self.outputs, bool)
         for v in range(int(reach[0].min(initial=0)), int(reach[1].max(initial=0)) + 1):
             bottom = np.where(self.least[:, None], np.maximum(low, v), low)
             top = np.where(self.least[:, None], high, np.minimum(high, v))
             there = (reach[0] <= v) & (v <= reach[1]) & ((bottom <= top) | ~self.inside).all(axis=1)
             here = worth * v - (shares * np.where(shares > 0, bottom, top)).sum(axis=1)
-            if best is None or met is None:
-                best, met = np.where(there, here, 0), there
-            else:
-                best = np.where(there & (~met | (here > best)), here, best)
-                met = met | there
-        if best is None or met is None or not met.all():  # some window has no level left
-            return _NONE
-        return int(best.sum())
+            best = np.where(there & (~met | (here > best)), here, best)
+            met = met | there
+        return int(best.sum()) if met.all() else None  # else some window has no level left
 
 
 # -- the question --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Question:
-    inputs: _Inputs
-    layers: list[_Stepped | _Largest]
-    cases: list[_Case]
-    limit: Limit
+class _Question(Splits):
+    """The options of features, layers, and the cases."""
 
-    def split(self, part: tuple[Any, ...], windows: _Windows) -> list[tuple[Any, _Windows]]:
-        """Both parts of a split, the first on top: a neuron below a level, or at it and above."""
-        if len(part) != 5 or not all(type(number) is int and number >= 0 for number in part[:3]):
-            raise CertificateError("a split has a layer, a neuron, a level and two parts.")
-        layer, unit, level, below, above = part
-        if level < 1:
-            raise CertificateError("a split is at a level above 0.")
-        if layer > len(self.layers) or (layer and unit >= self.layers[layer - 1].outputs):
-            raise CertificateError(f"a split names neuron {unit} of layer {layer}, which is not there.")
-        if layer == 0 and unit not in self.inputs.features:
-            raise CertificateError(f"a split names feature {unit}, which does not move.")
-        min_level, max_level = windows.get((layer, unit), (0, _FREE))
-        self.limit.take(200 + 100 * len(windows), "the splits of a proof")
-        return [
-            (above, {**windows, (layer, unit): (max(min_level, level), max_level)}),
-            (below, {**windows, (layer, unit): (min_level, min(max_level, level - 1))}),
-        ]
+    def __init__(
+        self, inputs: _Inputs, layers: list[_Stepped | _Largest], cases: list[Case], limit: Limit
+    ) -> None:
+        sizes, shares = [layer.outputs for layer in layers], [layer.multipliers for layer in layers]
+        super().__init__(inputs.features, sizes, shares, cases, limit)
+        self.inputs, self.layers = inputs, layers
 
-    def ranges(self, windows: _Windows) -> tuple[list[_Ends], list[_Ends]] | None:
+    def ranges(self, windows: Windows) -> Ranges:
         """Levels of the inputs and all layers, and sums of all layers, within splits; None where there are
         none.
         """
@@ -444,44 +334,38 @@ class _Question:
             np.minimum(high, here + inputs.sum_of_best(gains, left)),
         )
 
-    def see_ranges(self, case: _Case, ranges: Any) -> None:
-        """See that ranges alone exclude a case."""
-        if ranges is not None:
-            low, high = (end.astype(object) for end in ranges[0][-1])
-            if all(int(np.maximum(row * low, row * high).sum()) >= bound for row, bound in case):
-                raise CertificateError("ranges do not exclude a case, against what the certificate claims.")
+    def last_levels(self, ranges: Any) -> list[tuple[int, int]]:
+        low, high = ranges[0][-1]
+        return list(zip(low.tolist(), high.tolist(), strict=True))
 
-    def see_multipliers(self, case: _Case, ranges: Any, windows: _Windows, told: _Told) -> None:
-        """See that the multipliers of a leaf exclude a case."""
-        mu, (nu,) = told.next(len(case)), told.next(1).tolist()
-        multipliers: list[Numbers] = [told.next(layer.multipliers) for layer in self.layers]
-        if nu < 0 or (mu < 0).any():
-            raise CertificateError("a multiplier of an inequality or a budget is negative.")
-        if ranges is None:
-            return
-        levels, sums = ranges
-        worth = np.zeros(len(levels[-1][0]), object)
-        total = 0
-        for factor, (row, bound) in zip(mu.tolist(), case, strict=True):
-            worth, total = worth + factor * row, total - factor * bound
-        if self._stays_small(worth, levels[-1][1], nu, multipliers):
-            worth = worth.astype(np.int64)
+    def bound(
+        self,
+        case: Case,
+        worth: Mapping[int, int],
+        ranges: Any,
+        windows: Windows,
+        nu: int,
+        lambdas: Sequence[Sequence[int]],
+    ) -> int | None:
+        (levels, sums), total = ranges, 0
+        value_of = np.array([worth.get(j, 0) for j in range(len(levels[-1][0]))], object)
+        multipliers: list[Numbers] = [np.asarray(row, np.int64) for row in lambdas]
+        if self._stays_small(value_of, levels[-1][1], nu, multipliers):
+            value_of = value_of.astype(np.int64)
         else:
-            multipliers = [layer_lambdas.astype(object) for layer_lambdas in multipliers]
+            multipliers = [row.astype(object) for row in multipliers]
         for number in reversed(range(len(self.layers))):
             self.limit.look()
-            layer, lambdas = self.layers[number], multipliers[number]
-            if isinstance(layer, _Largest):
-                total += layer.most(worth, lambdas, sums[number], levels[number])
-            else:
-                last = number + 1 == len(self.layers)
-                total += layer.most(worth, lambdas, sums[number], case if last else None)
-            worth = layer.asked(lambdas)
-        total += int((worth * self.inputs.start).sum()) + self._inputs(worth, nu, windows)
-        if total >= 0:
-            raise CertificateError("the multipliers of a leaf do not exclude its case.")
+            layer, row = self.layers[number], multipliers[number]
+            compared = case if number + 1 == len(self.layers) else []
+            max_value = layer.most(value_of, row, sums[number], levels[number], compared)
+            if max_value is None:
+                return None
+            total += max_value
+            value_of = layer.asked(row)
+        return total + int((value_of * self.inputs.start).sum()) + self._inputs(value_of, nu, windows)
 
-    def _inputs(self, worth: Numbers, nu: int, windows: _Windows) -> int:
+    def _inputs(self, worth: Numbers, nu: int, windows: Windows) -> int:
         """The largest that the options of all features are worth together."""
         inputs = self.inputs
         if not inputs.features:
@@ -517,7 +401,7 @@ def _one_side(setting: Setting, limit: Limit) -> _Question:
         if key not in known:
             rising = sorted(range(len(row)), key=[option.order for option in row].__getitem__)
             there = [row[k].states[0] for k in rising]
-            changes = network.reads_of(feature, np.array(there, np.int64)).astype(np.int64) - start[indices]
+            changes = network.changes(feature, start, there)
             stay = sum(option.order < base_state for option in row)
             prices = [costs[k] for k in rising]
             known[key] = np.insert(changes, stay, 0, axis=0), [*prices[:stay], 0, *prices[stay:]]
@@ -526,7 +410,11 @@ def _one_side(setting: Setting, limit: Limit) -> _Question:
     together = max_together((min(costs) for _, costs in options.values()), budget)
     inputs = _inputs_of(start, list(options), listed, budget, together)
     layers = [_layer(layer, limit) for layer in network.layers]
-    return _Question(inputs, layers, _cases(setting, network, limit), limit)
+    head = network.head
+    limit.take(100 * head.shape[1] * sum(map(len, setting.cases)), "the inequalities of a violation")
+    asked = [[in_integers(*part) for part in case] for case in setting.cases]
+    cases = cases_over(asked, head.tolist(), (np.minimum(head, 0) @ network.tops).tolist())
+    return _Question(inputs, layers, cases, limit)
 
 
 def _inputs_of(
@@ -553,27 +441,6 @@ def _inputs_of(
     first = np.cumsum([0, *(len(costs) for _, _, costs in listed)])
     costs = np.array(prices, object if large else np.int64)
     return _Inputs(start, features, first, costs, entry, index, change, slot, slots, budget, together)
-
-
-def _cases(setting: Setting, network: Arrays, limit: Limit) -> list[_Case]:
-    """Inequalities over match counts as inequalities over the levels that the head reads."""
-    head = network.head
-    below = (np.minimum(head, 0) @ network.tops).tolist()
-    cases = []
-    for case in setting.cases:
-        limit.look()
-        limit.take(100 * head.shape[1] * len(case), "the inequalities of a violation")
-        cases.append([_over_levels(head, below, in_integers(*part)) for part in case])
-    return cases
-
-
-def _over_levels(weights: Ints, below: list[int], demand: Demand) -> tuple[Numbers, int]:
-    factors, bound = demand
-    row = np.zeros(weights.shape[1], object)
-    for factor, class_weights, low in zip(factors, weights, below, strict=True):
-        if factor:
-            row, bound = row + factor * class_weights.astype(object), bound + factor * low
-    return row, bound
 
 
 def _layer(layer: Layer, limit: Limit) -> _Stepped | _Largest:
@@ -604,6 +471,6 @@ def _two_sides(setting: Setting, limit: Limit) -> _Question:
     for weights, tau in problem.layers:
         base = np.maximum(-weights, 0).sum(axis=1)
         layers.append(_Stepped(weights, base, tau[:, None], np.abs(weights).sum(axis=1)))
-    below = np.minimum(problem.head, 0).sum(axis=1).tolist()
-    cases = [[_over_levels(problem.head, below, part) for part in case] for case in problem.cases]
+    lowest = np.minimum(problem.head, 0).sum(axis=1).tolist()
+    cases = cases_over(problem.cases, problem.head.tolist(), lowest)
     return _Question(inputs, layers, cases, limit)

@@ -8,31 +8,33 @@ neurons of two sides stand one after another. Staircases are cut into their step
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.accelerate.arrays import Arrays, Layer, Summing, cuts_of
+from sugenet.checker.accelerate.arrays import Arrays, Layer, Summing, bits_layer, cuts_of
 from sugenet.checker.accelerate.products import Ints, products
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import in_integers, priced
+from sugenet.checker.problem import Row, in_integers, max_together, numbered, priced, swings_of
 from sugenet.checker.setting import Setting
+from sugenet.checker.sides import merged
 
 __all__ = [
     "Demand",
+    "OptionTable",
     "Options",
     "Whole",
+    "added",
+    "dense_rows",
     "joined",
     "over_neurons",
     "reachable",
     "violations",
     "whole_of",
-    "with_best",
 ]
 
 _CELLS = 1 << 18
@@ -54,32 +56,22 @@ class Whole:
     stays: list[int]
     """For each of these features, how many of its options stand before its own state."""
     budget: int | None
-    behind: list[Layer | tuple[Ints, Ints]]
-    """The layers behind the first, as the network has them or as weights and tau."""
+    behind: list[Layer]
+    """The layers after the first, over bits."""
     head: Ints
     cases: list[list[Demand]]
     limit: Limit
 
     @cached_property
     def layers(self) -> list[tuple[Ints, Ints]]:
-        """Weights and tau of the layers behind the first."""
+        """Weights and tau of the layers after the first."""
         layers = []
         for layer in self.behind:
-            if isinstance(layer, tuple):
-                layers.append(layer)
-                continue
             if not isinstance(layer, Summing):
                 self.limit.take(16 * layer.outputs * layer.inputs, "a layer written out as neurons")
             dense = layer.dense()
             layers.append((dense.weights, dense.tau))
         return layers
-
-    @cached_property
-    def inequalities(self) -> tuple[list[tuple[tuple[int, ...], int]], list[list[int]]]:
-        """Those of all cases, each once; and for each case which of them it has."""
-        once = dict.fromkeys((tuple(factors), bound) for case in self.cases for factors, bound in case)
-        number = {part: k for k, part in enumerate(once)}
-        return list(once), [[number[tuple(factors), bound] for factors, bound in case] for case in self.cases]
 
     @property
     def offered(self) -> list[list[tuple[int, Ints]]]:
@@ -97,9 +89,7 @@ class Whole:
 
 def violations(cases: list[list[Demand]], head: Ints, counts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Whether match counts of the classes, one row each, meet all inequalities of some case."""
-    once = dict.fromkeys((tuple(factors), bound) for case in cases for factors, bound in case)
-    number = {demand: k for k, demand in enumerate(once)}
-    members = [[number[tuple(factors), bound] for factors, bound in case] for case in cases]
+    once, members = numbered(cases)
     sizes = [sum(map(abs, row)) for row in head.tolist()]  # no match count is larger
     sums = (
         abs(bound) + sum(abs(f) * size for f, size in zip(row, sizes, strict=True)) for row, bound in once
@@ -130,10 +120,10 @@ def whole_of(setting: Setting, limit: Limit) -> Whole:
     start = 0
     for side, network in enumerate(cuts):
         stop = start + _width(network)
-        states = np.array([setting.base[side]], np.int64)
-        base[start:stop] = _first(network, states)[0]
-        single = ((f, option.states[side]) for f, (row, _) in options.items() for option in row)
-        _changed(network, states, single, gains[:, start:stop], limit)
+        here = network.inputs_at([setting.base[side]])[0]
+        base[start:stop] = network.margins(here)
+        states = {f: [option.states[side] for option in row] for f, (row, _) in options.items()}
+        _add(network, here, base[start:stop], states, gains[:, start:stop], limit)
         start = stop
     features, stays, index = [], [], 0
     for feature, (row, prices) in options.items():
@@ -153,50 +143,33 @@ def _width(network: Arrays) -> int:
     return network.layers[0].outputs if network.layers else network.width
 
 
-def _changed(
-    network: Arrays, states: Ints, single: Iterable[tuple[int, int]], out: Ints, limit: Limit
+def _add(
+    network: Arrays,
+    here: npt.NDArray[Any],
+    margins: Ints,
+    states: dict[int, list[int]],
+    out: Ints,
+    limit: Limit,
 ) -> None:
-    """Write what each change of a single state adds to the match counts of the first layer."""
-    read = network.width
-    step = max(1, _CELLS // max(1, read + _width(network)))
-    index, left = 0, iter(single)
-    before = _Before(network, states)
-    while block := list(islice(left, step)):
+    """Write what each state of each feature adds to the neurons of the first layer."""
+    first = network.layers[0] if network.layers else None
+    if network.is_direct and isinstance(first, Summing) and states:  # features that are read as one value
+        features = np.repeat(list(states), list(map(len, states.values())))
+        there = np.concatenate(list(states.values()))
+        change = (there if network.reads_levels else there > 0).astype(np.int64) - here[features]
+        np.multiply(first.weights.T[features], change[:, None], out=out)
+        return
+    index = 0
+    for feature, row in states.items():
         limit.look()
-        rows = np.repeat(states, len(block), axis=0)
-        for row, (feature, state) in zip(rows, block, strict=True):
-            row[feature] = state
-        out[index : index + len(block)] = before.added(rows)
-        index += len(block)
+        change = network.changes(feature, here, row)
+        out[index : index + len(row)] = added(change, network.columns(feature, here, margins))
+        index += len(row)
 
 
-class _Before:
-    """What the first layer reads at an input, or M - tau of its neurons there."""
-
-    def __init__(self, network: Arrays, states: Ints) -> None:
-        self.network, self.layer = network, network.layers[0] if network.layers else None
-        is_dense = isinstance(self.layer, Summing)
-        self.before: Any = network.inputs_at(states) if is_dense else _first(network, states)
-
-    def added(self, rows: Ints) -> Ints:
-        """What other inputs add to the match counts: for a dense layer, the literals of those inputs that
-        differ anywhere, since all others hold as they did.
-        """
-        if not isinstance(self.layer, Summing):
-            return np.asarray(_first(self.network, rows) - self.before)
-        bits = self.network.inputs_at(rows)
-        differ = np.flatnonzero((bits != self.before).any(axis=0))
-        weights = self.layer.weights[:, differ]
-        here, there = (products(each[:, differ], weights, self.layer.tallest) for each in (self.before, bits))
-        return np.asarray(there - here)
-
-
-def _first(network: Arrays, states: Ints) -> Ints:
-    """M - tau of the first layer; of the bits themselves where there is no hidden layer."""
-    inputs = network.inputs_at(states)
-    if not network.layers:
-        return np.where(inputs, 0, -1).astype(np.int64)
-    return np.asarray(network.layers[0].match_counts(inputs) - network.layers[0].tau)
+def added(change: Ints, columns: Ints) -> Ints:
+    """What changes of some values add to neurons, one row each; `columns` is what one more in each adds."""
+    return products(change, columns.T, int(np.abs(change).max(initial=0)))
 
 
 def reachable(base: Ints, features: Options, together: int) -> tuple[Ints, Ints]:
@@ -209,10 +182,45 @@ def reachable(base: Ints, features: Options, together: int) -> tuple[Ints, Ints]
         for _, gain in options:
             ups[row] = np.maximum(ups[row], gain)
             downs[row] = np.minimum(downs[row], gain)
-    return with_best(base, ups, downs, together)
+    return _with_best(base, ups, downs, together)
 
 
-def with_best(base: Ints, ups: Ints, downs: Ints, together: int) -> tuple[Ints, Ints]:
+class OptionTable:
+    """All options, feature after feature, and the neurons that sets of them can turn.
+
+    Parameters
+    ----------
+    base, features
+        M - tau of the first layer at the sample, and the options of each feature, of which it has some.
+    budget
+        For the sum of the weights of a set.
+    limit
+        Of time and memory.
+    """
+
+    def __init__(self, base: Ints, features: Options, budget: int, limit: Limit) -> None:
+        sizes = [len(row) for row in features]
+        first = np.cumsum([0, *sizes])
+        limit.take(24 * int(first[-1]) * len(base), "all changes of a walk")
+        self.weight = np.array([price for row in features for price, _ in row], np.int64)
+        gains = np.array([gain for row in features for _, gain in row], np.int64)
+        self.gains = gains.reshape(len(self.weight), len(base))
+        self.behind = np.repeat(first[1:], sizes).astype(np.int64)
+        """For each option the first one of the next feature."""
+        self.lightest = np.append(np.minimum.accumulate(self.weight[::-1])[::-1], budget + 1)
+        """The least weight of an option and those after it; at the end more than the budget."""
+        self.together = max_together((min(price for price, _ in row) for row in features), budget)
+        """How many features can change together."""
+        ups, downs = (
+            end(end.reduceat(self.gains, first[:-1]) if len(self.gains) > len(sizes) else self.gains, 0)
+            for end in (np.maximum, np.minimum)
+        )
+        self.low, self.high = _with_best(np.asarray(base, np.int64), ups, downs, self.together)
+        self.loose = np.flatnonzero((self.low >= 0) != (self.high >= 0)).astype(np.int64)
+        """Neurons that can turn."""
+
+
+def _with_best(base: Ints, ups: Ints, downs: Ints, together: int) -> tuple[Ints, Ints]:
     """Numbers with the least and with the most that so many rows add, of those that bring most."""
     if together == 1 < len(ups):
         ups, downs = ups.max(axis=0, keepdims=True), downs.min(axis=0, keepdims=True)
@@ -246,110 +254,52 @@ def _merged(
     cases: list[list[Demand]],
     limit: Limit,
 ) -> Whole:
-    """Two sides with equal or opposite neurons made one, and neurons that never turn folded into what
-    follows; the first ones are kept.
-
-    All is done on sums of true inputs, ``weights @ v >= least``, and written back as match counts.
-    """
-    depth = max(1, *(len(network.layers) for network in networks))
-    gains = np.array([gain for row in features for _, gain in row]).reshape(
-        sum(map(len, features)), len(base)
-    )
-    limit.take(60 * gains.size, "neurons of both sides that are compared")  # Python integers
-    low, high = reachable(base, features, len(features))
-    looks = [(-int(base[j]), *gains[:, j].tolist()) for j in range(len(base))]
-    values: list[bool | None] = [
-        True if low[j] >= 0 else False if high[j] < 0 else None for j in range(len(looks))
-    ]
-    firsts, index = _first_of_each(looks, values, limit)
-    base, features = base[firsts], [[(price, gain[firsts]) for price, gain in row] for row in features]
-    layers: list[Layer | tuple[Ints, Ints]] = []
-    for weights, tau in (
-        _beside(row) for row in zip(*(_later(n, depth, limit) for n in networks), strict=True)
-    ):
-        limit.take(120 * weights.size, "neurons of both sides that are compared")
-        sums, thresholds = _fewer(
-            weights, tau + np.minimum(weights, 0).sum(axis=1), values, index, len(firsts)
-        )
-        min_sums, max_sums = np.minimum(sums, 0).sum(axis=1), np.maximum(sums, 0).sum(axis=1)
-        looks = [(int(b), *row.tolist()) for b, row in zip(thresholds, sums, strict=True)]
-        values = [
-            True if min_sums[j] >= b else False if max_sums[j] < b else None for j, b in enumerate(thresholds)
-        ]
-        firsts, index = _first_of_each(looks, values, limit)
-        layers.append((sums[firsts], (thresholds - min_sums)[firsts]))
-    both = _beside([(network.head, np.zeros(len(network.head), np.int64)) for network in networks])[0]
-    head, gone = _fewer(both, np.minimum(both, 0).sum(axis=1), values, index, len(firsts))
-    gone = gone - np.minimum(head, 0).sum(axis=1)
+    """Two sides with equal or opposite neurons made one, in plain form, and written back as match counts."""
+    limit.take(60 * len(base) * sum(map(len, features)), "neurons of both sides that are compared")
+    sides = []
+    for network in networks:
+        later = []
+        for layer in network.layers[1:]:
+            limit.take(400 * layer.outputs * layer.inputs, "a layer of two networks side by side")
+            dense = layer.dense()
+            later.append(_rows(dense.weights, dense.tau + np.minimum(dense.weights, 0).sum(axis=1)))
+        head_rows = _rows(network.head, np.zeros(len(network.head), np.int64))
+        sides.append((_width(network), later, [weights for weights, _ in head_rows]))
+    listed = [[(price, gain.tolist()) for price, gain in row] for row in features]
+    swings = swings_of(listed, len(base))
+    margins, options, rows_of_layers, head_rows = merged(base.tolist(), listed, swings, sides, limit)
+    layers: list[Layer] = []
+    width = len(margins)
+    for rows in rows_of_layers:
+        weights, thresholds = dense_rows(rows, width)
+        layers.append(bits_layer(weights, thresholds - np.minimum(weights, 0).sum(axis=1)))
+        width = len(rows)
+    head, constants = dense_rows(head_rows, width)
+    lowest = np.concatenate([np.minimum(network.head, 0).sum(axis=1) for network in networks])
+    more = (lowest + constants - np.minimum(head, 0).sum(axis=1)).tolist()
     folded = [
         [
-            (factors, bound + sum(f * int(g) for f, g in zip(factors, gone, strict=True)))
+            (factors, bound + sum(f * one for f, one in zip(factors, more, strict=True)))
             for factors, bound in case
         ]
         for case in cases
     ]
-    return Whole(base, features, stays, None, layers, head, folded, limit)
+    kept = [[(price, np.array(gain, np.int64)) for price, gain in row] for row in options]
+    return Whole(np.array(margins, np.int64), kept, stays, None, layers, head, folded, limit)
 
 
-def _first_of_each(
-    looks: list[Any], values: list[bool | None], limit: Limit
-) -> tuple[list[int], list[tuple[int, int]]]:
-    """First neuron of each look (bound, weights...); for every neuron its place among them, and sign -1 where
-    it is the opposite.
-    """
-    firsts: list[int] = []
-    seen: dict[Any, int] = {}
-    index = []
-    for number, (look, value) in enumerate(zip(looks, values, strict=True)):
-        limit.look()
-        contrary = (1 - look[0], *(-weight for weight in look[1:]))
-        if value is not None:
-            index.append((-1, 0))
-        elif look not in seen and contrary in seen:
-            index.append((seen[contrary], -1))
-        else:
-            if look not in seen:
-                seen[look] = len(firsts)
-                firsts.append(number)
-            index.append((seen[look], 1))
-    return firsts, index
+def _rows(weights: Ints, thresholds: Ints) -> list[Row]:
+    """Neurons as rows in plain form."""
+    listed = zip(weights.tolist(), thresholds.tolist(), strict=True)
+    return [({j: w for j, w in enumerate(row) if w}, threshold) for row, threshold in listed]
 
 
-def _fewer(
-    weights: Ints, thresholds: Ints, values: list[bool | None], index: list[tuple[int, int]], count: int
-) -> tuple[Ints, Ints]:
-    """Weights over the neurons kept; a constant or opposite neuron also takes its share of what
-    the sum must reach.
-    """
-    out, bound = np.zeros((len(weights), count), np.int64), np.array(thresholds)
-    for column, (value, (target, sign)) in enumerate(zip(values, index, strict=True)):
-        if value is None:
-            out[:, target] += sign * weights[:, column]
-        if value or sign == -1:
-            bound = bound - weights[:, column]
-    return out, bound
-
-
-def _later(network: Arrays, depth: int, limit: Limit) -> list[tuple[Ints, Ints]]:
-    layers = []
-    for layer in network.layers[1:]:
-        limit.take(40 * layer.outputs * layer.inputs, "a layer of two networks side by side")
-        dense = layer.dense()
-        layers.append((dense.weights, dense.tau))
-    inputs = network.head.shape[1]
-    if len(layers) < depth - 1:
-        limit.take(40 * inputs**2, "a layer of two networks side by side")
-        layers += [(np.eye(inputs, dtype=np.int64), np.ones(inputs, np.int64))] * (depth - 1 - len(layers))
-    return layers
-
-
-def _beside(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
-    weights = np.zeros((sum(w.shape[0] for w, _ in parts), sum(w.shape[1] for w, _ in parts)), np.int64)
-    i = j = 0
-    for w, _ in parts:
-        weights[i : i + w.shape[0], j : j + w.shape[1]] = w
-        i, j = i + w.shape[0], j + w.shape[1]
-    return weights, np.concatenate([tau for _, tau in parts])
+def dense_rows(rows: Sequence[Row], width: int) -> tuple[Ints, Ints]:
+    """Rows in plain form as weights of so many bits, and thresholds."""
+    weights = np.zeros((len(rows), width), np.int64)
+    for number, (row, _) in enumerate(rows):
+        weights[number, list(row)] = list(row.values())
+    return weights, np.array([threshold for _, threshold in rows], np.int64)
 
 
 # -- inequalities --------------------------------------------------------------------------------------------

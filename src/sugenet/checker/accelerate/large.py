@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
 
-from sugenet.checker.accelerate.arrays import Layer, Picking, Summing, cuts_of
-from sugenet.checker.accelerate.bounds import exclude, swing
-from sugenet.checker.accelerate.integers import violations
-from sugenet.checker.accelerate.later import states_of
+from sugenet.checker.accelerate.arrays import cuts_of
+from sugenet.checker.accelerate.bounds import exclude, max_turned
+from sugenet.checker.accelerate.integers import added, violations
+from sugenet.checker.accelerate.later import LaterLayers
 from sugenet.checker.accelerate.products import Bits, Ints
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import in_integers, max_together, priced
@@ -43,7 +44,7 @@ class _Feature:
 
     @property
     def gains(self) -> Ints:
-        return np.asarray(self.change @ self.columns)
+        return added(self.change, self.columns)
 
 
 class Large:
@@ -53,16 +54,19 @@ class Large:
         self.network, self.limit = cuts_of(setting.networks)[0], limit
         options, self.budget = priced(setting, limit)
         self.options = {f: (row, np.array(prices, np.int64)) for f, (row, prices) in options.items()}
-        self.first = self.network.layers[0]
         self.start = self.network.inputs_at([setting.base[0]])[0]
-        self.base = self.first.match_counts(self.start[None])[0] - self.first.tau
+        self.base = self.network.margins(self.start)
         self.cases = [[in_integers(*part) for part in case] for case in setting.cases]
         widest = max(layer.outputs for layer in self.network.layers)
         limit.take(
             64 * sum(layer.outputs for layer in self.network.layers) + 16 * _BLOCK * widest,
             "the neurons of a large network",
         )
-        self.states = states_of(self.network, self.base >= 0)
+
+    @cached_property
+    def later(self) -> LaterLayers:
+        """The layers after the first."""
+        return LaterLayers(self.base >= 0, self.network.layers[1:], self.network.head)
 
     # -- the first layer -------------------------------------------------------------------------------------
 
@@ -73,14 +77,8 @@ class Large:
             yield self._feature(feature, options, prices)
 
     def _feature(self, feature: int, options: list[Option], prices: Ints) -> _Feature:
-        indices = self.network.places[feature]
-        here = self.start[indices].astype(np.int64)
-        reads = self.network.reads_of(feature, np.array([option.states[0] for option in options], np.int64))
-        change, steps = reads.astype(np.int64) - here, np.where(here > 0, -1, 1)
-        rows = np.repeat(self.start[None], len(indices), axis=0)
-        for row, index, step in zip(rows, indices.tolist(), steps.tolist(), strict=True):
-            row[index] = row[index] + step if rows.dtype != bool else step > 0
-        columns = (self.first.match_counts(rows) - self.first.tau - self.base) * steps[:, None]
+        change = self.network.changes(feature, self.start, [option.states[0] for option in options])
+        columns = self.network.columns(feature, self.start, self.base)
         neurons = np.flatnonzero(columns.any(axis=0))
         self.limit.fits(24 * len(change) * len(neurons), "what each change adds to the neurons")
         return _Feature(prices, change, neurons, columns[:, neurons])
@@ -93,37 +91,16 @@ class Large:
 
     def check_bounds(self) -> str:
         """See that bounds alone exclude every violation."""
-        loose, limit = self._loose()
-        for number, layer in enumerate(self.network.layers[1:]):
-            self.limit.look()
-            state, counts = self.states[number], self.states.counts[number]
-            falls, rises = _layer_swing(layer, state, loose, limit)
-            loose = (counts - falls >= layer.tau) != (counts + rises >= layer.tau)
-            limit = int(loose.sum())
-        return exclude(self.cases, self.network.head, self.states[-1], loose, limit, self.limit)
-
-    def _loose(self) -> tuple[Bits, int]:
-        """First-layer neurons that may turn, and how many of them together."""
-        fits, n_neurons = self.together(), len(self.base)
-        entries = []
+        base, together, entries = self.base, self.together(), []
         for part in self.features():
             gains = part.gains
             entries.append((part.neurons, np.maximum(gains.max(axis=0), 0), np.minimum(gains.min(axis=0), 0)))
-        high, low = (_best(entries, which, fits, n_neurons) for which in (1, 2))
-        loose = (self.base + low >= 0) != (self.base + high >= 0)
-        count = int(loose.sum())
-        if self.budget is None or not count:
-            return loose, count
-        need = np.where(self.base >= 0, self.base + 1, -self.base)
-        max_turned, brought = 0, []
-        for part in self.features():
-            part_loose = loose[part.neurons]
-            toward = part.gains[:, part_loose] * np.where(self.base[part.neurons[part_loose]] >= 0, -1, 1)
-            max_turned = max(max_turned, int((toward >= need[part.neurons[part_loose]]).sum(axis=1).max()))
-            brought.append(int(np.maximum(toward, 0).sum(axis=1).max()))
-        if fits <= 1:
-            return loose, max_turned
-        return loose, max_together(need[loose].tolist(), sum(sorted(brought)[::-1][:fits]))
+        high, low = (base + _best(entries, which, together, len(base)) for which in (1, 2))
+        loose = (low >= 0) != (high >= 0)
+        parts = ((part.neurons, part.gains) for part in self.features())
+        turning = max_turned(base, loose, together, self.budget, parts)
+        layers, head = self.network.layers[1:], self.network.head
+        return exclude(self.cases, layers, head, base >= 0, loose, turning, self.limit)
 
     # -- walks -----------------------------------------------------------------------------------------------
 
@@ -131,13 +108,13 @@ class Large:
         """How many sets of changes there are, of which none may be a violation."""
         return _LargeWalk(self).run()
 
-    def violates(self, counts: Ints) -> bool:
-        """Whether some match counts of the classes, one row each, are a violation."""
-        return bool(violations(self.cases, self.network.head, counts).any())
+    def violates(self, active: Bits) -> bool:
+        """Whether some activities of the first layer, one row each, are a violation."""
+        return bool(violations(self.cases, self.network.head, self.later.counts(active)).any())
 
 
 class _LargeWalk:
-    """A walk on its way: what was met so far, and what still waits to be judged."""
+    """A walk on its way: what was met so far, and what is still to be evaluated."""
 
     def __init__(self, question: Large) -> None:
         self.question = question
@@ -150,7 +127,7 @@ class _LargeWalk:
     def run(self) -> int:
         """How many sets there are."""
         question = self.question
-        if question.violates(question.states.counts[-1][None]):
+        if question.violates(self.active[None]):
             raise CertificateError("the sample itself is a violation.")
         if question.together() <= 1:
             for feature in question.features():
@@ -165,7 +142,7 @@ class _LargeWalk:
             lightest = [int(feature.prices.min()) for feature in self.features]
             self.lightest = list(accumulate(reversed(lightest), min))[::-1]
             self._visit(0, 0, np.zeros(0, np.int64))
-        self._judge()
+        self._evaluate()
         return self.sets
 
     def _visit(self, first: int, spent: int, touched: Ints) -> None:
@@ -204,35 +181,18 @@ class _LargeWalk:
                 self.known.add(key)
                 self.waiting.append(neurons)
         if len(self.waiting) >= _BLOCK:
-            self._judge()
+            self._evaluate()
 
-    def _judge(self) -> None:
+    def _evaluate(self) -> None:
         for start in range(0, len(self.waiting), _BLOCK):
             self.question.limit.look()
             block = self.waiting[start : start + _BLOCK]
             bits = np.repeat(self.active[None], len(block), axis=0)
             for row, neurons in zip(bits, block, strict=True):
                 row[neurons] = ~row[neurons]
-            if self.question.violates(self.question.states.changed(bits)):
+            if self.question.violates(bits):
                 raise CertificateError("a change that the certificate excludes is a violation.")
         self.waiting = []
-
-
-def _layer_swing(layer: Layer, state: Bits, loose: Bits, limit: int) -> tuple[Ints, Ints]:
-    """By how much match counts can fall and rise when at most `limit` loose inputs turn."""
-    if isinstance(layer, Summing):
-        falls, rises = swing(layer.weights, state, loose, limit)
-        return -falls, rises
-    if isinstance(layer, Picking):
-        on, off = (layer.match_counts(marks[None])[0] for marks in (loose & state, loose & ~state))
-        return np.minimum(on, limit), np.minimum(off, limit)
-    max_change = limit * int(np.abs(layer.weights).max(initial=0))
-    sums = []
-    for marks in ((loose & state), (loose & ~state)):
-        parts = (np.maximum(layer.weights, 0), np.maximum(-layer.weights, 0))
-        sums.append([layer.sums(marks[None], weights)[0] for weights in parts])
-    (on, on_negative), (off, off_negative) = sums
-    return np.minimum(on + off_negative, max_change), np.minimum(off + on_negative, max_change)
 
 
 def _best(entries: list[tuple[Ints, Ints, Ints]], which: int, fits: int, n_neurons: int) -> Ints:

@@ -9,6 +9,7 @@ worked out again that something before them has changed.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numba as nb
@@ -18,16 +19,17 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from sugenet.checker.accelerate.arrays import Arrays, Layer, Picking, Summing
+from sugenet.checker.accelerate.arrays import Layer, Picking, Summing
 from sugenet.checker.accelerate.products import Bits, Ints, dense_counts, products
 from sugenet.checker.accelerate.vectors import loaded, lowest, signs, stored
 from sugenet.checker.limit import Limit
 from sugenet.compiling import njit
 
-__all__ = ["Patterns", "States", "bits_of", "cores", "judge_of", "states_of"]
+__all__ = ["LaterLayers", "Patterns", "bits_of", "cores", "counts_after"]
 
 _BATCH = 1 << 14  # patterns that are judged at a time, at most
 _WORK = 1 << 32  # sums for all of them, at most
+_BLOCK = 1 << 6  # patterns that go through a convolution at a time
 
 _I64, _U64 = nb.types.int64, nb.types.uint64
 
@@ -40,33 +42,54 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def judge_of(
-    active: npt.NDArray[np.bool_], loose: Any, layers: list[Any], head: Ints, limit: Limit
-) -> _Later | _Defined:
-    """Who takes patterns through the layers behind the first."""
-    written = all(isinstance(layer, tuple) and len(layer[1]) for layer in layers) and len(active) > 0
-    return _Later(active, loose, layers, head, limit) if written else _Defined(active, loose, layers, head)
+class LaterLayers:
+    """The layers after the first as the definition has them, each computed again only at the places of a
+    window that something before them has changed.
 
-
-class _Defined:
-    """The layers behind the first as the definition has them, for those that would be large as bits
-    of their literals.
+    Parameters
+    ----------
+    active
+        The first layer at the sample.
+    layers, head
+        The layers after it, and the weights of the classes.
     """
 
-    batch = 1 << 6
+    def __init__(self, active: Bits, layers: Sequence[Layer], head: Ints) -> None:
+        self.layers, self.head, self.states = layers, head, [active]
+        self.batch = _BATCH if all(isinstance(layer, Summing) for layer in layers) else _BLOCK
+        for layer in layers:
+            self.states.append(layer.levels(self.states[-1][None])[0])
 
-    def __init__(self, active: npt.NDArray[np.bool_], loose: Any, layers: list[Any], head: Ints) -> None:
-        self.active, self.loose, self.layers, self.head = active, loose, layers, head
+    def counts(self, active: Bits) -> Ints:
+        """Match counts of the classes for activities of the first layer, one row each."""
+        parts = []
+        for start in range(0, max(1, len(active)), self.batch):
+            bits = active[start : start + self.batch]
+            for number, layer in enumerate(self.layers):
+                bits = _again(layer, bits, self.states[number], self.states[number + 1])
+            parts.append(dense_counts(self.head, bits))
+        return np.concatenate(parts)
 
-    def counts(self, patterns: Patterns) -> Ints:
-        """Match counts of the classes, one row a pattern."""
-        bits = np.repeat(self.active[None], len(patterns), axis=0)
-        bits[:, self.loose] ^= bits_of(patterns, len(self.loose))
-        for layer in self.layers:
-            bits = (
-                dense_counts(layer[0], bits) >= layer[1] if isinstance(layer, tuple) else layer.levels(bits)
-            )
-        return dense_counts(self.head, bits)
+    def counts_of(self, active: Bits, patterns: Patterns, loose: Ints) -> Ints:
+        """The same for patterns of loose neurons that turned from an activity."""
+        parts = []
+        for start in range(0, max(1, len(patterns)), self.batch):
+            turned = bits_of(patterns[start : start + self.batch], len(loose))
+            bits = np.repeat(active[None], len(turned), axis=0)
+            bits[:, loose] ^= turned
+            parts.append(self.counts(bits))
+        return np.concatenate(parts)
+
+
+def counts_after(
+    active: Bits, loose: Ints, layers: Sequence[Layer], head: Ints, limit: Limit
+) -> tuple[int, Callable[[Patterns], Ints]]:
+    """What gives the match counts of the classes for patterns, and how many patterns it takes at a time."""
+    if len(active) and all(isinstance(layer, Summing) and layer.outputs for layer in layers):
+        written = _Later(active, loose, [(layer.dense().weights, layer.tau) for layer in layers], head, limit)
+        return written.batch, written.counts
+    later = LaterLayers(active, layers, head)
+    return later.batch, lambda patterns: later.counts_of(active, patterns, loose)
 
 
 class _Later:
@@ -176,33 +199,6 @@ def _run(patterns, margins, gains, begins, sizes, out):
 
 
 # -- large networks ------------------------------------------------------------------------------------------
-
-
-class States(list[Bits]):
-    """Activity of every layer at the sample, with the match counts behind each, those of the classes last."""
-
-    counts: list[Ints]
-    layers: tuple[Layer, ...]
-    head: Ints
-    """Weights of the head."""
-
-    def changed(self, bits: Bits) -> Ints:
-        """Match counts of the classes for other activities of the first layer, one row each."""
-        for number, layer in enumerate(self.layers):
-            bits = _again(layer, bits, self[number], self[number + 1])
-        return dense_counts(self.head, bits)
-
-
-def states_of(network: Arrays, active: Bits) -> States:
-    """The layers of a network, from the activity of the first one."""
-    states = States([active])
-    states.counts, states.layers = [], network.layers[1:]
-    for layer in states.layers:
-        states.counts.append(layer.match_counts(states[-1][None])[0])
-        states.append(states.counts[-1] >= layer.tau)
-    states.head = network.head
-    states.counts.append(dense_counts(states.head, states[-1][None])[0])
-    return states
 
 
 def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:

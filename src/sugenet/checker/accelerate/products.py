@@ -6,12 +6,13 @@ sum can be beyond what such floats hold exactly, in whatever order it is added u
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Bits", "Ints", "dense_counts", "products"]
+__all__ = ["Bits", "Ints", "dense_counts", "products", "through"]
 
 Bits: TypeAlias = npt.NDArray[np.bool_]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -22,6 +23,13 @@ def dense_counts(weights: Ints, bits: Bits) -> Ints:
     weights of the others.
     """
     return np.asarray(products(bits, weights) - np.minimum(weights, 0).sum(axis=1))
+
+
+def through(layers: Iterable[tuple[Ints, Ints]], bits: Bits) -> Bits:
+    """Rows of bits through layers, which are weights and tau."""
+    for weights, tau in layers:
+        bits = np.asarray(dense_counts(weights, bits) >= tau)
+    return bits
 
 
 def products(rows: npt.NDArray[Any], weights: Ints, top: int = 1) -> Ints:

@@ -8,9 +8,8 @@ shared with the solver.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,14 +17,12 @@ from sugenet.checker.accelerate.propagation import Flat, Propagation
 from sugenet.checker.accelerate.thresholds import ThresholdSystem, implications_of, reach
 from sugenet.checker.form import Lemma
 from sugenet.checker.limit import Limit
-from sugenet.checker.unpack import unpacked
+from sugenet.checker.unpack import steps_of
 from sugenet.errors import CertificateError
 
 __all__ = ["check_rup"]
 
-_BLOCK = 1 << 12  # clauses that are read at a time
-_WORD = 20  # characters of a literal
-_NOT_NORMAL = re.compile(rb"[ \n](?:-?0[0-9]|-0|-?[ \n])|[0-9]-|--")
+_BLOCK = 1 << 18  # literals that are followed at a time
 
 
 def check_rup(
@@ -63,8 +60,8 @@ def check_rup(
         raise CertificateError("the chains must hold the steps in order.")
     if len(proof.facts) > neurons:
         raise CertificateError(f"there are {len(proof.facts):,} facts about {neurons:,} neurons.")
-    facts = [_literal(fact, total) for fact in proof.facts]
-    _check_facts(facts, thresholds, limit)
+    _flat([proof.facts, assumed], total)
+    _check_facts(proof.facts, thresholds, limit)
     premises = [[starts[-2] + c + 1 for c in range(len(thresholds.cases))]]
     premises += [
         [-(starts[-2] + c + 1), starts[-3] + row + 1]
@@ -72,12 +69,12 @@ def check_rup(
         for row in case
     ]
     premises += [[-(b + 1), a + 1] for chain in thresholds.chains for a, b in pairwise(chain)]
-    premises += [[literal] for literal in (*facts, *(_literal(literal, total) for literal in assumed))]
-    judge = Propagation(implications_of(thresholds, proof.cuts, limit), starts, limit)
-    judge.take(_flat(premises))
+    premises += [[literal] for literal in (*proof.facts, *assumed)]
+    propagation = Propagation(implications_of(thresholds, proof.cuts, limit), starts, limit)
+    propagation.take(_flat(premises, total))
     count, last = 0, 1
     for block in _clauses(proof, total, limit):
-        bad = judge.first_that_fails(block)
+        bad = propagation.first_that_fails(block)
         if bad is not None:
             clause = np.split(block[0], np.cumsum(block[1]))[bad].tolist()
             raise CertificateError(
@@ -90,55 +87,28 @@ def check_rup(
     return f"{count} clauses follow one after the other, the last one empty"
 
 
-def _flat(clauses: Sequence[Sequence[int]]) -> Flat:
-    sizes = np.fromiter(map(len, clauses), np.int64, len(clauses))
-    return np.fromiter((x for clause in clauses for x in clause), np.int32, int(sizes.sum())), sizes
-
-
-def _literal(value: int, total: int) -> int:
-    if not 1 <= abs(value) <= total:
-        raise CertificateError(f"{value!r} is not a literal: signed variable numbers go from 1 to {total}.")
-    return value
+def _flat(clauses: Sequence[Sequence[int]], total: int) -> Flat:
+    """Clauses one after another, whose literals exist."""
+    literals = [x for clause in clauses for x in clause]
+    if literals and (min(literals) < -total or max(literals) > total or 0 in literals):  # before any cast
+        bad = next(x for x in literals if not 1 <= abs(x) <= total)
+        raise CertificateError(f"{bad!r} is not a literal: signed variable numbers go from 1 to {total}.")
+    return np.array(literals, np.int32), np.fromiter(map(len, clauses), np.int64, len(clauses))
 
 
 def _clauses(proof: Lemma, total: int, limit: Limit) -> Iterator[Flat]:
     """The clauses of a proof in blocks."""
-    clauses = proof.clauses
-    if isinstance(clauses, tuple) != (proof.encoding is None):
-        raise CertificateError("clauses are lists, or text with an encoding.")
-    if isinstance(clauses, tuple):
-        listed = [clause for clause in clauses if isinstance(clause, tuple)]
-        if len(listed) < len(clauses):
+    block, size = list[Sequence[int]](), 0
+    for step in steps_of(proof.clauses, proof.encoding, total, limit):
+        if isinstance(step, str):
             raise CertificateError("sums have no compiled form.")
-        for start in range(0, len(listed), _BLOCK):
-            yield _flat([[_literal(x, total) for x in clause] for clause in listed[start : start + _BLOCK]])
-        return
-    tail, rest = b"", np.zeros(0, np.int64)  # what is left of a word, and of a clause
-    for piece in chain(unpacked(clauses, limit), [b"\n"]):
-        text = tail + piece
-        if text.translate(None, b"0123456789- \n"):
-            raise CertificateError("the proof is damaged: clauses are signed numbers.")
-        end = max(text.rfind(b" "), text.rfind(b"\n")) + 1
-        text, tail = text[:end], text[end:]
-        if len(tail) > _WORD:
-            raise CertificateError("the proof is damaged: a number of a clause is too long.")
-        if _NOT_NORMAL.search(b" " + text):
-            raise CertificateError("the proof is damaged: a number of a clause is not in its shortest form.")
-        read = list(map(int, text.split()))
-        if read and (min(read) < -total or max(read) > total):  # before any cast
-            _literal(min(read) if min(read) < -total else max(read), total)
-        numbers = np.concatenate([rest, np.array(read, np.int64)])
-        ends = np.flatnonzero(numbers == 0)
-        done, rest = (
-            (numbers[: ends[-1] + 1], numbers[ends[-1] + 1 :]) if len(ends) else (numbers[:0], numbers)
-        )
-        sizes = np.diff(ends, prepend=-1) - 1
-        if max(int(sizes.max(initial=0)), len(rest)) > total:
-            raise CertificateError("a clause has more literals than there are variables.")
-        if len(sizes):
-            yield done[done != 0].astype(np.int32), sizes
-    if len(rest):
-        raise CertificateError("the last clause does not end.")
+        block.append(step)
+        size += 1 + len(step)
+        if size >= _BLOCK:
+            yield _flat(block, total)
+            block, size = [], 0
+    if block:
+        yield _flat(block, total)
 
 
 def _check_facts(facts: Iterable[int], thresholds: ThresholdSystem, limit: Limit) -> None:

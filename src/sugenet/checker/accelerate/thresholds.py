@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.accelerate.integers import Whole, over_neurons
+from sugenet.checker.accelerate.integers import Whole, dense_rows, over_neurons
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import IntegerProblem, max_together
+from sugenet.checker.problem import IntegerProblem, max_together, numbered
 from sugenet.errors import CertificateError
 
 __all__ = ["Implication", "ThresholdSystem", "implications_of", "reach", "system_of", "thresholds_of"]
@@ -62,7 +62,7 @@ def thresholds_of(problem: Whole) -> ThresholdSystem:
     chains, budget, first = _steps(problem.offered, problem.base, problem.budget)
     layers = [first]
     layers += [(weights, tau + np.minimum(weights, 0).sum(axis=1)) for weights, tau in problem.layers]
-    parts, cases = problem.inequalities
+    parts, cases = numbered(problem.cases)
     problem.limit.take(50 * len(parts) * problem.head.shape[1], "the inequalities over the last neurons")
     shape, rows = (len(parts), problem.head.shape[1]), []
     for part in parts:
@@ -102,10 +102,7 @@ def system_of(problem: IntegerProblem) -> ThresholdSystem:
     layers = [first]
     for rows in (*problem.layers, problem.inequalities):
         limit.take(8 * len(rows) * width, "a layer of thresholds")
-        weights = np.zeros((len(rows), width), np.int64)
-        for number, (row_weights, _) in enumerate(rows):
-            weights[number, list(row_weights)] = list(row_weights.values())
-        layers.append((weights, np.array([bound for _, bound in rows], np.int64)))
+        layers.append(dense_rows(rows, width))
         width = len(rows)
     return ThresholdSystem(chains, budget, tuple(layers), tuple(map(tuple, problem.cases)))
 

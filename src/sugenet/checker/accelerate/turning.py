@@ -8,25 +8,21 @@ and an inequality over the match counts of the classes is met where the same hol
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import combinations, islice
-from math import comb, gcd
+from math import gcd
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.checker.accelerate.digits import DIGITS, MOST, WORDS
-from sugenet.checker.accelerate.integers import Demand, violations
+from sugenet.checker.accelerate.integers import Demand
 from sugenet.checker.accelerate.later import bits_of
-from sugenet.checker.accelerate.products import Bits, Ints, dense_counts
+from sugenet.checker.accelerate.products import Bits, Ints, dense_counts, through
 from sugenet.checker.limit import Limit
+from sugenet.checker.problem import numbered
 
 __all__ = ["Turning", "words_of"]
 
-_NEAR = 2  # layers behind the first, after which a set may be near enough to the sample
-_TRIED = 1 << 18  # patterns around that of the sample that are tried, by how many neurons turn
-_WORTH = 1 << 13  # sets for which it pays to try one
-_AT_ONCE = 1 << 12
 _FAR = 2 * MOST  # from tau: more than all changes together, and small enough for 16 bits with them
 _CASES = 64  # inequalities that are one more layer
 _COPIES = 4  # of a neuron, where its weight in an inequality is so large
@@ -65,19 +61,14 @@ class Turning:
     def states(self) -> list[Bits]:
         """The first layer and those in words at the sample."""
         states = [self.active]
-        for rows, tau in self.inside:
-            states.append(np.asarray(dense_counts(rows, states[-1][None])[0] >= tau))
+        for layer in self.inside:
+            states.append(through([layer], states[-1][None])[0])
         return states
 
     def counts(self, patterns: npt.NDArray[np.uint64]) -> Ints:
         """Match counts of the classes for patterns of the last layer in words."""
-        return self._counts(bits_of(patterns, len(self.inside[-1][1])), len(self.inside))
-
-    def _counts(self, bits: Bits, behind: int) -> Ints:
-        """The same from the bits behind so many layers."""
-        for rows, tau in [*self.inside[behind:], *self.rest]:
-            bits = np.asarray(dense_counts(rows, bits) >= tau)
-        return dense_counts(self.head, bits)
+        bits = bits_of(patterns, len(self.inside[-1][1]))
+        return dense_counts(self.head, through(self.rest, bits))
 
     # -- inequalities --------------------------------------------------------------------------------------
 
@@ -86,15 +77,12 @@ class Turning:
         turn; and for each case its inequalities as a word. None where they are too many, or weights too
         different.
         """
-        number: dict[tuple[tuple[int, ...], int], int] = {}
-        for case in self.cases:
-            for factors, threshold in case:
-                number.setdefault((tuple(factors), threshold), len(number))
-        if self.rest or not 0 < len(number) <= _CASES:
+        parts, members = numbered(self.cases)
+        if self.rest or not 0 < len(parts) <= _CASES:
             return None
         last, margins, adds = self.states[-1], [], []
         here = dense_counts(self.head, last[None])[0].tolist()
-        for row, bound in number:
+        for row, bound in parts:
             worth = np.array(row, object) @ self.head.astype(object)
             unit = gcd(*worth.tolist()) or 1
             if max(map(abs, worth.tolist()), default=0) > _COPIES * unit:
@@ -102,16 +90,14 @@ class Turning:
             have = sum(factor * count for factor, count in zip(row, here, strict=True)) - bound
             margins.append(max(-_FAR, min(_FAR, have // unit)))
             adds.append(np.where(last, -worth, worth) // unit)
-        members = ({number[tuple(factors), needed] for factors, needed in case} for case in self.cases)
-        masks = [sum(1 << one for one in case) for case in members]
+        masks = [sum(1 << one for one in set(case)) for case in members]
         return np.array(margins, np.int64), np.array(adds, np.int64).T, np.array(masks, np.uint64)
 
     # -- arrays --------------------------------------------------------------------------------------------
 
-    def written(self, sets: int) -> tuple[tuple[Any, ...], Any, tuple[int, int, npt.NDArray[np.uint64]]]:
-        """Everything for `blocks`, for a walk through so many sets: layers, which part of a slot counts for
-        each weight, and when a set meets no case: where up to so many neurons turned behind so many layers,
-        and else by its inequalities.
+    def written(self) -> tuple[tuple[Any, ...], Any, npt.NDArray[np.uint64]]:
+        """Everything for `blocks`: layers, which part of a slot counts for each weight, and the inequalities
+        of each case.
         """
         layers = []
         for (rows, tau), before in zip(self.inside, self.states, strict=False):
@@ -127,9 +113,7 @@ class Turning:
                 split = [np.clip(np.abs(adds) - k, 0, 1) * np.sign(adds) for k in range(copies)]
                 layers.append((met, np.concatenate(split)))
                 masks = cases
-        near = _NEAR if len(self.inside) > _NEAR else -1
-        radius = self._radius(min(_TRIED, 1 + sets // _WORTH)) if near > 0 else -1
-        return *self._arrays(layers), (radius, near, masks)
+        return *self._arrays(layers), masks
 
     def _arrays(self, layers: list[tuple[Ints, Ints]]) -> tuple[tuple[Any, ...], Any]:
         """M - tau at the sample, what each input adds when it turns (the last one nothing), which neurons are
@@ -150,33 +134,6 @@ class Turning:
         starts = -(np.arange(MOST + 1)[:, None] >> np.arange(DIGITS) & 1)
         network = (base, rows.reshape(-1), home, sizes, wide, flips, starts.astype(np.int64).view(np.uint64))
         return network, np.ascontiguousarray(kinds).reshape(-1)
-
-    # -- near the sample -----------------------------------------------------------------------------------
-
-    def _radius(self, max_tried: int) -> int:
-        """How many neurons may turn so that no case is met, whichever they are; -1 where not even none. At
-        most so many of a number are tried.
-        """
-        home, radius = self.states[_NEAR], -1
-        while (
-            radius < len(home)
-            and comb(len(home), radius + 1) <= max_tried
-            and self._is_calm(home, radius + 1)
-        ):
-            radius += 1
-        return radius
-
-    def _is_calm(self, home: Bits, n_turned: int) -> bool:
-        """Whether no case is met whenever exactly so many neurons turn."""
-        chosen = combinations(range(len(home)), n_turned)
-        while rows := list(islice(chosen, _AT_ONCE)):
-            self.limit.look()
-            bits = np.repeat(home[None], len(rows), axis=0)
-            indices = np.array(rows, np.int64).reshape(len(rows), n_turned)
-            np.put_along_axis(bits, indices, ~np.take_along_axis(bits, indices, axis=1), axis=1)
-            if violations(self.cases, self.head, self._counts(bits, _NEAR)).any():
-                return False
-        return True
 
 
 def words_of(bits: npt.NDArray[np.bool_], words: int) -> npt.NDArray[np.uint64]:

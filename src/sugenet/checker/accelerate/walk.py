@@ -7,7 +7,7 @@ judged, with all its layers behind (`later`). Nothing here is shared with the en
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,13 +18,12 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.accelerate.arrays import Summing
-from sugenet.checker.accelerate.integers import Options, Whole, joined, with_best
-from sugenet.checker.accelerate.later import Patterns, cores, judge_of
+from sugenet.checker.accelerate.arrays import Layer, Summing, bits_layer
+from sugenet.checker.accelerate.integers import Options, OptionTable, Whole, joined
+from sugenet.checker.accelerate.later import Patterns, cores, counts_after
 from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.vectors import fetch, reaches
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import max_together
 from sugenet.compiling import njit
 from sugenet.errors import TooLargeError
 
@@ -68,22 +67,20 @@ def walk_seen(integer_problem: Whole) -> int | None:
     return None if seen.bad else seen.sets
 
 
-def _behind(problem: Whole) -> list[Any]:
-    """The later layers as weights and tau; as they are where some would be large so, or have no neurons."""
-    sizes = [
-        layer.outputs * layer.inputs for layer in problem.behind if not isinstance(layer, tuple | Summing)
-    ]
-    empty = not len(problem.base) or any(
-        (len(layer[1]) if isinstance(layer, tuple) else layer.outputs) == 0 for layer in problem.behind
-    )
-    return list(problem.behind) if empty or sum(sizes) > _WRITTEN else list(problem.layers)
+def _behind(problem: Whole) -> Sequence[Layer]:
+    """The later layers written out; as they are if some would be large so, or have no neurons."""
+    size = sum(layer.outputs * layer.inputs for layer in problem.behind if not isinstance(layer, Summing))
+    is_empty = not len(problem.base) or any(layer.outputs == 0 for layer in problem.behind)
+    if is_empty or size > _WRITTEN:
+        return problem.behind
+    return [bits_layer(weights, tau) for weights, tau in problem.layers]
 
 
 def walk(
     base: Ints,
     features: Options,
     budget: int | None,
-    layers: Iterable[Any],
+    layers: Sequence[Layer],
     head: Ints,
     violates: Callable[[Ints], npt.NDArray[np.bool_]],
     threads: int | None = None,
@@ -101,7 +98,7 @@ def walk(
     budget
         For the sum of the weights; None allows every set.
     layers
-        The layers behind the first: weights and tau of all of them, or some as layers of a network.
+        The layers after the first.
     head
         Weights of the head, one row a class.
     violates
@@ -116,7 +113,7 @@ def walk(
     count = threads or cores()
     sets = SetWalk(base, features, budget, limit, count)
     words = sets.words
-    judged = judge_of(np.asarray(base) >= 0, sets.loose, list(layers), np.asarray(head), limit)
+    batch, counts = counts_after(np.asarray(base) >= 0, sets.loose, layers, head, limit)
     tally = _Tally(count, words, limit)
     with ThreadPoolExecutor(count) as pool, tally:
         tables = list(pool.map(lambda turn: _share(sets, turn, tally), range(count)))
@@ -130,9 +127,9 @@ def walk(
 
         def is_bad(k: int) -> bool:
             limit.look()
-            return bool(np.any(violates(judged.counts(patterns[k : k + judged.batch]))))
+            return bool(np.any(violates(counts(patterns[k : k + batch]))))
 
-        bad = any(pool.map(is_bad, range(0, len(patterns), judged.batch)))
+        bad = any(pool.map(is_bad, range(0, len(patterns), batch)))
     return WalkSeen(sum(tally.walked), len(patterns), bad)
 
 
@@ -149,43 +146,29 @@ class SetWalk:
 
     def __init__(self, base: Ints, features: Options, budget: int | None, limit: Limit, threads: int) -> None:
         used = [list(options) for options in features if len(options)]
-        weight, heaviest = _weights(used, budget)
+        heaviest = _heaviest(used, budget)
         free = sum(max(price for price, _ in options) for options in used) <= heaviest
         if free:  # prices do not matter
-            used = joined(used, _TOGETHER)
-            weight, heaviest = np.zeros(sum(map(len, used)), np.int64), 0
-        limit.take(16 * len(weight) * len(base), "all changes of a walk")
-        gains = np.array([gain for options in used for _, gain in options], np.int64).reshape(
-            len(weight), len(base)
-        )
-        self.together = len(used)
-        if not free:
-            self.together = max_together((min(price for price, _ in row) for row in used), heaviest)
-        sizes = [len(options) for options in used]
-        first = np.cumsum([0, *sizes])
-        alone = len(used) == len(gains)  # one option a feature
-        ups, downs = (
-            end(gains if alone else end.reduceat(gains, first[:-1]), 0) for end in (np.maximum, np.minimum)
-        )
-        low, high = with_best(np.asarray(base, np.int64), ups, downs, self.together)
-        self.loose = np.flatnonzero((low >= 0) != (high >= 0)).astype(np.int64)
+            used, heaviest = joined(used, _TOGETHER), 0
+        table = OptionTable(base, used, heaviest, limit)
+        low, high, gains = table.low, table.high, table.gains
+        self.together, self.loose = table.together, table.loose
         # every sum lies between these ends, those on the way too, and no option adds more than they allow
         far = [np.abs(part[self.loose]).max(initial=0) for end in (low, high) for part in (end, end - base)]
         largest, n_loose = int(max(far)), len(self.loose)
         kind = np.dtype(np.int8 if largest < 1 << 7 else np.int32 if largest < 1 << 31 else np.int64)
         self.words = max(1, -(-n_loose // 64))
-        ends = 2 * (len(gains) + 1) if free else 0
+        n_ends = 2 * (len(gains) + 1) if free else 0
         limit.take(
-            64 * self.words * kind.itemsize * (len(gains) + 1 + ends + threads * (self.together + 3)),
+            64 * self.words * kind.itemsize * (len(gains) + 1 + n_ends + threads * (self.together + 3)),
             "all changes of a walk",
         )
         lanes = np.zeros((len(gains) + 1, 64 * self.words), kind)
         lanes[0] = -1  # neurons that never turn, behind the last
         lanes[0, :n_loose], lanes[1:, :n_loose] = base[self.loose], gains[:, self.loose]
-        behind = np.repeat(first[1:], sizes).astype(np.int64)  # first option of the next feature
-        lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], _TOO_HEAVY)
-        options = (weight, behind, lightest, heaviest)
-        self.fixed = (lanes[0], lanes[1:], options, _ends(lanes[1:], sizes, free=free))
+        options = (table.weight, table.behind, table.lightest, heaviest)
+        ends = _ends(lanes[1:], [len(row) for row in used], free=free)
+        self.fixed = (lanes[0], lanes[1:], options, ends)
 
     def visits(self, turn: int, turns: int, recent: int) -> Iterator[tuple[Patterns, int]]:
         """Go through one of so many shares of the sets, bit by bit: patterns of neurons that turn, in an
@@ -205,7 +188,7 @@ class SetWalk:
         steps, more = max(1, _STEPS // self.words), True
         while more:
             more, n_patterns = _visit(
-                state, chosen, start, rows, options, ends, turn, turns, known, chunk, steps
+                state, chosen, start, rows, options, ends, turn, turns, _each(self.words), known, chunk, steps
             )
             yield chunk[:n_patterns], int(state[3])
 
@@ -224,6 +207,11 @@ def _ends(rows: npt.NDArray[Any], sizes: list[int], *, free: bool) -> tuple[Any,
         max_sums[first] = max_sums[stop] + np.maximum(rows[first:stop].max(axis=0), 0)
         below[first] = (below[stop] + 1) * (stop - first + 1) - 1
     return min_sums, max_sums, below
+
+
+def _each(words: int) -> Any:
+    """The words of a pattern for compiled loops: one word is a tuple, whose length the compiler knows."""
+    return (0,) if words == 1 else np.zeros(words, np.int64)
 
 
 class _Tally:
@@ -250,13 +238,13 @@ class _Tally:
             self.room[turn] = 8 * self.words * room
             self.limit.fits(sum(self.room) + 16 * self.words * size, "the patterns of a walk")
             old, known = _listed(known, size), np.zeros((room, self.words), np.uint64)
-            _put(known, old)
-        size += int(_put(known, more))
+            _put(known, old, _each(self.words))
+        size += int(_put(known, more, _each(self.words)))
         return known, size
 
 
-def _weights(used: list[list[tuple[int, Ints]]], budget: int | None) -> tuple[Ints, int]:
-    """Weights of all options, and what they may sum to."""
+def _heaviest(used: list[list[tuple[int, Ints]]], budget: int | None) -> int:
+    """What the weights of options may sum to."""
     weights = [int(weight) for options in used for weight, _ in options]
     if any(weight < 0 for weight in weights):
         raise ValueError("an option has a negative weight.")
@@ -264,7 +252,7 @@ def _weights(used: list[list[tuple[int, Ints]]], budget: int | None) -> tuple[In
         raise TooLargeError("the costs are too finely divided to walk through again.")
     if budget is not None and budget < 0:
         raise ValueError(f"a budget of {budget} does not even allow the empty set.")
-    return np.array(weights, np.int64), sum(weights) if budget is None else min(int(budget), sum(weights))
+    return sum(weights) if budget is None else min(int(budget), sum(weights))
 
 
 def _share(sets: SetWalk, turn: int, tally: _Tally) -> tuple[Patterns, int]:
@@ -283,35 +271,24 @@ def _share(sets: SetWalk, turn: int, tally: _Tally) -> tuple[Patterns, int]:
 
 
 @njit(nogil=True, cache=True)
-def _put(known, patterns):
-    """Put patterns that are not 0 into the table; how many are new."""
-    new = 0
-    words, last = patterns.shape[1], nb.uint64(len(known) - 1)  # the size is a power of 2
+def _put(known, patterns, words):
+    """Put patterns into the table, in which 0 stands for a free place; how many are new and not 0."""
+    new, last = 0, nb.uint64(len(known) - 1)  # the size is a power of 2
     for row in range(len(patterns)):
         if row + _AHEAD < len(patterns):
-            fetch(known, nb.int64(_mix(patterns, nb.uint64(row + _AHEAD)) & last) * words)
+            fetch(known, nb.int64(_mix(patterns, nb.uint64(row + _AHEAD)) & last) * len(words))
         index = _mix(patterns, nb.uint64(row)) & last
-        if words == 1:  # the same as below, without loops
-            key = patterns[row, 0]
-            there = known[index, 0]
-            while there != key and there != nb.uint64(0):
-                index = (index + nb.uint64(1)) & last
-                there = known[index, 0]
-            known[index, 0] = key
-            new += there != key
-            continue
         while True:
             free = same = True
-            for w in range(words):
+            for w in range(len(words)):
                 free &= known[index, w] == 0
                 same &= known[index, w] == patterns[row, w]
             if free or same:
                 break
             index = (index + nb.uint64(1)) & last
-        if free and not same:
-            new += 1
-            for w in range(words):
-                known[index, w] = patterns[row, w]
+        new += not same
+        for w in range(len(words)):
+            known[index, w] = patterns[row, w]
     return new
 
 
@@ -341,31 +318,17 @@ def _mix(patterns, row):
 
 
 @njit(nogil=True, cache=True)
-def _line(sums, depth, rows, first, stop, weight, left, active, recent, chunk, size):
+def _line(sums, depth, rows, first, stop, weight, left, active, words, recent, chunk, size):
     """Write down the patterns of the sets that add one of the options first..stop-1, where what is left of
     the budget allows it: how many patterns the chunk has then, and how many sets these are.
 
     A pattern that was written down a short time ago, or is empty, is not written again, unless nothing is
     kept in `recent`. No branch depends on a pattern, since that would cost more than all the rest.
     """
-    lanes, words = rows.shape[1], chunk.shape[1]
+    lanes = rows.shape[1]
     begin = n = nb.uint64(size)
-    if words == 1:  # the same as below, without loops
-        for k in range(first, stop):
-            chunk[n, 0] = reaches(sums, depth * lanes, rows, k * lanes) ^ active[0]
-            n += nb.uint64(weight[k] <= left)
-        if len(recent) == 0:
-            return nb.int64(n), nb.int64(n - begin)
-        kept, last = begin, nb.uint64(len(recent) - 1)
-        for i in range(nb.int64(begin), nb.int64(n)):
-            key = chunk[nb.uint64(i), 0]
-            index = _mix(chunk, nb.uint64(i)) & last
-            chunk[kept, 0] = key
-            kept += nb.uint64(recent[index, 0] != key)
-            recent[index, 0] = key
-        return nb.int64(kept), nb.int64(n - begin)
     for k in range(first, stop):
-        for w in range(words):
+        for w in range(len(words)):
             key = reaches(sums, depth * lanes + 64 * w, rows, k * lanes + 64 * w) ^ active[w]
             chunk[n, nb.uint64(w)] = key
         n += nb.uint64(weight[k] <= left)
@@ -374,7 +337,7 @@ def _line(sums, depth, rows, first, stop, weight, left, active, recent, chunk, s
     kept, last = begin, nb.uint64(len(recent) - 1)
     for i in range(begin, n):
         index, differ = _mix(chunk, nb.uint64(i)) & last, nb.uint64(0)
-        for w in range(words):
+        for w in range(len(words)):
             key = chunk[nb.uint64(i), nb.uint64(w)]
             differ |= recent[index, nb.uint64(w)] ^ key
             recent[index, nb.uint64(w)] = chunk[kept, nb.uint64(w)] = key
@@ -393,7 +356,7 @@ def _are_alike(sums, depth, min_sums, max_sums, k):
 
 
 @njit(nogil=True, cache=True)
-def _visit(state, chosen, start, rows, options, ends, turn, turns, recent, chunk, steps):
+def _visit(state, chosen, start, rows, options, ends, turn, turns, words, recent, chunk, steps):
     """Visit sets from where `state` and `chosen` are, and write down which neurons each turns, until the
     chunk is full, or after so many steps. Whether there are more sets, and how many patterns were written.
 
@@ -424,7 +387,9 @@ def _visit(state, chosen, start, rows, options, ends, turn, turns, recent, chunk
                 state[0] = depth
                 return True, size
             stop = min(state[1] + _LINE, n_options)
-            size, sets = _line(sums, depth, rows, state[1], stop, weight, left, active, recent, chunk, size)
+            size, sets = _line(
+                sums, depth, rows, state[1], stop, weight, left, active, words, recent, chunk, size
+            )
             state[1], state[3] = stop, state[3] + sets
             steps -= sets
         k = n_options  # the option that makes the next beginning

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from math import comb
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -23,12 +22,11 @@ import numpy.typing as npt
 
 from sugenet.checker.accelerate.blocks import visit
 from sugenet.checker.accelerate.digits import MOST, SLOT, WORDS
-from sugenet.checker.accelerate.integers import Demand, Options, Whole, joined, reachable, violations
+from sugenet.checker.accelerate.integers import Demand, Options, OptionTable, Whole, joined, violations
 from sugenet.checker.accelerate.later import cores
-from sugenet.checker.accelerate.products import Ints, dense_counts
+from sugenet.checker.accelerate.products import Ints, through
 from sugenet.checker.accelerate.turning import Turning, words_of
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import max_together
 from sugenet.errors import TooLargeError
 
 __all__ = ["SetsSeen", "WordWalk", "blocks_seen"]
@@ -45,9 +43,9 @@ class SetsSeen(NamedTuple):
 
     patterns: npt.NDArray[np.uint64]
     """Of the last layer, as words."""
-    many: Ints
+    set_counts: Ints
     """How many sets have each of them."""
-    calm: int
+    n_others: int
     """How many other sets there are, which meet no case."""
 
 
@@ -73,21 +71,12 @@ class WordWalk:
         limit: Limit,
     ) -> None:
         self.limit = limit
-        weight = np.array([price for row in features for price, _ in row], np.int64)
         budget = min(budget, sum(max(price for price, _ in row) for row in features))  # fits 64 bits
-        limit.take(24 * len(weight) * len(base), "all changes of a walk")
-        gains = np.array([gain for row in features for _, gain in row], np.int64).reshape(
-            len(weight), len(base)
-        )
-        self.together = max_together((min(price for price, _ in row) for row in features), budget)
-        low, high = reachable(np.asarray(base, np.int64), [list(row) for row in features], self.together)
-        self.loose = np.flatnonzero((low >= 0) != (high >= 0))
+        table = OptionTable(base, features, budget, limit)
+        self.together, self.loose, self.weight = table.together, table.loose, table.weight
         self.begin = np.asarray(base, np.int64)[self.loose]
-        self.gains = np.ascontiguousarray(gains[:, self.loose])
-        sizes = [len(row) for row in features]
-        behind = np.repeat(np.cumsum(sizes), sizes).astype(np.int64)
-        lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], budget + 1)
-        self.weight, self.options = weight, (behind, lightest, budget)
+        self.gains, self.n_options = np.ascontiguousarray(table.gains[:, self.loose]), len(table.gains)
+        self.options = (table.behind, table.lightest, budget)
         self.tail = Turning(np.asarray(base) >= 0, self.loose, layers, head, cases, limit)
         self.over = False
         self.rooms: list[tuple[Any, ...]] = []
@@ -104,14 +93,13 @@ class WordWalk:
     def prepare(self) -> None:
         """Write out planes and layers."""
         lanes = -(-len(self.loose) // 64) * 64
-        self.limit.take(24 * self.many * lanes, "what all changes add, and those behind them")
-        gains = np.zeros((self.many, lanes), np.int32)
+        self.limit.take(24 * self.n_options * lanes, "what all changes add, and those behind them")
+        gains = np.zeros((self.n_options, lanes), np.int32)
         gains[:, : len(self.loose)] = self.gains
         ends = (self._extremes(gains, end) for end in (np.minimum, np.maximum))
         units, adds = self._units()
         first_layer = (gains, *ends, words_of((self.begin >= 0)[None], lanes // 64)[0], adds)
-        sets = comb(self.many, min(self.together, self.many))
-        self.fixed = (self.options, units, first_layer, *self.tail.written(sets))
+        self.fixed = (self.options, units, first_layer, *self.tail.written())
         self._look_at_singles()
         self.lanes, self.size = lanes, self.fixed[3][0].shape
         self.limit.take(8 * cores() * _TABLE * (self.size[1] // 64 + 1), "patterns that are to be judged")
@@ -121,8 +109,8 @@ class WordWalk:
         extremes = np.zeros((2, *gains.shape), np.int32)
         extremes[0] = end.accumulate(gains[::-1])[::-1]
         behind, last = self.options[0], None
-        for k in reversed(range(self.many)):
-            if behind[k] < self.many:
+        for k in reversed(range(self.n_options)):
+            if behind[k] < self.n_options:
                 here = gains[k] + extremes[0, behind[k]]
                 last = here if last is None else end(here, last)
                 extremes[1, k] = last
@@ -132,7 +120,7 @@ class WordWalk:
         """Options and pairs of options: weights, the heaviest of each kind, where those begin that are behind
         an option, and where they end; and for each neuron what they add.
         """
-        behind, options, loose = self.options[0], self.many, len(self.loose)
+        behind, options, loose = self.options[0], self.n_options, len(self.loose)
         after = options - behind  # options that pair with each, as the second
         begin = -(-options // 64) * 64
         pairs, largest = int(after.sum()), int(np.abs(self.gains).max(initial=0))
@@ -209,11 +197,6 @@ class WordWalk:
         )
         return lists, room, (np.zeros((_TABLE, words), np.uint64), np.zeros(_TABLE, np.int64))
 
-    @property
-    def many(self) -> int:
-        """How many options there are."""
-        return len(self.gains)
-
     def sample(self) -> Ints:
         """Match counts of the classes when nothing changes."""
         return self.counts(self._patterns(self.begin[None]))
@@ -222,14 +205,13 @@ class WordWalk:
         """Patterns of the last layer in words, from M - tau of the loose neurons, one row each."""
         bits = np.repeat(self.tail.active[None], len(margins), axis=0)
         bits[:, self.loose] = margins >= 0
-        for rows, tau in self.tail.inside:
-            bits = np.asarray(dense_counts(rows, bits) >= tau)
+        bits = through(self.tail.inside, bits)
         return words_of(bits, -(-bits.shape[1] // 64))
 
     def _look_at_singles(self) -> None:
         """Patterns of the sets of one option, and which of them meet a case."""
         parts = []
-        for k in range(0, self.many, _AT_ONCE):
+        for k in range(0, self.n_options, _AT_ONCE):
             self.limit.look()
             parts.append(self._patterns(self.begin + self.gains[k : k + _AT_ONCE]))
         self.alone = np.concatenate(parts)
@@ -292,10 +274,10 @@ def blocks_seen(problem: Whole, threads: int | None = None) -> int | None:
     def use(_first: int, seen: SetsSeen) -> None:
         wrong = len(seen.patterns) > 0 and bool(np.any(problem.violates(walk.counts(seen.patterns))))
         with lock:
-            met[0] += int(seen.many.sum()) + seen.calm
+            met[0] += int(seen.set_counts.sum()) + seen.n_others
             bad[0] |= wrong
 
-    walk.each(list(range(walk.many)), use, threads)
+    walk.each(list(range(walk.n_options)), use, threads)
     return None if bad[0] else met[0]
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bits.words import pack
 from sugenet.checker.rated import RatedSamples
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
@@ -32,7 +33,6 @@ __all__ = [
     "forced_by_pairs",
     "min_largest_error",
     "min_maxitive_error",
-    "packed",
     "turned",
 ]
 
@@ -61,15 +61,6 @@ class SampleArrays(RatedSamples):
 Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 _BLOCK = 1 << 22
 """Pairs that are looked at together."""
-
-
-def packed(held: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
-    """Rows of truth values as 64-bit words."""
-    count, n = held.shape
-    words = -(-n // 64)
-    bits = np.zeros((count, words * 64), dtype=bool)
-    bits[:, :n] = held
-    return np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +97,7 @@ class Tolerance:
         """P and the complement of Q in words, and both bounds as small numbers of the same order."""
         ranks = np.unique(np.concatenate([self.low, self.high]), return_inverse=True)[1].reshape(-1)
         count = len(self.low)
-        return packed(self.reached), packed(~self.above), ranks[:count], ranks[count:]
+        return pack(self.reached), pack(~self.above), ranks[:count], ranks[count:]
 
     def clashes(self) -> Pairs:
         """All pairs k, m in each other's way: arrays of the k and of the m."""

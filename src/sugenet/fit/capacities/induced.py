@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sugenet.bnn import Network
 from sugenet.capacity import BOOLEAN, Criteria, Dense, SetFunction, WeightedThreshold
 from sugenet.capacity.arguments import plain
-from sugenet.capacity.transforms import violation
+from sugenet.capacity.transforms import max_zeta, violation
 from sugenet.errors import QuestionError
 from sugenet.fit.capacities.fitting import fit_capacity
 from sugenet.fit.capacities.ratings import Ratings
@@ -235,11 +235,7 @@ def _from_all(what: str, criteria: Criteria, says: npt.NDArray[np.bool_]) -> Ind
     if len(criteria) <= _BEST:
         mu = _nearest(criteria, np.arange(len(says)), says)
     else:  # the least monotone one above
-        above = says.copy()
-        for bit in range(len(criteria)):
-            view = above.reshape(-1, 2, 1 << bit)
-            view[:, 1] |= view[:, 0]
-        mu = Dense(criteria, above.astype(int), BOOLEAN)
+        mu = Dense(criteria, max_zeta(says.astype(np.int8)), BOOLEAN)
     wrong = int(np.count_nonzero(mu.table().astype(bool) != says))
     return InducedCapacity(what, mu, True, len(criteria) <= _BEST, len(says), wrong, falls)
 

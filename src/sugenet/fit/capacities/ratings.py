@@ -20,7 +20,8 @@ from sugenet.capacity.scales import Value, need_scale
 from sugenet.checker.form import exact
 from sugenet.errors import CapacityError, CriteriaError, ScaleError, SugenetError, TooLargeError
 from sugenet.fit.capacities.clashes import SampleArrays
-from sugenet.reprs import Sentences
+from sugenet.fit.sugeno.columns import ordered_categories
+from sugenet.reprs import Sentences, set_fields
 from sugenet.visible import visible
 
 __all__ = ["Ratings", "see_writable"]
@@ -110,16 +111,15 @@ class Ratings(Sentences):
         if not len(names):
             raise CriteriaError("X has no columns. Give at least one criterion.")
         ratings = _column(a, len(rows))
-        values = {
-            "criteria": names,
-            "scale": chosen,
-            "X": chosen.codes(rows, "X"),
-            "a": chosen.codes(ratings, "a"),
-            "weights": _weights(weights, len(rows)),
-            "labels": _labels(labels, len(rows)),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            criteria=names,
+            scale=chosen,
+            X=chosen.codes(rows, "X"),
+            a=chosen.codes(ratings, "a"),
+            weights=_weights(weights, len(rows)),
+            labels=_labels(labels, len(rows)),
+        )
         for array in (self.X, self.a):
             array.flags.writeable = False
 
@@ -248,9 +248,7 @@ class Ratings(Sentences):
         try:
             scale = Scale.from_json(data["scale"])
             read = scale.value_from_json
-            rows = np.empty((len(data["X"]), len(data["criteria"])), dtype=object)
-            for index, row in enumerate(data["X"]):
-                rows[index] = [read(value) for value in row]
+            rows = np.array([[read(value) for value in row] for row in data["X"]], dtype=object)
             weights = None if data["weights"] is None else [exact(weight) for weight in data["weights"]]
             ratings = [read(value) for value in data["a"]]
             return cls(rows, ratings, scale, data["criteria"], weights, data["labels"])
@@ -281,17 +279,11 @@ def _whole(value: Any, top: int) -> int:
     return int(above * (top // below))
 
 
-def _categories(column: Any) -> list[Any] | None:
-    """The levels of ordered categories, worst first."""
-    kind = getattr(column, "dtype", None)
-    return list(kind.categories) if kind is not None and getattr(kind, "ordered", False) else None
-
-
 def _scale(X: Any, a: Any, scale: Scale | Sequence[Any] | None) -> Scale:
     """The scale that was given, else that of ordered categories; columns of other levels are refused."""
     if scale is not None and not isinstance(scale, Scale):
         scale = Ordinal(scale)
-    levels = _categories(a)
+    levels = ordered_categories(a)
     chosen = Ordinal(levels) if scale is None and levels is not None else scale
     if chosen is None:
         first = np.asarray(a, dtype=object).ravel()[:1].tolist()
@@ -304,7 +296,9 @@ def _scale(X: Any, a: Any, scale: Scale | Sequence[Any] | None) -> Scale:
     need_scale(chosen)
     columns = getattr(X, "columns", None)
     ordered = (
-        {} if columns is None or isinstance(X, Mapping) else {name: _categories(X[name]) for name in columns}
+        {}
+        if columns is None or isinstance(X, Mapping)
+        else {name: ordered_categories(X[name]) for name in columns}
     )
     for name, categories in {**ordered, "a": levels}.items():
         if categories is not None and isinstance(chosen, Ordinal):

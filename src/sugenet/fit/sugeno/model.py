@@ -20,10 +20,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bnn.neuron import minimal_vectors
 from sugenet.capacity import Criteria, Focal, Nested, Ordinal, WeightedThreshold
 from sugenet.capacity.arguments import float_number
 from sugenet.capacity.text import Reader, write_name
-from sugenet.errors import CapacityError, SugenetError, TooLargeError
+from sugenet.errors import CapacityError, SugenetError
 from sugenet.fit.sugeno.columns import FeatureLevels
 from sugenet.fit.sugeno.learning import Bools, Fitted, Ints, best_capacity, learn_terms
 from sugenet.plottable import Plottable
@@ -267,36 +268,9 @@ class ScoreCard(Sentences):
     def corners(self) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
         """For each level of the target all minimal ways to reach it: pairs of feature and level."""
         for j, threshold in enumerate(self.thresholds, start=1):
-            for way in self._ways(threshold):
-                yield j, way
-
-    def _ways(self, threshold: int) -> Iterator[tuple[tuple[int, int], ...]]:
-        """Minimal choices of a level for each feature with this sum, by depth-first search."""
-        steps = [[t for t in range(len(row)) if not t or row[t] > row[t - 1]] for row in self.points]
-        max_points = [row[-1] for row in self.points]
-        rest = [sum(max_points[i:]) for i in range(len(max_points) + 1)]
-        taken = 0
-        waiting: list[tuple[int, int, int, tuple[tuple[int, int], ...]]] = [(0, 0, rest[0] + 1, ())]
-        while waiting:
-            i, total, slack, way = waiting.pop()
-            taken += 1
-            if taken > _STEPS:
-                raise TooLargeError(
-                    "the score card has too many rules to list. Read card_ itself, or give fewer cuts."
-                )
-            if total + rest[i] < threshold:
-                continue
-            if i == len(max_points):
-                if total - slack < threshold:  # slack is the least step down: no level can be lowered
-                    yield way
-                continue
-            for index in reversed(range(len(steps[i]))):
-                t = steps[i][index]
-                down = self.points[i][t] - self.points[i][steps[i][index - 1]] if index else slack
-                if total + self.points[i][t] - min(slack, down) < threshold:  # else one could be lowered
-                    waiting.append(
-                        (i + 1, total + self.points[i][t], min(slack, down), (*way, (i, t)) if t else way)
-                    )
+            gains = [sorted(set(row)) for row in self.points]
+            for way in minimal_vectors(gains, threshold, _STEPS):
+                yield j, tuple((i, self.points[i].index(gain)) for i, gain in way)
 
     def __str__(self) -> str:
         features = len(self.points)

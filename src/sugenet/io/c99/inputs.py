@@ -10,8 +10,7 @@ import numpy as np
 
 from sugenet.bnn import Encoder, OneHot, Steps
 from sugenet.errors import FileError
-from sugenet.io.c99.signals import Signal, Values
-from sugenet.io.c99.text import Text, literal
+from sugenet.io.c99.text import Signal, Text, Values, literal
 
 __all__ = ["raw_type", "write_reader"]
 

@@ -16,8 +16,7 @@ from sugenet.bnn import (
     Head,
     Layer,
 )
-from sugenet.io.c99.signals import SET, Signal, Words, pack
-from sugenet.io.c99.text import Text
+from sugenet.io.c99.text import SET, Signal, Text, Words, pack
 
 __all__ = ["sum_type", "write_head", "write_layer"]
 
@@ -84,9 +83,9 @@ def write_layer(text: Text, number: int, layer: Layer, reads: Signal, gives: Sig
 def write_head(text: Text, head: Head, reads: Signal) -> None:
     """Write the function ``votes``: the match count of every class."""
     if isinstance(reads, Words):
-        words, differ = _rows(text, "head", head.weights, Words(head.inputs).length)
-        sizes = text.numbers("head_size", head.sizes)
-        count = f"{sizes}[k] - {differ.format(row='k', words=words, at='in')}"
+        full, words = bool(head.weights.all()), reads.length
+        differ = _differing(text, "head", head.weights, full, "in", f"k * {words}u", words)
+        count = f"{text.numbers('head_size', head.sizes)}[k] - {differ}"
     else:
         rows, total = _sums(text, "head", head.weights, reads, sum_type(head.sizes))
         lowest = text.numbers("head_least", head.lowest)
@@ -97,26 +96,23 @@ def write_head(text: Text, head: Head, reads: Signal) -> None:
     )
 
 
-def _rows(text: Text, name: str, weights: Any, length: int) -> tuple[int, str]:
-    """Packed signs, and masks where there are zeros; the call that counts the literals that do not hold."""
+def _differing(text: Text, name: str, weights: Any, full: bool, values: str, row: str, words: int) -> str:
+    """Packed signs, and masks unless the weights are full; the call that counts the literals that do not
+    hold, in so many words of `values` and of the weights from `row` on.
+    """
     text.helper("count", _COUNT)
     signs = text.constant(f"{name}_sign", "uint32_t", pack(weights > 0))
-    if (weights != 0).all():
-        differ = text.helper("differ", _DIFFER)
-        return length, f"{differ}({{at}}, {signs} + {{row}} * {length}u, {{words}}u)"
+    if full:
+        return f"{text.helper('differ', _DIFFER)}({values}, {signs} + {row}, {words}u)"
     mask = text.constant(f"{name}_mask", "uint32_t", pack(weights != 0))
-    differ = text.helper("differ_in", _DIFFER_IN)
-    return (
-        length,
-        f"{differ}({{at}}, {signs} + {{row}} * {length}u, {mask} + {{row}} * {length}u, {{words}}u)",
-    )
+    return f"{text.helper('differ_in', _DIFFER_IN)}({values}, {signs} + {row}, {mask} + {row}, {words}u)"
 
 
 def _packed(text: Text, name: str, layer: Any, _reads: Signal, gives: Signal) -> str:
-    words, differ = _rows(text, name, layer.weights, Words(layer.inputs).length)
+    full, words = bool(layer.weights.all()), Words(layer.inputs).length
+    differ = _differing(text, name, layer.weights, full, "in", f"j * {words}u", words)
     room = text.numbers(f"{name}_room", layer.sizes - np.clip(layer.tau, 0, layer.sizes + 1))
-    condition = f"{differ.format(row='j', words=words, at='in')} <= {room}[j]"
-    store = gives.store(text, "j", condition, "")
+    store = gives.store(text, "j", f"{differ} <= {room}[j]", "")
     return f"    for (uint32_t j = 0; j < {layer.outputs}u; j++)\n        {store}\n"
 
 
@@ -177,15 +173,8 @@ def _packed_conv(text: Text, name: str, layer: Any, reads: Any, gives: Signal) -
     taps, cw = kernel.shape[2], reads.per_pixel
     spread = np.zeros((outs, taps, 32 * cw), np.int64)
     spread[:, :, : kernel.shape[1]] = kernel.transpose(0, 2, 1)
-    text.helper("count", _COUNT)
-    signs = text.constant(f"{name}_sign", "uint32_t", pack(spread.reshape(outs, -1) > 0))
-    at = f"(o * {taps}u + t) * {cw}u"
-    if (kernel != 0).all():
-        differ = f"{text.helper('differ', _DIFFER)}(in + (uint32_t)q * {cw}u, {signs} + {at}, {cw}u)"
-    else:
-        mask = text.constant(f"{name}_mask", "uint32_t", pack(spread.reshape(outs, -1) != 0))
-        helper = text.helper("differ_in", _DIFFER_IN)
-        differ = f"{helper}(in + (uint32_t)q * {cw}u, {signs} + {at}, {mask} + {at}, {cw}u)"
+    rows, at = spread.reshape(outs, -1), f"(o * {taps}u + t) * {cw}u"
+    differ = _differing(text, name, rows, bool(kernel.all()), f"in + (uint32_t)q * {cw}u", at, cw)
     room = layer.sizes - np.clip(layer.tau, 0, layer.sizes + 1)
     rows, kind = _kinds(text, name, room.reshape(outs, positions))
     rooms = text.numbers(f"{name}_room", rows)

@@ -1,32 +1,28 @@
 """The text of a C file in the making: its functions and constants, each helper written once and only where
-something uses it, so that compilers have nothing to warn of.
+something uses it, so that compilers have nothing to warn of; and what one layer hands to the next: packed
+words of bits, or an array of levels.
+
+Each reader says what it wants, and what stands before it writes just that. Dense layers read bits in their
+own order; convolutions and pooling read them pixel by pixel, the channels of a pixel in words of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from sugenet.errors import FileError
+from sugenet.bnn import Head, Layer
+from sugenet.io.plain.refusals import refuse_if
 
-__all__ = ["Text", "integer_type", "literal", "unsigned_type"]
+__all__ = ["SET", "Signal", "Text", "Values", "Words", "literal", "pack", "wanted"]
 
 _MAX_NUMBERS = 1 << 24
 _SIGNED = (("int8_t", 8), ("int16_t", 16), ("int32_t", 32), ("int64_t", 64))
 _UNSIGNED = (("uint8_t", 8), ("uint16_t", 16), ("uint32_t", 32))
-
-
-def integer_type(low: int, high: int) -> str:
-    """The smallest type that holds a range, its least value aside, which C cannot spell."""
-    bits = max(high, -low).bit_length() + 1
-    return next(name for name, size in _SIGNED if bits <= size)
-
-
-def unsigned_type(top: int) -> str:
-    """The smallest type that holds 0..top."""
-    return next(name for name, size in _UNSIGNED if top.bit_length() <= size)
 
 
 def literal(value: Any) -> str:
@@ -64,8 +60,10 @@ class Text:
         """Write an array of constants; give its full name."""
         flat = np.asarray(values).reshape(-1).tolist()
         self._numbers += len(flat)
-        if self._numbers > _MAX_NUMBERS:
-            raise FileError(f"it needs more than {_MAX_NUMBERS:,} constants, too many for a C file.")
+        refuse_if(
+            self._numbers > _MAX_NUMBERS,
+            f"it needs more than {_MAX_NUMBERS:,} constants, too many for a C file.",
+        )
         size = 8 if ctype == "double" else int("".join(filter(str.isdigit, ctype))) // 8
         self.bytes += size * len(flat)
         spelled = (f"0x{value:08x}u" for value in flat) if ctype == "uint32_t" else map(literal, flat)
@@ -79,9 +77,10 @@ class Text:
 
     @staticmethod
     def type_of(values: Any) -> str:
-        """The smallest type of some whole numbers."""
+        """The smallest type of some whole numbers, its least value aside, which C cannot spell."""
         array = np.asarray(values)
-        return integer_type(int(array.min(initial=0)), int(array.max(initial=0)))
+        bits = max(int(array.max(initial=0)), -int(array.min(initial=0))).bit_length() + 1
+        return next(name for name, size in _SIGNED if bits <= size)
 
     def __str__(self) -> str:
         return "\n\n".join(self.parts) + "\n"
@@ -96,3 +95,95 @@ def _wrapped(tokens: Iterable[str]) -> str:
         line += f" {word}," if line else f"    {word},"
     lines.append(line)
     return "\n".join(lines)
+
+
+SET = """static void @_set(uint32_t *words, uint32_t place, int on)
+{
+    words[place >> 5] |= (uint32_t)(on != 0) << (place & 31);
+}"""
+
+
+@dataclass(frozen=True)
+class Words:
+    """Packed bits: in order, or, where there is a shape, pixel by pixel."""
+
+    bits: int
+    shape: tuple[int, int, int] | None = None
+
+    ctype = "uint32_t"
+    member = "words"
+
+    @property
+    def per_pixel(self) -> int:
+        """Words of one pixel."""
+        return 0 if self.shape is None else -(-self.shape[0] // 32)
+
+    @property
+    def length(self) -> int:
+        """Number of words."""
+        if self.shape is None:
+            return max(1, -(-self.bits // 32))
+        return self.per_pixel * self.shape[1] * self.shape[2]
+
+    def index(self, flat: str) -> str:
+        """Where the bit of a flat number stands, as an expression."""
+        if self.shape is None:
+            return flat
+        pixels, stride = self.shape[1] * self.shape[2], 32 * self.per_pixel
+        return f"{flat} % {pixels}u * {stride}u + {flat} / {pixels}u"
+
+    def store(self, text: Text, flat: str, condition: str, _level: str) -> str:
+        """A statement that keeps a bit."""
+        name = text.helper("set", SET)
+        return f"{name}(out, {self.index(flat)}, {condition});"
+
+    @property
+    def clear(self) -> str:
+        """What comes before the first bit is stored."""
+        return f"    for (uint32_t i = 0; i < {self.length}u; i++) out[i] = 0;\n"
+
+
+@dataclass(frozen=True)
+class Values:
+    """One number a value, in its flat order; bits are 0 and 1."""
+
+    length: int
+    top: int
+
+    clear = ""
+
+    @property
+    def ctype(self) -> str:
+        """Type of a value: the smallest that holds all."""
+        return next(name for name, size in _UNSIGNED if self.top.bit_length() <= size)
+
+    @property
+    def member(self) -> str:
+        """Name in the buffer that holds it."""
+        return f"levels{self.ctype.strip('uint_')}"
+
+    def store(self, _text: Text, flat: str, condition: str, level: str) -> str:
+        """A statement that keeps a level."""
+        return f"out[{flat}] = ({self.ctype})({level or condition});"
+
+
+Signal = Words | Values
+
+
+def wanted(reader: Layer | Head, top: int) -> Signal:
+    """What a layer or the head reads, where the largest level is `top`."""
+    plain = int(np.abs(reader.weights).max(initial=0)) <= 1
+    if isinstance(reader, Head):
+        return Words(reader.inputs) if reader.tops is None and plain else Values(reader.inputs, top)
+    if reader.tops is not None or not plain or (reader.every is None and reader.groups > 1):
+        return Values(reader.inputs, top)
+    return Words(reader.inputs, None if reader.window is None else reader.window.shape)
+
+
+def pack(rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
+    """Rows of bits as words, the first bit lowest."""
+    wide = np.zeros((len(rows), max(1, -(-rows.shape[1] // 32)) * 32), bool)
+    wide[:, : rows.shape[1]] = rows
+    weights = np.uint64(1) << np.arange(32, dtype=np.uint64)
+    words = (wide.reshape(len(rows), -1, 32) * weights).sum(axis=2, dtype=np.uint64)
+    return np.asarray(words, np.uint32)

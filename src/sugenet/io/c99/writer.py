@@ -18,8 +18,8 @@ from sugenet.errors import FileError
 from sugenet.files import write_text
 from sugenet.io.c99.inputs import raw_type, write_reader
 from sugenet.io.c99.layers import sum_type, write_head, write_layer
-from sugenet.io.c99.signals import Signal, wanted
-from sugenet.io.c99.text import Text, literal
+from sugenet.io.c99.text import Signal, Text, literal, wanted
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["c_text", "write_c"]
 
@@ -74,11 +74,11 @@ def write_c(network: Network, path: str | os.PathLike[str]) -> None:
 
 def c_text(network: Network, prefix: str) -> str:
     """The text of the file that `write_c` writes, all names beginning with `prefix`."""
-    if network.passes_reals:
-        raise FileError(
-            "layer 1 reads real numbers as they are, whose exact sums have no type in C. Import the network "
-            "with inputs=Integers(...)."
-        )
+    refuse_if(
+        network.passes_reals,
+        "layer 1 reads real numbers as they are, whose exact sums have no type in C. Import the network "
+        "with inputs=Integers(...).",
+    )
     text = Text(prefix)
     encoder, head, ctype = network.encoder, network.head, raw_type(network.encoder)
     tops = [_input_top(network), *(layer.height for layer in network.layers)]
@@ -185,10 +185,10 @@ def _ranks(text: Text, head: Head) -> str:
         slope = text.constant("slope", "int64_t", np.array(a, object))
         offset = text.constant("offset", "int64_t", np.array(b, object))
         return f"{slope}[k] * counts[k] + {offset}[k]"
-    if sum(sizes) + len(sizes) > _MAX_RANKS:
-        raise FileError(
-            f"its scores need a table of {sum(sizes) + len(sizes):,} places, too many for a C file."
-        )
+    refuse_if(
+        sum(sizes) + len(sizes) > _MAX_RANKS,
+        f"its scores need a table of {sum(sizes) + len(sizes):,} places, too many for a C file.",
+    )
     scores = [[s * m + o for m in range(n + 1)] for s, o, n in zip(a, b, sizes, strict=True)]
     index = {score: rank for rank, score in enumerate(sorted({score for row in scores for score in row}))}
     table = text.numbers("rank", [index[score] for row in scores for score in row])

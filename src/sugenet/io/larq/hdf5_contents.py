@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -103,20 +104,18 @@ def _nothing_left(hdf5: Hdf5File, group: Any, layer: str, names: set[str]) -> No
         return name if isinstance(item, hdf5.h5py.Dataset) and name not in names else None
 
     name = group.visititems(left)
-    if name is not None:
-        raise FileError(
-            f"{layer}: its array {name[:80]!r} would be left over: "
-            f"it is not in the layer's list of weights. {DAMAGED}"
-        )
+    refuse_if(
+        name is not None,
+        f"{layer}: its array {str(name)[:80]!r} would be left over: "
+        f"it is not in the layer's list of weights. {DAMAGED}",
+    )
 
 
 def _names(group: Any) -> list[str]:
     """The names of a layer's arrays; long lists are split into several attributes."""
     rows: list[Any] = []
     keys = ["weight_names"] if "weight_names" in group.attrs else [f"weight_names{k}" for k in range(1000)]
-    for key in keys:
-        if key not in group.attrs:
-            break
+    for key in takewhile(group.attrs.__contains__, keys):
         value = _attribute(group, key)
         refuse_if(
             not isinstance(value, Sequence | np.ndarray) or isinstance(value, str | bytes),

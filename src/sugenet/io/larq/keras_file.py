@@ -26,7 +26,7 @@ from sugenet.errors import FileError
 from sugenet.io.hdf5 import Contents
 from sugenet.io.larq.hdf5_contents import CONTAINERS, DAMAGED, KERAS
 from sugenet.io.plain.ledger import Ledger
-from sugenet.io.plain.refusals import refuse_if, within
+from sugenet.io.plain.refusals import refuse_if, required, within
 from sugenet.reading import open_file, read_file
 
 __all__ = ["KerasLayer", "planned_layers", "read_layers", "refuse_tensorflow"]
@@ -47,18 +47,18 @@ _MODEL = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class _PlannedLayer:
-    """One layer as the configuration has it, without its arrays."""
+    """One layer, or a model within, as the configuration has it, without its arrays."""
 
     kind: str
     path: tuple[str, ...]
     """Its name, behind those of the models that it stands in."""
     classes: tuple[str, ...]
     """The same with classes."""
-    place: tuple[int, ...]
+    indices: tuple[int, ...]
     """Where it stands in the lists of layers, which need not be the order in which they are applied."""
     config: Mapping[str, Any]
-    package: str
-    """Who wrote its class, where that is none of those that are known."""
+    raw: Mapping[str, Any]
+    """Its whole entry."""
     reads: tuple[str, ...] = ()
     """The layers whose values it reads, by their paths: several where branches are added."""
 
@@ -66,6 +66,11 @@ class _PlannedLayer:
     def name(self) -> str:
         """Its path as text."""
         return "/".join(self.path)
+
+    @property
+    def is_model(self) -> bool:
+        """Whether it is a model."""
+        return "layers" in self.config
 
 
 def planned_layers(text: str) -> list[_PlannedLayer]:
@@ -111,21 +116,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return mapping
 
 
-@dataclass(frozen=True, eq=False)
-class _Entry:
-    """One entry of a list of layers."""
-
-    kind: str
-    name: str
-    config: Mapping[str, Any]
-    raw: Mapping[str, Any]
-    place: int
-
-    @property
-    def is_model(self) -> bool:
-        return "layers" in self.config
-
-
 def _model(
     layers: list[_PlannedLayer],
     model: Any,
@@ -139,7 +129,7 @@ def _model(
     ends: dict[str, tuple[str, ...]] = {}
     last = inputs
     for entry, sources in _in_order(model):
-        names, kinds, indices = (*path, entry.name), (*classes, entry.kind), (*index, entry.place)
+        names, kinds, indices = (*path, entry.name), (*classes, entry.kind), (*index, *entry.indices)
         reads = tuple(end for source in sources for end in ends[source]) if sources else inputs
         if entry.is_model:
             refuse_if(
@@ -151,33 +141,32 @@ def _model(
                 len(layers) == before, f"{entry.name}: a model within the model, without layers. {DAMAGED}"
             )
         else:
-            layers.append(
-                _PlannedLayer(entry.kind, names, kinds, indices, entry.config, _package(entry.raw), reads)
-            )
+            layers.append(replace(entry, path=names, classes=kinds, indices=indices, reads=reads))
             last = (layers[-1].name,)
         ends[entry.name] = last
     return last
 
 
-def _in_order(model: Any) -> list[tuple[_Entry, list[str]]]:
+def _in_order(model: Any) -> list[tuple[_PlannedLayer, list[str]]]:
     """The entries of a model in the order in which they are applied, with the names of those they read."""
-    kind, config = (
-        _mapping(model, "model_config").get("class_name"),
-        _mapping(model, "model_config").get("config"),
-    )
-    _check_keys("its model", _mapping(model, "model_config"), _WHOLE)
+    whole = _mapping(model, "model_config")
+    kind, config = whole.get("class_name"), whole.get("config")
+    _check_keys("its model", whole, _WHOLE)
     if isinstance(config, dict):
         _check_keys("its model", config, _MODEL)
-    listed = config if isinstance(config, list) else _mapping(config, "config").get("layers")
-    if not isinstance(listed, list) or not 0 < len(listed) <= 10_000:
-        raise FileError(f"its model_config lists no layers. {DAMAGED}")
-    layers: dict[str, _Entry] = {}
+    listed: Any = config if isinstance(config, list) else _mapping(config, "config").get("layers")
+    refuse_if(
+        not isinstance(listed, list) or not 0 < len(listed) <= 10_000,
+        f"its model_config lists no layers. {DAMAGED}",
+    )
+    layers: dict[str, _PlannedLayer] = {}
     for index, raw in enumerate(listed):
         about = _mapping(_mapping(raw, "a layer").get("config"), "a layer's config")
         name = str(about.get("name", raw.get("name")))[:200]
         _check_keys(name, raw, _WHOLE)
         refuse_if(name in layers, f"two layers are called {name!r}. {DAMAGED}")
-        layers[name] = _Entry(str(raw.get("class_name")).split(">")[-1], name, about, raw, index)
+        word = str(raw.get("class_name")).split(">")[-1]
+        layers[name] = _PlannedLayer(word, (name,), (word,), (index,), about, raw)
     kind = str(kind).split(">")[-1]
     if kind == "Sequential":
         names = list(layers)
@@ -190,20 +179,19 @@ def _in_order(model: Any) -> list[tuple[_Entry, list[str]]]:
     return _chain(config, layers)
 
 
-def _chain(config: Any, layers: Mapping[str, _Entry]) -> list[tuple[_Entry, list[str]]]:
+def _chain(config: Any, layers: Mapping[str, _PlannedLayer]) -> list[tuple[_PlannedLayer, list[str]]]:
     """The layers of a functional model, from its input to its output."""
     reads: dict[str, list[str]] = {}
-    called: dict[str, _Entry] = {}
+    called: dict[str, _PlannedLayer] = {}
     for name, entry in layers.items():
         sources, constants = _call(entry.raw.get("inbound_nodes"), layers)
-        if len(sources) > 1 and entry.kind != "Add":
-            raise FileError(
-                f"{name}: joins {', '.join(sources[:3])}. Only branches that are added (Add) can be read."
-            )
+        refuse_if(
+            len(sources) > 1 and entry.kind != "Add",
+            f"{name}: joins {', '.join(sources[:3])}. Only branches that are added (Add) can be read.",
+        )
         reads[name] = sources
         if any(value is not None for value in constants):
-            about = {**entry.config, "called_with": constants}
-            called[name] = _Entry(entry.kind, name, about, entry.raw, entry.place)
+            called[name] = replace(entry, config={**entry.config, "called_with": constants})
     order = _sorted(reads)
     refuse_if(
         [name for name in order if not reads[name]] != order[:1] or len(order) != len(layers),
@@ -217,11 +205,11 @@ def _chain(config: Any, layers: Mapping[str, _Entry]) -> list[tuple[_Entry, list
         )
     for what, end in (("input_layers", order[0]), ("output_layers", order[-1])):
         ends = _ends(_mapping(config, "config").get(what), layers)
-        if ends not in ([], [end]):
-            raise FileError(
-                f"its {what} are {', '.join(ends)[:80]}, but its layers make one chain from "
-                f"{order[0]} to {order[-1]}."
-            )
+        refuse_if(
+            ends not in ([], [end]),
+            f"its {what} are {', '.join(ends)[:80]}, but its layers make one chain from "
+            f"{order[0]} to {order[-1]}.",
+        )
     return [(called.get(name, layers[name]), reads[name]) for name in order]
 
 
@@ -236,7 +224,7 @@ def _sorted(reads: Mapping[str, list[str]]) -> list[str]:
     return list(order)
 
 
-def _call(nodes: Any, layers: Mapping[str, _Entry]) -> tuple[list[str], list[Any]]:
+def _call(nodes: Any, layers: Mapping[str, _PlannedLayer]) -> tuple[list[str], list[Any]]:
     """Names of the layers that a layer reads, and the other arguments of its call, with None at the place of
     a layer: as Keras 2 writes them, in nested lists, or as later releases do.
     """
@@ -256,7 +244,7 @@ def _call(nodes: Any, layers: Mapping[str, _Entry]) -> tuple[list[str], list[Any
     return [str(edge[0]) for edge in edges], []
 
 
-def _check_edge(source: str, numbers: Sequence[Any], layers: Mapping[str, _Entry]) -> None:
+def _check_edge(source: str, numbers: Sequence[Any], layers: Mapping[str, _PlannedLayer]) -> None:
     """Refuse other outputs and other uses; the first use of a model within has the number 1, since its own
     making is number 0.
     """
@@ -267,7 +255,7 @@ def _check_edge(source: str, numbers: Sequence[Any], layers: Mapping[str, _Entry
     )
 
 
-def _check_call(arguments: Any, layers: Mapping[str, _Entry]) -> None:
+def _check_call(arguments: Any, layers: Mapping[str, _PlannedLayer]) -> None:
     """Refuse what was said when a layer was called; that it is used, not trained, and without a mask, is how
     networks are read.
     """
@@ -279,7 +267,7 @@ def _check_call(arguments: Any, layers: Mapping[str, _Entry]) -> None:
         )
 
 
-def _ends(value: Any, layers: Mapping[str, _Entry]) -> list[str]:
+def _ends(value: Any, layers: Mapping[str, _PlannedLayer]) -> list[str]:
     """Names of the inputs or outputs of a model: one triple, or a list of them."""
     if not isinstance(value, list) or not value:
         return []
@@ -289,7 +277,7 @@ def _ends(value: Any, layers: Mapping[str, _Entry]) -> list[str]:
     return [str(triple[0]) for triple in triples]
 
 
-def _histories(value: Any, layers: Mapping[str, _Entry]) -> list[str]:
+def _histories(value: Any, layers: Mapping[str, _PlannedLayer]) -> list[str]:
     if isinstance(value, dict):
         history = value.get("keras_history")
         if isinstance(history, list) and history:
@@ -360,10 +348,10 @@ def _by_name(layers: Sequence[_PlannedLayer], contents: Contents) -> list[_Array
             *folders, last = name.split("/")
             owner = inside[0] if len(layers[inside[0]].path) == 1 else _owner(layers, inside, group, folders)
             word = last.split(":")[0]
-            if word in by_layer[owner]:
-                raise FileError(
-                    f"{'/'.join(layers[owner].path)}: two arrays are called {word[:80]!r}. {DAMAGED}"
-                )
+            refuse_if(
+                word in by_layer[owner],
+                f"{'/'.join(layers[owner].path)}: two arrays are called {word[:80]!r}. {DAMAGED}",
+            )
             if _RANDOM not in folders:
                 by_layer[owner][word] = array
     return by_layer
@@ -384,7 +372,7 @@ def _owner(layers: Sequence[_PlannedLayer], inside: list[int], group: str, folde
     )
 
 
-# -- by place: layers/sequential/layers/dense_1/vars/0 -------------------------------------------------------
+# -- by index: layers/sequential/layers/dense_1/vars/0 -------------------------------------------------------
 
 
 def _by_index(layers: Sequence[_PlannedLayer], contents: Contents) -> list[_Arrays]:
@@ -421,7 +409,7 @@ def _match(
         below = sorted({path[len(start) :].split("/")[0] for path in paths if path.startswith(start)})
         for word in sorted({_snake(layers[k].classes[depth]) for k in inside}):
             members: dict[str, list[int]] = {}
-            for k in sorted(inside, key=lambda k: layers[k].place):
+            for k in sorted(inside, key=lambda k: layers[k].indices):
                 if _snake(layers[k].classes[depth]) == word:
                     members.setdefault(layers[k].path[depth], []).append(k)
             numbered = {name: _count(word, name) for name in below}
@@ -525,7 +513,9 @@ def read_layers(
     text, contents = _model_and_weights(Path(path), None if weights is None else Path(weights), apart)
     layers = planned_layers(text)
     return [
-        KerasLayer(layer.kind, layer.name, Ledger(layer.config), Ledger(arrays), layer.package, layer.reads)
+        KerasLayer(
+            layer.kind, layer.name, Ledger(layer.config), Ledger(arrays), _package(layer.raw), layer.reads
+        )
         for layer, arrays in zip(layers, _arrays_of_layers(layers, contents), strict=True)
     ]
 
@@ -557,11 +547,11 @@ def _model_and_weights(path: Path, weights: Path | None, apart: bool) -> tuple[s
 
 def _pair(path: Path, weights: Path | None, apart: bool) -> tuple[str, Contents]:
     """Layers as text, and their weights."""
-    if weights is None:
-        raise FileError(
-            "it holds the layers of a model without their weights. Give those too: "
-            "weights_file=net.weights.h5, as model.save_weights('net.weights.h5') writes them."
-        )
+    weights = required(
+        weights,
+        "it holds the layers of a model without their weights. Give those too: "
+        "weights_file=net.weights.h5, as model.save_weights('net.weights.h5') writes them.",
+    )
     try:
         text = read_file(path, _MAX_TEXT).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -599,8 +589,10 @@ def _unpacked(path: Path, apart: bool) -> tuple[str, Contents]:
                 > min(_MAX_ARCHIVE, max(_FREELY, _RATIO * size)),
                 f"its archive unpacks to far more than its {size} bytes. {DAMAGED}",
             )
-            if entries[_CONFIG].file_size > _MAX_TEXT:
-                raise FileError(f"its {_CONFIG} has {entries[_CONFIG].file_size} bytes. {DAMAGED}")
+            refuse_if(
+                entries[_CONFIG].file_size > _MAX_TEXT,
+                f"its {_CONFIG} has {entries[_CONFIG].file_size} bytes. {DAMAGED}",
+            )
             text = archive.read(_CONFIG).decode()
             weights = Path(folder) / _WEIGHTS
             with archive.open(_WEIGHTS) as stream, weights.open("wb") as out:
@@ -643,28 +635,29 @@ def refuse_tensorflow(path: Path) -> None:
     name = path.name.lower().removesuffix(".gz")
     folder = path if path.is_dir() else path.parent
     to = quote(f"{path.name.split('.')[0] or 'net'}.onnx")
-    if name.endswith((".tflite", ".lite")):
-        raise FileError(
-            f"{path} is a TensorFlow Lite program, in which layers are fused and rounded. Save the Keras "
-            "model that it was made from, model.save('net.h5'), and read that; or, where its operators are "
-            "all TensorFlow's own, convert it: "
-            f"python -m tf2onnx.convert --tflite {quote(str(path))} --output {to}"
-        )
-    if name in ("saved_model.pb", "saved_model.pbtxt") or (
-        path.is_dir() and any((path / file).is_file() for file in ("saved_model.pb", "saved_model.pbtxt"))
-    ):
-        raise FileError(
-            f"{folder} is a SavedModel of TensorFlow, which holds a program and not layers. Where TensorFlow "
-            'is installed, save its layers: python -c "import tensorflow as tf; '
-            f"tf.keras.models.load_model({str(folder)!r}).save('net.h5')\", or convert it: "
-            f"python -m tf2onnx.convert --saved-model {quote(str(folder))} --output {to}"
-        )
-    if name.endswith(".pb"):
-        raise FileError(
-            f"{path} is a graph of TensorFlow, which holds a program and not layers. Convert it: "
-            f"python -m tf2onnx.convert --graphdef {quote(str(path))} --output {to} --inputs ... --outputs "
-            "..., with the names of its first and last tensor; or save the Keras model: model.save('net.h5')."
-        )
+    refuse_if(
+        name.endswith((".tflite", ".lite")),
+        f"{path} is a TensorFlow Lite program, in which layers are fused and rounded. Save the Keras "
+        "model that it was made from, model.save('net.h5'), and read that; or, where its operators are "
+        "all TensorFlow's own, convert it: "
+        f"python -m tf2onnx.convert --tflite {quote(str(path))} --output {to}",
+    )
+    refuse_if(
+        name in ("saved_model.pb", "saved_model.pbtxt")
+        or (
+            path.is_dir() and any((path / file).is_file() for file in ("saved_model.pb", "saved_model.pbtxt"))
+        ),
+        f"{folder} is a SavedModel of TensorFlow, which holds a program and not layers. Where TensorFlow "
+        'is installed, save its layers: python -c "import tensorflow as tf; '
+        f"tf.keras.models.load_model({str(folder)!r}).save('net.h5')\", or convert it: "
+        f"python -m tf2onnx.convert --saved-model {quote(str(folder))} --output {to}",
+    )
+    refuse_if(
+        name.endswith(".pb"),
+        f"{path} is a graph of TensorFlow, which holds a program and not layers. Convert it: "
+        f"python -m tf2onnx.convert --graphdef {quote(str(path))} --output {to} --inputs ... --outputs "
+        "..., with the names of its first and last tensor; or save the Keras model: model.save('net.h5').",
+    )
     refuse_if(
         name.endswith((".ckpt", ".index", ".meta")) or ".data-00000-of-" in name,
         f"{path} is a checkpoint of TensorFlow, which holds weights without layers. Load it into the "

@@ -46,7 +46,7 @@ __all__ = [
 
 _SIGNS = ("stesign", "approxsign", "swishsign", "steheaviside")
 """Quantizers with two values, without case and underscores."""
-_SCALED, _TERNARY, _NONE = "magnitudeawaresign", "stetern", ("noop", "noopquantizer", "linear")
+_NONE = ("noop", "noopquantizer", "linear")
 
 
 def signed(where: str, key: str, value: Any) -> tuple[Op, ...]:
@@ -72,14 +72,15 @@ def _larq_kernel(where: str, key: str, value: Any, kernel: npt.NDArray[Any]) -> 
     name, settings = quantizer
     one = kernel.dtype.type(1)
     signs = np.where(kernel >= 0, one, -one)
-    if name == "steheaviside":
-        return np.asarray(np.where(kernel > 0, one, one * 0))
-    if name in _SIGNS:
-        return np.asarray(signs)
-    if name == _SCALED:
-        return np.asarray(np.abs(kernel).mean(axis=tuple(range(kernel.ndim - 1))) * signs)
-    if name == _TERNARY:
-        return _ternary(where, settings, kernel)
+    match name:
+        case "steheaviside":
+            return np.asarray(np.where(kernel > 0, one, one * 0))
+        case "stesign" | "approxsign" | "swishsign":
+            return np.asarray(signs)
+        case "magnitudeawaresign":
+            return np.asarray(np.abs(kernel).mean(axis=tuple(range(kernel.ndim - 1))) * signs)
+        case "stetern":
+            return _ternary(where, settings, kernel)
     raise FileError(
         f"{where}: {key} {name!r} is not known. ste_sign, approx_sign, swish_sign, magnitude_aware_sign, "
         "ste_tern and ste_heaviside can be read."
@@ -166,7 +167,7 @@ def _named(where: str, key: str, value: Any) -> tuple[str, Ledger[Any]] | None:
         where,
         f"clip_value of {key} is {str(clip)[:40]!r}, but a number above 0 is needed.",
     )
-    if name in (*_SIGNS, _SCALED, _TERNARY, *_NONE):
+    if name in (*_SIGNS, "magnitudeawaresign", "stetern", *_NONE):
         for left in settings.left():
             refuse_if(
                 settings[left] is not None,
@@ -242,11 +243,11 @@ class _Quantizer:
         """Refuse settings that nothing was made of."""
         self.settings.pass_over(*_IDLE)
         for key in self.settings.left():
-            if self.settings[key] is not None:
-                raise FileError(
-                    f"{self.where}: its setting {key[:40]!r} ({str(self.settings[key])[:40]}) is not known, "
-                    "so neither is what it does."
-                )
+            refuse_if(
+                self.settings[key] is not None,
+                f"{self.where}: its setting {key[:40]!r} ({str(self.settings[key])[:40]}) is not known, "
+                "so neither is what it does.",
+            )
 
 
 def _is_qkeras(value: Any) -> bool:
@@ -285,7 +286,9 @@ def qkeras_kernel(where: str, key: str, value: Any, kernel: _Array) -> _Array:
     if value is None:
         return kernel
     refuse_if(
-        not _is_qkeras(value), where, f"{key} {_said(value)} is not known. binary and ternary can be read."
+        not _is_qkeras(value),
+        where,
+        f"{key} {_quoted_name(value)} is not known. binary and ternary can be read.",
     )
     quantizer = _qkeras_named(where, key, value)
     alpha = quantizer.settings.get("alpha")
@@ -312,7 +315,7 @@ def qkeras_bias(where: str, value: Any, bias: _Array) -> _Array:
     refuse_if(
         not _is_qkeras(value) or _qkeras_named(where, "bias_quantizer", value).name != "quantized_bits",
         where,
-        f"bias_quantizer {_said(value)} is not read; quantized_bits or none is.",
+        f"bias_quantizer {_quoted_name(value)} is not read; quantized_bits or none is.",
     )
     quantizer = _qkeras_named(where, "bias_quantizer", value)
     alpha = quantizer.settings.get("alpha")
@@ -365,7 +368,7 @@ def qkeras_steps(where: str, key: str, value: Any) -> tuple[Op, ...]:
     return (steps, Affine(where, np.array([scale]), np.array([-scale])))
 
 
-def _said(value: Any) -> str:
+def _quoted_name(value: Any) -> str:
     name = value.get("class_name") if isinstance(value, dict) else value
     return repr(str(name)[:60])
 
@@ -389,12 +392,12 @@ def _fitted(quantizer: _Quantizer, alpha: str, x: _Array, codes: _Array) -> _Arr
 
 def _power(quantizer: _Quantizer, scale: _Array) -> _Array:
     exponents = np.log2(scale + _EPSILON)
-    if (np.abs(exponents - np.floor(exponents) - 0.5) < _NEAR).any():
-        at = int(np.argmin(np.abs(exponents - np.floor(exponents) - 0.5)))
-        raise FileError(
-            f"{quantizer.where}: the scale of output {at} lies half-way between two powers of two, so that "
-            f"rounding decides which it is. {_STORED}"
-        )
+    distances = np.abs(exponents - np.floor(exponents) - 0.5)
+    refuse_if(
+        (distances < _NEAR).any(),
+        f"{quantizer.where}: the scale of output {int(np.argmin(distances))} lies half-way between two "
+        f"powers of two, so that rounding decides which it is. {_STORED}",
+    )
     return np.asarray(2.0 ** np.rint(exponents))
 
 
@@ -424,11 +427,11 @@ def _qkeras_ternary(quantizer: _Quantizer, alpha: Any, kernel: _Array) -> _Array
     scale = _power(quantizer, scale) if alpha == "auto_po2" else scale
     codes = np.zeros_like(x)
     for _ in range(rounds):
-        if not (scale > 0).all():
-            raise FileError(
-                f"{quantizer.where}: the scale of output {int(np.argmin(scale))} becomes 0, which QKeras "
-                f"divides by. {_STORED}"
-            )
+        refuse_if(
+            not (scale > 0).all(),
+            f"{quantizer.where}: the scale of output {int(np.argmin(scale))} becomes 0, which QKeras "
+            f"divides by. {_STORED}",
+        )
         size = np.abs(x) / scale
         refuse_if(
             alpha == "auto" and (np.abs(size - 0.5) < _NEAR).any(),

@@ -76,12 +76,11 @@ class _Walk:
 
 def _parameter(layer: KerasLayer, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
     """An array of a layer, which must have this shape."""
-    array = layer.arrays.get(name)
-    if array is None:
-        raise FileError(
-            f"{layer.where}: its array {name!r} is missing from the file. "
-            f"It has {', '.join(layer.arrays) or 'none'}."
-        )
+    array = required(
+        layer.arrays.get(name),
+        f"{layer.where}: its array {name!r} is missing from the file. "
+        f"It has {', '.join(layer.arrays) or 'none'}.",
+    )
     refuse_if(
         array.shape != shape,
         layer.where,
@@ -93,9 +92,11 @@ def _parameter(layer: KerasLayer, name: str, shape: tuple[int, ...]) -> npt.NDAr
 def _whole(layer: KerasLayer, key: str, otherwise: Any = None) -> int:
     """A setting that is a whole number from 1."""
     value = layer.config.get(key, otherwise)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 1 << 20:
-        raise FileError(f"{layer.where}: {key} is {str(value)[:40]!r}, but a whole number from 1 is needed.")
-    return value
+    refuse_if(
+        not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 1 << 20,
+        f"{layer.where}: {key} is {str(value)[:40]!r}, but a whole number from 1 is needed.",
+    )
+    return int(value)
 
 
 def _two(layer: KerasLayer, key: str, otherwise: Any = 1) -> tuple[int, int]:
@@ -425,8 +426,7 @@ def _batch_norm(walk: _Walk, layer: KerasLayer) -> _Walk:
     mean, var = (_parameter(layer, name, (channels,)) for name in ("moving_mean", "moving_variance"))
     gamma = _parameter(layer, "gamma", (channels,)) if layer.config.get("scale", True) else np.ones_like(mean)
     beta = _parameter(layer, "beta", (channels,)) if layer.config.get("center", True) else np.zeros_like(mean)
-    if (var < 0).any():
-        raise FileError(f"{layer.where}: moving_variance is negative at {int(np.argmax(var < 0))}.")
+    refuse_if((var < 0).any(), f"{layer.where}: moving_variance is negative at {int(np.argmax(var < 0))}.")
     return walk.then(
         BatchNorm(layer.where, gamma, beta, mean, var, setting(layer.where, layer.config, "epsilon", 1e-3))
     )

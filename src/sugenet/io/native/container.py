@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
+from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.plain.texts import strict_json
 
 __all__ = ["MAX_FILE", "Document", "Tensors", "canonical", "seal", "unseal"]
@@ -104,11 +105,11 @@ def seal(content: Document, tensors: Tensors) -> bytes:
         {"sugenet": canonical(document)},
     )
     length = int.from_bytes(raw[:8], "little")
-    if length > _MAX_HEADER or len(raw) > MAX_FILE:
-        raise FileError(
-            f"its header would take {length} bytes of {len(raw)}, but {_MAX_HEADER} of {MAX_FILE} are the "
-            f"most. Shorten names and notes."
-        )
+    refuse_if(
+        length > _MAX_HEADER or len(raw) > MAX_FILE,
+        f"its header would take {length} bytes of {len(raw)}, but {_MAX_HEADER} of {MAX_FILE} are the "
+        f"most. Shorten names and notes.",
+    )
     index = raw.index(_MARK) + len(_MARK)
     return raw[:index] + hashlib.sha256(raw).hexdigest().encode() + raw[index + len(_ZEROS) :]
 
@@ -123,8 +124,10 @@ def unseal(stream: BinaryIO, size: int) -> tuple[Document, Tensors]:
     header = stream.read(length)
     document, layout = _read_header(header, size - 8 - length)
     data = stream.read(size - 8 - length)
-    if len(start) + len(header) + len(data) != size:
-        raise FileError("it became shorter while it was read. Load it again when nothing writes to it.")
+    refuse_if(
+        len(start) + len(header) + len(data) != size,
+        "it became shorter while it was read. Load it again when nothing writes to it.",
+    )
     _check_seal(document, start + header, data)
     _check_version(document)
     content = {key: value for key, value in document.items() if key not in ("format", "version", "sha256")}
@@ -137,12 +140,11 @@ def _array(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], begin: int
 
 
 def _header_length(start: bytes, size: int) -> int:
-    if size == 0:
-        raise FileError("it is empty. Save the network again.")
-    if size > MAX_FILE:
-        raise FileError(
-            f"it has {size} bytes, more than the {MAX_FILE} (1 GiB) that a network may take. {_FOREIGN}"
-        )
+    refuse_if(size == 0, "it is empty. Save the network again.")
+    refuse_if(
+        size > MAX_FILE,
+        f"it has {size} bytes, more than the {MAX_FILE} (1 GiB) that a network may take. {_FOREIGN}",
+    )
     length = int.from_bytes(start, "little")
     kind = next((f": it looks like {kind}" for first, kind in _KINDS.items() if start.startswith(first)), "")
     if len(start) < 8 or length < 2 or length > _MAX_HEADER or (kind and length > size - 8):
@@ -152,10 +154,10 @@ def _header_length(start: bytes, size: int) -> int:
             else f"it has {size} bytes"
         )
         raise FileError(f"it is not a sugenet file{kind} ({why}). {_FOREIGN}")
-    if length > size - 8:
-        raise FileError(
-            f"its header should have {length} bytes, but only {size - 8} are there: it is cut off. {_DAMAGED}"
-        )
+    refuse_if(
+        length > size - 8,
+        f"its header should have {length} bytes, but only {size - 8} are there: it is cut off. {_DAMAGED}",
+    )
     return length
 
 
@@ -167,21 +169,22 @@ def _read_header(raw: bytes, room: int) -> tuple[Document, _Layout]:
         header = raw.decode()
     except UnicodeDecodeError as error:
         raise FileError(f"its header is not UTF-8 at byte {8 + error.start}. {_DAMAGED}") from None
-    if header.count("[") + header.count("{") > _MAX_PARTS:
-        raise FileError(f"its header holds more than {_MAX_PARTS} parts. {_FOREIGN}")
+    refuse_if(
+        header.count("[") + header.count("{") > _MAX_PARTS,
+        f"its header holds more than {_MAX_PARTS} parts. {_FOREIGN}",
+    )
     entries = _parse(header, "its header")
-    about = entries.pop("__metadata__", None) if isinstance(entries, dict) else None
-    if not isinstance(about, dict) or not isinstance(about.get("sugenet"), str):
-        raise FileError(
-            f"its header says nothing of sugenet: it is a safetensors file of another program. {_FOREIGN}"
-        )
-    if len(about) > 1:
-        raise FileError(f"the metadata in its header hold more than the sugenet document. {_FOREIGN}")
+    about: Any = entries.pop("__metadata__", None) if isinstance(entries, dict) else None
+    refuse_if(
+        not isinstance(about, dict) or not isinstance(about.get("sugenet"), str),
+        f"its header says nothing of sugenet: it is a safetensors file of another program. {_FOREIGN}",
+    )
+    refuse_if(len(about) > 1, f"the metadata in its header hold more than the sugenet document. {_FOREIGN}")
     document = _parse(about["sugenet"], "the sugenet document in its header")
-    if not isinstance(document, dict) or document.get("format") != "sugenet":
-        raise FileError(
-            f"the sugenet document in its header does not begin with the name of the format. {_DAMAGED}"
-        )
+    refuse_if(
+        not isinstance(document, dict) or document.get("format") != "sugenet",
+        f"the sugenet document in its header does not begin with the name of the format. {_DAMAGED}",
+    )
     return document, _read_layout(entries, room)
 
 
@@ -199,37 +202,39 @@ def _read_layout(entries: dict[str, Any], room: int) -> _Layout:
     spans: list[tuple[int, int, str]] = []
     for name, entry in entries.items():
         what = f"tensor {name[:80]!r}"
-        if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-            raise FileError(f"{what} needs dtype, shape and data_offsets, and nothing else. {_DAMAGED}")
+        refuse_if(
+            not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"},
+            f"{what} needs dtype, shape and data_offsets, and nothing else. {_DAMAGED}",
+        )
         kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-        if not isinstance(kind, str) or kind not in _DTYPES:
-            raise FileError(
-                f"{what} has dtype {str(kind)[:80]!r}, but only {', '.join(_DTYPES)} can be read. {_DAMAGED}"
-            )
-        if not _sizes(shape) or prod(max(side, 1) for side in shape) >= _MAX_NUMBER:
-            raise FileError(
-                f"{what} has shape {str(shape)[:80]}, but a few whole numbers from 0 are needed. {_DAMAGED}"
-            )
-        if not _sizes(offsets) or len(offsets) != 2:
-            raise FileError(
-                f"{what} has data_offsets {str(offsets)[:80]}, but two whole numbers from 0 are "
-                f"needed. {_DAMAGED}"
-            )
+        refuse_if(
+            not isinstance(kind, str) or kind not in _DTYPES,
+            f"{what} has dtype {str(kind)[:80]!r}, but only {', '.join(_DTYPES)} can be read. {_DAMAGED}",
+        )
+        refuse_if(
+            not _sizes(shape) or prod(max(side, 1) for side in shape) >= _MAX_NUMBER,
+            f"{what} has shape {str(shape)[:80]}, but a few whole numbers from 0 are needed. {_DAMAGED}",
+        )
+        refuse_if(
+            not _sizes(offsets) or len(offsets) != 2,
+            f"{what} has data_offsets {str(offsets)[:80]}, but two whole numbers from 0 are "
+            f"needed. {_DAMAGED}",
+        )
         dtype, (begin, end) = np.dtype(_DTYPES[kind]), offsets
-        if end - begin != prod(shape) * dtype.itemsize:
-            raise FileError(
-                f"{what} of shape {shape} takes {prod(shape) * dtype.itemsize} bytes, "
-                f"not {end - begin}. {_DAMAGED}"
-            )
+        refuse_if(
+            end - begin != prod(shape) * dtype.itemsize,
+            f"{what} of shape {shape} takes {prod(shape) * dtype.itemsize} bytes, "
+            f"not {end - begin}. {_DAMAGED}",
+        )
         layout[name] = dtype, tuple(shape), begin
         spans.append((begin, end, name))
     reached = 0
     for begin, end, name in sorted(spans):
-        if begin != reached:
-            raise FileError(
-                f"tensor {name[:80]!r} begins at byte {begin} of the data, but the one before ends at "
-                f"{reached}. {_DAMAGED}"
-            )
+        refuse_if(
+            begin != reached,
+            f"tensor {name[:80]!r} begins at byte {begin} of the data, but the one before ends at "
+            f"{reached}. {_DAMAGED}",
+        )
         reached = end
     if reached != room:
         way = "it is cut off" if reached > room else "something was added"
@@ -248,29 +253,32 @@ def _sizes(values: Any) -> bool:
 def _check_seal(document: Document, head: bytes, data: bytes) -> None:
     index = head.find(_MARK) + len(_MARK)
     end = index + len(_ZEROS)
-    if index < len(_MARK) or document.get("sha256") != head[index:end].decode("ascii", "replace"):
-        raise FileError(f"its header does not state the SHA-256 of the file. {_DAMAGED}")
+    refuse_if(
+        index < len(_MARK) or document.get("sha256") != head[index:end].decode("ascii", "replace"),
+        f"its header does not state the SHA-256 of the file. {_DAMAGED}",
+    )
     digest = hashlib.sha256(head[:index] + _ZEROS.encode() + head[end:])
     digest.update(data)
-    if head[index:end] != digest.hexdigest().encode():
-        raise FileError(f"its bytes do not have the SHA-256 that it states. {_DAMAGED}")
+    refuse_if(
+        head[index:end] != digest.hexdigest().encode(),
+        f"its bytes do not have the SHA-256 that it states. {_DAMAGED}",
+    )
 
 
 def _check_version(document: Document) -> None:
-    version = document.get("version")
-    if type(version) is not int or version < 1:
-        raise FileError(
-            f"its format version is {str(version)[:80]!r}, but a whole number from 1 is needed. {_FOREIGN}"
-        )
-    if version > _VERSION:
-        raise FileError(
-            f"it has format version {version}, and this sugenet reads up to {_VERSION}: upgrade sugenet."
-        )
-    if version != _version_of(document):
-        raise FileError(
-            f"it has format version {version}, but holds what version {_version_of(document)} "
-            f"is for. {_FOREIGN}"
-        )
+    version: Any = document.get("version")
+    refuse_if(
+        type(version) is not int or version < 1,
+        f"its format version is {str(version)[:80]!r}, but a whole number from 1 is needed. {_FOREIGN}",
+    )
+    refuse_if(
+        version > _VERSION,
+        f"it has format version {version}, and this sugenet reads up to {_VERSION}: upgrade sugenet.",
+    )
+    refuse_if(
+        version != _version_of(document),
+        f"it has format version {version}, but holds what version {_version_of(document)} is for. {_FOREIGN}",
+    )
 
 
 def _version_of(document: Document) -> int:

@@ -28,6 +28,7 @@ from sugenet.io.native.layer_document import (
     weights_in,
     weights_out,
 )
+from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = ["from_document", "to_document"]
 
@@ -105,8 +106,7 @@ def from_document(document: Document, tensors: Tensors) -> Network:
         domain = Domain.of(parts["domain"], encoder) if "domain" in parts else None
         layers, head = _chain_in(parts["layers"], parts["head"], encoder, tensors)
         classes, notes = _texts(parts["classes"], "classes"), parts["notes"]
-        if not all(isinstance(value, str) for value in notes.values()):
-            raise FileError("notes must be text.")
+        refuse_if(not all(isinstance(value, str) for value in notes.values()), "notes must be text.")
         network = Network(encoder, layers, head, classes, notes, source, domain)
     except FileError:
         raise
@@ -114,13 +114,15 @@ def from_document(document: Document, tensors: Tensors) -> Network:
         raise FileError(f"what it holds is no network: {str(error)[:400]}") from error
     except (TypeError, ValueError, ArithmeticError) as error:  # of what can occur, which is read as it comes
         raise FileError(f"what it says of its inputs cannot be read: {str(error)[:200]}") from error
-    if network.fingerprint != parts["fingerprint"]:
-        raise FileError(
-            f"the network in it has the fingerprint {network.fingerprint}, "
-            f"not {parts['fingerprint'][:64]} as it states."
-        )
-    if not _same(to_document(network), (document, tensors)):
-        raise FileError("it spells its network in another way than sugenet does.")
+    refuse_if(
+        network.fingerprint != parts["fingerprint"],
+        f"the network in it has the fingerprint {network.fingerprint}, "
+        f"not {parts['fingerprint'][:64]} as it states.",
+    )
+    refuse_if(
+        not _same(to_document(network), (document, tensors)),
+        "it spells its network in another way than sugenet does.",
+    )
     return network
 
 
@@ -181,11 +183,11 @@ def _coding_out(coding: Coding, what: str) -> Document:
             f"{what} has a coding of type {type(coding).__name__}, but the format holds Steps, Real and "
             "OneHot."
         )
-    if coding.silent:
-        raise FileError(
-            f"{what} has silent cuts, as networks made for laws have them, and the format holds none. Save "
-            "the network itself: its laws are stored as its domain."
-        )
+    refuse_if(
+        coding.silent,
+        f"{what} has silent cuts, as networks made for laws have them, and the format holds none. Save "
+        "the network itself: its laws are stored as its domain.",
+    )
     entry: Document = {"kind": "steps", "cuts": len(coding.cuts)}
     for name, kinds in (
         ("low", (int, float)),
@@ -210,18 +212,21 @@ def _scalar_out(value: Any, what: str) -> Any:
             f"{what} {value!r} has type {type(value).__name__}, but the format holds text, whole numbers, "
             "floats except NaN, truth values and None. Give plain Python values: array.tolist() makes them."
         )
-    if isinstance(value, int) and abs(value) >= _MAX_INTEGER:
-        raise FileError(f"{what} is a whole number of more than 4300 digits. Give a shorter one.")
+    refuse_if(
+        isinstance(value, int) and abs(value) >= _MAX_INTEGER,
+        f"{what} is a whole number of more than 4300 digits. Give a shorter one.",
+    )
     return value if not isinstance(value, float) or isfinite(value) else {"float": str(value)}
 
 
 def _scalar_in(value: Any, what: str) -> Any:
     if isinstance(value, dict):
-        if value not in ({"float": "inf"}, {"float": "-inf"}):
-            raise FileError(f"{what} is {str(value)[:80]}, but the only such value is an infinite float.")
+        refuse_if(
+            value not in ({"float": "inf"}, {"float": "-inf"}),
+            f"{what} is {str(value)[:80]}, but the only such value is an infinite float.",
+        )
         return inf if value["float"] == "inf" else -inf
-    if isinstance(value, list):
-        raise FileError(f"{what} is a list, but one value is needed.")
+    refuse_if(isinstance(value, list), f"{what} is a list, but one value is needed.")
     return value
 
 
@@ -229,19 +234,20 @@ def _encoder_in(
     entries: list[Any], features: list[Any], shape: list[int] | None, tensors: Tensors
 ) -> Encoder:
     for entry in features:
-        if not (
-            isinstance(entry, list)
-            and [type(part) for part in entry] == [str, int]
-            and 0 <= entry[1] < len(entries)
-        ):
-            raise FileError(
-                f"feature {str(entry)[:80]} is not a name and the number of one of the "
-                f"{len(entries)} codings."
-            )
+        refuse_if(
+            not (
+                isinstance(entry, list)
+                and [type(part) for part in entry] == [str, int]
+                and 0 <= entry[1] < len(entries)
+            ),
+            f"feature {str(entry)[:80]} is not a name and the number of one of the {len(entries)} codings.",
+        )
     names = _texts([name for name, _ in features], "feature names")
     counts = [entry["cuts"] if isinstance(entry, dict) and "cuts" in entry else 0 for entry in entries]
-    if not all(type(count) is int and count >= 0 for count in counts):
-        raise FileError("the number of cuts of a coding is not a whole number from 0.")
+    refuse_if(
+        not all(type(count) is int and count >= 0 for count in counts),
+        "the number of cuts of a coding is not a whole number from 0.",
+    )
     cuts = tensor(tensors, "cuts", ("float64",), (sum(counts),)).tolist()
     starts = [0, *accumulate(counts)]
     codings = [
@@ -261,8 +267,10 @@ def _coding_in(entry: Any, cuts: list[float], what: str) -> Coding:
     parts = fields(entry, what, kind=str, **(ends if real else steps))
     low, high = (_scalar_in(parts[end], f"{what}: {end}") for end in ("low", "high"))
     known = parts["kind"] in ("steps", "real")
-    if not known or type(low) not in (int, float) or type(high) not in (int, float):
-        raise FileError(f"{what} must be 'onehot', or 'steps' or 'real' between two numbers.")
+    refuse_if(
+        not known or type(low) not in (int, float) or type(high) not in (int, float),
+        f"{what} must be 'onehot', or 'steps' or 'real' between two numbers.",
+    )
     if real:
         return Real(low=low, high=high)
     return Steps(tuple(cuts), low, high, parts["whole"], parts["bipolar"])
@@ -294,10 +302,11 @@ def _source_in(entry: Any) -> tuple[list[int] | None, Source]:
         return None, Source()
     parts = fields(entry, "source", shape=object, start=object, step=object, outputs=str, remark=str)
     shape = parts["shape"]
-    if shape is not None and not (
-        isinstance(shape, list) and all(type(size) is int and 0 < size < 1 << 31 for size in shape)
-    ):
-        raise FileError("the shape of the source must be null or whole numbers from 1.")
+    refuse_if(
+        shape is not None
+        and not (isinstance(shape, list) and all(type(size) is int and 0 < size < 1 << 31 for size in shape)),
+        "the shape of the source must be null or whole numbers from 1.",
+    )
     start, step = (_number_or_row(parts[name]) for name in ("start", "step"))
     return shape, Source(start, step, parts["outputs"], parts["remark"])
 
@@ -312,30 +321,31 @@ def _number_or_row(entry: Any) -> Any:
 
 def _seen_out(encoder: Encoder) -> list[Any]:
     """What was seen of each feature; alike ones are written once, and named by their numbers."""
-    known: dict[str, int] = {}
+    number_of: dict[str, int] = {}
     entries: list[Any] = []
-    indices: list[int] = []
     for name, span in zip(encoder.names, encoder.seen or (), strict=True):
         for value in (span.low, span.high, *(span.values or ())):
             if not isinstance(value, Fraction):
                 _scalar_out(value, f"feature {name!r}: what was seen,")
-        entry = span_data(span)
-        key = canonical({"seen": entry})
-        if key not in known:
-            known[key] = len(entries)
-            entries.append(entry)
-        indices.append(known[key])
-    return [entries, indices]
+        entries.append(span_data(span))
+    keys = [canonical({"seen": entry}) for entry in entries]
+    indices = [number_of.setdefault(key, len(number_of)) for key in keys]
+    return [list(dict(zip(keys, entries, strict=True)).values()), indices]
 
 
 def _seen_in(entry: Any, encoder: Encoder) -> Encoder:
     if entry is None:
         return encoder
-    if not (len(entry) == 2 and all(isinstance(part, list) for part in entry)):
-        raise FileError("what was seen in training is a list of limits, and the number of each feature's.")
+    refuse_if(
+        not (len(entry) == 2 and all(isinstance(part, list) for part in entry)),
+        "what was seen in training is a list of limits, and the number of each feature's.",
+    )
     entries, indices = entry
-    if len(indices) != encoder.features or not all(type(k) is int and 0 <= k < len(entries) for k in indices):
-        raise FileError("what was seen in training does not fit the features.")
+    refuse_if(
+        len(indices) != encoder.features
+        or not all(type(k) is int and 0 <= k < len(entries) for k in indices),
+        "what was seen in training does not fit the features.",
+    )
     spans = [span_of(entries[k], coding) for k, coding in zip(indices, encoder.codings, strict=True)]
     return replace(encoder, seen=tuple(spans))
 
@@ -347,8 +357,10 @@ def _chain_in(entries: list[Any], last: Any, encoder: Encoder, tensors: Tensors)
     sizes = [layer_size(entry, f"layer {k}") for k, entry in enumerate(entries, start=1)]
     optional = {"top": int} if isinstance(last, dict) and "top" in last else {}
     end = fields(last, "the head", bias=list, scale=list, inputs=int, outputs=int, weights=str, **optional)
-    if not all(0 <= end[key] < 1 << 31 for key in ("inputs", "outputs")):
-        raise FileError("the head has a number of inputs or outputs that is not in 0..2^31-1.")
+    refuse_if(
+        not all(0 <= end[key] < 1 << 31 for key in ("inputs", "outputs")),
+        "the head has a number of inputs or outputs that is not in 0..2^31-1.",
+    )
     _check_sizes(weights=sum(sizes) + end["inputs"] * end["outputs"])
     layers: list[Layer] = []
     tops = encoder.tops
@@ -361,10 +373,7 @@ def _chain_in(entries: list[Any], last: Any, encoder: Encoder, tensors: Tensors)
 
 
 def _fractions(values: list[Any], what: str) -> list[Fraction]:
-    numbers = fractions(values)
-    if numbers is None:
-        raise FileError(f"{what} must be exact numbers, written as '3' or '-1/2'.")
-    return numbers
+    return required(fractions(values), f"{what} must be exact numbers, written as '3' or '-1/2'.")
 
 
 # -- small parts ---------------------------------------------------------------------------------------------
@@ -372,11 +381,12 @@ def _fractions(values: list[Any], what: str) -> list[Fraction]:
 
 def _check_sizes(bits: int = 0, weights: int = 0) -> None:
     for count, limit, what in ((bits, _MAX_BITS, "bits of the encoder"), (weights, _MAX_WEIGHTS, "weights")):
-        if count > limit:
-            raise FileError(f"it has {count} {what}, but a file may hold {limit} of them.")
+        refuse_if(count > limit, f"it has {count} {what}, but a file may hold {limit} of them.")
 
 
 def _texts(values: list[Any], what: str) -> list[str]:
-    if not all(isinstance(value, str) for value in values) or len(set(values)) < len(values):
-        raise FileError(f"{what} must be text, each a different one.")
+    refuse_if(
+        not all(isinstance(value, str) for value in values) or len(set(values)) < len(values),
+        f"{what} must be text, each a different one.",
+    )
     return values

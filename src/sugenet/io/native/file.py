@@ -12,6 +12,7 @@ from sugenet.errors import FileError
 from sugenet.files import advice, write_bytes
 from sugenet.io.native.container import MAX_FILE, Document, Tensors, seal, unseal
 from sugenet.io.native.document import from_document, to_document
+from sugenet.io.plain.refusals import refuse_if
 from sugenet.reading import open_file
 
 __all__ = ["load", "network_bytes", "network_from", "save"]
@@ -58,13 +59,15 @@ def save(network: Network, path: str | os.PathLike[str]) -> None:
 
 def network_bytes(network: Network) -> bytes:
     """What `save` writes: the same bytes whenever the network is the same; they are read back first."""
-    if not isinstance(network, Network):
-        raise FileError(f"network is a {type(network).__name__}, but only a Network can be saved.")
+    refuse_if(
+        not isinstance(network, Network),
+        f"network is a {type(network).__name__}, but only a Network can be saved.",
+    )
     raw = seal(*to_document(network))
-    if network_from(raw) != network:
-        raise FileError(
-            "what was written reads back as another network. This is a bug in sugenet: please report it."
-        )
+    refuse_if(
+        network_from(raw) != network,
+        "what was written reads back as another network. This is a bug in sugenet: please report it.",
+    )
     return raw
 
 

@@ -16,6 +16,7 @@ from sugenet.bnn.layers import dense_layer
 from sugenet.bnn.reals import Theta
 from sugenet.errors import FileError
 from sugenet.io.native.container import Document, Tensors
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = [
     "fields",
@@ -124,14 +125,18 @@ def _theta_in(
     name: str, part: Document, shape: tuple[int, ...], tensors: Tensors
 ) -> list[tuple[Fraction, Fraction]]:
     ends = [fractions(row) if isinstance(row, list) else None for row in part["theta"]]
-    if any(pair is None or len(pair) != 2 for pair in ends):
-        raise FileError(f"{name}: theta must be pairs of exact numbers, written as '3' or '-1/2'.")
+    refuse_if(
+        any(pair is None or len(pair) != 2 for pair in ends),
+        f"{name}: theta must be pairs of exact numbers, written as '3' or '-1/2'.",
+    )
     array = tensors.get(f"{name}.theta")
     indices = tensor(
         tensors, f"{name}.theta", _INTEGERS, shape[:1] if array is not None and array.ndim == 1 else shape
     )
-    if indices.min(initial=0) < 0 or indices.max(initial=-1) >= len(ends):
-        raise FileError(f"{name}: a neuron names a theta that is not there.")
+    refuse_if(
+        indices.min(initial=0) < 0 or indices.max(initial=-1) >= len(ends),
+        f"{name}: a neuron names a theta that is not there.",
+    )
     known = [(pair[0], pair[1]) for pair in ends if pair is not None]
     return [known[index] for index in indices.reshape(-1).tolist()]
 
@@ -160,10 +165,11 @@ def layer_size(entry: Any, what: str) -> int:
         _check_counts(what, parts["inputs"], parts["outputs"])
         return int(parts["outputs"] * (parts["inputs"] + parts.get("steps", 0)))
     for key, length in _GEOMETRY.items():
-        if len(parts[key]) != length or not all(
-            type(value) is int and 0 <= value < 1 << 16 for value in parts[key]
-        ):
-            raise FileError(f"{what}: {key} must be {length} whole numbers in 0..65535.")
+        refuse_if(
+            len(parts[key]) != length
+            or not all(type(value) is int and 0 <= value < 1 << 16 for value in parts[key]),
+            f"{what}: {key} must be {length} whole numbers in 0..65535.",
+        )
     n_positions = prod(size + sum(parts["pads"]) for size in parts["shape"][1:])  # at most so many positions
     taps = n_positions * prod(parts["kernel"])
     if kind in ("pool", "level pool"):
@@ -183,12 +189,13 @@ def layer_in(name: str, part: Document, tops: tuple[int, ...] | None, tensors: T
         assert window is not None
         return PoolLayer(window, _flags_in(f"{name}.every", window.shape[0], tensors), part.get("top"))
     if kind == "level" or _reads(name, part) == "levels":
-        if tops is None:
-            raise FileError(f"{name} reads levels, but a feature is a category and has none.")
+        refuse_if(tops is None, f"{name} reads levels, but a feature is a category and has none.")
     else:
         tops = (1,) * part["inputs"] if kind == "stairs" else None
-    if not all(mark in _MARKS for mark in part.get("marks", [])):
-        raise FileError(f"{name} has marks {str(part['marks'])[:80]}, but there are {' and '.join(_MARKS)}.")
+    refuse_if(
+        not all(mark in _MARKS for mark in part.get("marks", [])),
+        f"{name} has marks {str(part.get('marks'))[:80]}, but there are {' and '.join(_MARKS)}.",
+    )
     marks = {mark: _flags_in(f"{name}.{mark}", part["outputs"], tensors) for mark in part.get("marks", [])}
     if window is None:
         if kind == "real":
@@ -202,8 +209,10 @@ def layer_in(name: str, part: Document, tops: tuple[int, ...] | None, tensors: T
 
 def _reads(name: str, part: Document) -> str | None:
     reads: str | None = part.get("reads")
-    if reads not in ("levels", "bits", None):
-        raise FileError(f"{name} reads {reads[:80]!r}, but 'levels' and 'bits' are known.")
+    refuse_if(
+        reads not in ("levels", "bits", None),
+        f"{name} reads {str(reads)[:80]!r}, but 'levels' and 'bits' are known.",
+    )
     return reads
 
 
@@ -224,8 +233,10 @@ def _maps_in(name: str, part: Document, window: Window, tensors: Tensors, marks:
     known = tensors.get(f"{name}.tau")
     shape = (count,) if known is not None and known.ndim == 1 else (count, len(window.taps))
     tau = tensor(tensors, f"{name}.tau", _INTEGERS, shape)
-    if part["top"] is not None and type(part["top"]) is not int:
-        raise FileError(f"{name}: top must be a whole number or null.")
+    refuse_if(
+        part["top"] is not None and type(part["top"]) is not int,
+        f"{name}: top must be a whole number or null.",
+    )
     full = tau if tau.ndim == 1 else tau.reshape(count, *window.positions)
     return ConvLayer(kernel, full, window, groups, part["top"], **marks)
 
@@ -235,8 +246,10 @@ def _flags_in(name: str, count: int, tensors: Tensors) -> npt.NDArray[np.bool_]:
 
 
 def _check_counts(what: str, *counts: int) -> None:
-    if not all(0 <= count < 1 << 31 for count in counts):
-        raise FileError(f"{what} has a number of inputs or outputs that is not in 0..2^31-1.")
+    refuse_if(
+        not all(0 <= count < 1 << 31 for count in counts),
+        f"{what} has a number of inputs or outputs that is not in 0..2^31-1.",
+    )
 
 
 def weights_out(name: str, weights: npt.NDArray[Any], tensors: Tensors) -> str:
@@ -256,8 +269,10 @@ def weights_in(name: str, part: Document, tensors: Tensors) -> npt.NDArray[Any]:
     rows, columns, form = part["outputs"], part["inputs"], part["weights"]
     if form == "integer":
         return tensor(tensors, f"{name}.weights", _INTEGERS, (rows, columns))
-    if form not in ("binary", "ternary"):
-        raise FileError(f"{name} has weights {form[:80]!r}, but 'binary', 'ternary' and 'integer' are known.")
+    refuse_if(
+        form not in ("binary", "ternary"),
+        f"{name} has weights {form[:80]!r}, but 'binary', 'ternary' and 'integer' are known.",
+    )
     plane = rows, _octets(columns)
     signs = 2 * _unpack(tensor(tensors, f"{name}.positive", ("uint8",), plane), columns).astype(np.int8) - 1
     if form == "ternary":
@@ -301,6 +316,8 @@ def fields(value: Any, what: str, **kinds: type) -> Document:
         actual = ", ".join(value)[:200] if isinstance(value, dict) else type(value).__name__
         raise FileError(f"{what} needs {', '.join(kinds)}, but has {actual}.")
     for key, kind in kinds.items():
-        if kind is not object and type(value[key]) is not kind:
-            raise FileError(f"{what}: {key} must be {kind.__name__}, not {type(value[key]).__name__}.")
+        refuse_if(
+            kind is not object and type(value[key]) is not kind,
+            f"{what}: {key} must be {kind.__name__}, not {type(value[key]).__name__}.",
+        )
     return value

@@ -76,11 +76,11 @@ def _ordered(kinds: dict[str, str], edges: list[tuple[str, str]]) -> list[str]:
             one not in kinds or two not in kinds,
             f"an edge leads from {one[:80]!r} to {two[:80]!r}, but a node is missing.",
         )
-        if one in following:
-            raise FileError(
-                f"{one} ({kinds[one]}) leads to {following[one]} and to {two}: only chains are read, and no "
-                "recurrent connections."
-            )
+        refuse_if(
+            one in following,
+            f"{one} ({kinds[one]}) leads to {following.get(one)} and to {two}: only chains are read, and no "
+            "recurrent connections.",
+        )
         following[one] = two
     order = [ends["Input"][0]]
     while order[-1] in following:
@@ -103,8 +103,10 @@ def _contents(hdf5: Hdf5File, file: Any) -> Contents:
     )
     version = _text(hdf5, file, "version") if "version" in file else "unknown"
     graph = hdf5.group(file, "node")
-    if _text(hdf5, graph, "type") != "NIRGraph":
-        raise FileError(f"it holds a single node of type {_text(hdf5, graph, 'type')!r} and no graph.")
+    refuse_if(
+        _text(hdf5, graph, "type") != "NIRGraph",
+        f"it holds a single node of type {_text(hdf5, graph, 'type')!r} and no graph.",
+    )
     extra = next((name for name in graph if name not in _GRAPH), None)
     refuse_if(
         extra is not None,
@@ -120,9 +122,8 @@ def _contents(hdf5: Hdf5File, file: Any) -> Contents:
             kind == "NIRGraph",
             f"{name[:80]} is a graph within the graph, as recurrent layers are: only chains are read.",
         )
-        parts = [part for part in node if part not in ("type", "metadata")]
-        if kind == "Flatten":  # weights read values in the order of their rows, whatever their shape
-            parts = []
+        # weights read values in the order of their rows, whatever shape Flatten gives them
+        parts = [part for part in node if part not in ("type", "metadata") and kind != "Flatten"]
         notes[name] = [note[:80] for note in _metadata(hdf5, node)]
         arrays[name] = {part: hdf5.array(node, part, f"{name[:80]}: {part[:80]!r}") for part in parts}
     about = {"version": version, "kinds": kinds, "edges": _edges(hdf5, graph), "notes": notes}
@@ -138,9 +139,8 @@ def _text(hdf5: Hdf5File, group: Any, name: str) -> str:
     data = hdf5.dataset(group, name, f"its {name!r}")
     value = data[()] if data.shape == () else None
     text = value.decode(errors="replace") if isinstance(value, bytes) else value
-    if not isinstance(text, str) or len(text) > _MAX_TEXT:
-        raise FileError(f"its {name!r} is no text. {_DAMAGED}")
-    return text
+    refuse_if(not isinstance(text, str) or len(text) > _MAX_TEXT, f"its {name!r} is no text. {_DAMAGED}")
+    return str(text)
 
 
 def _edges(hdf5: Hdf5File, graph: Any) -> list[list[str]]:

@@ -29,7 +29,7 @@ from sugenet.bnn import (
     Steps,
     Window,
 )
-from sugenet.bnn.wide import parts_of
+from sugenet.bnn.packed import parts_of
 from sugenet.errors import FileError
 from sugenet.files import write_bytes
 from sugenet.io.onnx.graph import DTYPES, Array

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sugenet.errors import FileError
+from sugenet.io.plain.refusals import named, refuse_if
 from sugenet.reading import read_file
 
 __all__ = ["plain_file", "unzipped"]
@@ -44,8 +45,7 @@ def unzipped(raw: bytes, limit: int) -> bytes:
         members += 1
         machine = zlib.decompressobj(wbits=31)
         while not machine.eof:
-            if at >= len(raw):
-                raise FileError("it is a gzip archive that is cut off.")
+            refuse_if(at >= len(raw), "it is a gzip archive that is cut off.")
             part = view[at : at + _CHUNK]
             try:
                 out.write(machine.decompress(part, limit + 1 - out.tell()))
@@ -55,8 +55,11 @@ def unzipped(raw: bytes, limit: int) -> bytes:
                 raise FileError(f"it is a gzip archive of more than {limit:,} bytes, the limit.{way_out}")
             at += len(part) - len(machine.unused_data)
         if not raw.startswith(_MARK, at):
-            if raw[at:].strip(b"\0"):  # zeros may fill it up
-                raise FileError("it is a gzip archive that is damaged (something else stands behind it).")
+            # zeros may fill it up
+            refuse_if(
+                raw[at:].strip(b"\0"),
+                "it is a gzip archive that is damaged (something else stands behind it).",
+            )
             break
     return out.getvalue()
 
@@ -70,12 +73,8 @@ def plain_file(path: str | Path, limit: int = MODEL_LIMIT) -> Iterator[Path]:
     if source.suffix.lower() != ".gz" or not source.is_file():
         yield source
         return
-    try:
+    with named(source.name):
         raw = unzipped(read_file(source, limit), limit)
-    except FileError as error:
-        raise FileError(f"{source.name}: {error}") from None
-    except OSError as error:
-        raise FileError(f"{source.name} cannot be read: {error.strerror or error}.") from None
     with TemporaryDirectory() as folder:
         plain = Path(folder) / source.stem
         plain.write_bytes(raw)

@@ -136,8 +136,8 @@ def _header(stream: BinaryIO, what: str) -> tuple[tuple[int, ...], bool, np.dtyp
     )
     start = stream.read(width)
     length = int.from_bytes(start, "little")
-    if length > _HEADER:  # looked at first: the header is read in one piece, however long it says it is
-        raise FileError(f"{what} has a header of {length} bytes, but {_HEADER} are the most.")
+    # looked at first: the header is read in one piece, however long it says it is
+    refuse_if(length > _HEADER, f"{what} has a header of {length} bytes, but {_HEADER} are the most.")
     try:
         shape, fortran, dtype = read(BytesIO(start + stream.read(length)))
     except Exception:  # of many types, with parts of Python's parser in their words

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sugenet.errors import FileError
 
-__all__ = ["refuse_if", "required", "within"]
+__all__ = ["named", "refuse_if", "required", "within"]
 
 _T = TypeVar("_T")
 
@@ -59,3 +59,24 @@ def within(where: object) -> Iterator[None]:
         yield
     except FileError as error:
         raise FileError(f"{where}: {error}") from None
+
+
+@contextmanager
+def named(name: str, hint: str = "") -> Iterator[None]:
+    """Put the name of a file before the message of every `FileError` about it, and a hint after it; a file
+    that the system cannot read is a `FileError`, too.
+
+    Examples
+    --------
+    >>> with named("net.h5", " Save it again."):
+    ...     raise FileNotFoundError(2, "No such file")
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.FileError: net.h5 cannot be read: No such file.
+    """
+    try:
+        yield
+    except FileError as error:
+        raise FileError(f"{name}: {error}{hint}") from None
+    except OSError as error:
+        raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None

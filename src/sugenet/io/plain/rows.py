@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from sugenet.errors import FileError
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["LINE_LIMIT", "csv_rows", "otherwise_separated"]
 
@@ -45,8 +46,10 @@ def csv_rows(
     >>> list(csv_rows(StringIO('a, b\n\n1,"2, 3"\n'), "example"))
     [(1, ['a', 'b']), (3, ['1', '2, 3'])]
     """
-    if len(delimiter) != 1 or delimiter in '\r\n"':
-        raise FileError(f"delimiter={delimiter!r} must be one letter, such as ';'.")
+    refuse_if(
+        len(delimiter) != 1 or delimiter in '\r\n"',
+        f"delimiter={delimiter!r} must be one letter, such as ';'.",
+    )
 
     def bounded() -> Iterator[str]:
         while line := lines.readline(longest + 1):

@@ -14,6 +14,7 @@ from typing import Any
 
 from sugenet.errors import FileError
 from sugenet.io.plain.gzipped import unzipped
+from sugenet.io.plain.refusals import refuse_if
 from sugenet.reading import read_file
 
 __all__ = ["read_json", "read_standard_input", "strict_json"]
@@ -79,8 +80,10 @@ def read_json(path: str | Path, memory: int = MEMORY_LIMIT) -> dict[str, Any]:
             text = read_standard_input("JSON", limit)
         else:
             text = unzipped(read_file(path, limit), limit).decode("utf-8")
-        if 2 * len(text) + sum(size * text.count(sign) for sign, size in _TAKEN.items()) > memory:
-            raise FileError(f"{name} holds more parts than fit into {memory:,} bytes of memory.")
+        refuse_if(
+            2 * len(text) + sum(size * text.count(sign) for sign, size in _TAKEN.items()) > memory,
+            f"{name} holds more parts than fit into {memory:,} bytes of memory.",
+        )
         data = strict_json(text)
     except OSError as error:
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None

@@ -32,7 +32,7 @@ from sugenet.io.exact.ops import (
     numbers,
     rounded,
 )
-from sugenet.io.plain.refusals import refuse_if, required
+from sugenet.io.plain.refusals import named, refuse_if, required
 from sugenet.reading import read_file
 
 __all__ = [
@@ -175,19 +175,17 @@ def _read_config(path: Path) -> _Design:
     FileError
         Where a line or a size is not understood, or more than one bit is meant.
     """
-    try:
+    with named(path.name):
         text = read_file(path, _MAX_CONFIG).decode("ascii", "replace")
-    except FileError as error:
-        raise FileError(f"{path.name}: {error}") from None
-    except OSError as error:
-        raise FileError(f"{path.name} cannot be read: {error.strerror or error}.") from None
     layers: dict[int, dict[str, int]] = {}
     for number, line in enumerate(_bare(text).splitlines(), 1):
         match = _DEFINED.match(line)
         if match:
             layer = layers.setdefault(int(match[1]), {})
-            if match[2] not in (*_DENSE, *_CONV, *_ALWAYS, *_WIDTHS) or match[2] in layer:
-                raise FileError(f"{path.name}, line {number}: L{match[1]}_{match[2]} is not known, or twice.")
+            refuse_if(
+                match[2] not in (*_DENSE, *_CONV, *_ALWAYS, *_WIDTHS) or match[2] in layer,
+                f"{path.name}, line {number}: L{match[1]}_{match[2]} is not known, or twice.",
+            )
             layer[match[2]] = int(match[3])
         elif line.strip() and not _GUARD.match(line):
             raise FileError(f"{path.name}, line {number}: {line.strip()[:60]!r} is not understood.")
@@ -214,8 +212,10 @@ def _bare(text: str) -> str:
 def _folding(what: str, defines: Mapping[str, int], *, last: bool) -> Folding:
     def size(name: str) -> int:
         refuse_if(name not in defines, f"{what}_{name} is missing.")
-        if not 0 < defines[name] <= _MAX_SIZE:
-            raise FileError(f"{what}_{name} is {defines[name]}, but a size from 1 to {_MAX_SIZE} is needed.")
+        refuse_if(
+            not 0 < defines[name] <= _MAX_SIZE,
+            f"{what}_{name} is {defines[name]}, but a size from 1 to {_MAX_SIZE} is needed.",
+        )
         return defines[name]
 
     weights, activations = (defines.get(f"{kind}PI", 1) + defines.get(f"{kind}PF", 0) for kind in "WA")
@@ -228,11 +228,11 @@ def _folding(what: str, defines: Mapping[str, int], *, last: bool) -> Folding:
     if "K" in defines:
         kernel, channels, side = size("K"), size("IFM_CH"), size("IFM_DIM")
         folding = Folding(kernel**2 * channels, size("OFM_CH"), simd, pe, kernel, channels, side)
-        if folding.out_side != size("OFM_DIM"):
-            raise FileError(
-                f"{what}: windows of {kernel} over {side} pixels give {folding.out_side}, "
-                f"not {defines['OFM_DIM']}."
-            )
+        refuse_if(
+            folding.out_side != size("OFM_DIM"),
+            f"{what}: windows of {kernel} over {side} pixels give {folding.out_side}, "
+            f"not {defines['OFM_DIM']}.",
+        )
     else:
         folding = Folding(size("MW"), size("MH"), simd, pe)
     refuse_if(
@@ -241,11 +241,11 @@ def _folding(what: str, defines: Mapping[str, int], *, last: bool) -> Folding:
         f"{folding.height} x {folding.width} weights cannot be folded by {pe} elements of {simd} bits.",
     )
     wanted = (folding.words * folding.height // pe, folding.height // pe)
-    if (size("WMEM"), size("TMEM")) != wanted:
-        raise FileError(
-            f"{what}: WMEM {defines['WMEM']} and TMEM {defines['TMEM']} do not fit its sizes, "
-            f"which give {wanted[0]} and {wanted[1]}."
-        )
+    refuse_if(
+        (size("WMEM"), size("TMEM")) != wanted,
+        f"{what}: WMEM {defines['WMEM']} and TMEM {defines['TMEM']} do not fit its sizes, "
+        f"which give {wanted[0]} and {wanted[1]}.",
+    )
     return folding
 
 
@@ -342,12 +342,8 @@ def _rows(
     rows: list[npt.NDArray[np.uint64]] = []
     for pe in range(layer.pe):
         path = folder / f"{number}-{pe}-{kind}.bin"
-        try:
+        with named(path.name, f" It needs {expected} words of 8 bytes."):
             data = read_file(path, 8 * 2 * expected)
-        except FileError as error:
-            raise FileError(f"{path.name}: {error} It needs {expected} words of 8 bytes.") from None
-        except OSError as error:
-            raise FileError(f"{path.name} cannot be read: {error.strerror or error}.") from None
         refuse_if(
             len(data) % 8, f"{path.name} has {len(data)} bytes, but {expected} words of 8 bytes are needed."
         )
@@ -370,11 +366,10 @@ def _classes(folder: Path) -> tuple[str, ...] | None:
     if not path.exists():
         return None
     try:
-        lines = read_file(path, _MAX_CLASSES).decode("utf-8").splitlines()
-    except FileError as error:
-        raise FileError(f"classes.txt: {error}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"classes.txt cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+        with named(path.name):
+            lines = read_file(path, _MAX_CLASSES).decode("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path.name} cannot be read: {error}.") from None
     return tuple(line.strip() for line in lines if line.strip()) or None
 
 
@@ -482,11 +477,12 @@ def _limits(memory: Memory, number: int, rows: int, ends: tuple[int, int]) -> np
     held = required(memory.thresholds[number], f"layer {number} has no thresholds.")
     limits = held.T.reshape(-1)[:rows]
     wrong = (limits < ends[0]) | (limits > ends[1])
-    if wrong.any():
-        raise FileError(
-            f"layer {number}, neuron {int(np.argmax(wrong))}: its threshold {int(limits[wrong][0])} is not "
-            f"one of {ends[0]}..{ends[1]}, which the accelerator can hold."
-        )
+    first = int(np.argmax(wrong))
+    refuse_if(
+        wrong.any(),
+        f"layer {number}, neuron {first}: its threshold {limits[first]} is not "
+        f"one of {ends[0]}..{ends[1]}, which the accelerator can hold.",
+    )
     return limits.astype(np.float64)
 
 

@@ -29,7 +29,7 @@ _SMALL = (2.0**-30, 2.0**-10, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 20.0
 _LARGE = (2.0**15, 2.0**20, 2.0**60)
 _SIZES = (1.0, 2.0**-6, 2.0**12, 0.25, 64.0)
 """Sizes of the numbers that a layer reads, sample by sample."""
-_MOST, _FEW = 64, 8
+_MAX_BREAKS, _FEW_BREAKS = 64, 8
 """Breaks of a function that are tried, and how many may be for its own numbers to be traced back."""
 _MOVES = frozenset(
     ("view", "_unsafe_view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "t")
@@ -58,7 +58,7 @@ class Operation:
     tracked: Sequence[tuple[Any, Signal]]
     """Tensors among the arguments that depend on the input, and what is known of them."""
     read: Reading
-    found: Signal
+    expected: Signal
     """What it was read as."""
 
     def compare(self) -> bool:
@@ -66,9 +66,9 @@ class Operation:
         where its arguments can be none of these numbers.
         """
         first = self.tracked[0][1]
-        if self.found.tail and self.found.tail != first.tail:
+        if self.expected.tail and self.expected.tail != first.tail:
             self._compare_order()
-        elif any(self.found.node is signal.node for _, signal in self.tracked):
+        elif any(self.expected.node is signal.node for _, signal in self.tracked):
             return self._compare_numbers()
         else:
             self._compare_layer()
@@ -79,16 +79,16 @@ class Operation:
     def _compare_numbers(self) -> bool:
         numbers = self._numbers()
         arguments = [_values(signal.function, numbers) for _, signal in self.tracked]
-        wanted = _values(self.found.function, numbers)
+        wanted = _values(self.expected.function, numbers)
         wide, *tables = (np.array(row, np.float64) for row in (wanted, *arguments))
         sizes = np.abs(np.array([*tables, wide])).max(axis=0) + self._scalar()
-        node = self.found.node
+        node = self.expected.node
         batch, size = len(node.values), node.values[0].size
         for start in range(0, len(numbers), batch * size):
             indices = (np.arange(batch * size) + start).reshape(batch, size) % len(numbers)
             fresh = _fresh(node, np.array(numbers, np.float64)[indices])
             actual, reading = self._again({id(node): fresh}, [table[indices] for table in tables])
-            if reading.function != self.found.function:
+            if reading.function != self.expected.function:
                 raise self._refused("it was read in two ways")
             at, got = indices[:, reading.order.reshape(-1)], actual.reshape(batch, -1)
             off = self._ulp() * _ULPS * sizes
@@ -112,7 +112,7 @@ class Operation:
             for number, (tensor, _) in zip(arguments, self.tracked, strict=True)
         )
         beside = [x + way * max(abs(x), Fraction(1)) / (1 << 16) for way in (-1, 1)]
-        return not exact and any(abs(float(self.found.function.value(y)) - value) <= off for y in beside)
+        return not exact and any(abs(float(self.expected.function.value(y)) - value) <= off for y in beside)
 
     def _numbers(self) -> list[Fraction]:
         """Numbers of the node at which the operation is tried: in the floats of its arguments, so that it is
@@ -120,7 +120,7 @@ class Operation:
         """
         functions = [signal.function for _, signal in self.tracked]
         kind = next((t.dtype for t, _ in self.tracked if t.dtype.is_floating_point), self.torch.float32)
-        if all(f.is_identity for f in (*functions, self.found.function)) and self.name in _MOVES:
+        if all(f.is_identity for f in (*functions, self.expected.function)) and self.name in _MOVES:
             wanted = [Fraction(sign * v) for v in _SMALL for sign in (1, -1)]
         else:
             wanted = self._marks(functions)
@@ -135,12 +135,12 @@ class Operation:
         """Where something may happen: at zero, at breaks and between them, at the operation's own numbers,
         and far out.
         """
-        breaks = sorted({t for f in (*functions, self.found.function) for t in f.breaks})
+        breaks = sorted({t for f in (*functions, self.expected.function) for t in f.breaks})
         constants = [Fraction(v) for v in self._scalars() if np.isfinite(v)]
         ends = [Fraction(sign * v) for v in (*_SMALL, *_LARGE) for sign in (1, -1)]
-        some = breaks[:: -(-len(breaks) // _MOST)] if breaks else []
+        some = breaks[:: -(-len(breaks) // _MAX_BREAKS)] if breaks else []
         marks = [Fraction(0), *constants, *ends, *some, *((a + b) / 2 for a, b in pairwise(some))]
-        if len(breaks) <= _FEW:
+        if len(breaks) <= _FEW_BREAKS:
             lines = {line for f in functions for line in f.lines if line[0]}
             marks += [(mark - start) / slope for slope, start in lines for mark in constants]
         if len(breaks) > FARTHEST:  # rounding without bounds is followed only so far

@@ -12,13 +12,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import FileError
-from sugenet.io.plain.refusals import refuse_if
+from sugenet.errors import FileError, refuse
+from sugenet.io.plain.refusals import refuse_if, required
 
 __all__ = ["Architecture", "Layout", "Part", "known_layout", "recognized_chain"]
 
@@ -77,35 +78,40 @@ class Part:
             )
             raise FileError(f"{self}: write {right}.")
         for index, (key, value) in enumerate(self.options):
-            if key not in known:
-                raise FileError(
-                    f"{self}: unknown option {key!r}. {self.kind} takes {', '.join(sorted(known)) or 'none'}."
-                )
+            refuse_if(
+                key not in known,
+                f"{self}: unknown option {key!r}. {self.kind} takes {', '.join(sorted(known)) or 'none'}.",
+            )
             refuse_if(any(key == other for other, _ in self.options[:index]), f"{self}: {key} is said twice.")
-            if key in _CHOICES and value not in _CHOICES[key]:
-                raise FileError(f"{self}: {key} must be one of {', '.join(_CHOICES[key])}.")
+            choices = _CHOICES.get(key, (value,))
+            refuse_if(value not in choices, f"{self}: {key} must be one of {', '.join(choices)}.")
             refuse_if(
                 key not in _CHOICES and len(self._number(key, value)) > 1 and key not in _PAIRS,
                 f"{self}: {key} is one number, not two.",
             )
+        options = dict(self.options)
         quantized = self.kind == "quantize" or self.text("weights", "") == "quantized"
-        refuse_if(
-            quantized and not 2 <= self.pair("bits", 0)[0] <= 16,
-            f"{self}: it needs a number of bits from 2 to 16, as in quantize(bits=2); one bit is a sign.",
-        )
-        refuse_if(
-            not quantized and {"bits", "scale"} & dict(self.options).keys() and self.kind != "affine",
-            f"{self}: bits and scale are for weights=quantized.",
-        )
-        refuse_if(quantized and not self.number("scale", 1) > 0, f"{self}: its scale must be positive.")
-        refuse_if(
-            self.kind == "quantize" and bool(self.name) != ("learned" in dict(self.options)),
-            f"{self}: a learned scale needs the name of its parameter and how it is kept: "
-            "quantize:NAME(bits=2, learned=value), or learned=log2 for its logarithm.",
-        )
-        refuse_if(
-            "floor" in dict(self.options) and self.text("weights", "stored") not in ("scaled", "scaled-all"),
-            f"{self}: floor is for weights=scaled and weights=scaled-all.",
+        scaled = self.text("weights", "stored") in ("scaled", "scaled-all")
+        refuse(
+            FileError,
+            (
+                quantized and not 2 <= self.pair("bits", 0)[0] <= 16,
+                f"{self}: it needs a number of bits from 2 to 16, as in quantize(bits=2); one bit is a sign.",
+            ),
+            (
+                not quantized and {"bits", "scale"} & options.keys() and self.kind != "affine",
+                f"{self}: bits and scale are for weights=quantized.",
+            ),
+            (quantized and not self.number("scale", 1) > 0, f"{self}: its scale must be positive."),
+            (
+                self.kind == "quantize" and bool(self.name) != ("learned" in options),
+                f"{self}: a learned scale needs the name of its parameter and how it is kept: "
+                "quantize:NAME(bits=2, learned=value), or learned=log2 for its logarithm.",
+            ),
+            (
+                "floor" in options and not scaled,
+                f"{self}: floor is for weights=scaled and weights=scaled-all.",
+            ),
         )
 
     def text(self, key: str, otherwise: str) -> str:
@@ -210,13 +216,12 @@ class Architecture:
         parts, at = [], 0
         refuse_if(len(text) > _MAX_TEXT, f"an architecture of {len(text)} characters is too long.")
         while text[at:].strip():
-            match = _PART.match(text, at)
-            if match is None:
-                raise FileError(
-                    f"the architecture cannot be read at {text[at : at + 40].strip()!r}. Write parts with "
-                    "spaces between, as in linear:fc1(weights=sign) batchnorm:bn1 "
-                    "sign linear:fc2(weights=sign)."
-                )
+            match = required(
+                _PART.match(text, at),
+                f"the architecture cannot be read at {text[at : at + 40].strip()!r}. Write parts with "
+                "spaces between, as in linear:fc1(weights=sign) batchnorm:bn1 "
+                "sign linear:fc2(weights=sign).",
+            )
             kind, name, options = match.groups()
             pairs = [word.partition("=") for word in (options or "").split(",") if word.strip()]
             parts.append(
@@ -556,22 +561,14 @@ def _with_norms(modules: Sequence[_NamedLayer]) -> list[_NamedLayer] | None:
 
 def _fits(order: Sequence[_NamedLayer]) -> bool:
     """Whether what goes out of each layer comes into the next, and no two batch norms follow each other."""
-    before: _NamedLayer | None = None
-    maps = False
-    for module in order:
-        if before is None:
-            maps = module.kind == "conv"
-        elif module.kind == "batchnorm":
-            if before.kind == "batchnorm" or module.outputs != before.outputs:
-                return False
-        elif module.kind == "conv":
-            if not maps or module.inputs != before.outputs:
-                return False
-        elif maps:  # flattened in between
-            maps = False
-            if module.inputs % before.outputs:
-                return False
-        elif module.inputs != before.outputs:
+    maps = order[0].kind == "conv"
+    for before, module in pairwise(order):
+        if module.kind == "batchnorm":
+            fits = before.kind != "batchnorm" and module.outputs == before.outputs
+        elif maps and module.kind == "linear":  # flattened in between
+            fits, maps = module.inputs % before.outputs == 0, False
+        else:
+            fits = module.inputs == before.outputs and maps == (module.kind == "conv")
+        if not fits:
             return False
-        before = module
     return True

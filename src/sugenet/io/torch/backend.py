@@ -41,7 +41,7 @@ class ByteSums:
     Examples
     --------
     >>> sums = ByteSums(np.array([6, -10]), np.zeros(2, int), np.full(2, 255), zero=0)
-    >>> sums.least, sums.largest, sums.unit, sums.certain
+    >>> sums.min_sum, sums.max_sum, sums.unit, sums.certain
     (-2550, 1530, 2, True)
     >>> wanted = np.array([-2549, 0, 7])
     >>> sums.below(wanted).tolist(), sums.above(wanted).tolist()
@@ -54,12 +54,12 @@ class ByteSums:
         self.start = np.where(weights > 0, low, high)
         self.signs = np.sign(weights)
         live = np.flatnonzero((weights != 0) & (high > low))
-        self.least = int(weights @ (self.start - zero))
+        self.min_sum = int(weights @ (self.start - zero))
         sizes, self.caps = np.abs(weights[live]), (high - low)[live]
         self.unit = int(np.gcd.reduce(sizes)) if len(live) else 1
         self.live, self.sizes = live, sizes // self.unit
         self.top = int(self.sizes @ self.caps)
-        self.largest = self.least + self.unit * self.top
+        self.max_sum = self.min_sum + self.unit * self.top
 
     @cached_property
     def _parts(self) -> tuple[int, Ints, Ints, Ints, Ints]:
@@ -128,12 +128,12 @@ class ByteSums:
 
     def below(self, sums: Any) -> Ints:
         """For each sum the largest that can be made and is not larger; the least where there is none."""
-        wanted = (np.asarray(sums, np.int64) - self.least) // self.unit
+        wanted = (np.asarray(sums, np.int64) - self.min_sum) // self.unit
         return self._nearest(wanted, -1)
 
     def above(self, sums: Any) -> Ints:
         """For each sum the least that can be made and is not smaller; the largest where there is none."""
-        wanted = -((self.least - np.asarray(sums, np.int64)) // self.unit)
+        wanted = -((self.min_sum - np.asarray(sums, np.int64)) // self.unit)
         return self._nearest(wanted, 1)
 
     def _nearest(self, wanted: Ints, way: int) -> Ints:
@@ -141,7 +141,7 @@ class ByteSums:
         while True:
             missing = np.flatnonzero(~self._makes(totals))  # 0 and the top can be made, so that it ends
             if not len(missing):
-                return np.asarray(self.least + self.unit * totals)
+                return np.asarray(self.min_sum + self.unit * totals)
             totals[missing] += way
 
     def _makes(self, totals: Ints) -> Bits:
@@ -162,7 +162,7 @@ class ByteSums:
         """Levels, one row each, with sums that can be made, as small as can be or as large."""
         rows = np.repeat(self.start[None, :].astype(np.int16), len(sums), axis=0)
         if len(self.live):
-            used = self._split((np.asarray(sums) - self.least) // self.unit, loud)
+            used = self._split((np.asarray(sums) - self.min_sum) // self.unit, loud)
             assert self._fits(used).all()
             rows[:, self.live] += self.signs[self.live].astype(np.int16) * used
         return rows
@@ -288,7 +288,7 @@ class PackedOperation:
     def reach(self) -> tuple[Ints, Ints]:
         """The least and the largest sum of each output channel."""
         sums = [ByteSums(row, *self.ends(c), self.zero) for c, row in enumerate(self.weights)]
-        return np.array([row.least for row in sums]), np.array([row.largest for row in sums])
+        return np.array([row.min_sum for row in sums]), np.array([row.max_sum for row in sums])
 
     def may_overflow(self) -> bool:
         """Whether two products together can exceed 16 bits, which some kernels add them in."""
@@ -419,7 +419,7 @@ def _asked(
             weights = np.where(inside, operation.weights[channel], 0)
             low, high = operation.ends(channel)
             sums = ByteSums(weights, low, high, operation.zero)
-            reached[channel] |= (row > sums.least) & (row <= sums.largest)
+            reached[channel] |= (row > sums.min_sum) & (row <= sums.max_sum)
             if not chosen[channel].any():
                 continue
             if quiet:
@@ -478,8 +478,8 @@ class _Talk:
 
     def open_with(self, steps: Ints) -> None:
         """Ask at both ends and on both sides of steps."""
-        near = np.unique(steps[(steps > self.sums.least) & (steps <= self.sums.largest)])
-        ends = np.array([self.sums.least, self.sums.largest])
+        near = np.unique(steps[(steps > self.sums.min_sum) & (steps <= self.sums.max_sum)])
+        ends = np.array([self.sums.min_sum, self.sums.max_sum])
         self.ask(np.unique(np.concatenate([ends, self.sums.below(near - 1), self.sums.above(near)])))
 
     def brackets(self) -> tuple[Ints, Ints]:

@@ -6,7 +6,7 @@ layers, pooling, padding and reshapes, and the tails that leave the largest scor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, prod
@@ -60,10 +60,16 @@ class Call:
     where: str
     args: dict[str, Any]
     find: Callable[[Any], Signal | None]
-    numpy: Callable[[Any], _Array]
+    values: Mapping[int, _Array]
+    """Of the tensors among the arguments, by identity, as they were before the operation."""
     out: Any
+    """What came out, as an array."""
     narrowed: bool = False
     """Whether floats of 32 or more bits became floats of 16."""
+
+    def numpy(self, value: Any) -> _Array:
+        """A tensor, an array or a number as an array."""
+        return self.values[id(value)] if id(value) in self.values else np.asarray(value)
 
     def signal(self, name: str = "self") -> Signal:
         """The argument, which must depend on the input."""
@@ -93,8 +99,7 @@ class Call:
     @property
     def result(self) -> _Array:
         """What came out, in float64."""
-        first = self.out[0] if isinstance(self.out, tuple | list) else self.out
-        return np.asarray(self.numpy(first), dtype=np.float64)
+        return np.asarray(self.out, dtype=np.float64)
 
     def actual(self, name: str = "self") -> _Array:
         """The argument's own values."""
@@ -202,11 +207,10 @@ def _arithmetic(call: Call) -> Signal:
         call.args.get("rounding_mode") is not None,
         "It rounds: activations of more than one bit are not binarized.",
     )
+    swapped = name == "other"
     if isinstance(operand, Piecewise):
-        return replace(
-            signal, function=_combined(call, signal.function, operand, swapped=name == "other", alpha=alpha)
-        )
-    return _vector(call, signal.settled(call.actual(name), call.where), operand, name == "other", alpha)
+        return replace(signal, function=_combined(call, signal.function, operand, swapped, alpha))
+    return _vector(call, signal.settled(call.actual(name), call.where), operand, swapped, alpha)
 
 
 def _joined(call: Call) -> Signal:
@@ -222,13 +226,11 @@ def _joined(call: Call) -> Signal:
     return joined(call.where, first, second, 1 if call.name == "add" else -1, call.result)
 
 
-def _combined(call: Call, f: Piecewise, g: Piecewise, *, swapped: bool, alpha: Fraction) -> Piecewise:
+def _combined(call: Call, f: Piecewise, g: Piecewise, swapped: bool, alpha: Fraction) -> Piecewise:
     a, b = (g, f) if swapped else (f, g)
     match call.name:
-        case "add":
-            return a.added(b.times(alpha))
-        case "sub":
-            return a.minus(b.times(alpha))
+        case "add" | "sub":
+            return a.added(b.times(alpha if call.name == "add" else -alpha))
         case "rsub":
             return b.minus(a.times(alpha))
         case "mul":
@@ -252,18 +254,16 @@ def _vector(call: Call, signal: Signal, row: _Array, swapped: bool, alpha: Fract
     elif signal.order.ndim == 1:
         signal = signal.flat(call.where)
     values = signal.along_channels(row, call.where)
-    one, none = np.ones(1), np.zeros(1)
+    scale, shift = np.ones(1), np.zeros(1)
     match call.name:
         case "add" if alpha == 1:
-            scale, shift = one, values
-        case "sub" if alpha == 1:
-            scale, shift = (-one, values) if swapped else (one, -values)
-        case "rsub" if alpha == 1:
-            scale, shift = (one, -values) if swapped else (-one, values)
+            shift = values
+        case "sub" | "rsub" if alpha == 1:
+            scale, shift = (-scale, values) if swapped == (call.name == "sub") else (scale, -values)
         case "mul":
-            scale, shift = values, none
+            scale = values
         case "div" if not swapped and values.all():
-            scale, shift = np.array([1 / exact(value) for value in values], dtype=object), none
+            scale = np.array([1 / exact(value) for value in values], dtype=object)
         case _:
             raise call.refused("Only +, -, * and / by constants can stand between a layer and its sign.")
     return signal.rescaled(Affine(call.where, scale, shift), call.result)
@@ -276,12 +276,7 @@ def _compared(call: Call) -> Signal:
         signal = replace(signal, tail=(), odd=False)
     _open_ended(call, signal)
     if not isinstance(operand, Piecewise):  # a threshold for each channel: x >= t is x - t >= 0
-        shift = replace(
-            call,
-            name="sub",
-            out=call.actual(name) - operand,
-            numpy=lambda value: value if isinstance(value, np.ndarray) else call.numpy(value),
-        )
+        shift = replace(call, name="sub", out=call.actual(name) - operand)
         signal = _vector(
             shift, signal.settled(call.actual(name), call.where), operand, swapped=False, alpha=Fraction(1)
         )
@@ -454,10 +449,6 @@ def _expanded(call: Call, indices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]
 # -- layers --------------------------------------------------------------------------------------------------
 
 
-def _matmul(call: Call) -> Signal:
-    return _open_ended(call, call.settled()).linear(call.where, call.array("mat2").T, None, call.result)
-
-
 def _addmm(call: Call) -> Signal:
     call.refuse_if(
         call.find(call.args["self"]) is not None
@@ -478,7 +469,7 @@ def _addmm(call: Call) -> Signal:
 
 
 def _linear(call: Call) -> Signal:
-    weights = call.array("weight")
+    weights = call.array("mat2").T if call.name == "mm" else call.array("weight")
     return _open_ended(call, call.settled()).linear(call.where, weights, call.constant("bias"), call.result)
 
 
@@ -681,9 +672,8 @@ OPERATIONS: dict[str, Callable[[Call], Signal]] = {
     **dict.fromkeys(("permute", "transpose", "t", "numpy_T"), _reshaped(_permuted)),
     **dict.fromkeys(("slice", "select"), _reshaped(_sliced)),
     "expand": _reshaped(_expanded),
-    "mm": _matmul,
+    **dict.fromkeys(("mm", "linear"), _linear),
     "addmm": _addmm,
-    "linear": _linear,
     "convolution": _convolution,
     **dict.fromkeys(
         (

@@ -22,6 +22,7 @@ import numpy as np
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, Clip, Op, Quantize, Sign, numbers
 from sugenet.io.exact.steps import sign_of
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["FARTHEST", "Line", "Piecewise"]
 
@@ -171,8 +172,10 @@ class Piecewise:
             # without bounds only so far: there the function stays as it is, for what follows to cut off
             first = -FARTHEST if ends[0] == -inf else ends[0]
             last = FARTHEST if ends[1] == inf else ends[1]
-            if last - first > 2 * FARTHEST:
-                raise FileError(f"rounds to more than {2 * FARTHEST} whole numbers. Clip them to fewer.")
+            refuse_if(
+                last - first > 2 * FARTHEST,
+                f"rounds to more than {2 * FARTHEST} whole numbers. Clip them to fewer.",
+            )
             levels = range(ceil(first - half), floor(last - half) + 1)
             breaks |= {(level + half - start) / slope for level in levels}
         indices = sorted(breaks)
@@ -212,10 +215,10 @@ class Piecewise:
             return clip
         if self.is_steps:
             return self._quantize(where)
-        if len(self.breaks) > FARTHEST:
-            raise FileError(
-                f"{where}: rounds numbers without bounds to whole ones. Clip them before or after rounding."
-            )
+        refuse_if(
+            len(self.breaks) > FARTHEST,
+            f"{where}: rounds numbers without bounds to whole ones. Clip them before or after rounding.",
+        )
         raise FileError(
             f"{where}: is a function with breaks at {', '.join(f'{float(t):g}' for t in self.breaks[:6])} "
             "that is neither a sign nor a clip. Use a sign, or hard tanh, clamp or ReLU in front of it."
@@ -258,8 +261,10 @@ class Piecewise:
             for t, point, (a, b), jump in zip(self.breaks, self.points, pairwise(levels), jumps, strict=True)
         ]
         row = [(t, strict) for t, strict, count in sorted(turns) for _ in range(count)]
-        if len(row) > 2 * FARTHEST:
-            raise FileError(f"{where}: its {len(levels)} values are no multiples of one distance apart.")
+        refuse_if(
+            len(row) > 2 * FARTHEST,
+            f"{where}: its {len(levels)} values are no multiples of one distance apart.",
+        )
         steps = Quantize(where, numbers([t for t, _ in row])[None], np.array([strict for _, strict in row]))
         turned = () if rises else _affine(where, Fraction(-1), Fraction(0))
         return (*turned, steps, *_affine(where, unit, min(levels)))
@@ -301,8 +306,10 @@ def _chosen(f: Piecewise, limit: Fraction, below: Piecewise, equal: Piecewise, a
         for (a, b), low, high in zip(f.lines, edges, edges[1:], strict=False)
         if a and low < (limit - b) / a < high
     }
-    if len(f.breaks) > FARTHEST and any(not f.breaks[0] <= t <= f.breaks[-1] for t in crossings):
-        raise FileError(f"rounds numbers without bounds and decides beyond {FARTHEST}. Clip them first.")
+    refuse_if(
+        len(f.breaks) > FARTHEST and any(not f.breaks[0] <= t <= f.breaks[-1] for t in crossings),
+        f"rounds numbers without bounds and decides beyond {FARTHEST}. Clip them first.",
+    )
     breaks = sorted({*f.breaks, *crossings, *below.breaks, *equal.breaks, *above.breaks})
     three = (equal, above, below)  # by the sign of the difference: 0, 1, -1
     each = [one._lines(breaks) for one in three]
@@ -327,11 +334,11 @@ def _affine(where: str, slope: Fraction, start: Fraction) -> tuple[Op, ...]:
 
 
 def _product(p: Line, q: Line) -> Line:
-    if p[0] and q[0]:
-        raise FileError(
-            "multiplies two values that both depend on the input, as x * x does. "
-            "Only constants can scale a value."
-        )
+    refuse_if(
+        p[0] and q[0],
+        "multiplies two values that both depend on the input, as x * x does. "
+        "Only constants can scale a value.",
+    )
     return p[0] * q[1] + q[0] * p[1], p[1] * q[1]
 
 

@@ -1,8 +1,8 @@
 """PyTorch's quantized modules (torch.ao): integers all the way, read by following a batch through them.
 
 Every operation gives bytes; a layer is a sum of integers and a requantizer in float32, whose steps are asked
-of PyTorch's own kernel, both sides of each. What the module itself gives, byte by byte at every operation, is
-the judge.
+of PyTorch's own kernel, both sides of each. The network is compared with the module itself, byte by byte at
+every operation.
 """
 
 from __future__ import annotations
@@ -181,14 +181,12 @@ class _QuantizedRecorder:
         levels = _bytes(out if out.is_quantized else args[0]).reshape(len(out), -1)
         points = (args[0], out) if name != "quantize_per_tensor" else ()
         more = (*args[1:], *kwargs.values(), *points)
-        call = partial(_again, func, args[1:], kwargs)
-        self.steps.append(_QuantizedStep(name, where, call, more, tuple(out.shape[1:]), levels))
+
+        def again(tensor: Any) -> Any:
+            return func(tensor, *args[1:], **kwargs)
+
+        self.steps.append(_QuantizedStep(name, where, again, more, tuple(out.shape[1:]), levels))
         return out
-
-
-def _again(operation: Any, args: tuple[Any, ...], options: dict[str, Any], tensor: Any) -> Any:
-    """An operation that ran, on another tensor."""
-    return operation(tensor, *args, **options)
 
 
 class _QuantizedLayers:
@@ -201,8 +199,6 @@ class _QuantizedLayers:
         self.layers: list[Layer] = []
         self.reports: list[LayerReport] = []
         self.asked: list[AskedSteps] = []
-        self.shown: list[int] = []
-        """The operation whose bytes each layer gives."""
         refuse_if(
             any(step.name in ("quantize_per_tensor", "dequantize") for step in steps[1:-1]),
             source,
@@ -212,10 +208,9 @@ class _QuantizedLayers:
         self.ends = np.full(shape, raw[0]), np.full(shape, raw[-1])
         """The least and the largest level of each value."""
         now = shape
-        for number, step in enumerate(steps[1:-1], 1):
+        for step in steps[1:-1]:
             layer = self._layer(step, now)
             self.layers.append(layer)
-            self.shown.append(number)
             kind = type(layer).__name__.removesuffix("Layer").lower()
             constant = int(layer.constant.sum())
             self.reports.append(LayerReport(step.where, kind, layer.outputs, 0, constant, 0))
@@ -245,8 +240,7 @@ class _QuantizedLayers:
         packed = step.args[0]
         weight, bias = packed.unpack()
         if str(weight.qscheme()) == "torch.per_tensor_affine":
-            scales = np.full(len(weight), weight.q_scale())
-            points = np.full(len(weight), weight.q_zero_point())
+            scales, points = (np.full(len(weight), one) for one in (weight.q_scale(), weight.q_zero_point()))
         else:
             scales, points = (
                 row.numpy() for row in (weight.q_per_channel_scales(), weight.q_per_channel_zero_points())
@@ -278,7 +272,7 @@ class _QuantizedLayers:
         zero: int,
         window: Window | None = None,
         groups: int = 1,
-    ) -> _KnownSteps:
+    ) -> Callable[[Ints], Ints]:
         """The requantizer as the kernel has it."""
         before = step.args[-2]
         rows = weights.reshape(len(weights), -1)
@@ -302,7 +296,7 @@ class _QuantizedLayers:
         with self.torch.no_grad():
             steps, asked = ask_steps(operation, first, guess.doubt(first), self.share)
         self.asked.append(asked)
-        requantizer = _KnownSteps(steps)
+        requantizer = partial(_levels_of, steps)
         across = (-1, 1, 1) if window is not None else step.shape
         smallest, largest = (requantizer(sums[:, None]).reshape(across) for sums in operation.reach())
         self.ends = np.broadcast_to(smallest, step.shape), np.broadcast_to(largest, step.shape)
@@ -343,19 +337,10 @@ class _QuantizedLayers:
         return tuple(remarks)
 
 
-class _KnownSteps:
-    """A requantizer by its steps."""
-
-    def __init__(self, steps: Ints) -> None:
-        self.steps = steps
-
-    def __call__(self, sums: Ints) -> Ints:
-        return np.array(
-            [
-                np.searchsorted(row, row_sums, side="right")
-                for row, row_sums in zip(self.steps, sums, strict=True)
-            ]
-        ).reshape(sums.shape)
+def _levels_of(steps: Ints, sums: Ints) -> Ints:
+    """The levels of sums, by the steps of a requantizer."""
+    rows = [np.searchsorted(row, row_sums, side="right") for row, row_sums in zip(steps, sums, strict=True)]
+    return np.array(rows).reshape(sums.shape)
 
 
 def _tensor(torch: Any, like: Any, levels: Ints) -> Any:
@@ -374,14 +359,9 @@ _REACH = 1 << 24
 
 
 def _window(shape: tuple[int, ...], kernel: Any, stride: Any, pad: Any, dilation: Any) -> Window:
-    (ky, kx), (sy, sx), (py, px), (dy, dx) = (_pair(v) for v in (kernel, stride, pad, dilation))
+    size, step, gap, pads = ((int(row[0]), int(row[-1])) for row in (kernel, stride, dilation, pad))
     refuse_if(len(shape) != 3, f"a window over values of shape {shape}, but maps are needed.")
-    return Window((shape[0], shape[1], shape[2]), (ky, kx), (sy, sx), (dy, dx), (py, px, py, px))
-
-
-def _pair(values: Any) -> tuple[int, int]:
-    row = [int(v) for v in values]
-    return (row[0], row[-1])
+    return Window((shape[0], shape[1], shape[2]), size, step, gap, pads * 2)
 
 
 def _point(tensor: Any) -> int:
@@ -399,7 +379,7 @@ class _Requantizer:
         self.bias = (bias / unit).astype(np.float32)[:, None]
         self.factor = (unit / np.float32(after.q_scale())).astype(np.float32)[:, None]
         self.zero = _point(after)
-        self.least = self.zero if relu else 0
+        self.min_level = self.zero if relu else 0
 
     def doubt(self, steps: Ints) -> npt.NDArray[np.float64]:
         """How far from a tie the sums at and below each step are, in levels; infinite where there is none."""
@@ -412,7 +392,7 @@ class _Requantizer:
     def __call__(self, sums: Ints) -> Ints:
         moved = sums.astype(np.float32) + self.bias
         rounded = np.rint((moved * self.factor).astype(np.float32)).astype(np.int64)
-        return np.asarray(np.clip(rounded + self.zero, self.least, 255))
+        return np.asarray(np.clip(rounded + self.zero, self.min_level, 255))
 
 
 _SAMPLES, _NEAR = 256, 8
@@ -465,9 +445,7 @@ def read_quantized(
         network = Network(encoder, made.layers, made.head, classes, {"source": source}, about)
         imported = Imported(network, tuple(made.reports), made.remarks(), shape)
         imported = imported if image is None else with_image(imported, image, names)
-        if not prove:
-            return imported
-        return _proved(imported, runner, made)
+        return _proved(imported, runner) if prove else imported
 
 
 @contextmanager
@@ -486,12 +464,12 @@ def _all_used(source: str, module: Any, steps: Sequence[_QuantizedStep]) -> None
     used = sum(step.name in _LINEAR | _CONV for step in steps)
     there = [path for path, part in module.named_modules() if hasattr(part, "_packed_params")]
     layers = [path for path in there if not path.endswith("._packed_params")]
-    if used != len(layers):
-        raise FileError(
-            f"{source}: {used} layers ran, but it holds {len(layers)}: {', '.join(layers[:8])}. Each must "
-            "be used "
-            "exactly once."
-        )
+    refuse_if(
+        used != len(layers),
+        f"{source}: {used} layers ran, but it holds {len(layers)}: {', '.join(layers[:8])}. Each must "
+        "be used "
+        "exactly once.",
+    )
     floats = next((name for name, _ in module.named_parameters()), None)
     refuse_if(
         floats is not None,
@@ -500,21 +478,17 @@ def _all_used(source: str, module: Any, steps: Sequence[_QuantizedStep]) -> None
     )
 
 
-def _proved(imported: Imported, runner: _QuantizedRun, made: _QuantizedLayers) -> Imported:
+def _proved(imported: Imported, runner: _QuantizedRun) -> Imported:
     """The import, after every byte of the module was compared with it."""
     network, random = imported.network, np.random.default_rng(0)
     domain = RawRanges.of_encoder(network.encoder)
-
-    def hidden(rows: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-        return network.hidden(rows, engine="numpy")
-
+    hidden = partial(network.hidden, engine="numpy")
     pool = domain.samples(_SAMPLES, random)
     near = turning(network, domain, hidden, pool, _NEAR, random, direct=True)
     rows = np.concatenate([pool, near])
     steps, scores = runner.run(rows)
     ours = hidden(rows)
-    for layer, number in zip(ours, made.shown, strict=True):
-        step = steps[number]
+    for layer, step in zip(ours, steps[1:-1], strict=True):
         differs = layer != step.levels
         if differs.any():
             sample, index = (int(k) for k in np.argwhere(differs)[0])
@@ -531,16 +505,6 @@ def _proved(imported: Imported, runner: _QuantizedRun, made: _QuantizedLayers) -
         "its scores are not those of the network. Please report this.",
     )
     count = sum(layer.size for layer in ours)
-    proof = ImportProof(
-        ("the module itself, byte by byte",),
-        len(rows),
-        len(near),
-        len(ours),
-        (),
-        count,
-        scores.size,
-        0,
-        0,
-        True,
-    )
-    return Imported(network, imported.layers, imported.remarks, imported.shape, (), proof)
+    compared = ("the module itself, byte by byte",)
+    proof = ImportProof(compared, len(rows), len(near), len(ours), (), count, scores.size, 0, 0, True)
+    return replace(imported, proof=proof)

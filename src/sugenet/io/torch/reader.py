@@ -97,9 +97,9 @@ def chain_of_module(module: Any, example: Any, *, alone: bool = True) -> OpChain
     source = type(module).__name__
     batch = _batch(torch, module, example)
     _check_evaluation(torch, module, batch)
-    signal, actual, judged = signal_of_module(module, batch, alone=alone)
+    signal, actual, n_compared = signal_of_module(module, batch, alone=alone)
     chain = chain_of_signal(source, signal, actual, f"output of {source}")
-    return replace(chain, judged_alone=judged)
+    return replace(chain, judged_alone=n_compared)
 
 
 def signal_of_module(
@@ -134,7 +134,7 @@ def signal_of_module(
         f"{type(module).__name__}: the output cannot be traced back to the input. The forward pass "
         "leaves PyTorch on the way (NumPy, lists) or returns something that is no tensor.",
     )
-    return signal, _numpy(torch, output).astype(np.float64), recorder.judged
+    return signal, _numpy(torch, output).astype(np.float64), recorder.n_compared
 
 
 def first_of(output: Any) -> Any:
@@ -324,12 +324,12 @@ def _probed(torch: Any, part: Any, example: Any, before: Signal, where: str) -> 
     below, at, above = (
         {y for x, ys in seen.items() if np.sign(x) == side for y in ys} for side in (-1, 0, 1)
     )
-    if not (len(below) == len(at) == len(above) == 1 and below != above):
-        raise FileError(
-            f"{where}: works outside PyTorch, and on chosen numbers it is no step at 0: it gives "
-            f"{sorted(below)[:3]} below 0, {sorted(at)[:3]} at 0 and {sorted(above)[:3]} above. Write it in "
-            f"PyTorch operations."
-        )
+    refuse_if(
+        not (len(below) == len(at) == len(above) == 1 and below != above),
+        f"{where}: works outside PyTorch, and on chosen numbers it is no step at 0: it gives "
+        f"{sorted(below)[:3]} below 0, {sorted(at)[:3]} at 0 and {sorted(above)[:3]} above. Write it in "
+        f"PyTorch operations.",
+    )
     parts = [Piecewise.constant(exact(next(iter(values)))) for values in (below, at, above)]
     return Signal(before.node, before.order, before.function.choose(0, *parts), where)
 
@@ -352,7 +352,7 @@ class _Recorder:
     torch: Any
     alone: bool
     """Whether each operation is compared alone with PyTorch's own."""
-    judged: int = 0
+    n_compared: int = 0
     """How many were."""
     signals: dict[Any, Signal] = field(default_factory=dict)
     alive: list[Any] = field(default_factory=list)
@@ -471,7 +471,7 @@ class _Recorder:
             operation = Operation(
                 self.torch, name, where, args, kwargs, bound, first.dtype, pairs, again, signal
             )
-            self.judged += operation.compare()
+            self.n_compared += operation.compare()
         self.lose(
             (result for result in _results(out) if result is not first),
             f"{where} ({name} gives more than one result, and only the first, or the class, is followed)",
@@ -495,18 +495,15 @@ class _Recorder:
         out = None if name not in OPERATIONS else func(*args, **kwargs)
         # the classes, not their scores
         first = _results(out)[1 if name in ("max", "topk") and isinstance(out, tuple | list) else 0]
-        result = None if first is None else _Result(_numpy(torch, first).copy())
+        result = None if first is None else _numpy(torch, first).copy()
         narrowed = (
             first is not None
             and first.dtype in (torch.float16, torch.bfloat16)
             and any(v.dtype in (torch.float32, torch.float64) for v in tensors)
         )
-        call = Call(name, where, bound, find, lambda v: _value(v, values), result, narrowed)
-        return (
-            out,
-            first,
-            _ruled(call, [known_signal for v in tensors if (known_signal := find(v)) is not None]),
-        )
+        call = Call(name, where, bound, find, values, result, narrowed)
+        signals = [known_signal for v in tensors if (known_signal := find(v)) is not None]
+        return out, first, _ruled(call, signals)
 
     def _read_again(
         self,
@@ -528,17 +525,6 @@ def _results(out: Any) -> Any:
     return out if isinstance(out, tuple | list) else [out]
 
 
-@dataclass(frozen=True, eq=False)
-class _Result:
-    """What came out, as an array that is not mistaken for an argument that was changed in place."""
-
-    array: npt.NDArray[Any]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.array.shape
-
-
 def _bound(func: Any, args: Any, kwargs: Any) -> tuple[str, dict[str, Any]]:
     """The name of an operation, in-place forms without their underscore, and all its arguments by name:
     PyTorch leaves out those that equal the operator's own defaults.
@@ -548,12 +534,6 @@ def _bound(func: Any, args: Any, kwargs: Any) -> tuple[str, dict[str, Any]]:
     positional = zip((argument.name for argument in schema.arguments), args, strict=False)
     defaults = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
     return name.rstrip("_") if not name.startswith("__") else name, {**defaults, **dict(positional), **kwargs}
-
-
-def _value(value: Any, known: dict[int, npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    if isinstance(value, _Result):
-        return value.array
-    return known[id(value)] if id(value) in known else np.asarray(value)
 
 
 def _ruled(call: Call, tracked: list[Signal]) -> Signal:
@@ -568,4 +548,4 @@ def _ruled(call: Call, tracked: list[Signal]) -> Signal:
         largest = float(np.abs(call.result).max(initial=0.0))
         signal = replace(signal, reach=max(largest, *(operand.reach for operand in tracked)))
     changed = all(signal.function != operand.function for operand in tracked)
-    return replace(signal, place=call.where) if changed and not signal.function.is_identity else signal
+    return replace(signal, written_at=call.where) if changed and not signal.function.is_identity else signal

@@ -376,38 +376,41 @@ class _PickleSteps:
     def step(self, code: str, argument: Any) -> None:
         """One step, by the name of its code."""
         stack = self.stack
-        if code in _LITERALS:
-            if isinstance(argument, int) and argument.bit_length() > 128:
-                raise FileError("a number of its pickle has too many digits.")
-            stack.append(argument)
-        elif code in _CONSTANTS:
-            stack.append(_CONSTANTS[code]())
-        elif code in _PUTS:
-            self.memo[len(self.memo) if argument is None else argument] = stack[-1]
-        elif code in _GETS:
-            stack.append(self.memo[argument])
-        elif code == "MARK":
-            self.marks.append(len(stack))
-        elif code in ("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"):
-            stack.append(tuple(self.marked() if code == "TUPLE" else self.last(int(code[5:]))))
-        elif code in ("APPEND", "APPENDS"):
-            items = self.marked() if code == "APPENDS" else self.last(1)
-            self.top(list).extend(items)
-        elif code in ("SETITEM", "SETITEMS"):
-            items = self.marked() if code == "SETITEMS" else self.last(2)
-            self.top(dict).update(zip(map(_key, items[::2]), items[1::2], strict=True))
-        elif code == "GLOBAL":
-            stack.append(_named(*argument.split(" ", 1)))
-        elif code == "STACK_GLOBAL":
-            stack.append(_named(*self.last(2)))
-        elif code in ("REDUCE", "NEWOBJ"):
-            stack.append(self.made(*self.last(2)))
-        elif code == "BUILD":
-            self.last(1)  # attributes, which no plain value has
-        elif code == "BINPERSID":
-            stack.append(self.stored(*self.last(1)))
-        elif code not in ("PROTO", "FRAME"):
-            raise FileError(f"its pickle has the step {code}, which torch.save never writes. {PLAIN}")
+        match code:
+            case _ if code in _LITERALS:
+                if isinstance(argument, int) and argument.bit_length() > 128:
+                    raise FileError("a number of its pickle has too many digits.")
+                stack.append(argument)
+            case _ if code in _CONSTANTS:
+                stack.append(_CONSTANTS[code]())
+            case _ if code in _PUTS:
+                self.memo[len(self.memo) if argument is None else argument] = stack[-1]
+            case _ if code in _GETS:
+                stack.append(self.memo[argument])
+            case "MARK":
+                self.marks.append(len(stack))
+            case "TUPLE":
+                stack.append(tuple(self.marked()))
+            case "TUPLE1" | "TUPLE2" | "TUPLE3":
+                stack.append(tuple(self.last(int(code[5:]))))
+            case "APPEND" | "APPENDS":
+                items = self.marked() if code == "APPENDS" else self.last(1)
+                self.top(list).extend(items)
+            case "SETITEM" | "SETITEMS":
+                items = self.marked() if code == "SETITEMS" else self.last(2)
+                self.top(dict).update(zip(map(_key, items[::2]), items[1::2], strict=True))
+            case "GLOBAL":
+                stack.append(_named(*argument.split(" ", 1)))
+            case "STACK_GLOBAL":
+                stack.append(_named(*self.last(2)))
+            case "REDUCE" | "NEWOBJ":
+                stack.append(self.made(*self.last(2)))
+            case "BUILD":
+                self.last(1)  # attributes, which no plain value has
+            case "BINPERSID":
+                stack.append(self.stored(*self.last(1)))
+            case _ if code not in ("PROTO", "FRAME"):
+                raise FileError(f"its pickle has the step {code}, which torch.save never writes. {PLAIN}")
 
     def last(self, count: int) -> list[Any]:
         """Take the last values from the stack, but none before a mark."""
@@ -464,8 +467,10 @@ class _PickleSteps:
 
 def _key(key: Any) -> Any:
     """A key of a dict; deep ones would take for ever to compare."""
-    if isinstance(key, tuple) and (len(key) > 32 or any(isinstance(part, tuple) for part in key)):
-        raise FileError(f"its pickle has a dict whose keys are long or nested tuples. {PLAIN}")
+    refuse_if(
+        isinstance(key, tuple) and (len(key) > 32 or any(isinstance(part, tuple) for part in key)),
+        f"its pickle has a dict whose keys are long or nested tuples. {PLAIN}",
+    )
     return key
 
 
@@ -531,15 +536,12 @@ def arrays_of_state(state: Mapping[str, Any]) -> Arrays:
             f"{name[:80]!r} is of a quantized module, whose file does not say how its layers follow each "
             "other. Load it into the module and read that: from_torch(module, example).",
         )
-        if isinstance(value, np.ndarray):
-            arrays[name] = value
-        elif hasattr(value, "detach"):
-            arrays[name] = _array(name, value)
-        else:
-            raise FileError(
-                f"{name[:80]!r} is a {_kind(value)} and no tensor, so what it means is not known. "
-                f"Take it out, or s{PLAIN[1:]}"
-            )
+        refuse_if(
+            not isinstance(value, np.ndarray) and not hasattr(value, "detach"),
+            f"{name[:80]!r} is a {_kind(value)} and no tensor, so what it means is not known. "
+            f"Take it out, or s{PLAIN[1:]}",
+        )
+        arrays[name] = value if isinstance(value, np.ndarray) else _array(name, value)
     refuse_if(not arrays, f"no tensor stands in it. {PLAIN}")
     if all(name.startswith("module.") for name in arrays):
         arrays = {name.removeprefix("module."): array for name, array in arrays.items()}
@@ -567,11 +569,11 @@ def _state(contents: Any) -> Mapping[str, Any]:
         inside = [
             key for key in _INSIDE if isinstance(contents, Mapping) and isinstance(contents.get(key), Mapping)
         ]
-        if len(inside) > 1:
-            raise FileError(
-                f"it holds several state dicts: {', '.join(inside)}. Save the one of the network alone, or "
-                f"give it as a dict."
-            )
+        refuse_if(
+            len(inside) > 1,
+            f"it holds several state dicts: {', '.join(inside)}. Save the one of the network alone, or "
+            f"give it as a dict.",
+        )
         contents = contents[inside[0]] if inside else contents
     if not isinstance(contents, Mapping):
         raise FileError(f"it holds a {_kind(contents)} and no state dict. {PLAIN}")

@@ -58,18 +58,11 @@ class SignalNode:
 
     def path(self) -> Iterator[SignalNode]:
         """All nodes up to this one, first to last."""
-        if self.before is not None:
-            yield from self.before.path()
-        yield self
+        return iter(_path_since(self, None))
 
     def every(self) -> Iterator[SignalNode]:
         """As `path`, with the nodes of branches instead of where they meet, branch by branch."""
-        for node in self.path():
-            if node.branches:
-                for end in node.branches:
-                    yield from _since(end, node.before)
-            else:
-                yield node
+        return _since(self, None)
 
     def then(self, op: Op, values: _Array | None = None) -> SignalNode:
         """One operation further, with the program's own values where they are known;
@@ -92,7 +85,7 @@ class Signal:
     node: SignalNode
     order: _Places
     function: Piecewise = Piecewise.identity()  # noqa: RUF009 - frozen
-    place: str = ""
+    written_at: str = ""
     """Where the function was written, in words."""
     tail: tuple[str, ...] = ()
     """Operations at the end that do not change which score is largest."""
@@ -114,7 +107,7 @@ class Signal:
         """The function written as operations."""
         if self.function.is_identity:
             return self
-        where = self.place or where
+        where = self.written_at or where
         key = ("settled", self.function, self.order.tobytes(), self.reach)
         return Signal(self.node.once(key, lambda: self._written(actual, where)), self.order)
 

@@ -128,13 +128,13 @@ def _of_layout(
             "its logarithm is kept. Say it in an architecture: "
             f"quantize:{scale}(bits=2, learned=log2).",
         )
-        if widths is None:
-            raise FileError(
-                f"{layout.program} wrote it, whose files do not say how many bits weights and "
-                "activations have. If all of them have one, say bits=1; "
-                "for 1-bit weights and 2-bit activations bits=(1, 2)."
-            )
-        return layout.of_bits(*widths)
+        known = required(
+            widths,
+            f"{layout.program} wrote it, whose files do not say how many bits weights and "
+            "activations have. If all of them have one, say bits=1; "
+            "for 1-bit weights and 2-bit activations bits=(1, 2).",
+        )
+        return layout.of_bits(*known)
     refuse_if(
         widths not in (None, (1, 1, 1)), f"bits={bits}, but {layout.program} writes networks of one bit only."
     )
@@ -178,8 +178,7 @@ def _nothing_left(arrays: Ledger[npt.NDArray[Any]]) -> None:
 
 def _unused(part: Part, arrays: Ledger[npt.NDArray[Any]]) -> list[str]:
     names = [name for name in arrays if name == part.name or name.startswith(f"{part.name}.")]
-    if not names:
-        raise FileError(f"{part}: there is nothing of that name. There are {', '.join(list(arrays)[:8])}.")
+    refuse_if(not names, f"{part}: there is nothing of that name. There are {', '.join(list(arrays)[:8])}.")
     return names
 
 
@@ -292,9 +291,8 @@ def _step(part: Part, arrays: Mapping[str, npt.NDArray[Any]]) -> Fraction:
     """
     scale = np.float32(float(part.number("scale", 1)))
     if part.kind == "quantize" and part.name:
-        kept = arrays.get(part.name)
-        if kept is None or kept.size != 1:
-            raise FileError(f"{part}: there is no single number {part.name!r}.")
+        kept = arrays.get(part.name, np.zeros(0))
+        refuse_if(kept.size != 1, f"{part}: there is no single number {part.name!r}.")
         scale = np.float32(kept.reshape(-1)[0])
         if part.text("learned", "") == "log2":
             scale = np.float32(2.0) ** scale
@@ -364,11 +362,12 @@ def _norm(part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]) 
             f"{part}: {len(row)} numbers in {part.name}.{name}, but {wanted} are needed for values "
             f"of shape {shape}.",
         )
-    if (var < 0).any():
-        raise FileError(f"{part}: {part.name}.running_var is negative at {int(np.argmax(var < 0))}.")
+    refuse_if((var < 0).any(), f"{part}: {part.name}.running_var is negative at {int(np.argmax(var < 0))}.")
     eps = part.float("eps", 1e-4 if part.kind == "tensornorm" else 1e-5)
-    if eps < 0 or (var + eps == 0).any():
-        raise FileError(f"{part}: running_var + eps must be positive, but it is {float(var.min()) + eps}.")
+    refuse_if(
+        eps < 0 or (var + eps == 0).any(),
+        f"{part}: running_var + eps must be positive, but it is {float(var.min()) + eps}.",
+    )
     return BatchNorm(str(part), gamma, beta, mean, var, eps)
 
 

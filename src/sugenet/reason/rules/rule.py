@@ -17,7 +17,7 @@ from typing import Any
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.bnn.samples import indices_of
 from sugenet.capacity.arguments import number_text, read_number
-from sugenet.capacity.conditions import SAME, TURNED, compares
+from sugenet.capacity.text import SAME, TURNED, compares
 from sugenet.errors import QuestionError, RuleSyntaxError
 from sugenet.problem.boxes import Box
 from sugenet.reason.questions import class_of

@@ -1,5 +1,5 @@
 """Keras layers run in float64 as Keras, Larq and QKeras describe them, channels last:
-the judge of what the reader made of them.
+the interpreter that an import is compared with.
 
 It shares the parser of the file with the reader, and nothing else: windows are walked tap by tap on (samples,
 height, width, channels), quantizers are computed one output at a time.
@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import FileError
 from sugenet.io.larq.keras_file import KerasLayer
+from sugenet.io.plain.refusals import required
 from sugenet.io.proof.interpreters import Seen, SourceInterpreter, Stage
 
-__all__ = ["judge_of_layers"]
+__all__ = ["interpreter_of_layers"]
 
 _Array = npt.NDArray[Any]
 _ORDER = {
@@ -185,19 +185,12 @@ def _bias_of(layer: KerasLayer) -> _Array:
 
 _TAILS = ("softmax", "log_softmax", "sigmoid", "tanh")
 _NOTHING = (
-    "InputLayer",
-    "Softmax",
-    "Dropout",
-    "SpatialDropout1D",
-    "SpatialDropout2D",
-    "GaussianNoise",
-    "GaussianDropout",
-    "Add",
+    *("InputLayer", "Softmax", "Dropout", "SpatialDropout1D", "SpatialDropout2D", "GaussianNoise"),
+    *("GaussianDropout", "Add", "Activation", "QActivation", "ActivityRegularization", "NoOp"),
 )
-_QUANTIZERS = ("SteSign", "ApproxSign", "SwishSign", "SteHeaviside")
 
 
-def judge_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = ()) -> SourceInterpreter:
+def interpreter_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = ()) -> SourceInterpreter:
     """Who says what a Keras model computes; `signs` are the layers of its signs in the order of the chain
     that was read, where branches stand one after the other.
     """
@@ -248,20 +241,15 @@ class _Pass:
             if kind == "QActivation"
             else kind.removeprefix("Q").removeprefix("Binary").removeprefix("Ternary")
         )
-        if kind in _QUANTIZERS:
-            return self.quantized(layer, kind, x)
-        if kind in ("GreaterEqual", "Greater", "Where"):
-            return self.chosen(layer, x)
-        if kind == "Sign":
-            return self.signed(layer, x)
-        if kind in _NOTHING or kind in ("Activation", "QActivation", "ActivityRegularization", "NoOp"):
-            return x
-        for names, rule in _RULES.items():
-            if kind in names:
-                return rule(layer, x)
-        raise FileError(
-            f"{layer.where}: nothing is known of this layer that the import could be compared with."
-        )
+        match kind:
+            case "SteSign" | "ApproxSign" | "SwishSign" | "SteHeaviside":
+                return self.quantized(layer, kind, x)
+            case "GreaterEqual" | "Greater" | "Where":
+                return self.chosen(layer, x)
+            case "Sign":
+                return self.signed(layer, x)
+        why = "nothing is known of this layer that the import could be compared with."
+        return required(_RULES.get(kind), layer.where, why)(layer, x)
 
     def activated(self, layer: KerasLayer, x: _Array) -> _Array:
         value = layer.config.get("activation")
@@ -447,20 +435,21 @@ def _relu(layer: KerasLayer, x: _Array) -> _Array:
     return np.clip(x, 0, np.inf if top is None else float(top))
 
 
-_RULES: dict[tuple[str, ...], Callable[[KerasLayer, _Array], _Array]] = {
-    ("Dense",): _dense,
-    ("Conv1D", "Conv2D", "Convolution1D", "Convolution2D"): _on_maps(_convolution),
-    ("DepthwiseConv2D",): _depthwise,
-    ("MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"): _on_maps(_pool),
-    (
-        "GlobalMaxPooling1D",
-        "GlobalMaxPooling2D",
-        "GlobalAveragePooling1D",
-        "GlobalAveragePooling2D",
-    ): _global_pool,
-    ("BatchNormalization", "BatchNormalizationV1", "BatchNormalizationV2"): _batch_norm,
-    ("ZeroPadding1D", "ZeroPadding2D"): _zero_padding,
-    ("Flatten", "Reshape"): lambda _, x: x.reshape(len(x), -1),
-    ("Rescaling",): _rescaling,
-    ("ReLU",): _relu,
+_RULES: dict[str, Callable[[KerasLayer, _Array], _Array]] = {
+    **dict.fromkeys(_NOTHING, lambda _, x: x),
+    "Dense": _dense,
+    **dict.fromkeys(("Conv1D", "Conv2D", "Convolution1D", "Convolution2D"), _on_maps(_convolution)),
+    "DepthwiseConv2D": _depthwise,
+    **dict.fromkeys(
+        ("MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"), _on_maps(_pool)
+    ),
+    **dict.fromkeys(
+        ("GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalAveragePooling1D", "GlobalAveragePooling2D"),
+        _global_pool,
+    ),
+    **dict.fromkeys(("BatchNormalization", "BatchNormalizationV1", "BatchNormalizationV2"), _batch_norm),
+    **dict.fromkeys(("ZeroPadding1D", "ZeroPadding2D"), _zero_padding),
+    **dict.fromkeys(("Flatten", "Reshape"), lambda _, x: x.reshape(len(x), -1)),
+    "Rescaling": _rescaling,
+    "ReLU": _relu,
 }

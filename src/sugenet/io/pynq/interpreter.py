@@ -1,5 +1,5 @@
-"""The accelerator of a BNN-PYNQ folder, as its driver and its elements work: the judge of what the reader
-made of the folder. It unpacks the words on its own.
+"""The accelerator of a BNN-PYNQ folder, as its driver and its elements work: the interpreter that an
+import is compared with. It unpacks the words on its own.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy.typing as npt
 from sugenet.io.proof.interpreters import SourceInterpreter, Stage, interpreter_of_stages
 from sugenet.io.pynq.reader import Folding, Last, Memory, PixelRounding
 
-__all__ = ["judge_of_memory"]
+__all__ = ["interpreter_of_memory"]
 
 _Array = npt.NDArray[Any]
 
 
-def judge_of_memory(
+def interpreter_of_memory(
     memory: Memory, outputs: int, last: Last | None, rounding: PixelRounding | None
 ) -> SourceInterpreter:
     """Popcounts and comparisons, element by element."""

@@ -1,5 +1,5 @@
-"""Judges of what was read from PyTorch: the module itself, in float64 where that can be, and a state dict run
-by PyTorch's own functions, part by part as the architecture says.
+"""Interpreters of PyTorch sources: the module itself, in float64 where that can be, and a state dict run by
+PyTorch's own functions, part by part as the architecture says.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from sugenet.io.torch.architecture import Architecture, Part
 from sugenet.io.torch.reader import dispatching, first_of, require_torch, signal_of_module
 from sugenet.io.torch.signals import SignalNode
 
-__all__ = ["judges_of_module", "judges_of_state_dict"]
+__all__ = ["interpreters_of_module", "interpreters_of_state_dict"]
 
 _Array = npt.NDArray[Any]
 
 
-def judges_of_module(module: Any, example: Any, chain: OpChain) -> list[SourceInterpreter]:
-    """A PyTorch module as the judge of what was read from it: a copy in float64, or the module as it is where
+def interpreters_of_module(module: Any, example: Any, chain: OpChain) -> list[SourceInterpreter]:
+    """A PyTorch module as its own interpreter: a copy in float64, or the module as it is where
     there can be none.
     """
     torch = require_torch()
@@ -59,24 +59,19 @@ def judges_of_module(module: Any, example: Any, chain: OpChain) -> list[SourceIn
 
 def _alike(a: Op, b: Op) -> bool:
     """Whether two operations are the same but for the last digits of their numbers."""
-    if type(a) is not type(b):
+    fields = (name for name in vars(a) if name != "where")
+    return type(a) is type(b) and all(_close(getattr(a, name), getattr(b, name)) for name in fields)
+
+
+def _close(value: Any, other: Any) -> bool:
+    if type(value) is not type(other):
         return False
-    for name, value in vars(a).items():
-        other = getattr(b, name)
-        if name == "where" or value is other:
-            continue
-        if isinstance(value, np.ndarray) or isinstance(other, np.ndarray):
-            if value is None or other is None or np.shape(value) != np.shape(other):
-                return False
-            x, y = np.asarray(value, np.float64), np.asarray(other, np.float64)
-            if not np.allclose(x, y, rtol=1e-4, atol=1e-6 * float(np.abs(x).max(initial=0))):
-                return False
-        elif isinstance(value, float):
-            if not np.isclose(value, other, rtol=1e-4, atol=0):
-                return False
-        elif value != other:
-            return False
-    return True
+    if isinstance(value, float):
+        return bool(np.isclose(value, other, rtol=1e-4, atol=0))
+    if not isinstance(value, np.ndarray):
+        return bool(value == other)
+    x, y = (np.asarray(row, np.float64) for row in (value, other))
+    return x.shape == y.shape and np.allclose(x, y, rtol=1e-4, atol=1e-6 * float(np.abs(x).max(initial=0)))
 
 
 class _Module:
@@ -172,7 +167,7 @@ def _widened(torch: Any, double: bool) -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
-def judges_of_state_dict(
+def interpreters_of_state_dict(
     arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[int, ...]
 ) -> list[SourceInterpreter]:
     """PyTorch's own functions on the parameters by their names; none where PyTorch is not installed."""
@@ -283,10 +278,6 @@ def _past(torch: Any, part: Part, arrays: Mapping[str, _Array], x: Any) -> Any:
     return x
 
 
-def _of_quantizer(part: Part) -> tuple[tuple[str, str], ...]:
-    return tuple((key, value) for key, value in part.options if key in ("bits", "scale"))
-
-
 def _ends(part: Part) -> tuple[int, int]:
     """The whole numbers that a quantizer of Brevitas keeps: two's complement, less one where narrow."""
     states, less = 2 ** int(part.text("bits", "0")), int(part.text("narrow", "yes") == "yes")
@@ -315,7 +306,8 @@ def _weight(torch: Any, part: Part, stored: _Array) -> Any:
         case "sign":
             return (w >= 0).double() * 2 - 1
         case "quantized":
-            unit, (low, high) = _unit(torch, Part("quantize", "", _of_quantizer(part)), {}), _ends(part)
+            options = tuple(option for option in part.options if option[0] in ("bits", "scale"))
+            unit, (low, high) = _unit(torch, Part("quantize", "", options), {}), _ends(part)
             codes = torch.from_numpy(np.array(stored, np.float32)) / unit.float()
             return torch.round(codes.clamp(low, high)).double() * unit
     rows = stored.reshape(len(stored), -1) if part.text("weights", "") == "scaled" else stored.reshape(1, -1)
