@@ -28,8 +28,7 @@ OUTSIDE = {
 GROUPS = {
     "verbs": (
         "Verbs",
-        "verify whatif why count check check_rule rulebook trace_reasons overview sweep read_results explore "
-        "summary",
+        "verify whatif why count check check_rule rulebook trace_reasons sweep read_results explore summary",
     ),
     "questions": (
         "Questions, regions and costs",
@@ -39,7 +38,7 @@ GROUPS = {
     "answers": (
         "Answers",
         "Proved Refuted Undecided Counterfactual NoCounterfactual OpenCounterfactual Reasons Reason "
-        "Counted CountOpen CountSampled CheckedRule Rulebook Results",
+        "Counted CountOpen CountSampled Predicted CheckedRule Rulebook Results",
     ),
     "networks": ("Networks and estimators", "Network Neuron Domain Law BNNClassifier SugenoClassifier"),
     "files": (
@@ -51,10 +50,10 @@ GROUPS = {
 """Groups of the names of `import sugenet`, each a page: title and names, in the order of the page."""
 
 MODULES = (
-    *("reason", "nn", "bnn", "fit", "fit.estimators", "sweeps", "logic", "capacity", "spiking"),
+    *("reason", "nn", "fit", "fit.estimators", "sweeps", "logic", "capacity", "spiking"),
     *("io", "show", "models", "errors", "checker", "bits"),
 )
-"""Modules whose public names have a page, as far as the package has them."""
+"""Modules whose public names have a page."""
 
 
 def on_config(config):
@@ -110,15 +109,17 @@ def api_pages():
     """Titles of the pages of the Python API by name: groups of `import sugenet` first, then modules."""
     groups = {name: title for name, (title, _) in GROUPS.items()}
     more = {"more": "More"} if group_names("more") else {}
-    return groups | more | {name: f"sugenet.{name}" for name in MODULES if module_of(name)}
+    return groups | more | {name: f"sugenet.{name}" for name in MODULES}
 
 
 def module_of(name):
-    """The module that has a page of this name, or None if the package does not have it."""
-    if name == "models":
-        return importlib.import_module("sugenet.data")
+    """The module that a page is about."""
     known = importlib.util.find_spec(f"sugenet.{name}")
-    return importlib.import_module(f"sugenet.{name}") if known else None
+    return importlib.import_module(f"sugenet.{name if known else FOLDERS[name]}")
+
+
+FOLDERS = {"models": "data", "nn": "bnn"}
+"""Folders of modules that have another name in `sugenet`."""
 
 
 def group_names(group):
@@ -133,7 +134,7 @@ def group_names(group):
 
 def module_name(name):
     """Whether a name of `import sugenet` is that of a module."""
-    return name == "models" or importlib.util.find_spec(f"sugenet.{name}") is not None
+    return name in MODULES
 
 
 def names_of(page):
