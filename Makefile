@@ -7,7 +7,7 @@ PYTHONS ?= python3.11 python3.12 python3.13  # those that `make dist` tries the 
 
 install: .venv/dev
 demo: .venv/core
-	@$(BIN)/sugenet demo
+	@mkdir -p build && $(BIN)/sugenet demo -o build/demo.html
 
 test: install check
 	$(BIN)/pytest -m "not slow" -n logical --dist worksteal
@@ -35,10 +35,11 @@ refresh: install  # write what is printed and drawn now into pages, sessions, no
 	$(BIN)/python -m tools.doctests README.md docs/*.md
 	$(BIN)/python -m tools.gallery
 
-dist: install  # wheel and sdist in dist/, tried out in clean environments
+dist: install  # wheel, sdist and the page in dist/; the wheel is tried in clean environments
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
+	$(BIN)/sugenet page -o dist/sugenet.html
 	$(BIN)/python -m tools.tryout dist $(PYTHONS)
 
 $(BIN)/python:

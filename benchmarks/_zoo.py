@@ -56,19 +56,19 @@ def right(network: Network, X: np.ndarray, y: np.ndarray, count: int) -> np.ndar
 
 
 def msakai(zoo: Path, name: str = "mnist") -> Network:
-    return read_npz(zoo / f"msakai/{name}.npz", inputs=PIXELS).network
+    return read_npz(zoo / f"msakai/{name}.npz", inputs=PIXELS)
 
 
 def lfc(zoo: Path) -> Network:
     path = zoo / "bnn_pynq/lfcW1A1_mnist.npz"
-    return read_npz(path, features=784, outputs=10, above=127, inputs=sg.Integers(0, 255)).network
+    return read_npz(path, features=784, outputs=10, above=127, inputs=sg.Integers(0, 255))
 
 
 def quanalyst(zoo: Path) -> list[tuple[str, Network, np.ndarray]]:
     """Each network with its inputs."""
     found = []
     for path in sorted(path for path in (zoo / "bnnquanalyst").iterdir() if path.name.startswith("mnist")):
-        network = read_bnnquanalyst(path, inputs=sg.BitInputs()).network
+        network = read_bnnquanalyst(path, inputs=sg.Bits())
         files = sorted((zoo / "bnnquanalyst/inputs").glob(f"instance_*_{network.encoder.features}.txt"))
         found.append(
             (
@@ -85,7 +85,7 @@ def npaq(zoo: Path) -> list[tuple[str, Network, np.ndarray, np.ndarray]]:
     X, y = mnist(zoo)
     found = []
     for path in sorted((zoo / "npaq").glob("*.pt")):
-        network = from_state_dict(path, inputs=sg.BitInputs()).network
+        network = from_state_dict(path, inputs=sg.Bits())
         side = round(network.encoder.features**0.5)
         small = [
             np.asarray(Image.fromarray(x.reshape(28, 28)).resize((side, side), Image.Resampling.BILINEAR))
@@ -99,4 +99,4 @@ def npaq(zoo: Path) -> list[tuple[str, Network, np.ndarray, np.ndarray]]:
 
 @cache
 def traffic(zoo: Path):
-    return read_onnx(next((zoo / "traffic").glob("*.onnx.gz")), inputs=sg.Reals(0, 255))
+    return read_onnx(next((zoo / "traffic").glob("*.onnx.gz")), inputs=sg.Reals(0, 255)).report

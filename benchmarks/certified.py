@@ -61,7 +61,7 @@ def run(zoo, folder, count, radii, limit, retry, jobs):
             jobs=jobs,
         )
         rows = found.rows()
-        right = [row for row in rows if row.label == row.truth]
+        right = [row for row in rows if row.index == row.truth]
         kinds = Counter(row.outcome for row in right if row.certified or row.outcome != "proved")
         seconds = sum(row.seconds for row in rows)
         size = (folder / f"linf{radius}.db").stat().st_size / count

@@ -85,7 +85,7 @@ def measure(zoo: Path, figures: dict[str, float | None], *, quick: bool) -> None
                 name,
                 network,
                 inputs[0],
-                sg.Anything(),
+                sg.AnyInput(),
                 f"all 2^{features}",
                 "",
                 check=not quick or features < 20,

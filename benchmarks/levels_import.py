@@ -54,7 +54,7 @@ def run(zoo: Path, folder: Path, quick: bool, samples: int, radius: int, limit: 
     weights = trained(images, labels, channels=(2, 4) if quick else (4, 8), steps=300 if quick else 900)
     path = quantized(float_model(weights), images[:256], folder)
     start = time.perf_counter()
-    found = sg.read_onnx(path, inputs=PIXELS)
+    found = sg.read_onnx(path, inputs=PIXELS).report
     seconds = time.perf_counter() - start
     network = found.network
     X, y = _zoo.mnist(zoo)

@@ -68,7 +68,7 @@ def _robust(region: str) -> Ask:
             "Free(1)": lambda: reason.Free([PIXEL % network.encoder.features]),
             "Free(2)": lambda: reason.Free([100, 101]),
             "Box": lambda: reason.Box(dict.fromkeys(range(100, 110), (None, None))),
-            "Anything": reason.Anything,
+            "Anything": reason.AnyInput,
         }
         kind, _, radius = region.partition(" ")
         chosen = getattr(reason, kind)(int(radius)) if radius else regions[region]()
@@ -193,7 +193,7 @@ def warm_up() -> None:
         reason.verify(small, reason.Robust(x, reason.Hamming(3)), engine=engine)
     reason.count(small, method="walk")
     reason.count(small, method="sums")
-    reason.why(small, x)
+    reason.why(small, x, reason.AnyInput())
 
 
 def one(name: str, question: str, seconds: float) -> None:

@@ -155,7 +155,7 @@ def imported(seed: int, seconds: float) -> tuple[int, list[str]]:
             try:
                 report = sg.from_torch(
                     case.module, torch.zeros(1, *case.shape), inputs=case.inputs, zero=case.zero
-                )
+                ).report
                 judged += report.operations_judged_alone
             except SugenetError as error:
                 found += [str(error)] if "alone" in str(error) else []

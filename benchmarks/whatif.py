@@ -77,20 +77,20 @@ def published(zoo: Path) -> dict:
         x = (grey.T if transposed else grey).reshape(-1).astype(int)
         assert network.predict(x[None])[0] == label
         sg.check(
-            sg.whatif(network, x, sg.L0, ties="against", limit=1).certificate, network
+            sg.whatif(network, x, sg.L0, ties="against", max_cost=1).certificate, network
         )  # compile before anything is timed
         for name, optimum in optima.items():
             start = time.perf_counter()
             answer = sg.whatif(network, x, getattr(sg, name), ties="against")
             seconds.append(time.perf_counter() - start)
             proved += bool(getattr(answer, "is_minimum", False))
-            equal &= getattr(answer, "value", None) == optimum
+            equal &= getattr(answer, "cost", None) == optimum
             start = time.perf_counter()
             sg.check(json.loads(json.dumps(answer.certificate)), network)
             checked += 1
             spent = time.perf_counter() - start
             print(
-                f"{image:<26}{name:<6}{answer.value!s:>8}{optimum:>10}{seconds[-1]:>9.2f}{spent:>9.2f}",
+                f"{image:<26}{name:<6}{answer.cost!s:>8}{optimum:>10}{seconds[-1]:>9.2f}{spent:>9.2f}",
                 flush=True,
             )
     figures = {
@@ -114,7 +114,7 @@ def found_soon(zoo: Path, images: int) -> dict:
                 start = time.perf_counter()
                 answer = sg.whatif(network, x, cost, time_limit=SHORT)
                 longest = max(longest, time.perf_counter() - start)
-                values.append(getattr(answer, "value", None))
+                values.append(getattr(answer, "cost", None))
             found, asked = found + sum(value is not None for value in values), asked + len(values)
             print(f"{name:<6}{cost.__name__:<9}{', '.join(map(str, values))}", flush=True)
     return {"soon_found": f"{found} of {asked}", "soon_limit_s": SHORT, "soon_longest_s": round(longest, 2)}

@@ -37,7 +37,7 @@ def main() -> None:
     net = sg.models.digits()
     X, _ = sg.models.samples("digits")
     sg.why(net, X[0], sg.Hamming(2), minimal="size")  # compile before anything is timed
-    sg.why(net, X[0], time_limit=20)
+    sg.why(net, X[0], sg.AnyInput(), time_limit=20)
     checked: list[bool] = []
     print(f"{'network, region':<36}{'images':>7}{'median s':>10}{'worst s':>9}{'median size':>13}")
     figures: dict[str, object] = {}
@@ -148,7 +148,7 @@ def anchors(network: sg.Network, X: np.ndarray, count: int) -> str | None:
         except SugenetError as error:
             print(f"an anchor cannot be read: {error}")
             continue
-        answer = sg.verify(network, sg.Always(rule.label, rule.box), time_limit=20.0)
+        answer = sg.verify(network, sg.Always(rule.index, rule.box), time_limit=20.0)
         decided += isinstance(answer, Proved | Refuted)
         refuted += isinstance(answer, Refuted)
         precision = explanation["data"]["precision"]

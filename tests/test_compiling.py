@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import sugenet
-from sugenet.compiling import is_private
+from sugenet.compiling import compile_in_background, is_private
 
 if not hasattr(os, "getuid"):
     pytest.skip("permissions of folders are of another kind here", allow_module_level=True)
@@ -288,3 +288,49 @@ def test_a_cache_of_types_that_are_gone_is_made_anew(install):
     for name in ("Old", "New"):
         (install / "kernel.py").write_text(TUPLES.format(name=name))
         ran(install)
+
+
+# -- in the background ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the priority of processes is set on POSIX only")
+def test_kernels_are_compiled_in_the_background_once(tmp_path, monkeypatch):
+    started, start = [], subprocess.Popen
+
+    def popen(command, **how):
+        started.append(command)
+        return start([sys.executable, "-c", ""], **how)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    monkeypatch.setenv("SUGENET_BACKGROUND", "0")
+    assert not compile_in_background()
+    monkeypatch.delenv("SUGENET_BACKGROUND")
+    assert compile_in_background()
+    assert not compile_in_background()
+    assert [command[1:] for command in started] == [["-P", "-m", "sugenet", "warm-up", "--quiet"]]
+
+
+def test_an_interrupt_waits_for_the_compiler(tmp_path):
+    code = (
+        "import signal\n"
+        "from sugenet import compile_notice\n"
+        "from sugenet.compiling import njit\n"
+        "def stop(*_):\n"
+        "    waits.append(compile_notice.interrupt_after_compiling())\n"
+        "waits, add = [], njit()(lambda a: a + 1)\n"
+        "signal.signal(signal.SIGINT, stop)\n"
+        "with compile_notice.notify_compiling(lambda _: signal.raise_signal(signal.SIGINT)):\n"
+        "    try:\n"
+        "        add(1)\n"
+        "    except KeyboardInterrupt:\n"
+        "        print(waits, add(2))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+    )
+    assert (done.stdout, done.stderr) == ("[True] 3\n", "")

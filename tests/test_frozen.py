@@ -16,11 +16,11 @@ FROZEN = [
         sg.Why([1], BALL),
         sg.Predict([1]),
         sg.WhatIf([1]),
-        sg.HowMany([1], BALL),
+        sg.Count([1], BALL),
         sg.Always(0),
         sg.Never(0),
     ),
-    *(sg.Free([0]), sg.Box({}), sg.Anything(), sg.Monotone(0), sg.Fair([0])),
+    *(sg.Free([0]), sg.Box({}), sg.AnyInput(), sg.Monotone(0), sg.Fair([0])),
     *(*PARTS, Join(PARTS), Meet(PARTS)),
 ]
 

@@ -86,7 +86,7 @@ def test_help_on_reading_has_every_option(name):
         word.strip(" ,`")
         for line in inspect.cleandoc(function.__doc__).splitlines()
         if line and not line.startswith(" ")
-        for word in line.split(",")
+        for word in line.partition(" : ")[0].split(",")
     }
     assert set(inspect.signature(function).parameters) <= documented
 

@@ -10,7 +10,7 @@ import pytest
 
 import sugenet
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.io.exact.domains import BitInputs
+from sugenet.io.exact.domains import Bits
 from sugenet.io.exact.ops import LinearOp, OpChain
 from sugenet.io.proof.interpreters import interpreter_of_chain
 from sugenet.problem.goal import loses
@@ -64,7 +64,7 @@ def test_a_reader_is_complete_once_it_has_a_chain_and_an_interpreter(copied, mon
     chain = OpChain("mine", (2,), (LinearOp("scores", np.array([[1.0, 1.0], [1.0, -1.0]])),))
     monkeypatch.setattr(mine, "_chain_of", lambda _path: chain)
     with pytest.raises(NotImplementedError, match=r"_interpreter_of\(\): return an interpreter"):
-        mine.read_template("FILE", inputs=BitInputs())
+        mine.read_template("FILE", inputs=Bits())
     monkeypatch.setattr(mine, "_interpreter_of", lambda _path: interpreter_of_chain(chain))
-    network = mine.read_template("FILE", inputs=BitInputs()).network
+    network = mine.read_template("FILE", inputs=Bits())
     assert network.predict([[1, 1], [1, -1]]).tolist() == [0, 1]

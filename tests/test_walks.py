@@ -79,7 +79,7 @@ def one_question(_: Path) -> Callable[[], object]:
     def ask() -> None:
         answer = sugenet.verify(network, sugenet.Robust(sample, sugenet.Hamming(2)), threads=1)
         assert "proved by flip enumeration" in str(answer)
-        assert "137" in sugenet.check(answer.certificate, network)
+        assert "137" in sugenet.check(answer, network)
 
     return ask
 
@@ -87,7 +87,7 @@ def one_question(_: Path) -> Callable[[], object]:
 def one_file(folder: Path) -> Callable[[], object]:
     path = folder / "network.onnx"
     sugenet.write_onnx(small()[0], path)
-    return lambda: sugenet.read_onnx(path, inputs=sugenet.BitInputs())
+    return lambda: sugenet.read_onnx(path, inputs=sugenet.Bits()).report
 
 
 def one_data_set(folder: Path) -> Callable[[], object]:

@@ -31,15 +31,15 @@ def pictures() -> dict[str, Callable[[], Any]]:
         return first(curve_of(found))
 
     def flats() -> Any:
-        table = sg.read_ratings(FOLDER.parents[1] / "examples" / "flats.csv", "grade", name="flat")
-        return sg.version_space(table.ratings(["bad", "ok", "good", "very good"]).without([6]))
+        table = sg.fit.read_ratings(FOLDER.parents[1] / "examples" / "flats.csv", "grade", name="flat")
+        return sg.fit.version_space(table.ratings(["bad", "ok", "good", "very good"]).without([6]))
 
     def many() -> Any:
         criteria = ["price", "safety", "comfort", "range", "luggage", "noise", "looks"]
         rng = Random(5)
         X = [[rng.choice(_LEVELS) for _ in criteria] for _ in range(12)]
-        return sg.version_space(
-            sg.Ratings(X, [sorted(x, key=_LEVELS.index)[3] for x in X], _LEVELS, criteria)
+        return sg.fit.version_space(
+            sg.fit.Ratings(X, [sorted(x, key=_LEVELS.index)[3] for x in X], _LEVELS, criteria)
         )
 
     def later_spikes() -> Any:

@@ -132,7 +132,7 @@ def _torch(name: str, inputs: Any) -> Callable[[Path], Outcome]:
         except ImportError:
             return Skipped("torch is not installed")
         module, shape = _module(name)
-        found = sg.from_torch(module, torch.rand(1, *shape), inputs=inputs)
+        found = sg.from_torch(module, torch.rand(1, *shape), inputs=inputs).report
         samples, values = drawn(inputs, shape)
         return compared(found.network, samples, _scores(module, values))
 
@@ -159,7 +159,7 @@ def _exported(name: str, inputs: Any) -> Callable[[Path], Outcome]:
                 input_names=["x"],
                 dynamic_axes={"x": {0: "n"}},
             )
-        found = sg.read_onnx(folder / "net.onnx", inputs=inputs)
+        found = sg.read_onnx(folder / "net.onnx", inputs=inputs).report
         samples, values = drawn(inputs, shape)
         return compared(found.network, samples, _scores(module, values))
 
@@ -177,7 +177,7 @@ def _state_dict(folder: Path) -> Outcome:
         "batchnorm:0 linear:1(weights=sign) batchnorm:2 sign linear:4(weights=sign) batchnorm:5 sign "
         "linear:7(weights=sign)"
     )
-    found = sg.io.from_state_dict(folder / "net.pth", words, inputs=PIXELS)
+    found = sg.io.from_state_dict(folder / "net.pth", words, inputs=PIXELS).report
     samples, values = drawn(PIXELS, shape)
     return compared(found.network, samples, _scores(module, values))
 
@@ -229,9 +229,7 @@ def _by_hand(folder: Path) -> Outcome:
     path, known = _graph(folder, ("Sub", [rng.random(16)]), ("Div", [rng.random(16) + 0.1]))
     samples, values = drawn(PIXELS, (16,))
     sums = (values - known["c0_0"]) / known["c1_0"] @ known["w"].T + known["b"]
-    return compared(
-        sg.read_onnx(path, inputs=PIXELS).network, samples, np.where(sums >= 0, 1, -1) @ known["v"]
-    )
+    return compared(sg.read_onnx(path, inputs=PIXELS), samples, np.where(sums >= 0, 1, -1) @ known["v"])
 
 
 def _clipped(folder: Path) -> Outcome:
@@ -286,5 +284,5 @@ def _larq(folder: Path) -> Outcome:
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2))
     sums = np.einsum("nyxcij,ijco->nyxo", windows, np.where(kernel >= 0, 1.0, -1.0))
     bits = np.where(sums >= 0, 1.0, -1.0).reshape(SAMPLES, -1)
-    found = sg.read_larq(folder / "net.h5", inputs=PIXELS)
+    found = sg.read_larq(folder / "net.h5", inputs=PIXELS).report
     return compared(found.network, samples, bits @ np.where(dense >= 0, 1.0, -1.0))

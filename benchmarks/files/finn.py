@@ -34,7 +34,7 @@ _SAMPLES = 200
 def _dense(folder: Path) -> Outcome:
     random = np.random.default_rng(1)
     made = random_dense(random, 70, (12, 9), outputs=5)
-    found = sg.read_bnn_pynq(made.write(folder / "net"), features=70)
+    found = sg.read_bnn_pynq(made.write(folder / "net"), features=70).report
     X = random.integers(0, 256, (_SAMPLES, 70))
     want = np.array([made.highest_bit(x) for x in X])
     return Read(_SAMPLES, int((found.network.predict(X) != want).sum()))
@@ -43,7 +43,7 @@ def _dense(folder: Path) -> Outcome:
 def _conv(folder: Path) -> Outcome:
     random = np.random.default_rng(2)
     made = random_conv(random, side=7)
-    found = sg.read_bnn_pynq(made.write(folder / "net"))
+    found = sg.read_bnn_pynq(made.write(folder / "net")).report
     X = random.integers(0, 256, (100, 3, 7, 7))
     want = np.array([made.last(x)[0] for x in X])
     return Read(len(X), int((found.network.match_counts(X) != want).any(axis=1).sum()))
@@ -53,7 +53,7 @@ def _two_bits(folder: Path) -> Outcome:
     made = random_dense(np.random.default_rng(3)).write(folder / "net")
     config = made / "hw" / "config.h"
     config.write_text(config.read_text().replace("L0_API 1", "L0_API 2"))
-    return _refused(lambda: sg.read_bnn_pynq(made, features=70), "export the trained network to QONNX")
+    return _refused(lambda: sg.read_bnn_pynq(made, features=70).report, "export the trained network to QONNX")
 
 
 def _refused(read: Any, way: str) -> Outcome:
@@ -117,8 +117,8 @@ def _unit(op: str, domain: str) -> Any:
         random = np.random.default_rng(4)
         weights = random.choice([-1, 1], (40, 6))
         if op == "VVAU_hls":
-            return _refused(lambda: sg.read_onnx(_graph(op, domain, weights)), "step_streamline.onnx")
-        found = sg.read_onnx(_graph(op, domain, weights), inputs=sg.Integers(0, 255))
+            return _refused(lambda: sg.read_onnx(_graph(op, domain, weights)).report, "step_streamline.onnx")
+        found = sg.read_onnx(_graph(op, domain, weights), inputs=sg.Integers(0, 255)).report
         X = random.integers(0, 256, (_SAMPLES, 40))
         want = [[sum((v >= 128) == (w > 0) for v, w in zip(x, c, strict=True)) for c in weights.T] for x in X]
         return Read(_SAMPLES, int((found.network.logits(X) != np.array(want)).any(axis=1).sum()))

@@ -42,7 +42,7 @@ def _input_query(folder: Path) -> Outcome:
     random = np.random.default_rng(1)
     made = random_query(random)
     (folder / "net.ipq").write_text(made.text())
-    found = read_ipq(folder / "net.ipq")
+    found = read_ipq(folder / "net.ipq").report
     X = samples(random, made, 200)
     scores = found.network.head.scores(found.network.match_counts(X))
     wrong = sum(list(map(Fraction, row)) != made.outputs_at(x) for row, x in zip(scores, X, strict=True))

@@ -57,7 +57,7 @@ def _read(
             logging.getLogger("absl").setLevel(logging.ERROR)  # advice against .h5
             model = _random(build(keras_layers, keras_layers.keras.layers))
             files = save(model, folder)
-            found = import_file(files.pop("path"), inputs=Integers(_LOW, _HIGH), **files)
+            found = import_file(files.pop("path"), inputs=Integers(_LOW, _HIGH), **files).report
             return _compared(keras_layers.keras, model, found)
 
     return Kind(name, tool, attempt)

@@ -54,7 +54,7 @@ def _different(mine: Any, theirs: Any, near: float) -> int:
 def _module(torch: Any, make: Callable[[], Any]) -> Callable[[Path], Outcome]:
     def attempt(_: Path) -> Outcome:
         module, X = make(), _samples()
-        found = sg.from_torch(module, torch.zeros(1, *_SHAPE), inputs=sg.BitInputs())
+        found = sg.from_torch(module, torch.zeros(1, *_SHAPE), inputs=sg.Bits()).report
         return Read(len(X), _different(found.network.logits(X), _scores(torch, module, X * 2.0 - 1), 1e-10))
 
     return attempt
@@ -82,7 +82,7 @@ def _onnx(torch: Any, make: Callable[[], Any]) -> Callable[[Path], Outcome]:
             theirs = _run(path, X * 2.0 - 1)
         except ImportError as error:
             return Skipped(f"{error.name} is not installed")
-        found = sg.read_onnx(path, inputs=sg.BitInputs())
+        found = sg.read_onnx(path, inputs=sg.Bits()).report
         return Read(len(X), _different(found.network.logits(X), theirs, 1e-4))
 
     return attempt
@@ -96,7 +96,7 @@ def _partly(torch: Any, make: Callable[[], Any]) -> Callable[[Path], Outcome]:
             theirs = _run(path, X)
         except ImportError as error:
             return Skipped(f"{error.name} is not installed")
-        found = sg.read_onnx(path, strict=False)
+        found = sg.read_onnx(path, strict=False).report
         return Read(len(X), _different(found.scores(X.astype(np.float32)), theirs, 1e-4))  # type: ignore[attr-defined]
 
     return attempt
@@ -106,7 +106,7 @@ def _refused(torch: Any, make: Callable[[], Any]) -> Callable[[Path], Outcome]:
     def attempt(_: Path) -> Outcome:
         module = make()
         try:
-            sg.from_torch(module, torch.zeros(1, *_SHAPE), inputs=sg.BitInputs())
+            sg.from_torch(module, torch.zeros(1, *_SHAPE), inputs=sg.Bits())
         except FileError as error:
             way = "put a sign in front of the addition"
             return Refused(way) if way in str(error) else Read(0, 1)

@@ -44,7 +44,7 @@ def _declared(name: str, build: Callable[[], Any], line: str, shape: tuple[int, 
 
         module, run = build()
         torch.save(module.state_dict(), folder / "net.pt")
-        network = import_file(folder / "net.pt", architecture=line, shape=shape, inputs=_PIXELS).network
+        network = import_file(folder / "net.pt", architecture=line, shape=shape, inputs=_PIXELS)
         X = np.random.default_rng(1).integers(-8, 9, (_SAMPLES, *(shape or (20,))))
         with torch.no_grad():
             theirs = run(torch.from_numpy(X.astype(np.float64))).numpy()

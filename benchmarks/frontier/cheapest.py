@@ -54,6 +54,6 @@ def _said(answer: object) -> str:
     """What an answer comes to, in a few words."""
     if not isinstance(answer, sg.Counterfactual):
         return "nothing found"
-    return f"{float(answer.value):g}, " + (
+    return f"{float(answer.cost):g}, " + (
         "the least" if answer.is_minimum else f"at least {float(answer.lower):g}"
     )

@@ -83,8 +83,8 @@ def _swept(network: Network, X: np.ndarray, y: np.ndarray, radius: int, store: P
         time_limit=LIMIT,
     )
     rows = found.rows()
-    kinds = Counter(row.outcome for row in rows if row.label == row.truth)
-    proofs = sum(row.outcome == "proved" and row.certified and row.label == row.truth for row in rows)
+    kinds = Counter(row.outcome for row in rows if row.index == row.truth)
+    proofs = sum(row.outcome == "proved" and row.certified and row.index == row.truth for row in rows)
     checked = found.check(CHECKED)
     print(f"  {radius} of 255: {kinds}, {proofs} proofs with certificates\n  {checked}", flush=True)
     found.close()
@@ -104,4 +104,4 @@ def _digits(region: str | None) -> float:
     chosen = Settings(epochs=10, batch=64, sparsity=0.6, robust=region)
     network = train(X[200:], y[200:], (32,), encoder=encoder, test_share=0, settings=chosen).network
     found = sg.sweep(network, X[:60], sg.Robust(sg.each, sg.Linf(3)), y=y[:60], jobs=1)
-    return sum(row.outcome == "proved" and row.label == row.truth for row in found.rows()) / 60
+    return sum(row.outcome == "proved" and row.index == row.truth for row in found.rows()) / 60

@@ -30,7 +30,7 @@ def run(quick: bool) -> Row:
     if zoo is None:
         return Row("traffic signs 30x30, image 8258, real boxes", "eps 1.5 and 2 open", "not measured", {})
     folder = zoo / "traffic"
-    network = read_onnx(next(folder.glob("*.onnx.gz")), inputs=sg.Reals(0, 255)).network
+    network = read_onnx(next(folder.glob("*.onnx.gz")), inputs=sg.Reals(0, 255))
     query = read_vnnlib(folder / "model_30_idx_8258_eps_1.00000.vnnlib.gz")
     said, figures = [], {}
     for eps in (Fraction(1),) if quick else _EPS:

@@ -1,22 +1,24 @@
-"""What is being compiled: telling people who wait for it, and not counting it against their time."""
+"""Compilation by Numba: tell people who wait for it, and do not count it against their time limits."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import Lock, current_thread, main_thread
 from time import monotonic
 from typing import Any
 
-__all__ = ["compiling_seconds", "listen", "notify_compiling"]
+__all__ = ["compiling_seconds", "interrupt_after_compiling", "listen", "notify_compiling"]
 
 
 class _Watch:
-    """How long numba has compiled in this process since it was asked to listen."""
+    """How long Numba has compiled in this process since it was asked to listen."""
 
     def __init__(self) -> None:
         self.lock, self.is_listening = Lock(), False
         self.depth, self.since, self.before = 0, 0.0, 0.0
+        self.main_depth, self.is_interrupted = 0, False
 
     def begin(self, _function: Any) -> None:
+        self.main_depth += current_thread() is main_thread()
         with self.lock:
             if self.depth == 0:
                 self.since = monotonic()
@@ -29,6 +31,10 @@ class _Watch:
             self.depth -= 1
             if self.depth == 0:
                 self.before += monotonic() - self.since
+        self.main_depth -= current_thread() is main_thread()
+        if self.is_interrupted and self.main_depth == 0 and current_thread() is main_thread():
+            self.is_interrupted = False
+            raise KeyboardInterrupt
 
     def seconds(self) -> float:
         with self.lock:
@@ -56,6 +62,14 @@ def compiling_seconds() -> float:
     return _watch.seconds()
 
 
+def interrupt_after_compiling() -> bool:
+    """If the main thread compiles now, let it raise `KeyboardInterrupt` when that is done, and return True:
+    an interrupted compiler leaves kernels that can neither be run nor compiled again.
+    """
+    _watch.is_interrupted = _watch.main_depth > 0
+    return _watch.is_interrupted
+
+
 @contextmanager
 def notify_compiling(notify: Callable[[str], None] | None, each: str = "") -> Iterator[None]:
     """Call `notify` once, before the first thing that numba has to compile meanwhile; or, with the beginning
@@ -72,7 +86,7 @@ def notify_compiling(notify: Callable[[str], None] | None, each: str = "") -> It
         if each and function.__module__.startswith(each):
             notify(function.__qualname__)
         elif not each and waiting:
-            waiting.pop()("compiling, once for this machine (some seconds)")
+            waiting.pop()("compiling, once for this machine ...")
 
     with event.install_listener("numba:compile", _listener(tell, lambda: None)):
         yield

@@ -1,9 +1,12 @@
-"""Kernels that numba compiles, kept where nobody else can write.
+"""Kernels that Numba compiles, cached where nobody else can write.
 
-What numba keeps on disk are pickles, and loading one runs what is in it. So a kernel is kept only in a folder
-in which others cannot put or change files: where numba itself would keep it (`NUMBA_CACHE_DIR`, then
-``__pycache__`` beside the source, then the user's cache folder), or else in a private folder of ours. If
-there is none, it is compiled in memory, when that pays, and this is said once.
+Numba caches pickles, and loading a pickle runs code. So a kernel is cached only in a folder to which others
+cannot write: where Numba itself would cache it (`NUMBA_CACHE_DIR`, then ``__pycache__`` next to the source,
+then the user's cache folder), or else in a private folder of ours. If there is none, the kernel is compiled
+in memory if that pays, with one warning.
+
+Kernels are compiled when they are first needed. Interactive commands call `compile_in_background`, so that
+a person waits for a compiler once, and not in each of the first commands.
 """
 
 from __future__ import annotations
@@ -13,8 +16,9 @@ import stat
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache
+from hashlib import sha256
 from threading import Lock
 from typing import Any
 
@@ -22,12 +26,21 @@ from sugenet.compile_notice import listen
 from sugenet.errors import SugenetError
 from sugenet.visible import visible
 
-__all__ = ["is_private", "njit", "private_folder", "see_space", "space_missing"]
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["compile_in_background", "is_private", "njit", "private_folder", "see_space", "space_missing"]
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _KEPT = (".nbi", ".nbc")
 """Ends of the names of files that numba keeps."""
 _TOLD = "SUGENET_CACHE_TOLD"
+_BACKGROUND = "SUGENET_BACKGROUND"
+"""The environment variable that is 0 if nothing shall be compiled in the background."""
+_LOWEST = 19
+"""Priority of a process that others do not notice."""
 _SPACE, _CORE = 448 << 20, 32 << 20
 """Address space that numba and LLVM take, and each thread of NumPy: with less they end the process."""
 _choosing = Lock()
@@ -77,6 +90,7 @@ def _kept(compile_it: Callable[[Callable[..., Any]], Any], function: Callable[..
     except RuntimeError:  # no folder can be written
         return None
     _see_stale(kernel)
+    _save_alone(kernel)
     index = getattr(getattr(kernel, "stats", None), "cache_path", None)
     if index is None:  # numba was told to compile nothing
         return kernel
@@ -102,6 +116,58 @@ def _see_stale(kernel: Any) -> None:
             return {}
 
     kept._load_index = load_or_forget
+
+
+def _save_alone(kernel: Any) -> None:
+    """Let one process at a time write the cache of a kernel: Numba picks names of files that are free, and
+    two processes could pick one name for different code.
+    """
+    cached: Any = getattr(kernel, "_cache", None)
+    folder = getattr(cached, "cache_path", None)
+    if folder is None or fcntl is None:
+        return
+    save = cached.save_overload
+
+    def save_locked(signature: Any, data: Any) -> None:
+        with ExitStack() as lock:
+            with suppress(OSError):  # then Numba cannot write either, and goes on
+                os.makedirs(folder, exist_ok=True)
+                fcntl.flock(lock.enter_context(open(f"{folder}/sugenet.lock", "a")), fcntl.LOCK_EX)
+            save(signature, data)
+
+    cached.save_overload = save_locked
+
+
+# -- in the background ---------------------------------------------------------------------------------------
+
+
+def compile_in_background() -> bool:
+    """Start ``sugenet warm-up`` at the lowest priority, once for each version of sugenet on a machine; True
+    if it was started.
+    """
+    folder = private_folder()
+    if folder is None or os.name != "posix" or os.environ.get(_BACKGROUND) == "0":
+        return False
+    import subprocess
+
+    from sugenet import __version__
+
+    about = [__version__, sys.version, os.path.dirname(__file__), os.environ.get("NUMBA_CACHE_DIR", "")]
+    marker = os.path.join(os.path.dirname(folder), f"warm-{sha256(repr(about).encode()).hexdigest()[:16]}")
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "sugenet", "warm-up", "--quiet"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        os.setpriority(os.PRIO_PROCESS, process.pid, _LOWEST)
+    except OSError:  # it was started before, or cannot be
+        return False
+    process.returncode = 0  # it outlives this process, and Python shall not warn of that
+    return True
 
 
 # -- folders that nobody else can write ----------------------------------------------------------------------

@@ -1,8 +1,7 @@
-"""What questions are made of, declared once: the fields of each kind of question, and of each field its
-option on the command line, what it means, its choices and its default.
+"""Fields of each kind of question, declared once: option on the command line, help, choices and default.
 
 Python, the command line and the HTTP interface read these tables. Nothing is imported here, so that help and
-errors come at once.
+errors are fast.
 """
 
 from __future__ import annotations
@@ -25,48 +24,38 @@ class Field(NamedTuple):
 
 
 FIELDS = {
-    "target": Field("--to", "CLASS", "only changes to this class count; any other unless given"),
+    "target": Field("--target", "CLASS", "only changes to this class (default: any)"),
     "ties": Field(
         "--ties",
-        "WHO",
-        "a tie is won by the lowest class, or counts against",
+        "TIES",
+        "ties go to the lowest class, or count against",
         ("lowest", "against"),
         "lowest",
     ),
     "cost": Field(
         "--cost",
         "COST",
-        "what a change costs: L0, L1, L2, Linf or Hamming; L0 unless given",
+        "metric: L0, L1, L2, Linf or Hamming (default: L0)",
         ("L0", "L1", "L2", "Linf", "Hamming"),
     ),
-    "prices": Field("--price", "PRICE", "instead, FEATURE=P, the price of changing a feature; others stay"),
-    "immutable": Field("--keep", "FEATURES", "features that must stay, commas between them; may be repeated"),
-    "limit": Field("--within", "COST", "look no further than this cost"),
-    "where": Field("--where", "LIMITS", "within FEATURE=LOW..HIGH or FEATURE=VALUE; may be repeated"),
+    "prices": Field("--price", "PRICE", "FEATURE=P, cost of changing it; others stay; repeatable"),
+    "keep": Field("--keep", "FEATURES", "features that stay, separated by commas; repeatable"),
+    "max_cost": Field("--max-cost", "COST", "only changes up to this cost"),
+    "where": Field("--where", "CONDITIONS", "such as 'income < 30000 and city = Paris'; repeatable"),
     "minimal": Field(
-        "--minimal",
-        "HOW",
-        "subset: none can be left out; size: none smaller exists",
-        ("subset", "size"),
-        "subset",
+        "--minimal", "HOW", "no subset suffices, or no smaller set", ("subset", "size"), "subset"
     ),
-    "n": Field("-n", "N", "how many, the best first; or all", (), 1),
-    "engine": Field("--engine", "NAME", "one engine by name; auto: cheapest first", (), "auto"),
-    "method": Field(
-        "--method",
-        "NAME",
-        "how to count: auto, walk, sums or sample",
-        ("auto", "walk", "sums", "sample"),
-        "auto",
-    ),
+    "n": Field("-n", "N", "how many, best first, or all", (), 1),
+    "engine": Field("--engine", "NAME", "engine to use; auto: cheapest first", (), "auto"),
+    "method": Field("--method", "NAME", "how to count", ("auto", "walk", "sums", "sample"), "auto"),
 }
 
 BALLS = {
     "hamming": "up to R bits flipped",
     "l0": "up to R features changed",
-    "l1": "raw changes of up to R in all",
-    "l2": "a raw distance of up to R",
-    "linf": "every feature changed by up to R",
+    "l1": "total raw change of up to R",
+    "l2": "distance of up to R",
+    "linf": "each feature changed by up to R",
 }
 """Regions with a radius R, as the command line has them."""
 
@@ -96,10 +85,10 @@ KINDS = {
     ),
     "whatif": Kind(
         "WhatIf",
-        ("sample", "cost", "target", "immutable", "region", "limit", "ties"),
+        ("sample", "cost", "target", "keep", "region", "max_cost", "ties"),
         {"n": 1, "engine": "auto"},
         ("sample",),
-        ("cost", "target", "immutable", "n"),
+        ("cost", "target", "keep", "n"),
     ),
     "why": Kind(
         "Why",
@@ -110,7 +99,7 @@ KINDS = {
     ),
     "rule": Kind("Always", ("label", "where"), {}, ("text",)),
     "count": Kind(
-        "HowMany",
+        "Count",
         ("sample", "region", "where"),
         {"method": "auto", "samples": None, "confidence": 0.99},
         ("sample", "region"),

@@ -51,14 +51,17 @@ def roughly(value: Any, digits: int = 6) -> str:
 
 
 def quoted(value: Any, letters: int = 60) -> str:
-    """What a user handed in, as an error shows it: in quotes where it is text, and no longer than this.
+    """What a user handed in, as an error shows it: in quotes where it is text, on one line, and no longer
+    than this.
 
     Examples
     --------
     >>> quoted("x >= 1"), quoted("(" * 1000, letters=9), quoted([1, 2])
     ("'x >= 1'", "'((((( ...'", '[1, 2]')
     """
-    return repr(cut(value, letters=letters)) if isinstance(value, str) else cut(repr(value), letters=letters)
+    if isinstance(value, str):
+        return repr(cut(value, letters=letters))
+    return cut(" ".join(repr(value).split()), letters=letters)
 
 
 def set_fields(value: object, **fields: object) -> None:

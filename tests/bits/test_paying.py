@@ -16,7 +16,7 @@ from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.engines.walk import twins as walks
 from sugenet.errors import SugenetError
 from sugenet.problem.clock import Clock
-from sugenet.problem.regions import Anything, Free, Hamming
+from sugenet.problem.regions import AnyInput, Free, Hamming
 from sugenet.reason import Robust, count, verify
 from sugenet.reason.counts import twins as counts
 
@@ -144,7 +144,7 @@ def test_walks_do_the_same(monkeypatch, hidden):
         network = _network(rng, inputs, hidden, deep=deep, constant=constant)
         for x in rng.choice([-1, 1], (2, inputs)):
             verify(network, Robust(x, Hamming(3)), engine="flips", threads=1)
-            verify(network, Robust(x, Anything()), engine="exhaust", threads=1)
+            verify(network, Robust(x, AnyInput()), engine="exhaust", threads=1)
     assert all(pair.calls for pair in pairs.values())
 
 
@@ -167,7 +167,7 @@ def test_counts_are_the_same(monkeypatch, hidden):
     for inputs, deep in ((9, True), (12, False), (12, True)):
         network = _network(rng, inputs, hidden, deep=deep)
         x = rng.choice([-1, 1], inputs)
-        for region in (Hamming(3), Anything(), Free(range(4))):
+        for region in (Hamming(3), AnyInput(), Free(range(4))):
             many = count(network, x, region, method="walk", threads=1)
             assert count(network, x, region, method="sums", threads=1).counts == many.counts
     assert sum(seen)

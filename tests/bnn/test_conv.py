@@ -184,7 +184,7 @@ def test_a_convolutional_network_end_to_end(levels):
     for engine in ("definition", "numpy", "numba"):
         assert network.match_counts(X[:0], engine=engine).shape == (0, 3)
     trace = network.trace(X[0])
-    assert trace.predicted == network.predict(X[:1])[0]
+    assert trace.index == network.predict(X[:1])[0]
     assert "2 pool" in str(summary(network))
     assert network.fingerprint != flat.fingerprint
     assert network.neuron(2, 3).kind == "threshold"

@@ -137,7 +137,7 @@ def test_bits_can_be_written_in_three_ways():
         ),
         (
             lambda: Encoder([threshold(0), OneHot(("a", "b"))]).encode(raw([(1, "c")])),
-            "x2 is 'c' in sample 0, which is no category",
+            "x2 is 'c' in sample 0, which is not a category",
         ),
         (lambda: thermometer([2, 1]), "do not rise"),
         (lambda: thermometer([float("nan")]), "do not rise"),

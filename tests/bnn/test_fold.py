@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sugenet.bnn import fold, fold_by_evaluation, fold_levels
-from sugenet.bnn.folding import sign_of_affine
+from sugenet.bnn import fold, fold_levels
+from sugenet.bnn.folding import fold_by_evaluation, sign_of_affine
 from sugenet.errors import SugenetError, TieError
 from tests.bnn.nets import bipolars
 

@@ -171,5 +171,5 @@ def test_readings_and_their_measures(rows):
         assert floats_in(vars(mu)) == []
         graded = integrate(mu, readings, lambda values: Fraction(1, 2) if values["r0"] == "v0" else 1)
         assert floats_in([integrate(mu, readings, "r0 = v0"), graded, mu({names[0]})]) == []
-    answer = sg.logic.read(sg.Stated.of(readings, "r0 = v0"), False)
+    answer = sg.logic.read(sg.logic.Statement.of(readings, "r0 = v0"), False)
     assert floats_in([reading.gaps for reading in readings] + [answer.gap, answer.margin]) == []

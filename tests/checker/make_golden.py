@@ -228,7 +228,7 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
         sg.L2(1),
         sg.L2(2),
         sg.Linf(1),
-        sg.Anything(),
+        sg.AnyInput(),
     ]
     for name, x in SAMPLES.items():
         network, short = networks[name], name.startswith("level conv")
@@ -285,7 +285,7 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
             sg.Prices({0: Fraction(1, 3), 1: 1}, per_unit=True),
         ]
         for cost in costs:
-            for options in ({}, {"limit": 1}, {"immutable": [0]}, {"target": (label + 1) % 3}):
+            for options in ({}, {"max_cost": 1}, {"keep": [0]}, {"target": (label + 1) % 3}):
                 said = (
                     f"{name}: what if, {cost.prices if isinstance(cost, sg.Prices) else cost.__name__}, "
                     f"{options}"
@@ -333,7 +333,7 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
                             sg.why(n, x, r, minimal=m, ties=t, threads=1).reasons[0].certificate
                         ),
                     )
-        for region in (*regions[:9], sg.Free((0, 1)), sg.Anything()):
+        for region in (*regions[:9], sg.Free((0, 1)), sg.AnyInput()):
             yield (
                 f"{name}: count in {region}".replace("2.5", "5/2"),  # as it was called when it was kept
                 name,
@@ -444,7 +444,7 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
         "wide convolution",
         None,
         True,
-        lambda: sg.whatif(wide, image, sg.L0, limit=1, threads=1).certificate,
+        lambda: sg.whatif(wide, image, sg.L0, max_cost=1, threads=1).certificate,
     )
     X, _ = sg.models.samples("digits")
     for number in (0, 3):
@@ -502,7 +502,7 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
             "breast cancer",
             None,
             True,
-            lambda n=number: sg.why(patient, X[n], threads=1).reasons[0].certificate,
+            lambda n=number: sg.why(patient, X[n], sg.AnyInput(), threads=1).reasons[0].certificate,
         )
     feature = patient.encoder.names[0]
     yield (
@@ -571,10 +571,10 @@ def composed(certificates: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Certificates about a whole, and answers that a clock decides otherwise."""
     yield from certificates.items()
     codes = test_composed.CODES
-    grid = sg.Sudoku(logic.readings_of(test_composed.NET, [codes[k] for k in GRID]))
+    grid = sg.logic.Sudoku(logic.readings_of(test_composed.NET, [codes[k] for k in GRID]))
     known = given(np.random.default_rng(0), "c", "1234")
     a, b = logic.readings_of(test_composed.NET, codes[:2], ["a", "b"])
-    stated = sg.Stated.of([a, b, known], "a = b and c = 1 or b = 2")
+    stated = sg.logic.Statement.of([a, b, known], "a = b and c = 1 or b = 2")
     for name, whole in (("grid", grid), ("stated", stated)):
         yield f"read {name}", json.loads(json.dumps(logic.read(whole).certificate))
         yield f"{name}, flipped", json.loads(json.dumps(logic.verify(whole, sg.Hamming(1)).certificate))

@@ -11,7 +11,7 @@ from sugenet.checker.accelerate import count as module
 from sugenet.checker.accelerate.count import check_count
 from sugenet.errors import CertificateError, CheckLimitError
 from sugenet.problem.boxes import Box
-from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
+from sugenet.problem.regions import L0, L1, L2, AnyInput, Free, Hamming, Linf
 from sugenet.reason.counts.counting import count
 from tests.problem.levels import any_network
 from tests.problem.small import random_network, random_sample, raw_values
@@ -20,7 +20,7 @@ from tests.problem.small import random_network, random_sample, raw_values
 def certificates(network, x, rng):
     feature = int(rng.integers(network.encoder.features))
     values = raw_values(network.encoder.codings[feature])
-    for region in (Hamming(2), L0(2), L1(3), L2(2), Linf(1), Free([0]), Anything()):
+    for region in (Hamming(2), L0(2), L1(3), L2(2), Linf(1), Free([0]), AnyInput()):
         yield count(network, x, region, method=str(rng.choice(["auto", "sums", "walk"]))).certificate
     yield count(network).certificate
     yield count(network, where={feature: {values[0], values[-1]}}).certificate
@@ -74,7 +74,7 @@ def test_changed_certificates_fail():
     network = random_network(rng, features=4, depth=1)
     other = random_network(rng, features=4, depth=1)
     x = random_sample(network, rng)
-    for region in (Hamming(2), Anything()):
+    for region in (Hamming(2), AnyInput()):
         good = count(network, x, region, method="walk").certificate
         parts = good["proof"]["parts"]
         place = max(range(len(parts)), key=lambda k: sum(parts[k][1]))

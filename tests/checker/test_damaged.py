@@ -67,7 +67,7 @@ def test_a_region_that_says_more_than_it_must_is_refused(region, words):
     ],
 )
 def test_a_counterfactual_question_that_says_more_than_it_must_is_refused(change, words):
-    certificate = copy.deepcopy(sg.whatif(NET, X, limit=0).certificate)
+    certificate = copy.deepcopy(sg.whatif(NET, X, max_cost=0).certificate)
     assert sg.check(certificate, NET)
     certificate["question"] |= {"limit": None} | change
     with pytest.raises(CertificateError, match=words):

@@ -29,10 +29,10 @@ def claim(net, region, label=0):
 
 
 FORMS = [
-    ((9, 12), sg.Anything(), 512, "branch and bound"),
-    ((9, 12, 6), sg.Anything(), 512, "walk"),
-    ((9, 90, 6), sg.Anything(), 512, "walk"),
-    ((16, 90, 6), sg.Anything(), 65_536, "blocks"),
+    ((9, 12), sg.AnyInput(), 512, "branch and bound"),
+    ((9, 12, 6), sg.AnyInput(), 512, "walk"),
+    ((9, 90, 6), sg.AnyInput(), 512, "walk"),
+    ((16, 90, 6), sg.AnyInput(), 65_536, "blocks"),
     ((9, 12, 6), sg.Hamming(9), 512, "walk"),
     ((9, 12), sg.Hamming(2), 46, "walk"),
     ((9, 90, 6), sg.Hamming(2), 46, "walk"),
@@ -61,12 +61,12 @@ def test_what_a_form_refuses_goes_to_the_next():
     net = network((9, 90))
     head = Head(net.head.weights, bias=[1 << 70, 0], scale=[(1 << 61) + 1, 1 << 61])
     fine = Network.of_bits(net.layers, head)
-    assert sg.check(claim(fine, sg.Anything()), fine).endswith("(walk)")
+    assert sg.check(claim(fine, sg.AnyInput()), fine).endswith("(walk)")
     first, second = network((16, 90, 6)).layers
     heavy = Network.of_bits(
         [first, DenseLayer(2 * second.weights, 2 * second.tau)], Head([[1] * 6, [-1] * 6], [40, 0])
     )
-    assert sg.check(claim(heavy, sg.Anything()), heavy).endswith("(walk)")
+    assert sg.check(claim(heavy, sg.AnyInput()), heavy).endswith("(walk)")
 
 
 @pytest.mark.parametrize(("widths", "region", "sets", "form"), FORMS)
@@ -91,7 +91,7 @@ def test_a_form_that_sees_another_number_of_sets_is_refused(monkeypatch):
     net = network((9, 12), bias=30)
     monkeypatch.setattr(enumeration, "_seen", lambda *_: 511)
     with pytest.raises(CertificateError, match="there are 512 sets of changes, and the branch and bound saw"):
-        sg.check(claim(net, sg.Anything()), net)
+        sg.check(claim(net, sg.AnyInput()), net)
 
 
 def test_the_proof_has_no_fields():

@@ -11,23 +11,23 @@ import pytest
 import sugenet as sg
 from sugenet.errors import CertificateError
 
-LEVELS = sg.Ratings(
+LEVELS = sg.fit.Ratings(
     [[0, 3, 1], [2, 2, 0], [3, 1, 1], [1, 1, 2], [0, 2, 2], [3, 3, 3]], [2, 0, 1, 3, 1, 2], scale=range(4)
 )
-NUMBERS = sg.Ratings([[0.1, 0.9], [0.6, 0.3], [0.7, 0.2], [0.5, 0.5]], [0.8, 0.3, 0.6, 0.4])
-FINE = sg.Ratings([[0.25, 0.75], [0.75, 0.25]], [0.5, 0.75])
+NUMBERS = sg.fit.Ratings([[0.1, 0.9], [0.6, 0.3], [0.7, 0.2], [0.5, 0.5]], [0.8, 0.3, 0.6, 0.4])
+FINE = sg.fit.Ratings([[0.25, 0.75], [0.75, 0.25]], [0.5, 0.75])
 
 ANSWERS = {
-    "fits": (FINE, lambda: sg.version_space(FINE)),
-    "conflict": (LEVELS, lambda: sg.version_space(LEVELS)),
-    "largest": (LEVELS, lambda: sg.fit_capacity(LEVELS)),
-    "numbers": (NUMBERS, lambda: sg.fit_capacity(NUMBERS)),
-    "maxitive": (LEVELS, lambda: sg.fit_capacity(LEVELS, maxitive=2)),
-    "minitive": (NUMBERS, lambda: sg.fit_capacity(NUMBERS, minitive=1)),
-    "total": (LEVELS, lambda: sg.fit_capacity(LEVELS, "total")),
-    "prices": (NUMBERS, lambda: sg.fit_capacity(NUMBERS, "total", costs={"over": 2, "under": 0.5})),
-    "between": (LEVELS, lambda: sg.fit_capacity(LEVELS, "total", time_limit=0)),
-    "table": (LEVELS, lambda: sg.fit_capacity(LEVELS, "total", costs=1 - np.eye(4, dtype=int))),
+    "fits": (FINE, lambda: sg.fit.version_space(FINE)),
+    "conflict": (LEVELS, lambda: sg.fit.version_space(LEVELS)),
+    "largest": (LEVELS, lambda: sg.fit.fit_capacity(LEVELS)),
+    "numbers": (NUMBERS, lambda: sg.fit.fit_capacity(NUMBERS)),
+    "maxitive": (LEVELS, lambda: sg.fit.fit_capacity(LEVELS, maxitive=2)),
+    "minitive": (NUMBERS, lambda: sg.fit.fit_capacity(NUMBERS, minitive=1)),
+    "total": (LEVELS, lambda: sg.fit.fit_capacity(LEVELS, "total")),
+    "prices": (NUMBERS, lambda: sg.fit.fit_capacity(NUMBERS, "total", costs={"over": 2, "under": 0.5})),
+    "between": (LEVELS, lambda: sg.fit.fit_capacity(LEVELS, "total", time_limit=0)),
+    "table": (LEVELS, lambda: sg.fit.fit_capacity(LEVELS, "total", costs=1 - np.eye(4, dtype=int))),
 }
 
 
@@ -73,7 +73,7 @@ def is_true(forged, ratings):
     """Whether what a changed certificate claims is so: the question that it names, asked anew."""
     question = forged["question"]
     if question["kind"] == "version space":
-        answer = sg.version_space(ratings)
+        answer = sg.fit.version_space(ratings)
         return answer.certificate["answer"] == forged["answer"] and len(forged.get("dropped", ())) == len(
             getattr(answer, "dropped", ())
         )
@@ -83,7 +83,7 @@ def is_true(forged, ratings):
     if isinstance(costs, list):
         costs = [[Fraction(cost) for cost in row] for row in costs]
     limits = {name: question[name] for name in ("maxitive", "minitive") if question.get(name) is not None}
-    answer = sg.fit_capacity(ratings, question["loss"], costs=costs, **limits)
+    answer = sg.fit.fit_capacity(ratings, question["loss"], costs=costs, **limits)
     least = Fraction(forged.get("least", forged["error"]))
     return least <= answer.error <= Fraction(forged["error"])
 
@@ -173,9 +173,9 @@ def test_a_refusal_says_why(name, path, other, said):
 def test_ratings_with_large_numbers(top):
     """A fraction of a large denominator makes large integers of all values."""
     near = Fraction(1, 2) + Fraction(1, top)
-    ratings = sg.Ratings([[0, near], [near, 1], [1, 0]], [near, Fraction(1, 2), 0])
+    ratings = sg.fit.Ratings([[0, near], [near, 1], [1, 0]], [near, Fraction(1, 2), 0])
     for loss in ("largest", "total"):
-        found = sg.fit_capacity(ratings, loss)
+        found = sg.fit.fit_capacity(ratings, loss)
         whole = json.loads(json.dumps(found.certificate))
         assert sg.check(whole, ratings)
         for error in (found.error + Fraction(1, top), found.error - Fraction(1, top), 2**63 - 1, 2**63):
@@ -185,8 +185,8 @@ def test_ratings_with_large_numbers(top):
 
 def test_certificates_are_bound_to_what_they_are_about():
     ratings, found = certificate("total")
-    heavier = sg.Ratings(ratings.X, ratings.a, range(4), weights=[1, 1, 1, 1, 1, 2])
-    renamed = sg.Ratings(ratings.X, ratings.a, range(4), ["a", "b", "c"])
+    heavier = sg.fit.Ratings(ratings.X, ratings.a, range(4), weights=[1, 1, 1, 1, 1, 2])
+    renamed = sg.fit.Ratings(ratings.X, ratings.a, range(4), ["a", "b", "c"])
     for other in (NUMBERS, heavier, renamed):
         with pytest.raises(CertificateError, match="is for the ratings"):
             sg.check(found, other)
@@ -208,8 +208,8 @@ def test_large_ratings_end_within_the_limit():
 def test_no_samples_force_more_than_the_least_error(seed):
     """Whatever samples are named, only the least error is accepted."""
     rng = np.random.default_rng(seed)
-    ratings = sg.Ratings(rng.integers(0, 6, (5, 3)), rng.integers(0, 6, 5), scale=range(6))
-    best = sg.fit_capacity(ratings)
+    ratings = sg.fit.Ratings(rng.integers(0, 6, (5, 3)), rng.integers(0, 6, 5), scale=range(6))
+    best = sg.fit.fit_capacity(ratings)
     everybody = list(range(5))
     named = [[], *([k] for k in everybody), *([k, m] for k in everybody for m in everybody if k != m)]
     accepted = set()

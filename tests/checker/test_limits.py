@@ -141,9 +141,9 @@ def test_nothing_stands_in_a_certificate_that_nobody_reads(change, words):
 @pytest.mark.parametrize("kind", ["robust", "reason"])
 def test_the_class_of_the_sample_is_compared_also_if_nothing_is_claimed(kind):
     network = Network.of_bits([], Head([[1, 1], [-1, -1]]))
-    certificate = sg.verify(network, sg.Robust([1, 1], sg.Anything()), engine="bounds").certificate
+    certificate = sg.verify(network, sg.Robust([1, 1], sg.AnyInput()), engine="bounds").certificate
     if kind == "reason":
-        reason = sg.why(network, [1, 1]).reasons[0].certificate
+        reason = sg.why(network, [1, 1], sg.AnyInput()).reasons[0].certificate
         certificate = {name: value for name, value in reason.items() if name in certificate}
         certificate |= {"answer": "unknown", "proof": None}
     certificate = json.loads(json.dumps(certificate))

@@ -128,8 +128,8 @@ def test_propagation_of_random_cases():
 
 def test_what_is_too_large_for_the_plain_form_is_said():
     rng = np.random.default_rng(0)
-    layer = sg.DenseLayer(rng.choice([-1, 1], (4, 20)), [12] * 4)
-    network = sg.Network.of_bits([layer], sg.Head(rng.choice([-1, 1], (2, 4)), [9, 0]))
+    layer = sg.nn.DenseLayer(rng.choice([-1, 1], (4, 20)), [12] * 4)
+    network = sg.Network.of_bits([layer], sg.nn.Head(rng.choice([-1, 1], (2, 4)), [9, 0]))
     answer = sg.verify(network, sg.Robust([0] * 20, sg.Hamming(20)), engine="exhaust")
     assert sg.check(answer.certificate, network).startswith("none of the 1,048,576 sets of changes")
     with pytest.raises(CheckLimitError, match="0 s were not enough"):

@@ -15,7 +15,7 @@ from sugenet.errors import CertificateError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes
 from sugenet.problem.problem import Problem
-from sugenet.problem.regions import Anything, Hamming
+from sugenet.problem.regions import AnyInput, Hamming
 from tests.checker.typed import check_rup
 from tests.engines.test_learn import plain, random_cascade
 
@@ -182,7 +182,7 @@ def test_a_proof_is_for_its_own_problem(seed):
         assert not isinstance(Solver(wider.cascade).solve(Clock()), Core)
         with pytest.raises(CertificateError, match=r"the fact \d+ does not follow"):
             check_rup(proof, plain(wider.cascade))
-    free = Problem(Anything().around(network, problem.near.sample), problem.goal)
+    free = Problem(AnyInput().around(network, problem.near.sample), problem.goal)
     with pytest.raises(CertificateError, match=r"no budget|does not follow"):
         check_rup(proof, plain(free.cascade))
 

@@ -180,9 +180,9 @@ def check_counterfactual(seed):
             sample,
             cost,
             target=asked.target,
-            immutable=fixed,
+            keep=fixed,
             region=region,
-            limit=asked.limit,
+            max_cost=asked.limit,
             ties=asked.ties,
         )
 

@@ -14,7 +14,7 @@ from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import loses, wins
 from sugenet.problem.problem import Problem
-from sugenet.problem.regions import Anything, Hamming
+from sugenet.problem.regions import AnyInput, Hamming
 from tests.engines.test_sets import NEVER, REGIONS, planted, wide
 from tests.engines.walked import expected, pieces, walk, walked_plainly
 from tests.problem.levels import any_network, some_of
@@ -40,7 +40,7 @@ def test_all_sets_as_by_brute_force(seed):
 def test_engine_and_checker_agree(fragile, threads):
     network, x = wide(fragile, features=12, seed=fragile, depth=2)
     label = int(network.predict(np.array([x], object))[0])
-    for region in (Hamming(3), Anything()):
+    for region in (Hamming(3), AnyInput()):
         near = region.around(network, x)
         silent, found = (
             Problem(near, NEVER),
@@ -59,7 +59,7 @@ def test_engine_and_checker_agree(fragile, threads):
 def test_chunks_that_fill_up(monkeypatch):
     monkeypatch.setattr(check_walk, "_CHUNK", 100)
     network, x = wide(70, features=10, depth=0)
-    for region in (Hamming(3), Anything()):
+    for region in (Hamming(3), AnyInput()):
         near = region.around(network, x)
         sets, patterns, _ = expected(Problem(near, NEVER), budget=near.budget)
         for threads in (1, 2, 5):

@@ -584,7 +584,7 @@ def python_question(asked, network, net):
         kind, what = region
         if kind in ("Free", "Box"):
             return getattr(sg, kind)(what if kind == "Free" else limits(what))
-        return sg.Anything() if kind == "Anything" else getattr(sg, kind)(what)
+        return sg.AnyInput() if kind == "Anything" else getattr(sg, kind)(what)
 
     match asked.kind:
         case "robust":

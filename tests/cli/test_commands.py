@@ -25,15 +25,21 @@ def run(capsys, *arguments):
     return code, out.out, out.err
 
 
-def test_demo_as_a_process():
+def test_the_demo_is_short_and_ends_with_the_page(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "sugenet", "demo"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "sugenet", "demo"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "COLUMNS": "80"},
     )
-    assert "Example 1 of the paper" in done.stdout
-    assert "1 changed feature would turn it, in 3 ways" in done.stdout
     assert "343 of 359 right" in done.stdout
-    assert done.stdout.count("checked again: ") == 4
-    assert done.stderr == "" or "compil" in done.stderr
+    assert "checked by separate code: 4 of 4." in done.stdout
+    assert len(done.stdout.splitlines()) <= 40
+    assert done.stdout.splitlines()[-1].endswith(": sugenet-demo.html")
+    assert (tmp_path / "sugenet-demo.html").read_text().startswith("<!doctype html>")
+    assert done.stderr == ""
 
 
 def test_summary(capsys):
@@ -52,7 +58,7 @@ def test_predict_reads_csv_npy_npz_images_and_standard_input(capsys, tmp_path, m
     def classes(*arguments):
         code, out, _ = run(capsys, "predict", "digits", *arguments, "--json")
         assert code == 0
-        return [row["class"] for row in json.loads(out)["predictions"]]
+        return [row["index"] for row in json.loads(out)["predictions"]]
 
     np.save(tmp_path / "x.npy", X[:5])
     np.save(tmp_path / "one.npy", X[0])
@@ -68,7 +74,7 @@ def test_predict_reads_csv_npy_npz_images_and_standard_input(capsys, tmp_path, m
     assert classes(tmp_path / "one.npy") == expected[:1]
     monkeypatch.setattr("sys.stdin", io.StringIO((tmp_path / "plain.csv").read_text()))
     assert classes("-") == expected
-    _, out, _ = run(capsys, "predict", "digits", tmp_path / "named.csv", "--target", "digit")
+    _, out, _ = run(capsys, "predict", "digits", tmp_path / "named.csv", "--label-column", "digit")
     assert f"{int((net.predict(X[:5]) == y[:5]).sum())} of 5 right" in out
     image = Image.fromarray((X[3].reshape(8, 8).astype(int) * 255 // 16).astype(np.uint8))
     image.save(tmp_path / "digit.png")
@@ -99,7 +105,7 @@ def test_trace(capsys):
 
 
 def test_rules_of_example_1(capsys, tmp_path):
-    network = sg.Network.of_bits([sg.DenseLayer([[1, 1, -1, 1]], [2])], sg.Head([[-1], [1]]))
+    network = sg.Network.of_bits([sg.nn.DenseLayer([[1, 1, -1, 1]], [2])], sg.nn.Head([[-1], [1]]))
     sg.save(network, tmp_path / "example.sugenet")
     (tmp_path / "x.csv").write_text("1,-1,1,-1\n")
     _, out, _ = run(capsys, "rules", tmp_path / "example.sugenet", tmp_path / "x.csv", "--neuron", 1)
@@ -135,14 +141,14 @@ def test_whatif_finds_the_cheapest_change_and_check_holds_it(capsys, tmp_path):
         3,
         "--cost",
         "Hamming",
-        "--to",
+        "--target",
         "benign",
         "--keep",
         "mean radius",
         "--json",
     )
     data = json.loads(out)
-    assert data["outcome"] == "minimum"
+    assert data["outcome"] == "found"
     assert "mean radius" not in data["changes"]
 
 
@@ -160,7 +166,7 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path, more):
         capsys,
         "train",
         tmp_path / "data.csv",
-        "--target",
+        "--label-column",
         "kind",
         "-o",
         tmp_path / "m.sugenet",
@@ -174,9 +180,11 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path, more):
     assert "120 samples of 2 features" in err
     assert "written to" in out
     layer = sg.load(tmp_path / "m.sugenet").layers[0]
-    assert isinstance(layer, sg.bnn.QuantizedLayer if more else sg.DenseLayer)
+    assert isinstance(layer, sg.bnn.QuantizedLayer if more else sg.nn.DenseLayer)
     assert (np.abs(layer.weights).max() > 1) == bool(more)
-    code, out, _ = run(capsys, "predict", tmp_path / "m.sugenet", tmp_path / "data.csv", "--target", "kind")
+    code, out, _ = run(
+        capsys, "predict", tmp_path / "m.sugenet", tmp_path / "data.csv", "--label-column", "kind"
+    )
     assert code == 0
     assert float(re.search(r"([\d.]+) %", out)[1]) > 80
 
@@ -222,41 +230,41 @@ def test_a_network_trained_against_a_region_is_swept(capsys, tmp_path):
         (["predict", "digits", "--limit", "-1"], "--limit -1 must not be negative"),
         (["predict", "digits", "--threads", "99999999999"], "--threads 99999999999 must be from 1 to 1024"),
         (["predict", "digits", "--threads", "0"], "--threads 0 must be from 1 to 1024"),
-        (["predict", "digits", "--target", "kind"], "--target kind names a column of a CSV file"),
+        (["predict", "digits", "--label-column", "kind"], "--label-column kind needs a CSV file"),
         (
             ["whatif", "digits", "--index", "7", "-o", "nowhere/c.json"],
             "'nowhere/c.json' cannot be written: there is no folder",
         ),
-        (["whatif", "digits", "--index", "7", "--to", "ten"], "--to ten is no class"),
+        (["whatif", "digits", "--index", "7", "--target", "ten"], "--target ten is not a class"),
         (["whatif", "digits", "--index", "7", "--keep", "nose"], "no feature 'nose'"),
-        (["whatif", "digits", "--index", "7", "--within", "far"], "--within 'far' is not a number"),
+        (["whatif", "digits", "--index", "7", "--max-cost", "far"], "--max-cost 'far' is not a number"),
         (["check", "nowhere.json", "digits"], "nowhere.json cannot be read"),
-        (["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet"], "nowhere.csv"),
-        (["train", ".", "--target", "y", "-o", "x.sugenet"], "sugenet: . is a folder"),
-        (["train", "nowhere.csv", "--target", "y", "-o", "."], "'.' cannot be written: it is a folder"),
+        (["train", "nowhere.csv", "--label-column", "y", "-o", "x.sugenet"], "nowhere.csv"),
+        (["train", ".", "--label-column", "y", "-o", "x.sugenet"], "sugenet: . is a folder"),
+        (["train", "nowhere.csv", "--label-column", "y", "-o", "."], "'.' cannot be written: it is a folder"),
         (
-            ["train", "nowhere.csv", "--target", "y", "-o", "nowhere/m.sugenet"],
+            ["train", "nowhere.csv", "--label-column", "y", "-o", "nowhere/m.sugenet"],
             "'nowhere/m.sugenet' cannot be written: there is no folder",
         ),
         (
-            ["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--threads", "99999999999"],
+            ["train", "nowhere.csv", "--label-column", "y", "-o", "x.sugenet", "--threads", "99999999999"],
             "--threads 99999999999 must be from 1 to 1024",
         ),
         (
-            ["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--levels", "1"],
+            ["train", "nowhere.csv", "--label-column", "y", "-o", "x.sugenet", "--levels", "1"],
             "--levels 1 must be from 2 to 256",
         ),
         (
-            ["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--levels", "2.5"],
-            "--levels 2.5 is not a whole number",
+            ["train", "nowhere.csv", "--label-column", "y", "-o", "x.sugenet", "--levels", "2.5"],
+            "--levels 2.5 is not an integer",
         ),
         (
-            ["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--weight-bits", "9"],
+            ["train", "nowhere.csv", "--label-column", "y", "-o", "x.sugenet", "--weight-bits", "9"],
             "--weight-bits 9 must be from 1 to 8",
         ),
         (
-            ["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet", "--hidden", "a"],
-            "--hidden a must be whole numbers",
+            ["train", "nowhere.csv", "--label-column", "y", "-o", "x.sugenet", "--hidden", "a"],
+            "--hidden a is not a list of integers",
         ),
     ],
 )
@@ -314,7 +322,7 @@ def test_bad_cells_files_and_pictures_are_named(capsys, tmp_path):
 def test_usage_errors_and_help_leave_with_their_codes(capsys):
     code, out, err = run(capsys, "predict", "digits", "--limit", "many")
     assert (code, out) == (2, "")
-    assert err == "sugenet: --limit many is not a whole number.\nTry: sugenet predict --help\n"
+    assert err == "sugenet: --limit many is not an integer.\nTry: sugenet predict --help\n"
     with pytest.raises(SystemExit) as caught:
         main(["--help"])
     assert caught.value.code == 0
@@ -355,7 +363,7 @@ def test_an_answer_that_nobody_can_read_is_an_error():
 
 def test_letters_that_the_terminal_lacks_are_spelled_out(tmp_path):
     network = sg.Network.of_bits(
-        [sg.DenseLayer([[1, 1]], [1])], sg.Head([[-1], [1]]), classes=["né", "pas né"]
+        [sg.nn.DenseLayer([[1, 1]], [1])], sg.nn.Head([[-1], [1]]), classes=["né", "pas né"]
     )
     sg.save(network, tmp_path / "m.sugenet")
     (tmp_path / "x.csv").write_text("1,-1\n")
@@ -403,7 +411,7 @@ def test_a_file_named_like_a_shipped_model_does(capsys, monkeypatch, tmp_path):
     sg.save(sg.models.breast_cancer(), tmp_path / "digits")
     monkeypatch.chdir(tmp_path)
     assert "network 60-16-2" in run(capsys, "summary", "digits")[1]
-    assert "no samples given" in run(capsys, "predict", "digits")[2]
+    assert "SAMPLES is missing" in run(capsys, "predict", "digits")[2]
 
 
 def test_an_option_means_the_same_everywhere():
@@ -428,7 +436,7 @@ def test_an_option_means_the_same_everywhere():
     assert has["--seed"] == has["--time-limit"] - {"check", "export"} | {"train"}
     assert has["--jobs"] == {"sweep", "results"}
     assert has["--threads"] == has["--seed"] - has["--jobs"] - {"fit"} | {"predict"}
-    assert has["-o"] == has["--seed"] | {"convert", "export"}
+    assert has["-o"] == has["--seed"] | {"convert", "demo", "export"}
 
 
 def test_samples_may_come_behind_options(capsys, tmp_path):
@@ -459,7 +467,9 @@ def test_a_checkpoint_without_a_place_is_refused_before_training(
     pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "d.csv").write_text("a,y\n" + "1,u\n2,v\n" * 10)
-    code, _, err = run(capsys, "train", "d.csv", "--target", "y", "-o", "m.sugenet", "--checkpoint", place)
+    code, _, err = run(
+        capsys, "train", "d.csv", "--label-column", "y", "-o", "m.sugenet", "--checkpoint", place
+    )
     assert code == 2
     assert message in err
     assert "epoch" not in err
@@ -474,7 +484,9 @@ def test_an_interrupted_training_writes_its_best_epoch_and_ends_with_0(capsys, m
 
     monkeypatch.setattr(sugenet.fit, "print_progress", stop)
     (tmp_path / "d.csv").write_text("a,y\n" + "1,u\n2,v\n" * 10)
-    code, out, _ = run(capsys, "train", tmp_path / "d.csv", "--target", "y", "-o", tmp_path / "m.sugenet")
+    code, out, _ = run(
+        capsys, "train", tmp_path / "d.csv", "--label-column", "y", "-o", tmp_path / "m.sugenet"
+    )
     assert code == 0
     assert "(interrupted)" in out
     assert sg.load(tmp_path / "m.sugenet").classes == ("u", "v")
@@ -482,7 +494,7 @@ def test_an_interrupted_training_writes_its_best_epoch_and_ends_with_0(capsys, m
 
 def test_an_option_in_front_of_the_command_is_shown_its_place(capsys):
     code, _, err = run(capsys, "--json", "predict", "digits")
-    assert (code, err.splitlines()[0]) == (2, "sugenet: --json must come behind the command.")
+    assert (code, err.splitlines()[0]) == (2, "sugenet: --json must come after the command.")
 
 
 def test_a_network_of_another_program_must_be_converted_first(capsys, tmp_path):
@@ -497,14 +509,14 @@ def test_a_network_of_another_program_must_be_converted_first(capsys, tmp_path):
     "words",
     [
         ("summary", "-"),
-        ("train", "-", "--target", "y", "-o", "m.sugenet"),
+        ("train", "-", "--label-column", "y", "-o", "m.sugenet"),
         ("verify", "digits", "--query", "-"),
     ],
 )
 def test_standard_input_is_for_texts(capsys, words):
     code, _, err = run(capsys, *words)
     assert code == 2
-    assert "standard input is read for samples and certificates only" in err
+    assert "only samples and certificates are read from standard input" in err
 
 
 @pytest.mark.parametrize(
@@ -536,7 +548,7 @@ def test_rules_that_a_limit_cut_say_so(capsys):
     code, out, err = run(capsys, "rules", "digits", "--time-limit", 0)
     assert code == 3
     assert "->" not in out
-    assert err == "stopped after 0 s: there may be more rules. Allow more: --time-limit.\n"
+    assert err == "stopped after 0 s; there may be more rules. Raise --time-limit.\n"
     assert run(capsys, "rules", "digits", "--limit", 0)[0] == 0
 
 

@@ -118,17 +118,17 @@ def test_a_checkpoint_is_converted_when_what_it_does_not_say_is_said(capsys, tmp
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["convert", "digits", "-o", "x.onnx", "--bits", "1"], "--bits is for reading networks of others"),
+        (["convert", "digits", "-o", "x.onnx", "--bits", "1"], "--bits is for imports"),
         (["convert", "nowhere.onnx", "-o", "x.sugenet"], "nowhere.onnx"),
         (["convert", "README.md", "-o", "x.sugenet"], "no kind that can be imported"),
         (["convert", "digits", "-o", "x.txt"], "must end in .sugenet, .onnx or .c"),
         (
             ["convert", "a.onnx", "-o", "x.sugenet", "--inputs", "floats"],
-            "--inputs floats is not bits, reals, or integers",
+            "--inputs floats is not a kind of input",
         ),
         (
             ["convert", "a.onnx", "-o", "x.sugenet", "--inputs", "0..255/0"],
-            "--inputs 0..255/0 is not bits, reals, or integers",
+            "--inputs 0..255/0 is not a kind of input",
         ),
     ],
 )
@@ -165,7 +165,7 @@ def test_a_keras_model_as_text_is_converted_with_its_weights(capsys, tmp_path):
     code, out, _ = run(capsys, *line, "--weights-file", arrays)
     assert (code, "equal to Keras' layers" in out) == (0, True)
     code, _, err = run(capsys, "convert", "digits", "-o", tmp_path / "x.onnx", "--weights-file", arrays)
-    assert (code, "--weights-file is for reading networks of others" in err) == (2, True)
+    assert (code, "--weights-file is for imports" in err) == (2, True)
     (tmp_path / "net.tflite").write_bytes(b"")
     code, _, err = run(capsys, "convert", tmp_path / "net.tflite", "-o", tmp_path / "net.sugenet")
     assert (code, "python -m tf2onnx.convert --tflite" in err) == (2, True)

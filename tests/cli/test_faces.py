@@ -23,7 +23,7 @@ from tests.cli.runner import in_process
 def example(tmp_path, monkeypatch):
     """The paper's example with its input, in the folder that is worked in."""
     network = sg.Network.of_bits(
-        [sg.DenseLayer([[1, 1, -1, 1]], [2])], sg.Head([[-1], [1]]), classes=["off", "on"]
+        [sg.nn.DenseLayer([[1, 1, -1, 1]], [2])], sg.nn.Head([[-1], [1]]), classes=["off", "on"]
     )
     sg.save(network, tmp_path / "example.sugenet")
     (tmp_path / "input.csv").write_text("x1,x2,x3,x4,kind\n1,-1,1,-1,off\n1,1,1,1,on\n")
@@ -58,7 +58,7 @@ def test_the_interactive_page_knows_samples_truth_and_answers(example):
         "input.csv",
         "--index",
         "1",
-        "--target",
+        "--label-column",
         "kind",
         "--interactive",
         "-o",
@@ -82,7 +82,7 @@ def swept(example):
     return example
 
 
-@pytest.mark.parametrize("samples", [[], ["input.csv", "--target", "kind"]])
+@pytest.mark.parametrize("samples", [[], ["input.csv", "--label-column", "kind"]])
 def test_the_interactive_page_carries_a_results_file(swept, samples):
     words = ["report", "example.sugenet", *samples, "--results", "results.db", "--interactive", "-o", "-"]
     code, page, err = in_process(words)
@@ -108,8 +108,8 @@ WRONG = [
     (["example.sugenet", "one.csv", "--results", "results.db"], "is about 2 samples, but 1 are given"),
     (["example.sugenet", "--results", "results.db", "--index", "2"], "there is no sample 2"),
     (
-        ["example.sugenet", "--results", "results.db", "--target", "kind"],
-        "--target names a column of SAMPLES",
+        ["example.sugenet", "--results", "results.db", "--label-column", "kind"],
+        "--label-column needs SAMPLES",
     ),
 ]
 
@@ -146,7 +146,8 @@ def test_a_page_to_read_is_about_inputs_that_can_occur(example):
         "breast_cancer",
         "--index",
         "5",
-        "--within-data",
+        "--within",
+        "data",
         "--law",
         "mean radius < 20",
         "-o",

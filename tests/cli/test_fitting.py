@@ -16,8 +16,8 @@ from tests.cli.rated import FLATS, MIXED, RATED, RENT
 from tests.cli.runner import in_process
 
 LEVELS = ["bad", "ok", "good", "very good"]
-FLAT = ["--target", "grade", "--name", "flat", "--order", "bad<ok<good<very good"]
-RENTS = ["--target", "grade", "--order", "bad<ok<good", "--order", "room=small<fair<large"]
+FLAT = ["--label-column", "grade", "--name", "flat", "--order", "bad<ok<good<very good"]
+RENTS = ["--label-column", "grade", "--order", "bad<ok<good", "--order", "room=small<fair<large"]
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_intervals_conflicts_and_drops_are_those_of_all_capacities(desk, seed):
     cases = list(product(range(3), repeat=3))
     written(desk / "c.csv", "abc", [[names[v] for v in x] for x in cases])
     data, text = said(
-        "t.csv", "--target", "y", "--order", "low<mid<top", "--predict", "c.csv", "--limit", "99"
+        "t.csv", "--label-column", "y", "--order", "low<mid<top", "--predict", "c.csv", "--limit", "99"
     )
     every = list(all_capacities(3, 2))
 
@@ -155,14 +155,16 @@ def test_weights_count_in_the_total(desk):
         ["1", "1", "0", "0.9"],
     ]
     written(desk / "w.csv", rows[0], rows[1:])
-    heavy, text = said("w.csv", "--target", "r", "--weights", "w", "--loss", "total", "--predict", "w.csv")
+    heavy, text = said(
+        "w.csv", "--label-column", "r", "--weights", "w", "--loss", "total", "--predict", "w.csv"
+    )
     cost = sum(
         Fraction(row[0]) * abs(Fraction(case["low"]) - Fraction(row[3]))
         for row, case in zip(rows[1:], heavy["cases"], strict=True)
     )
     assert Fraction(heavy["error"]) == cost == Fraction(1, 15)
     assert "less cost in total than 1/15" in text
-    light, _ = said("w.csv", "--target", "r", "--ignore", "w", "--loss", "total")
+    light, _ = said("w.csv", "--label-column", "r", "--ignore", "w", "--loss", "total")
     assert light["error"] == "0.2"
 
 
@@ -187,7 +189,7 @@ def test_a_certificate_holds_for_its_table_and_for_no_other(desk, how):
     (desk / "named.csv").write_text(MIXED.replace("kitchen", "balcony"))
     for name in ("other", "turned", "named"):
         assert in_process(["check", "c.json", f"{name}.csv", *FLAT])[0] == 1
-    order = ["--target", "grade", "--name", "flat", "--order", "ok<bad<good<very good"]
+    order = ["--label-column", "grade", "--name", "flat", "--order", "ok<bad<good<very good"]
     assert in_process(["check", "c.json", "mixed.csv", *order])[0] == 1
     (desk / "renamed.csv").write_text(MIXED.replace("Attic", "Loft"))  # what rows are called claims nothing
     assert in_process(["check", "c.json", "renamed.csv", *FLAT])[0] == 0
@@ -235,7 +237,7 @@ def test_learned_directions_can_be_given(desk):
 
 def test_a_picture_shows_what_sets_are_worth(desk):
     code, _, err = in_process(["fit", "flats.csv", *FLAT, "--svg", "p.svg", "-o", "c.json"])
-    assert (code, err) == (0, "written to p.svg\n")
+    assert (code, err) == (0, "certificate written to c.json\nwritten to p.svg\n")
     drawn = dict(re.findall(r'data-set="(\w+)" data-low="([^"]+)"', (desk / "p.svg").read_text()))
     assert len(drawn) == 16
     assert (drawn["none"], drawn["bc"], drawn["b"], drawn["abcd"]) == ("bad", "good", "bad", "very good")
@@ -252,7 +254,7 @@ def test_other_files_are_read_alike(desk):
     for number, level in reversed(list(enumerate(LEVELS))):
         numbers = re.sub(rf"\b{level}\b(?! t)", str(number), numbers)
     (desk / "numbers.csv").write_text(numbers)
-    as_numbers = said("numbers.csv", "--target", "grade", "--name", "flat", "--order", "0..3")[0]
+    as_numbers = said("numbers.csv", "--label-column", "grade", "--name", "flat", "--order", "0..3")[0]
     assert len(as_numbers["rules"]) == len(plain["rules"])
     assert as_numbers["scale"]["levels"] == ["0", "1", "2", "3"]
 
@@ -262,37 +264,37 @@ def test_other_files_are_read_alike(desk):
     [
         (["nowhere.csv", *FLAT], "nowhere.csv cannot be read: there is no such file"),
         (["flats.csv", *FLAT, "--predict", "nowhere.csv"], "nowhere.csv cannot be read"),
-        (["flats.csv", *FLAT, "--order", "bad<ok"], "this order is given already"),
-        (["flats.csv", "--target", "grade", "--order", "bad<ok<bad"], "each once"),
-        (["flats.csv", "--target", "grade", "--order", "bad"], "two levels or more"),
-        (["flats.csv", *FLAT[:4], "--order", "light=bad<ok"], "With --terms it is learned"),
+        (["flats.csv", *FLAT, "--order", "bad<ok"], "there are two orders for one column"),
+        (["flats.csv", "--label-column", "grade", "--order", "bad<ok<bad"], "must be different levels"),
+        (["flats.csv", "--label-column", "grade", "--order", "bad"], "must be different levels"),
+        (["flats.csv", *FLAT[:4], "--order", "light=bad<ok"], "which needs --terms"),
         (
             ["flats.csv", *FLAT[:4], "--order", "bad<ok<good"],
             "line 4, column 'light': 'very good' is none of",
         ),
         (["flats.csv", *FLAT, "--loss", "least"], "least is not one of largest, total"),
         (["flats.csv", *FLAT, "--maxitive", "9"], "--maxitive 9 must be a whole number from 1 to 4"),
-        (["flats.csv", *FLAT, "--maxitive", "1", "--minitive", "1"], "Choose one"),
-        (["flats.csv", *FLAT, "--maxitive", "1", "--loss", "total"], "--maxitive is for --loss largest"),
-        (["flats.csv", *FLAT, "--time-limit", "3"], "--time-limit is for --loss total"),
-        (["flats.csv", *FLAT, "--direction", "light=rising"], "--direction goes with --terms"),
-        (["flats.csv", *FLAT, "--terms", "0"], "whole number from 1 to 1000, or card"),
+        (["flats.csv", *FLAT, "--maxitive", "1", "--minitive", "1"], "not both"),
+        (["flats.csv", *FLAT, "--maxitive", "1", "--loss", "total"], "--maxitive needs --loss largest"),
+        (["flats.csv", *FLAT, "--time-limit", "3"], "--time-limit needs --loss total"),
+        (["flats.csv", *FLAT, "--direction", "light=rising"], "--direction needs --terms"),
+        (["flats.csv", *FLAT, "--terms", "0"], "integer from 1 to 1000, or card"),
         (["flats.csv", *FLAT, "--terms", "2", "--loss", "total"], "--loss is for exact fits"),
         (["flats.csv", *FLAT, "--terms", "1", "--direction", "light"], "COLUMN=rising"),
         (["flats.csv", *FLAT, "--terms", "1", "--direction", "view=rising"], "no such column"),
         (["flats.csv", *FLAT, "--terms", "2", "--svg", "p.svg"], "--svg draws one capacity"),
         (["flats.csv", *FLAT, "--weights", "grade", "--loss", "total"], "'grade' is named for two things"),
         (["flats.csv", *FLAT, "--weights", "light", "--loss", "total"], "'good' is no weight"),
-        (["flats.csv", *FLAT, "-o", "flats.csv"], "holds the table, which would be lost"),
+        (["flats.csv", *FLAT, "-o", "flats.csv"], "holds the table and would be overwritten"),
         (["flats.csv", *FLAT, "--predict", "scores.csv"], "no column 'light'"),
         (["flats.csv", *FLAT, "--ignore", "attic"], "no column 'attic'"),
-        (["scores.csv", "--target", "room", "--order", "0..1"], "'0.7' is none of 0 < 1"),
-        (["gap.csv", "--target", "y"], "line 3, column 'x': the value is missing"),
-        (["short.csv", "--target", "y"], "line 2: 1 cells"),
-        (["large.csv", "--target", "y"], "line 2, column 'x': '3' is not from 0 to 1"),
-        (["spare.csv", "--target", "y", "--predict", "large.csv"], "'3' is not from 0 to 1"),
-        (["spare.csv", "--target", "y", "--predict", "more.csv"], "the column 'z' is no criterion"),
-        (["only.csv", "--target", "y"], "no column besides"),
+        (["scores.csv", "--label-column", "room", "--order", "0..1"], "'0.7' is none of 0 < 1"),
+        (["gap.csv", "--label-column", "y"], "line 3, column 'x': the value is missing"),
+        (["short.csv", "--label-column", "y"], "line 2: 1 cells"),
+        (["large.csv", "--label-column", "y"], "line 2, column 'x': '3' is not from 0 to 1"),
+        (["spare.csv", "--label-column", "y", "--predict", "large.csv"], "'3' is not from 0 to 1"),
+        (["spare.csv", "--label-column", "y", "--predict", "more.csv"], "the column 'z' is no criterion"),
+        (["only.csv", "--label-column", "y"], "no column besides"),
     ],
     ids=lambda value: None if isinstance(value, str) else " ".join(value),
 )
@@ -317,9 +319,9 @@ def test_wrong_inputs_are_named(desk, words, told):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["c.json", "mixed.csv"], "--target NAME"),
+        (["c.json", "mixed.csv"], "--label-column NAME"),
         (["c.json", "mixed.csv", "digits", *FLAT], "MODEL2"),
-        (["text.json", "digits", "--target", "grade"], "--target is about a table of ratings"),
+        (["text.json", "digits", "--label-column", "grade"], "--label-column is for tables of ratings"),
         (["c.json", "digits", *FLAT], "digits"),
     ],
     ids=str,
@@ -336,7 +338,7 @@ def test_a_time_that_is_too_short_is_undecided(desk):
     rng = Random(1)
     rows = [[rng.randrange(10) / 10 for _ in range(5)] for _ in range(60)]
     written(desk / "hard.csv", [*"abcd", "y"], rows)
-    words = ["fit", "hard.csv", "--target", "y", "--loss", "total", "--time-limit", "0"]
+    words = ["fit", "hard.csv", "--label-column", "y", "--loss", "total", "--time-limit", "0"]
     code, out, _ = in_process(words)
     assert code == 3
     assert "whether one lies between was not decided in time" in out

@@ -60,7 +60,7 @@ def desk(tmp_path, monkeypatch):
         csv.writer(file).writerows([["weight", "colour", "fruit"], *fruit])
     (tmp_path / "text.json").write_text("[1, 2]\n")
     example = sg.Network.of_bits(
-        [sg.DenseLayer([[1, 1, -1, 1]], [2])], sg.Head([[-1], [1]]), classes=["off", "on"]
+        [sg.nn.DenseLayer([[1, 1, -1, 1]], [2])], sg.nn.Head([[-1], [1]]), classes=["off", "on"]
     )
     sg.save(example, tmp_path / "example.sugenet")
     (tmp_path / "input.csv").write_text("1,-1,1,-1\n")

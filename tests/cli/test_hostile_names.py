@@ -85,7 +85,7 @@ COMMANDS = {
     "whys": "why MODEL SAMPLES --index 0 --hamming 3 -n all",
     "chain": "why MODEL SAMPLES --index 0 --chain",
     "whatif": "whatif MODEL SAMPLES --index 0 -n 3",
-    "whatif to": "whatif MODEL SAMPLES --index 0 --to CLASS --cost L1",
+    "whatif to": "whatif MODEL SAMPLES --index 0 --target CLASS --cost L1",
     "whatif none": "whatif MODEL SAMPLES --index 0 --keep ALL",
     "verify": "verify MODEL SAMPLES --index 0 --l0 3",
     "proved": "verify MODEL SAMPLES --index 0 --l0 0",
@@ -107,9 +107,9 @@ COMMANDS = {
     "c": "convert MODEL -o model.c",
     "seen": "convert MODEL --seen SAMPLES -o seen.sugenet",
     "witness": "verify MODEL SAMPLES --index 0 --l0 3 --witness WITNESS",
-    "no class": "whatif MODEL SAMPLES --index 0 --to LABEL",
+    "no class": "whatif MODEL SAMPLES --index 0 --target LABEL",
     "no feature": "verify MODEL SAMPLES --index 0 --free LABEL",
-    "no limit": "verify MODEL --never CLASS --where LABEL=3",
+    "no limit": "verify MODEL --never CLASS --where 'LABEL = 3'",
     "no category": "predict MODEL WRONG",
     "no rule": "rules MODEL --check LABEL",
     "no law": "why MODEL SAMPLES --index 0 --law LABEL",
@@ -131,7 +131,7 @@ def words_of(line, desk, label):
         "FEATURE": network.encoder.names[1],
         "ALL": ",".join(network.encoder.names),
         "NUMBER": network.encoder.names[0],
-        "LIMIT": f"{network.encoder.names[1]}={category}",
+        "LIMIT": f"{network.encoder.names[1]} = {category}",
         "LABEL": label,
         "CLAIM": f'"{label}" = "{label}\'"',
         "RULE": f"{network.encoder.names[0]} >= 0.5 -> {network.classes[0]}",
@@ -208,7 +208,7 @@ def rated(path, names):
         writer = csv.writer(file)
         writer.writerow(named[:5])
         writer.writerows([f"{named[8]}{k}", *(levels[level] for level in row)] for k, row in enumerate(rows))
-    return ["fit", path, "--name", named[0], "--target", named[4], "--order", "<".join(levels)]
+    return ["fit", path, "--name", named[0], "--label-column", named[4], "--order", "<".join(levels)]
 
 
 @pytest.mark.parametrize("options", ["", "--loss total", "--terms 1", "--terms card", "--predict FILE"])

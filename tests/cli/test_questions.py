@@ -30,9 +30,9 @@ def run(capsys, *arguments):
         (("--l1", 2), 0, "raw changes of up to 2 in all: proved"),
         (("--l2", "3/2"), 0, "within a distance of 1.5: proved"),
         (("--free", "pixel (0,0)"), 0, "1 feature free: proved"),
-        (("--where", "pixel (0,1)=0..9"), 0, "0 <= pixel (0,1) <= 9: proved"),
-        (("--anything",), 1, "refuted by"),
-        (("--hamming", 1, "--to", 8), 0, "the class does not become 8"),
+        (("--where", "0 <= pixel (0,1) <= 9"), 0, "0 <= pixel (0,1) <= 9: proved"),
+        (("--any-input",), 1, "refuted by"),
+        (("--hamming", 1, "--target", 8), 0, "the class does not become 8"),
         (("--l0", 1, "--engine", "bounds"), 3, "undecided"),
         (("--l0", 1, "--engine", "cpsat"), 0, "holds, not certified: OR-Tools"),
     ],
@@ -47,11 +47,11 @@ def test_verify_a_sample(capsys, arguments, code, words):
     [
         (("--always", "benign"), 1),
         (("--never", "benign"), 1),
-        (("--monotone", "mean radius", "--to", "malignant"), 1),
+        (("--monotone", "mean radius", "--target", "malignant"), 1),
         (("--monotone", "mean radius", "--falling"), 1),
         (("--fair", "mean radius,mean area"), 1),
         (("--agree", "breast_cancer"), 0),
-        (("--always", "benign", "--where", "mean radius=..12", "--where", "worst area=100..200"), 1),
+        (("--always", "benign", "--where", "mean radius <= 12", "--where", "100 <= worst area <= 200"), 1),
     ],
 )
 def test_verify_all_inputs(capsys, arguments, code):
@@ -87,7 +87,7 @@ def test_certificates_travel_through_files(capsys, tmp_path, arguments):
 
 def test_two_networks_in_files(capsys, tmp_path):
     model, path = tmp_path / "simple.sugenet", tmp_path / "c.json"
-    sg.save(sg.simplify(sg.models.breast_cancer()), model)
+    sg.save(sg.nn.simplify(sg.models.breast_cancer()), model)
     assert run(capsys, "verify", "breast_cancer", "--agree", model, "-o", path)[0] == 0
     assert run(capsys, "check", path, "breast_cancer", model)[0] == 0
     code, _, err = run(capsys, "check", path, "breast_cancer")
@@ -113,8 +113,10 @@ def test_the_question_for_other_solvers(capsys, tmp_path):
 
 
 def test_why_and_chain_and_rules(capsys, monkeypatch):
-    code, out, _ = run(capsys, "why", "breast_cancer", "--index", 3)
+    code, out, _ = run(capsys, "why", "breast_cancer", "--index", 3, "--any-input")
     assert (code, "proved minimal" in out) == (0, True)
+    code, out, _ = run(capsys, "why", "breast_cancer", "--index", 3)
+    assert (code, "the fewest known to change the class" in out) == (0, True)
     code, out, _ = run(capsys, "why", "breast_cancer", "--index", 3, "--chain", "--limit", 2)
     assert (code, out.startswith("malignant, because these")) == (0, True)
     code, out, _ = run(capsys, "rules", "breast_cancer", "--limit", 1, "--time-limit", 5)
@@ -129,16 +131,19 @@ def test_why_and_chain_and_rules(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("verify", "digits", "--index", 7), "ask one question"),
-        (("verify", "digits", "--index", 7, "--hamming", 1, "--linf", 1), "ask one question"),
+        (("verify", "digits", "--index", 7), "a region or a claim is missing"),
+        (("verify", "digits", "--index", 7, "--hamming", 1, "--linf", 1), "give one region or claim"),
         (("verify", "digits", "--index", 7, "--hamming", "many"), "'many' is not a number"),
         (("verify", "digits", "--index", 7, "--hamming", -1), "a radius is not negative"),
         (("verify", "digits", "--index", 7, "--hamming", 1, "--engine", "crystal ball"), "is no engine"),
-        (("verify", "digits", "--index", 7, "--hamming", 1, "--to", "zebra"), "--to zebra is no class"),
-        (("verify", "digits", "--index", 7, "--where", "nose=1..2"), "FEATURE=LOW..HIGH"),
+        (
+            ("verify", "digits", "--index", 7, "--hamming", 1, "--target", "zebra"),
+            "--target zebra is not a class",
+        ),
+        (("verify", "digits", "--index", 7, "--where", "nose >= 1"), "where a condition on a feature"),
         (("verify", "digits", "--index", 7, "--free", "nose"), "no feature 'nose'"),
         (("verify", "digits", "--query", "nowhere.vnnlib"), "cannot be read"),
-        (("verify", "digits", "--always", "zebra"), "--always zebra is no class"),
+        (("verify", "digits", "--always", "zebra"), "--always zebra is not a class"),
         (("verify", "digits", "--monotone", "nose"), "no feature 'nose'"),
         (("verify", "digits", "--index", 7, "--hamming", 1, "--threads", 0), "--threads 0"),
         (
@@ -152,39 +157,39 @@ def test_why_and_chain_and_rules(capsys, monkeypatch):
         (("rules", "digits", "--check", "pixel (0,0) >= 3"), "'->'"),
         (
             ("verify", "digits", "--index", 7, "--hamming", 0, "--l0", 0),
-            "ask one question (--hamming and --l0 given)",
+            "give one region or claim, not --hamming and --l0",
         ),
         (
             ("why", "digits", "--index", 7, "--hamming", 0, "--l0", 2),
-            "name one region, not --hamming and --l0",
+            "give one region, not --hamming and --l0",
         ),
-        (("verify", "digits", "--index", 7, "--l0", 1, "--falling"), "give --monotone too"),
+        (("verify", "digits", "--index", 7, "--l0", 1, "--falling"), "--falling needs --monotone"),
         (
             ("verify", "digits", "--never", 3, "--index", 7),
-            "--never is not about one sample, and --index means nothing to it",
+            "--index is not used by --never",
         ),
         (
-            ("verify", "digits", "--fair", "pixel (0,0)", "--to", 3),
-            "--fair is not about one sample, and --to means nothing",
+            ("verify", "digits", "--fair", "pixel (0,0)", "--target", 3),
+            "--target is not used by --fair",
         ),
         (
             ("verify", "digits", "--always", 3, "--ties", "against"),
-            "--ties means nothing to it: leave it out",
+            "--ties is not used by --always",
         ),
         (("count", "digits", "--hamming", 3), "there are 359 samples. Choose one with --index"),
-        (("why", "digits", "--index", 7, "--chain", "--l0", 2), "leave out --l0"),
+        (("why", "digits", "--index", 7, "--chain", "--l0", 2), "--l0 is not used by --chain"),
         (
             ("why", "digits", "--index", 7, "--chain", "-o", "c.json"),
-            "has no certificate: leave out --output",
+            "is not used by --chain",
         ),
         (
             ("whatif", "digits", "--index", 7, "--price", "pixel (0,0)=2", "--cost", "L2"),
-            "name the cost once",
+            "give --cost, or a --price",
         ),
-        (("rules", "digits", "--neuron", 1, "--class", 3), "ask one thing, not --neuron and --class"),
+        (("rules", "digits", "--neuron", 1, "--class", 3), "give one of --neuron and --class"),
         (
             ("rules", "digits", "--check", "pixel (0,0) >= 3 -> 3", "--neuron", 0),
-            "ask one thing, not --check and --neuron",
+            "give one of --check and --neuron",
         ),
         (
             ("count", "digits", "--index", 7, "--hamming", 1, "--method", "guess"),
@@ -211,7 +216,7 @@ def test_a_certificate_on_standard_output_is_alone_there(capsys):
 def test_where_there_is_no_certificate_the_answer_is_given_and_the_reason(capsys, tmp_path):
     path = tmp_path / "c.json"
     code, out, err = run(capsys, "count", "digits", "--index", 7, "--l0", 9, "--time-limit", 0, "-o", path)
-    assert (code, err) == (3, "no certificate was written: not everything was counted.\n")
+    assert (code, err) == (3, "no certificate written: not everything was counted\n")
     assert "of them counted: stopped after" in out
     assert not path.exists()
 
@@ -243,7 +248,9 @@ def test_a_radius_of_0_is_a_region(capsys):
 
 
 def test_names_with_commas_can_be_listed(capsys, tmp_path):
-    network = sg.Network(sg.Encoder.of_bits(3, ["a", "b, c", "b"]), [], sg.Head([[1, 1, 1], [-1, -1, -1]]))
+    network = sg.Network(
+        sg.nn.Encoder.of_bits(3, ["a", "b, c", "b"]), [], sg.nn.Head([[1, 1, 1], [-1, -1, -1]])
+    )
     sg.save(network, tmp_path / "m.sugenet")
     (tmp_path / "x.csv").write_text("1,1,1\n")
     for names, found in (("b, c,a", ["b, c", "a"]), ("b,a", ["b", "a"]), (" b, c ", ["b, c"])):
@@ -276,5 +283,5 @@ def test_a_check_that_does_not_end_in_time_is_undecided(capsys, tmp_path):
 def test_every_ball_is_a_region_and_a_cost(capsys):
     for name in BALLS:
         assert run(capsys, "verify", "digits", "--index", 7, f"--{name.lower()}", 0)[0] == 0
-        assert run(capsys, "whatif", "digits", "--index", 7, "--cost", name, "--within", 0)[0] == 0
-    assert {*BALLS, "Free", "Anything"} == {name.capitalize() for name in asking.REGIONS}
+        assert run(capsys, "whatif", "digits", "--index", 7, "--cost", name, "--max-cost", 0)[0] == 0
+    assert {*BALLS, "Free", "AnyInput"} == {name.title().replace("_", "") for name in asking.REGIONS}

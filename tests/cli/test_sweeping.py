@@ -17,7 +17,7 @@ from PIL import Image
 
 import sugenet as sg
 from sugenet.cli import main
-from sugenet.cli.asking import ASKERS
+from sugenet.cli.asking import ASKERS, flags_of
 from sugenet.cli.commands import parser_of_all
 from sugenet.cli.parser import options_of
 from sugenet.cli.sweeping import _ELSEWHERE
@@ -42,14 +42,17 @@ def run(capsys, tmp_path, monkeypatch):
 # -- the same words ------------------------------------------------------------------------------------------
 
 QUESTIONS = {
-    "verify": [["--hamming", "2"], ["--l1", "3/2", "--to", "8", "--ties", "against", "--engine", "bounds"]],
+    "verify": [
+        ["--hamming", "2"],
+        ["--l1", "3/2", "--target", "8", "--ties", "against", "--engine", "bounds"],
+    ],
     "whatif": [
         ["--cost", "L1", "-n", "3"],
-        ["--price", "pixel (2,5)=2", "--price", "pixel (4,4)=1", "--within", "3", "--engine", "flips"],
-        ["--keep", "pixel (2,5)", "--where", "pixel (4,4)=0..16", "--where", "pixel (3,3)=.."],
+        ["--price", "pixel (2,5)=2", "--price", "pixel (4,4)=1", "--max-cost", "3", "--engine", "flips"],
+        ["--keep", "pixel (2,5)", "--where", "pixel (4,4) <= 16 and pixel (3,3) >= 0"],
     ],
     "why": [["--hamming", "2", "--minimal", "size", "-n", "all"], ["--free", "pixel (2,5),pixel (4,4)"]],
-    "count": [["--hamming", "2"], ["--l0", "1", "--method", "sample"], ["--where", "pixel (4,4)=0..16"]],
+    "count": [["--hamming", "2"], ["--l0", "1", "--method", "sample"], ["--where", "pixel (4,4) <= 16"]],
 }
 
 
@@ -79,7 +82,7 @@ def test_predictions_are_those_of_predict(run):
     with closing(read_results("r.db")) as found:
         kept = [found.data(row["sample"]) for row in rows]
         assert [row.truth for row in found.rows()] == [row["truth"] for row in rows]
-    for name in ("class", "label", "scores", "tie"):
+    for name in ("label", "index", "scores", "is_tie"):
         assert [row[name] for row in kept] == [row[name] for row in rows]
 
 
@@ -95,12 +98,12 @@ def test_every_option_about_a_sample_has_its_place():
             twin = sweep[action.dest]
             assert twin.option_strings == action.option_strings
             assert (twin.choices, twin.metavar, twin.nargs) == (action.choices, action.metavar, action.nargs)
-            shared = ("target", "delimiter", "output", "time_limit", "seed", "json", "quiet", "help")
-            shared += ("within_data", "law")
+            shared = ("label_column", "delimiter", "output", "time_limit", "seed", "json", "quiet", "help")
+            shared += ("within", "law")
             assert (action.dest in ASKERS[kind].options) != (action.dest in shared), flag
 
 
-VALUES = {"where": "x1=1", "price": "x1=1", "cost": "L0", "keep": "x1", "free": "x1", "to": "on"}
+VALUES = {"where": "x1=1", "price": "x1=1", "cost": "L0", "keep": "x1", "free": "x1", "target": "on"}
 VALUES |= {"minimal": "subset", "ties": "lowest", "engine": "auto", "method": "auto"}
 NAMES = sorted({name for kind in ASKERS.values() for name in kind.options})
 
@@ -108,24 +111,27 @@ NAMES = sorted({name for kind in ASKERS.values() for name in kind.options})
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", ASKERS)
 def test_what_means_nothing_to_the_question_is_refused_even_as_its_default(run, kind, name):
-    flag = "-n" if name == "n" else f"--{name}"
-    words = [flag] if name == "anything" else [flag, VALUES.get(name, "1")]
+    flag = "-n" if name == "n" else flags_of([name])
+    words = [flag] if name == "any_input" else [flag, VALUES.get(name, "1")]
     code, out, err = run("sweep", "digits", "--ask", kind, *words, "--first", 10**6, "-o", "r.db")
     assert (code, out) == (2, "")
-    refused = err == f"sugenet: {flag} means nothing to --ask {kind}: leave it out.\n"
+    refused = err == f"sugenet: {flag} is not used by --ask {kind}. Leave it out.\n"
     assert refused == (name not in ASKERS[kind].options), err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        *[([flag, "1"], f"{flag} means nothing here: {words}") for flag, words in _ELSEWHERE.items()],
-        (["--hamming", "1", "--linf", "1"], "name one region, not --hamming and --linf"),
-        (["--backend-option", "scheduler_host"], "--backend-option scheduler_host must be KEY=VALUE"),
-        (["--backend-option", "a b=1", "--backend", "dask"], "--backend-option a b=1 must be KEY=VALUE"),
+        *[
+            ([flag, "1"], f"{flag} is not an option of this command: {words}")
+            for flag, words in _ELSEWHERE.items()
+        ],
+        (["--hamming", "1", "--linf", "1"], "give one region, not --hamming and --linf"),
+        (["--backend-option", "scheduler_host"], "--backend-option scheduler_host is not KEY=VALUE"),
+        (["--backend-option", "a b=1", "--backend", "dask"], "--backend-option a b=1 is not KEY=VALUE"),
         (
             ["--linf", "1", "--backend-option", "a=1"],
-            "--backend-option is for a backend: name it with --backend",
+            "--backend-option needs --backend",
         ),
         (["--jobs", "0"], "--jobs 0 must be from 1 to"),
         (["--first", "0"], "--first 0 must be from 1 to"),
@@ -136,7 +142,7 @@ def test_what_means_nothing_to_the_question_is_refused_even_as_its_default(run, 
             "the backend nowhere cannot be used: joblib does not know it",
         ),
         (["--linf", "1", "--engine", "nobody"], "nobody"),
-        (["--linf", "1", "--to", "ten"], "--to ten is no class"),
+        (["--linf", "1", "--target", "ten"], "--target ten is not a class"),
     ],
 )
 def test_what_makes_no_sense_is_refused(run, words, said):
@@ -153,7 +159,7 @@ def test_a_text_is_no_results_file(run, tmp_path):
     assert "is no results file" in err
     assert (tmp_path / "r.db").read_text() == "hello"
     code, _, err = run("sweep", "digits", "--ask", "predict", "-o", "-")
-    assert "-o -: the results are no text" in err
+    assert "-o needs a file, because results are not text" in err
 
 
 def test_a_backend_that_is_not_installed_is_named(run):
@@ -162,7 +168,8 @@ def test_a_backend_that_is_not_installed_is_named(run):
     code, _, err = run("sweep", "digits", "--ask", "predict", "--backend", "spark", "-o", "r.db")
     assert code == 2
     assert err == (
-        "sugenet: --backend spark needs joblibspark, which is not installed: pip install joblibspark.\n"
+        "sugenet: --backend spark needs joblibspark, which is not installed. "
+        "Install it: pip install joblibspark\n"
     )
 
 
@@ -198,7 +205,7 @@ def test_the_first_samples_of_a_folder_of_images(run, tmp_path):
     assert (data["results"], data["samples"], data["answered"]) == ("r.db", 4, 4)
     with closing(read_results("r.db")) as found:
         assert [row.truth for row in found.rows()] == sorted(y[:6].tolist())[:4]
-        assert data["right"] == sum(row.truth == row.label for row in found.rows())
+        assert data["right"] == sum(row.truth == row.index for row in found.rows())
 
 
 # -- how it ends ---------------------------------------------------------------------------------------------
@@ -214,12 +221,12 @@ def rows_of(path):
 def test_a_total_time_ends_it_and_the_same_command_goes_on(run):
     code, out, _ = run(*ASK, "--total-time", 0)
     assert code == 3
-    assert "the time was up: 8 of 8 samples have no answer. The same command goes on." in out
+    assert "time limit reached: 8 of 8 samples have no answer. Run the same command to resume." in out
     assert rows_of("r.db") == []
     code, out, err = run(*ASK)
     assert code == 0
     assert "no answer" not in out
-    assert "To read the answers: sugenet results r.db" in err
+    assert "to see the answers: sugenet results r.db" in err
     first = rows_of("r.db")
     assert [sample for sample, *_ in first] == list(range(8))
     again = run(*ASK, "--quiet")
@@ -247,10 +254,10 @@ def test_the_undecided_are_asked_again_with_more_time(run):
     code, out, _ = run(*ask, "--time-limit", 0)
     assert code == 3
     assert "undecided  3  100 %" in out
-    assert "can be asked again: --retry and a longer --time-limit" in out
+    assert "To ask again about undecided samples: --retry and a longer --time-limit" in out
     code, out, _ = run(*ask, "--time-limit", 60, "--retry")
     assert code == 0
-    assert "minimum  3  100 %" in out
+    assert "found    3  100 %" in out
 
 
 def test_ctrl_c_ends_it_soon_and_the_same_command_goes_on(tmp_path):
@@ -267,11 +274,11 @@ def test_ctrl_c_ends_it_soon_and_the_same_command_goes_on(tmp_path):
     assert kept
     if len(kept) < 12:
         assert (running.returncode, out) == (130, "")
-        said = f"{len(kept)} of 12 samples have their answer in r.db. The same command goes on."
+        said = f"{len(kept)} of 12 samples have an answer in r.db. Run the same command to resume."
         assert f"sugenet: interrupted: {said}\n" in err
     assert "Traceback" not in err
     done = subprocess.run(ask, capture_output=True, check=False, **how)
-    assert (done.returncode, "minimum  12  100 %" in done.stdout) == (0, True)
+    assert (done.returncode, "found    12  100 %" in done.stdout) == (0, True)
     whole = rows_of(tmp_path / "r.db")
     assert [row for row in whole if row[0] in {sample for sample, *_ in kept}] == kept
 

@@ -13,7 +13,7 @@ STATE = ["state", "digits", "--reading", "a=7", "--reading", "b=4", "--claim"]
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["state", "digits", "--reading", "=7", "--claim", "a = 3"], "--reading =7 must be NAME=I"),
+        (["state", "digits", "--reading", "=7", "--claim", "a = 3"], "--reading =7 is not NAME=I"),
         (
             ["state", "digits", "--reading", "a=7", "--reading", "a=4", "--claim", "a = 3"],
             "two readings are called",
@@ -23,12 +23,12 @@ STATE = ["state", "digits", "--reading", "a=7", "--reading", "b=4", "--claim"]
         ([*STATE, "c = 3"], "place 1: 'c' is no reading. There are a, b."),
         ([*STATE, "(" * 5000 + "a = 3"], "more than 100 brackets"),
         ([*STATE, "a = 3 or b = 6", "--verify", "--l0", "1", "--joint"], "(whatif), whose cost is that"),
-        ([*SUM, "--total", "9" * 4301], "is not a whole number"),
+        ([*SUM, "--total", "9" * 4301], "is not an integer"),
         ([*SUM, "--whatif", "--total", "9"], "the sum is 9 already"),
-        ([*SUM, "--verify", "--linf", "1", "--joint"], "has none that adds up"),
-        ([*SUM, "--why", "--total", "9"], "leave out --total"),
-        ([*SUM, "--cost", "L1"], "--cost goes with --whatif"),
-        ([*SUM, "--l0", "1"], "--l0 is a region of --verify or --why"),
+        ([*SUM, "--verify", "--linf", "1", "--joint"], "has none. Leave --joint out"),
+        ([*SUM, "--why", "--total", "9"], "--total is not used by"),
+        ([*SUM, "--cost", "L1"], "--cost needs --whatif"),
+        ([*SUM, "--l0", "1"], "--l0 needs --verify or --why"),
     ],
 )
 def test_what_means_nothing_is_refused(words, said):

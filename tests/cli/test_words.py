@@ -92,7 +92,7 @@ def test_messages_in_the_words_of_a_command():
     assert as_typed("hidden=() has none", {"hidden": "--hidden"}) == "--hidden '' has none"
     assert as_typed("linear:a(weights=quantized, bits=2)", flags) == "linear:a(weights=quantized, bits=2)"
     assert as_typed("x_bits=2 and bits=2", flags) == "x_bits=2 and --bits 2"
-    assert as_typed("=7 must be NAME=I", {}) == "=7 must be NAME=I"
+    assert as_typed("=7 is not NAME=I", {}) == "=7 is not NAME=I"
     assert as_typed_hints("bits=2, method='sample'") == "bits=2, --method sample"
 
 
@@ -160,12 +160,12 @@ def test_cells_with_something_else_between_them(capsys, tmp_path):
     rows = [[*map(str, row), net.classes[k]] for row, k in zip(X[:3].tolist(), y[:3], strict=True)]
     file = tmp_path / "p.csv"
     file.write_text("\n".join(";".join(row) for row in [[*net.encoder.names, "kind"], *rows]))
-    code, _, err = run(capsys, f"predict breast_cancer {file} --target kind --quiet")
+    code, _, err = run(capsys, f"predict breast_cancer {file} --label-column kind --quiet")
     assert (code, "have semicolons between them, not commas: say --delimiter ';'." in err) == (2, True)
-    read = run(capsys, f"predict breast_cancer {file} --target kind --delimiter ';' --json --quiet")
+    read = run(capsys, f"predict breast_cancer {file} --label-column kind --delimiter ';' --json --quiet")
     file.write_text(file.read_text().replace(";", ","))
     assert read[0] == 0
-    assert read == run(capsys, f"predict breast_cancer {file} --target kind --json --quiet")
+    assert read == run(capsys, f"predict breast_cancer {file} --label-column kind --json --quiet")
     file.write_text(";".join(net.encoder.names))
     code, _, err = run(capsys, f"predict breast_cancer {file} --delimiter ';' --quiet")
     assert (code, "has a line of names and no samples below it" in err) == (2, True)
@@ -187,13 +187,16 @@ def test_what_was_seen_can_be_given(capsys, tmp_path):
     sg.save(net, tmp_path / "n.sugenet")
     np.save(tmp_path / "X.npy", [[1, -1, 1], [1, 1, 1]])
     (tmp_path / "x.csv").write_text("1,-1,1\n")
-    line = f"verify {tmp_path}/m.sugenet {tmp_path}/x.csv --anything --within-data --quiet"
+    line = f"verify {tmp_path}/m.sugenet {tmp_path}/x.csv --any-input --within data --quiet"
     sg.save(net, tmp_path / "m.sugenet")
     code, _, err = run(capsys, line)
     assert (code, "sugenet convert MODEL --seen SAMPLES" in err) == (2, True)
     made = f"convert {tmp_path}/n.sugenet -o {tmp_path}/m.sugenet --seen {tmp_path}/X.npy"
     assert run(capsys, made)[0] == 0
-    assert sg.load(tmp_path / "m.sugenet").encoder.seen == net.seeing([[1, -1, 1], [1, 1, 1]]).encoder.seen
+    assert (
+        sg.load(tmp_path / "m.sugenet").encoder.seen
+        == net.with_training_range([[1, -1, 1], [1, 1, 1]]).encoder.seen
+    )
     assert run(capsys, line)[0] == 1
     assert run(capsys, f"{made} --zero 1")[0] == 2
 
@@ -204,41 +207,47 @@ def test_what_was_seen_can_be_given(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("why digits --index 7 --chain --threads 2", "--threads means nothing to --chain"),
-        ("why digits --index 7 --chain --minimal size", "--minimal means nothing to --chain"),
-        ("why digits --index 7 --chain -n 3", "-n means nothing to --chain"),
-        ("why digits --index 7 --limit 3", "--limit goes with --chain"),
-        ("trace digits --index 7 --limit 3", "--limit lists the neurons of a layer"),
-        ("predict digits --engine definition --threads 2", "--threads means nothing to --engine definition"),
-        ("predict digits --delimiter ';'", "--delimiter is for a CSV file"),
-        ("rules digits --index 3", "--index means nothing to the rules of a network"),
-        ("rules digits --layer 2", "--layer means nothing to the rules of a network"),
-        ("rules digits --threads 2", "--threads means nothing to the rules of a network"),
-        ("rules digits --neuron 1 --seed 3", "--seed means nothing to --neuron"),
-        ("rules digits --neuron 1 --time-limit 3", "--time-limit means nothing to --neuron"),
-        ("rules digits --check 'a -> b' --limit 3", "--limit means nothing to --check"),
-        ("rules digits --check 'a -> b' --index 3", "--index means nothing to --check"),
-        ("count digits --where 'pixel (0,0)=0' --target a", "--target is about a sample"),
-        ("verify digits --always 3 --target a", "--target means nothing to it"),
-        ("verify digits --always 3 --delimiter ';'", "--delimiter means nothing to it"),
-        ("train {csv} --target y -o {out} --tau-goal 3", "--tau-goal goes with --tau-decay"),
-        ("train {csv} --target y -o {out} --coding bits --cuts 3", "--cuts is for numbers that are cut"),
-        ("train {csv} --target y -o {out} --coding bits --cut-at 3", "--cut-at is for numbers that are cut"),
-        ("train {csv} --target y -o {out} --cuts 2 --cut-at 3", "--cuts and --cut-at both say how to cut"),
-        ("train {csv} --target y -o {out} --bound-share 0.5", "--bound-share goes with --robust"),
-        ("train {csv} --target y -o {out} --robust l2:3", "'l2:3' is no region to train against"),
-        ("train {csv} --target y -o {out} --robust linf:0", "allows no change"),
-        ("train {csv} --target y -o {out} --robust linf:9", "every sample can become any other"),
-        ("train {csv} --target y -o {out} --cut-at 3,2", "3,2 must rise"),
-        ("train {csv} -o {out}", "--target is missing: name the CSV column with the class"),
+        ("why digits --index 7 --chain --threads 2", "--threads is not used by --chain"),
+        ("why digits --index 7 --chain --minimal size", "--minimal is not used by --chain"),
+        ("why digits --index 7 --chain -n 3", "-n is not used by --chain"),
+        ("why digits --index 7 --limit 3", "--limit needs --chain"),
+        ("trace digits --index 7 --limit 3", "--limit needs --layer"),
+        ("predict digits --engine definition --threads 2", "--threads is not used by --engine definition"),
+        ("predict digits --delimiter ';'", "--delimiter is for CSV files"),
+        ("rules digits --index 3", "--index is not used by the rules of a network"),
+        ("rules digits --layer 2", "--layer is not used by the rules of a network"),
+        ("rules digits --threads 2", "--threads is not used by the rules of a network"),
+        ("rules digits --neuron 1 --seed 3", "--seed is not used by --neuron"),
+        ("rules digits --neuron 1 --time-limit 3", "--time-limit is not used by --neuron"),
+        ("rules digits --check 'a -> b' --limit 3", "--limit is not used by --check"),
+        ("rules digits --check 'a -> b' --index 3", "--index is not used by --check"),
+        ("count digits --where 'pixel (0,0)=0' --label-column a", "--label-column needs a sample"),
+        ("verify digits --always 3 --label-column a", "--label-column is not used by --always"),
+        ("verify digits --always 3 --delimiter ';'", "--delimiter is not used by --always"),
+        ("train {csv} --label-column y -o {out} --tau-goal 3", "--tau-goal needs --tau-decay"),
+        ("train {csv} --label-column y -o {out} --coding bits --cuts 3", "--cuts needs a coding with cuts"),
         (
-            "train {csv}.npz -o {out} --target y",
-            "--target is for a CSV file; the classes of a .npz file are y",
+            "train {csv} --label-column y -o {out} --coding bits --cut-at 3",
+            "--cut-at needs a coding with cuts",
         ),
-        ("convert digits -o {onnx} --image 8x8", "--image is for reading networks of others"),
-        ("convert digits -o {onnx} --relaxed", "--relaxed is for reading networks of others"),
-        ("convert digits -o {onnx} --no-proof", "--no-proof is for reading networks of others"),
-        ("convert digits -o {onnx} --seen {csv}", "--seen is for reading networks of others"),
+        (
+            "train {csv} --label-column y -o {out} --cuts 2 --cut-at 3",
+            "--cuts and --cut-at exclude each other",
+        ),
+        ("train {csv} --label-column y -o {out} --bound-share 0.5", "--bound-share needs --robust"),
+        ("train {csv} --label-column y -o {out} --robust l2:3", "'l2:3' is no region to train against"),
+        ("train {csv} --label-column y -o {out} --robust linf:0", "allows no change"),
+        ("train {csv} --label-column y -o {out} --robust linf:9", "every sample can become any other"),
+        ("train {csv} --label-column y -o {out} --cut-at 3,2", "3,2 must be increasing"),
+        ("train {csv} -o {out}", "--label-column is missing: name the CSV column with the class"),
+        (
+            "train {csv}.npz -o {out} --label-column y",
+            "--label-column is for CSV files; a .npz file has its classes in y",
+        ),
+        ("convert digits -o {onnx} --image 8x8", "--image is for imports"),
+        ("convert digits -o {onnx} --no-strict", "--no-strict is for imports"),
+        ("convert digits -o {onnx} --no-proof", "--no-proof is for imports"),
+        ("convert digits -o {onnx} --seen {csv}", "--seen is for imports"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(capsys, tmp_path, line, words):
@@ -311,7 +320,7 @@ def test_train_says_which_accuracy_it_prints(capsys, tmp_path):
     pytest.importorskip("torch")
     rows = [f"{i},{i % 7},{'high' if i > 30 else 'low'}" for i in range(60)]
     (tmp_path / "d.csv").write_text("\n".join(["a,b,y", *rows]))
-    line = f"train {tmp_path}/d.csv --target y -o {tmp_path}/m.sugenet --epochs 3 --hidden 4 --quiet"
+    line = f"train {tmp_path}/d.csv --label-column y -o {tmp_path}/m.sugenet --epochs 3 --hidden 4 --quiet"
     code, out, _ = run(capsys, line)
     assert code == 0
     assert re.search(
@@ -322,7 +331,7 @@ def test_train_says_which_accuracy_it_prints(capsys, tmp_path):
     code, out, _ = run(capsys, f"{line} --test-share 0 --validation-share 0")
     assert (code, "% on the 60 samples that it was trained on, epoch 3 of 3;" in out) == (0, True)
     network = sg.load(tmp_path / "m.sugenet")
-    assert network.encoder.seen == network.seeing([[i, i % 7] for i in range(60)]).encoder.seen
+    assert network.encoder.seen == network.with_training_range([[i, i % 7] for i in range(60)]).encoder.seen
     code, _, err = run(capsys, f"{line} --test-share 1")
     assert (code, "--test-share 1.0 must be at least 0 and below 1" in err) == (2, True)
     code, out, _ = run(capsys, f"{line} --json")
@@ -335,9 +344,9 @@ def test_what_a_spreadsheet_writes_is_named(capsys, tmp_path):
     pytest.importorskip("torch")
     rows = [f"2026-01-{i + 1:02},{i % 4},{'u' if i % 4 > 1 else 'v'}" for i in range(24)]
     (tmp_path / "d.csv").write_text("\n".join(["day,a,y", *rows]))
-    line = f"train {tmp_path}/d.csv --target y -o {tmp_path}/m.sugenet --epochs 1 --hidden"
+    line = f"train {tmp_path}/d.csv --label-column y -o {tmp_path}/m.sugenet --epochs 1 --hidden"
     code, _, err = run(capsys, f"{line} 4")
-    assert (code, "'day' holds 24 different texts" in err, "--ignore day\n" in err) == (0, True, True)
+    assert (code, "column 'day' has 24 categories" in err, "--ignore day\n" in err) == (0, True, True)
     code, _, err = run(capsys, f"{line} 0")
     assert (code, "at least 1, or --hidden '' for no hidden layer" in err) == (2, True)
     (tmp_path / "latin.csv").write_bytes("day,größe\n".encode("latin-1"))
@@ -348,14 +357,14 @@ def test_what_a_spreadsheet_writes_is_named(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("--to 3", "the target, 3, is the class that the sample has already"),
-        ("--within -1", "a limit of -1 is negative"),
+        ("--target 3", "the target, 3, is the class that the sample has already"),
+        ("--max-cost -1", "a largest cost of -1 is negative"),
         ("--witness w.png", "--witness w.png must end in .csv or .npy"),
     ],
 )
 def test_errors_speak_of_what_was_typed(capsys, line, said):
     code, _, err = run(capsys, f"whatif digits --index 7 {line}")
-    assert (code, said in err, "target=" in err or "--target" in err) == (2, True, False)
+    assert (code, said in err, "target=" in err or "--label-column" in err) == (2, True, False)
 
 
 def test_packed_certificates_are_checked(capsys, tmp_path):

@@ -18,7 +18,7 @@ from sugenet.errors import CertificateError, SoundnessError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import LabelGoal
 from sugenet.problem.problem import Fails, Holds, Open, Problem
-from sugenet.problem.regions import L0, L1, Anything, Hamming, Linf
+from sugenet.problem.regions import L0, L1, AnyInput, Hamming, Linf
 from tests.checker.plainly import lemma_plainly
 from tests.checker.typed import check_rup
 from tests.engines.test_learn import plain
@@ -26,7 +26,7 @@ from tests.engines.walked import expected
 from tests.problem.levels import KINDS, lively_network
 from tests.problem.small import random_network, random_sample, samples_inside
 
-REGIONS = [Hamming(2), L0(1), L0(2), L1(3), Linf(1), Anything()]
+REGIONS = [Hamming(2), L0(1), L0(2), L1(3), Linf(1), AnyInput()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ def _drawn(seed):
         if seed % 4 < 2:  # whole scores, so that classes tie
             network = Network(network.encoder, network.layers, Head(network.head.weights))
         x = random_sample(network, rng)
-        tops = {row: _tops(network, row) for row in samples_inside(Anything().around(network, x))}
+        tops = {row: _tops(network, row) for row in samples_inside(AnyInput().around(network, x))}
         if seed % 2 or len({row[0] for row in tops.values()}) > 1:
             return network, x, tops
 
@@ -69,7 +69,7 @@ def _drawn_levels(number, kind):
     rng = np.random.default_rng(3 + number)
     network = lively_network(rng, kind)
     x = random_sample(network, rng)
-    return network, x, {row: _tops(network, row) for row in samples_inside(Anything().around(network, x))}
+    return network, x, {row: _tops(network, row) for row in samples_inside(AnyInput().around(network, x))}
 
 
 @cache

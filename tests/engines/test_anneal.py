@@ -10,13 +10,13 @@ from sugenet.engines.walk.anneal import Patience, search
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.problem import Problem
-from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
+from sugenet.problem.regions import L0, L1, L2, AnyInput, Hamming, Linf
 from tests.engines.test_sets import NEVER, folded, planted, wide
 from tests.engines.walked import expected
 from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_sample
 
-REGIONS = [Hamming(2), L0(1), L0(2), L1(4), L2(3), Linf(2), Anything()]
+REGIONS = [Hamming(2), L0(1), L0(2), L1(4), L2(3), Linf(2), AnyInput()]
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -43,7 +43,7 @@ def test_small_violations_are_all_found_and_as_light_as_can_be(seed):
 def test_the_seed_decides():
     network, x = wide(70, features=40, depth=2, seed=4)
     label = int(network.predict(np.array([x], object))[0])
-    problem = Problem(Anything().around(network, x), loses(network.head, label))
+    problem = Problem(AnyInput().around(network, x), loses(network.head, label))
     found = [search(problem, Clock(seed=seed)) for seed in (1, 1, 2)]
     assert found[0] == found[1]
     assert all(problem.replays(moves) for moves in found)
@@ -58,7 +58,7 @@ def test_layers_that_are_not_dense(unrolled, monkeypatch):
     for seed in range(6):
         network, x = folded(seed)
         label = int(network.predict(np.array([x], object))[0])
-        problem = Problem(Anything().around(network, x), loses(network.head, label))
+        problem = Problem(AnyInput().around(network, x), loses(network.head, label))
         found = search(problem, Clock())
         assert found is None or problem.replays(found)
         assert found is not None or unrolled == 0 or not expected(problem)[2]
@@ -78,7 +78,7 @@ def test_nothing_to_find_and_stopping():
 def test_goals_of_large_numbers():
     network, x = wide(20, seed=3)
     big = Goal(((Votes((1 << 70, -(1 << 70), 0), 1),), (Votes((0, -(1 << 65), 1 << 65), 1),)))
-    problem = Problem(Anything().around(network, x), big)
+    problem = Problem(AnyInput().around(network, x), big)
     found = search(problem, Clock())
     assert found is None or problem.replays(found)
 

@@ -15,7 +15,7 @@ from sugenet.engines.walk.branches import BRANCH
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.problem import Fails, Holds, Open, Problem
-from sugenet.problem.regions import L0, Anything, Hamming, Linf
+from sugenet.problem.regions import L0, AnyInput, Hamming, Linf
 from tests.engines.test_sets import NEVER, planted
 from tests.engines.walked import sets_of
 from tests.problem.small import random_network, random_sample
@@ -69,7 +69,7 @@ def test_all_inputs_as_by_brute_force(seed):
             network.encoder, network.layers[:1], Head(rng.integers(-2, 3, (3, network.layers[0].outputs)))
         )
     x = random_sample(network, rng)
-    for region in (Linf(1), Anything()):
+    for region in (Linf(1), AnyInput()):
         near = region.around(network, x)
         label = int(rng.integers(network.head.outputs))
         for goal in (NEVER, loses(network.head, label), wins(network.head, label, ties="against")):
@@ -98,7 +98,7 @@ def just_and_just_not(near, first, second, threads=1):
 def test_words_and_vectors_of_lanes_that_are_full_and_not(lanes, head):
     rng = np.random.default_rng(lanes)
     network, x = drawn(rng, lanes, head=head)
-    just_and_just_not(Anything().around(network, x), (1, -1, 0), (0, 2, -1))
+    just_and_just_not(AnyInput().around(network, x), (1, -1, 0), (0, 2, -1))
 
 
 @pytest.mark.usefixtures("at_length")
@@ -106,7 +106,7 @@ def test_words_and_vectors_of_lanes_that_are_full_and_not(lanes, head):
 def test_subtrees_by_one_thread_and_by_two(lanes):
     rng = np.random.default_rng(lanes)
     network, x = drawn(rng, lanes, features=8)
-    near = Anything().around(network, x)
+    near = AnyInput().around(network, x)
     for threads in (1, 2):
         just_and_just_not(near, (1, -1, 0), (0, 1, -1), threads)
     for least in np.unique(leads(near, (1, -1, 0))).tolist():
@@ -120,19 +120,19 @@ def test_sums_around_the_ends_of_bytes(weight):
     rng = np.random.default_rng(weight)
     weights = (-weight, -1, 0, 1, weight)
     network, x = drawn(rng, 40, features=6, weights=weights)
-    just_and_just_not(Anything().around(network, x), (1, -1, 0), (0, 1, -1))
+    just_and_just_not(AnyInput().around(network, x), (1, -1, 0), (0, 1, -1))
     ends = [k * weight + d for k in (0, 1, 2) for d in (-1, 0, 1)]
     rows = np.array([[1, 1, -1, 0], [weight, weight, 1, -1], [-weight, 1, weight, weight]])
     layer = DenseLayer(np.repeat(rows, len(ends), axis=0), np.tile(ends, len(rows)))
     network = Network.of_bits([layer], Head(rng.choice([-1, 1], (3, layer.outputs))))
-    just_and_just_not(Anything().around(network, [0, 1, 0, 1]), (1, -1, 0), (0, 1, -1))
+    just_and_just_not(AnyInput().around(network, [0, 1, 0, 1]), (1, -1, 0), (0, 1, -1))
 
 
 def test_sums_beyond_32_bits_are_left_open():
     encoder = Encoder([integer(0, 4)] * 3)
     layer = LevelLayer([[1 << 36, 1 << 36, 1 << 36]], [1 << 38], encoder.tops)
     network = Network(encoder, [layer], Head([[1], [-1]]))
-    found = BRANCH(Problem(Anything().around(network, [0, 0, 0]), Goal(((Votes((1, -1), 1),),))))
+    found = BRANCH(Problem(AnyInput().around(network, [0, 0, 0]), Goal(((Votes((1, -1), 1),),))))
     assert isinstance(found, Open)
     assert "below 2^31" in found.reason
 
@@ -146,7 +146,7 @@ def test_features_of_many_options(seed):
     rows = rng.integers(-1, 2, (lanes, encoder.width))
     layer = DenseLayer(rows, np.abs(rows).sum(axis=1) // 2)
     network = Network(encoder, [layer], Head(rng.integers(-1, 2, (3, lanes))))
-    near = Anything().around(network, random_sample(network, rng))
+    near = AnyInput().around(network, random_sample(network, rng))
     just_and_just_not(near, (1, -1, 0), (-1, 0, 1))
 
 
@@ -165,7 +165,7 @@ def test_any_network_of_one_hidden_layer(seed, lanes, features):
     network, x = drawn(
         rng, lanes, features, weights=[(-1, 1), (-1, 0, 1), (-3, 0, 1)][seed // 3 % 3], head=head
     )
-    just_and_just_not(Anything().around(network, x), (1, -1, 0), (0, 1, -1))
+    just_and_just_not(AnyInput().around(network, x), (1, -1, 0), (0, 1, -1))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -173,7 +173,7 @@ def test_a_planted_violation_is_found(threads):
     for chosen in ([0, 1, 2], [3, 11, 12], list(range(13)), [12]):
         network = planted(13, chosen)
         found = BRANCH(
-            Problem(Anything().around(network, [0] * 13), loses(network.head, 0)), Clock(threads=threads)
+            Problem(AnyInput().around(network, [0] * 13), loses(network.head, 0)), Clock(threads=threads)
         )
         assert isinstance(found, Fails)
         assert np.flatnonzero(found.witness).tolist() == chosen
@@ -189,7 +189,7 @@ def test_what_it_is_not_for_is_left_open_by_name():
     deep = Network.of_bits(
         [*network.layers, DenseLayer(rng.choice([-1, 1], (5, 20)), [10] * 5)], Head(np.eye(5, dtype=int))
     )
-    found = BRANCH(Problem(Anything().around(deep, x), NEVER))
+    found = BRANCH(Problem(AnyInput().around(deep, x), NEVER))
     assert isinstance(found, Open)
     assert "one hidden layer" in found.reason
 
@@ -197,14 +197,14 @@ def test_what_it_is_not_for_is_left_open_by_name():
 def test_coefficients_that_are_too_different_are_left_open(monkeypatch):
     monkeypatch.setattr(branches, "_WIDEST", 40)
     network, x = drawn(np.random.default_rng(1), 40, head=tuple(range(1, 60)))
-    found = BRANCH(Problem(Anything().around(network, x), loses(network.head, 0)))
+    found = BRANCH(Problem(AnyInput().around(network, x), loses(network.head, 0)))
     assert isinstance(found, Open)
     assert "too differently" in found.reason
 
 
 def test_the_time_is_looked_at():
     network, x = drawn(np.random.default_rng(2), 300, features=30)
-    near = Anything().around(network, x)
+    near = AnyInput().around(network, x)
     goal = Goal(((Votes((1, -1, 0), 40),),))
     for seconds in (0, 0.2):
         found = BRANCH(Problem(near, goal), Clock(time_limit=seconds, threads=2))
@@ -216,7 +216,7 @@ def test_nothing_that_moves_and_nothing_to_reach():
     network, x = drawn(np.random.default_rng(3), 20)
     still = Linf(0).around(network, x)
     assert isinstance(agrees(Problem(still, NEVER)), Holds)
-    assert isinstance(agrees(Problem(Anything().around(network, x), Goal(()))), Holds)
+    assert isinstance(agrees(Problem(AnyInput().around(network, x), Goal(()))), Holds)
     (counts,) = leads(still, (1, -1, 0)).tolist()
     for least in (counts, counts + 1):
         agrees(Problem(still, Goal(((Votes((1, -1, 0), least),),))))
@@ -225,5 +225,5 @@ def test_nothing_that_moves_and_nothing_to_reach():
 def test_products_are_all_inputs():
     """The brute force here goes through every input."""
     network, x = drawn(np.random.default_rng(4), 5, features=4)
-    near = Anything().around(network, x)
+    near = AnyInput().around(network, x)
     assert {near.moved(moves) for moves in sets_of(near)} == set(product((0, 1), repeat=4))

@@ -13,7 +13,7 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, loses, wins
 from sugenet.problem.neighbourhood import combinations_of
 from sugenet.problem.problem import Problem
-from sugenet.problem.regions import L0, L1, Anything, Free, Hamming, Linf
+from sugenet.problem.regions import L0, L1, AnyInput, Free, Hamming, Linf
 from tests.engines.test_sets import NEVER, planted, wide
 from tests.engines.walked import expected
 from tests.problem.levels import any_network
@@ -37,7 +37,7 @@ def test_all_combinations_as_by_brute_force(seed):
     network = any_network(rng, seed, features=int(rng.integers(1, 7)))
     x = random_sample(network, rng)
     label = int(rng.integers(network.head.outputs))
-    for region in (Linf(1), Linf(2), Anything(), Free([0]), L0(6), L1(10**6)):
+    for region in (Linf(1), Linf(2), AnyInput(), Free([0]), L0(6), L1(10**6)):
         near = region.around(network, x)
         if combinations_of(near) > 2000:
             continue
@@ -50,7 +50,7 @@ def test_all_combinations_as_by_brute_force(seed):
 def test_patterns_of_one_word_and_more(fragile, features):
     network, x = wide(fragile, features=features, seed=fragile)
     label = int(network.predict(np.array([x], object))[0])
-    near = Anything().around(network, x)
+    near = AnyInput().around(network, x)
     agrees(Problem(near, loses(network.head, label)))
     one, two = (agrees(Problem(near, NEVER), threads=threads) for threads in (1, 2))
     assert one == two
@@ -61,7 +61,7 @@ def test_many_rounds_and_parts(monkeypatch):
     monkeypatch.setattr(walks, "_QUOTA", 1 << 12)
     monkeypatch.setattr(walks, "_TABLE", 1 << 12)
     network, x = wide(30, features=16, seed=2)
-    agrees(Problem(Anything().around(network, x), NEVER))
+    agrees(Problem(AnyInput().around(network, x), NEVER))
 
 
 def test_combinations_that_cannot_matter_are_counted_and_not_walked():
@@ -77,7 +77,7 @@ def test_combinations_that_cannot_matter_are_counted_and_not_walked():
 def test_a_planted_violation_is_found(threads):
     for chosen in ([0, 1, 2], [3, 11, 15], list(range(16)), [15]):
         network = planted(16, chosen)
-        problem = Problem(Anything().around(network, [0] * 16), loses(network.head, 0))
+        problem = Problem(AnyInput().around(network, [0] * 16), loses(network.head, 0))
         found = exhaust(problem, Clock(threads=threads))
         assert sorted(move.feature for move in found.violation) == chosen
 
@@ -86,12 +86,12 @@ def test_what_cannot_be_exhausted_is_said():
     network, x = wide(3, features=8)
     assert "this one has one" in EXHAUST(Problem(Hamming(2).around(network, x), NEVER)).reason
     network, x = wide(3, features=50)
-    assert "1.13e+15 combinations, too many" in EXHAUST(Problem(Anything().around(network, x), NEVER)).reason
+    assert "1.13e+15 combinations, too many" in EXHAUST(Problem(AnyInput().around(network, x), NEVER)).reason
 
 
 def test_stopping_and_the_sample_itself():
     network, x = wide(3, features=8)
-    near = Anything().around(network, x)
+    near = AnyInput().around(network, x)
     assert exhaust(Problem(near, NEVER), Clock(0)) is None
     assert exhaust(Problem(near, Goal(((),))), Clock()).violation == ()
 

@@ -20,7 +20,7 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.neighbourhood import combinations_of
 from sugenet.problem.problem import Enumerated, Fails, Holds, Problem
-from sugenet.problem.regions import Anything, Linf
+from sugenet.problem.regions import AnyInput, Linf
 from tests.engines.contract import judged
 from tests.engines.test_contract import LEFT_OPEN
 from tests.engines.test_sets import NEVER, planted, wide
@@ -65,7 +65,7 @@ def test_all_combinations_as_by_brute_force(seed):
         else random_network(rng, features=int(rng.integers(1, 7)), depth=int(rng.integers(2, 5)))
     )
     x = random_sample(network, rng)
-    for region in (Linf(1), Anything()):
+    for region in (Linf(1), AnyInput()):
         near = region.around(network, x)
         if combinations_of(near) <= 2000:
             label = int(rng.integers(network.head.outputs))
@@ -84,7 +84,7 @@ def test_vectors_of_neurons_that_are_full_and_not(width, zeros):
         signs = [np.where(rng.random(rows.shape) < zeros, 0, rows) for rows in signs]
     layers = [DenseLayer(rows, (np.abs(rows).sum(axis=1) + 1) // 2) for rows in signs]
     network = Network.of_bits(layers, Head(rng.choice([-1, 1], (3, 70))))
-    near = Anything().around(network, rng.integers(0, 2, 9).tolist())
+    near = AnyInput().around(network, rng.integers(0, 2, 9).tolist())
     silent = Problem(near, NEVER)
     assert agrees(silent) == Enumerated(512, None)
     # the best of all classes' leads, reached just so and just not
@@ -113,7 +113,7 @@ def test_a_planted_violation_is_found(threads):
         passed = np.zeros((1, network.layers[0].outputs), int)
         passed[0, -1] = 1
         deep = Network.of_bits([*network.layers, DenseLayer(passed, [1])], Head([[-1], [1]]))
-        problem = Problem(Anything().around(deep, [0] * 13), loses(deep.head, 0))
+        problem = Problem(AnyInput().around(deep, [0] * 13), loses(deep.head, 0))
         found = EXHAUST(problem, Clock(threads=threads))
         assert isinstance(found, Fails)
         assert np.flatnonzero(found.witness).tolist() == chosen
@@ -122,7 +122,7 @@ def test_a_planted_violation_is_found(threads):
 @pytest.mark.usefixtures("always")
 def test_groups_of_every_size_hold_all_combinations(monkeypatch):
     network, x = wide(70, features=9, seed=3, depth=2)
-    silent = Problem(Anything().around(network, x), NEVER)
+    silent = Problem(AnyInput().around(network, x), NEVER)
     for size in (1, 2, 4, 8, 32, 256, 512):
         monkeypatch.setattr(choices, "_GROUP", size)
         assert by_blocks(silent) == Enumerated(512, None)
@@ -136,7 +136,7 @@ def test_sums_of_all_sizes(far):
     first = DenseLayer(rng.choice([-far, -1, 1, far], (70, 9)), rng.integers(1, 4 * far + 4, 70))
     second = DenseLayer(rng.choice([-1, 0, 1], (20, 70)), rng.integers(15, 30, 20))
     network = Network.of_bits([first, second], Head(rng.choice([-1, 1], (2, 20))))
-    near = Anything().around(network, rng.integers(0, 2, 9).tolist())
+    near = AnyInput().around(network, rng.integers(0, 2, 9).tolist())
     for goal in (NEVER, loses(network.head, 0), loses(network.head, 1)):
         problem = Problem(near, goal)
         assert problem.replays(()) or agrees(problem) is not None
@@ -146,7 +146,7 @@ def test_sums_of_all_sizes(far):
 def test_what_planes_cannot_hold_is_walked_with_its_patterns(monkeypatch):
     monkeypatch.setattr(blocks, "_WIDEST", 8)
     network, x = wide(70, features=9, seed=3, depth=2)
-    silent = Problem(Anything().around(network, x), NEVER)
+    silent = Problem(AnyInput().around(network, x), NEVER)
     assert not is_for_blocks(silent)
     assert EXHAUST(silent, Clock()) == Holds("exhaust", {"kind": "enumerate"}, 512)
 
@@ -164,7 +164,7 @@ def robust(seed, features=9):
     while True:
         network, x = wide(80, features=features, seed=seed, depth=2)
         label = int(network.predict(np.array([x], object))[0])
-        if isinstance(EXHAUST(Problem(Anything().around(network, x), loses(network.head, label))), Holds):
+        if isinstance(EXHAUST(Problem(AnyInput().around(network, x), loses(network.head, label))), Holds):
             return network, x
         seed += 1
 

@@ -10,7 +10,7 @@ from sugenet.engines.ladder import RUNGS, Facts
 from sugenet.problem.goal import loses
 from sugenet.problem.problem import Problem
 
-REGIONS = [sg.Hamming(1), sg.Hamming(6), sg.L0(2), sg.Linf(1), sg.Free(range(8)), sg.Anything()]
+REGIONS = [sg.Hamming(1), sg.Hamming(6), sg.L0(2), sg.Linf(1), sg.Free(range(8)), sg.AnyInput()]
 
 
 def problem_of(name, region):

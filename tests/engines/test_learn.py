@@ -17,13 +17,13 @@ from sugenet.problem.cascade import Cascade, FeatureSteps, Thresholds
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.problem import Fails, Holds, Open, Problem
-from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
+from sugenet.problem.regions import L0, L1, L2, AnyInput, Free, Hamming, Linf
 from tests.checker.typed import check_rup
 from tests.problem.clocks import ringing
 from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_network, random_sample, samples_inside, violating
 
-REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L2(2), Linf(1), Linf(3), Free([0]), Anything()]
+REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L2(2), Linf(1), Linf(3), Free([0]), AnyInput()]
 
 
 def plain(cascade):
@@ -160,7 +160,7 @@ def learned_from():
     network = Network.of_bits(layers, Head(rng.choice([-1, 1], (2, 40))))
     counts = network.match_counts(np.array(list(product((0, 1), repeat=14))))
     most = int((counts[:, 1] - counts[:, 0]).max())
-    near = Anything().around(network, [0] * 14)
+    near = AnyInput().around(network, [0] * 14)
     return [(more, Cascade.of(near, Goal(((Votes.of([-1, 1], most + more),),)))) for more in (0, 1)]
 
 
@@ -181,7 +181,7 @@ def test_wide_layers_are_searched_by_inputs_alone(seed):
     network = Network.of_bits([layer], Head(rng.choice([-1, 1], (2, 130))))
     counts = network.match_counts(np.array(list(product((0, 1), repeat=10))))
     most = int((counts[:, 1] - counts[:, 0]).max())
-    near = Anything().around(network, [0] * 10)
+    near = AnyInput().around(network, [0] * 10)
     for more in (0, 1):  # as much as one class can lead by, and one more
         problem = Problem(near, Goal(((Votes.of([-1, 1], most + more),),)))
         solver = Solver(problem.cascade, facts_of(problem.first_layer, problem.cascade), seed=seed)
@@ -193,7 +193,7 @@ def test_wide_layers_are_searched_by_inputs_alone(seed):
     few = Network.of_bits(
         [DenseLayer(layer.weights[:90], layer.tau[:90])], Head(network.head.weights[:, :90])
     )
-    other = Problem(Anything().around(few, [0] * 10), Goal(((Votes.of([-1, 1], most + 1),),)))
+    other = Problem(AnyInput().around(few, [0] * 10), Goal(((Votes.of([-1, 1], most + 1),),)))
     assert Solver(other.cascade).machine.numbers[kernels.TAME] == 50
 
 
@@ -249,7 +249,7 @@ def hard_problem():
         [DenseLayer(w, [20] * 40) for w in weights], Head(rng.choice([-1, 1], (2, 40)), [0, -30])
     )
     x = rng.integers(0, 2, 40).tolist()
-    return Problem(Anything().around(network, x), wins(network.head, 1))
+    return Problem(AnyInput().around(network, x), wins(network.head, 1))
 
 
 def test_stop_and_limits_leave_it_open():
@@ -291,7 +291,7 @@ def test_a_brief_search_leaves_large_networks_and_hard_questions_open():
     rng = np.random.default_rng(1)
     layers = [DenseLayer(rng.choice([-1, 1], (400, n)), [n // 2] * 400) for n in (20, 400)]
     network = Network.of_bits(layers, Head(rng.choice([-1, 1], (2, 400))))
-    large = Problem(Anything().around(network, [0] * 20), loses(network.head, 0))
+    large = Problem(AnyInput().around(network, [0] * 20), loses(network.head, 0))
     assert "too large" in BRIEFLY(large).reason
     assert "cascade" not in vars(large)
 
@@ -417,7 +417,7 @@ def test_thresholds_at_the_edge_of_what_fits():
 def test_the_same_seed_gives_the_same_answer():
     network = random_network(np.random.default_rng(5), features=4, depth=2)
     x = random_sample(network, np.random.default_rng(5))
-    problem = Problem(Anything().around(network, x), wins(network.head, 2))
+    problem = Problem(AnyInput().around(network, x), wins(network.head, 2))
     assert CDCL(problem, Clock(seed=1)) == CDCL(problem, Clock(seed=1))
     solvers = [Solver(hard_problem().cascade, seed=3) for _ in range(2)]  # beyond where values are random
     answers = [solver.solve(Clock(), work=20_000_000) for solver in solvers]

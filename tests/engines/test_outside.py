@@ -167,7 +167,7 @@ def test_cpsat_is_not_believed_about_large_numbers(monkeypatch):
     net = Network.of_bits(
         [DenseLayer([[1, 1, 1, 1]] * 2, [2, 3])], Head([[1, -1], [-1, 1]], scale=[1 + 2**-40, 1])
     )
-    question = sg.Robust([1, 1, 1, -1], sg.Anything(), target=1)
+    question = sg.Robust([1, 1, 1, -1], sg.AnyInput(), target=1)
     problem = Problem(question.near(net), question.label_goal(net).goal)
     assert type(cpsat.CPSAT(problem)).__name__ == "Open"
     monkeypatch.setattr(cpsat, "_BELIEVED", 1 << 61)
@@ -179,7 +179,7 @@ def test_without_cpsat_the_ladder_ends_with_a_proof_and_says_what_is_missing(mon
     monkeypatch.setattr(protocol, "_is_installed", lambda name: find_spec(name) is not None)  # asked again
     network = sg.models.breast_cancer()
     X, _ = sg.models.samples("breast_cancer")
-    problem = Problem(sg.Anything().around(network, X[7]), loses(network.head, 1))
+    problem = Problem(sg.AnyInput().around(network, X[7]), loses(network.head, 1))
     assert ladder._ladder(problem)[-1].name == "cdcl"
     with pytest.raises(QuestionError, match=r'from a clone of sugenet: pip install "\.\[cpsat\]"'):
         sg.verify(network, sg.Robust(X[7], sg.L0(1)), engine="cpsat")

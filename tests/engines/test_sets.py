@@ -14,13 +14,13 @@ from sugenet.engines.walk.sweep import lanes_for
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.problem import Enumerated, Problem
-from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
+from sugenet.problem.regions import L0, L1, L2, AnyInput, Hamming, Linf
 from tests.engines.walked import expected, pieces, walk
 from tests.problem.clocks import ringing
 from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_sample
 
-REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L1(4), L2(2), Linf(1), Anything()]
+REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L1(4), L2(2), Linf(1), AnyInput()]
 NEVER = Goal(())
 
 

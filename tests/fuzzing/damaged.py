@@ -71,7 +71,7 @@ def model() -> Network:
 
 def read(path: Path) -> None:
     from sugenet.fit import read_table
-    from sugenet.io import BitInputs, import_file, load, read_samples, read_vnnlib
+    from sugenet.io import Bits, import_file, load, read_samples, read_vnnlib
 
     name = path.name
     if name.endswith(".sugenet"):
@@ -79,7 +79,7 @@ def read(path: Path) -> None:
     elif name.endswith((".vnnlib", ".vnnlib.gz")):
         read_vnnlib(path)
     elif name.endswith(".model.npz"):
-        import_file(path, inputs=BitInputs())
+        import_file(path, inputs=Bits())
     elif name.endswith(".table.csv"):
         read_table(path, "y")
     elif name.endswith(".cert.json"):

@@ -20,7 +20,7 @@ import numpy as np
 from sugenet.io import export, sample_of
 from sugenet.problem.goal import loses, wins
 from sugenet.problem.problem import Problem
-from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
+from sugenet.problem.regions import L0, L1, L2, AnyInput, Free, Hamming, Linf
 from tests.problem.small import random_network, random_sample, raw_values
 
 __all__ = ["Case", "cases", "difference"]
@@ -61,7 +61,7 @@ def cases(seed: int) -> Iterator[Case]:
         )
         radius = int(random.integers(0, 4))
         names = random.permutation(network.encoder.features)[: random.integers(1, 3)].tolist()
-        regions = [Hamming(radius), L0(radius), L1(radius), L2(radius), Linf(radius), Anything(), Free(names)]
+        regions = [Hamming(radius), L0(radius), L1(radius), L2(radius), Linf(radius), AnyInput(), Free(names)]
         format, objective = formats[int(random.integers(len(formats)))], bool(random.integers(2))
         yield Case(
             one,
@@ -160,7 +160,7 @@ def _cost(region: Any, apart: list[Fraction], flipped: int) -> Fraction | None:
                 if all(value == 0 for k, value in enumerate(apart) if k not in features)
                 else None
             )
-    assert isinstance(region, Anything)
+    assert isinstance(region, AnyInput)
     return sum(apart, Fraction(0))
 
 

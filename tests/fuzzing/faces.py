@@ -137,7 +137,7 @@ def within(network, folder, low, high):
     text = "".join(f"(declare-const {name} Real)" for name in ("X_0", "X_1", "X_2", "Y_0", "Y_1"))
     text += f"(assert (<= {low} X_0 {high}))(assert (<= 0 X_1 4))(assert (<= 0 X_2 1))(assert (>= Y_0 Y_1))"
     faces = {
-        "command line": typed(["verify", path, "--always", "high", "--where", f"x={low} .. {high}"]),
+        "command line": typed(["verify", path, "--always", "high", "--where", f"x >= {low} and x <= {high}"]),
         "rule": settled(lambda: sg.check_rule(network, f"{low} <= x <= {high} -> high").verdict),
         "law": (settled(lambda: sg.verify(law(), sg.Always("high")))[0], None),
         "law, command line": (
@@ -165,7 +165,7 @@ def bits(network, folder, value):
     path = str(folder / "net.sugenet")
     law = network_within(network, f"b = {value}")
     return {
-        "command line": typed(["verify", path, "--always", "high", "--where", f"b={value}"])[:1],
+        "command line": typed(["verify", path, "--always", "high", "--where", f"b = {value}"])[:1],
         "Python": settled(lambda: sg.verify(network, sg.Always("high", {"b": literal(value)})))[:1],
         "rule": settled(lambda: sg.check_rule(network, f"b = {value} -> high").verdict)[:1],
         "law": settled(lambda: sg.verify(law(), sg.Always("high")))[:1],

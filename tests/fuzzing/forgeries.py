@@ -174,7 +174,7 @@ def real(network: Network, other: Network, rng: np.random.Generator) -> Iterator
         sg.L1(2),
         sg.L2(2),
         sg.Linf(1),
-        sg.Anything(),
+        sg.AnyInput(),
         sg.Free((0,)),
     ]
     label = int(rng.integers(network.head.outputs))
@@ -199,7 +199,7 @@ def real(network: Network, other: Network, rng: np.random.Generator) -> Iterator
                 yield sg.verify(network, question, engine=engine, time_limit=5).certificate
     for cost in (sg.L0, sg.L1, sg.Hamming, sg.L2)[rng.integers(2) :]:
         with suppress(SugenetError):
-            yield sg.whatif(network, x, cost, limit=None if rng.random() < 0.5 else 2).certificate
+            yield sg.whatif(network, x, cost, max_cost=None if rng.random() < 0.5 else 2).certificate
     for minimal in ("subset", "size"):
         with suppress(SugenetError):
             yield (
@@ -241,7 +241,7 @@ def _query(network: Network, rng: np.random.Generator) -> Query:
 def _enumerated(network: Network, rng: np.random.Generator) -> dict[str, Any] | None:
     """A claim that enumeration proves something, true or false."""
     x, label = random_sample(network, rng), int(rng.integers(network.head.outputs))
-    regions = [sg.Hamming(2), sg.L0(2), sg.L1(3), sg.Linf(2), sg.Anything()]
+    regions = [sg.Hamming(2), sg.L0(2), sg.L1(3), sg.Linf(2), sg.AnyInput()]
     asked = [sg.Robust(x, regions[rng.integers(len(regions))]), sg.Always(label), sg.Never(label)][
         rng.integers(3)
     ]

@@ -56,8 +56,8 @@ READERS: dict[str, tuple[str, ...]] = {
     ".gif": ("predict", "digits", "{}"),
     ".tif": ("predict", "digits", "{}"),
     "-idx3-ubyte": ("predict", "digits", "{}"),
-    ".table.csv": ("train", "{}", "--target", "y", "-o", "out.sugenet", "--epochs", "1"),
-    ".ratings.csv": ("fit", "{}", "--target", "y"),
+    ".table.csv": ("train", "{}", "--label-column", "y", "-o", "out.sugenet", "--epochs", "1"),
+    ".ratings.csv": ("fit", "{}", "--label-column", "y"),
     ".onnx": ("convert", "{}", "-o", "out.sugenet", "--inputs", "bits", "--zero", "1"),
     ".onnx.gz": ("convert", "{}", "-o", "out.sugenet", "--inputs", "bits", "--zero", "1"),
     ".pt": ("convert", "{}", "-o", "out.sugenet", "--inputs", "bits"),
@@ -71,7 +71,7 @@ READERS: dict[str, tuple[str, ...]] = {
     ".nir": (
         *("convert", "{}", "-o", "out.sugenet", "--steps", "4", "--step", "1", "--reset", "zero"),
         *("--when", "at-once", "--fires", "above", "--code", "spikes", "--decision", "spike-count"),
-        *("--tied", "lowest"),
+        *("--ties", "lowest"),
     ),
     ".vnnlib": ("instance", "good.onnx", "{}"),
     ".vnnlib.gz": ("instance", "good.onnx", "{}"),
@@ -943,7 +943,7 @@ def _spoofs() -> Iterator[Attack]:
         ("why", "file.sugenet", "x.csv"),
         ("whatif", "file.sugenet", "x.csv"),
         ("verify", "file.sugenet", "x.csv", "--hamming", "1"),
-        ("predict", "file.sugenet", "x.csv", "--target", f"t{SIGNS}"),
+        ("predict", "file.sugenet", "x.csv", "--label-column", f"t{SIGNS}"),
         ("summary", f"none{SIGNS}.sugenet"),
     ):
         yield Attack(f"{words[0]}: signs in names ({words[-1][:8]!r})", words, model)

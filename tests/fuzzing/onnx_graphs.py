@@ -16,7 +16,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from sugenet.errors import FileError
-from sugenet.io.exact.domains import BitInputs, Integers
+from sugenet.io.exact.domains import Bits, Integers
 from sugenet.io.importers import read_onnx
 from sugenet.io.onnx.graph import read_graph
 from sugenet.io.onnx.interpreter.program import Interpreter
@@ -592,8 +592,8 @@ def _draw(seed: int) -> Case:
     shape = (*draft.sizes[1:], draft.sizes[0]) if last else tuple(draft.sizes)
     if last:
         draft.put("Transpose", perm=[0, len(shape), *range(1, len(shape))])
-    domain: Any = draft.pick(Integers(0, 3), Integers(-2, 2), BitInputs(), Integers(0, 2, step=0.5))
-    if draft.maybe(0.3) and not isinstance(domain, BitInputs):
+    domain: Any = draft.pick(Integers(0, 3), Integers(-2, 2), Bits(), Integers(0, 2, step=0.5))
+    if draft.maybe(0.3) and not isinstance(domain, Bits):
         draft.affine()
     if draft.maybe(0.3):
         draft.plumbing()
@@ -675,7 +675,7 @@ class Result:
 def samples(case: Case, count: int) -> np.ndarray:
     """Raw samples, in the numbers of the network and the shape of the file."""
     random = np.random.default_rng(case.seed + 1)
-    if isinstance(case.inputs, BitInputs):
+    if isinstance(case.inputs, Bits):
         return random.choice([-1, 1], (count, *case.shape))
     return random.integers(case.inputs.low, case.inputs.high + 1, (count, *case.shape))
 
@@ -716,7 +716,7 @@ def result(case: Case, count: int = 48) -> Result:
     x = samples(case, count)
     given = in_file(case, x)
     try:
-        found = read_onnx(case.raw, inputs=case.inputs, prove=False)
+        found = read_onnx(case.raw, inputs=case.inputs, prove=False).report
     except FileError as error:
         text = str(error)
         if "please report" in text or text[-1] not in ".?" or "Traceback" in text:

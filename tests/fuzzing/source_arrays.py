@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from sugenet.io import BitInputs, Integers, Reals, from_state_dict, read_bnnquanalyst, read_npz
+from sugenet.io import Bits, Integers, Reals, from_state_dict, read_bnnquanalyst, read_npz
 from tests.fuzzing.source_state_dicts import dyadic
 
 __all__ = ["make_blocks", "make_counts", "make_folder", "make_layout"]
@@ -60,7 +60,7 @@ def make_folder(random: Random) -> tuple[Any, ...]:
         for name, table in (tables | ({extra: np.ones(2)} if extra else {})).items():
             (folder / name).parent.mkdir(exist_ok=True)
             np.savetxt(folder / f"{name}.csv", np.atleast_2d(table), delimiter=",")
-        return read_bnnquanalyst(folder, inputs=inputs, zero=zero, prove=False)
+        return read_bnnquanalyst(folder, inputs=inputs, zero=zero, prove=False).report
 
     def run(x: Any, _zero: Any) -> tuple[Any, list[Any]]:
         before: list[Any] = []
@@ -75,7 +75,7 @@ def make_folder(random: Random) -> tuple[Any, ...]:
             )
         return x @ _t(tables["out_blk/lin_weight"]).T + _t(tables["out_blk/lin_bias"]), before
 
-    inputs = random.choice([BitInputs(), BitInputs(0, 1), Integers(0, 1), Integers(-3, 3)])
+    inputs = random.choice([Bits(), Bits(0, 1), Integers(0, 1), Integers(-3, 3)])
     return (
         "BNNQuanalyst",
         f"{sizes} {classes} {extra}",
@@ -119,7 +119,7 @@ def make_counts(random: Random) -> tuple[Any, ...]:
             inputs=inputs,
             zero=zero,
             prove=False,
-        )
+        ).report
 
     def run(x: Any, _zero: Any) -> tuple[Any, list[Any]]:
         on = np.zeros((len(x), sizes[0]), bool)
@@ -138,7 +138,7 @@ def make_counts(random: Random) -> tuple[Any, ...]:
             on = counts > arrays.get(f"T{k}", np.zeros(len(counts[0])))
         return _t(2 * counts[:, :outputs] - sizes[-2]), []
 
-    inputs = random.choice([BitInputs(), BitInputs(0, 1), Integers(0, 3), Reals(), None])
+    inputs = random.choice([Bits(), Bits(0, 1), Integers(0, 3), Reals(), None])
     shape = (sizes[0] if features is None else features,)
     text = (
         f"{ {name: array.tolist() for name, array in arrays.items()} } {features} {outputs} {above} {extra}"
@@ -174,7 +174,7 @@ def make_blocks(random: Random) -> tuple[Any, ...]:
 
     def read(folder: Path, inputs: Any, zero: Any) -> Any:
         np.savez(folder / "net.npz", **arrays, **({extra: np.ones((1, 1))} if extra else {}))
-        return read_npz(folder / "net.npz", inputs=inputs, zero=zero, prove=False)
+        return read_npz(folder / "net.npz", inputs=inputs, zero=zero, prove=False).report
 
     def run(x: Any, _zero: Any) -> tuple[Any, list[Any]]:
         before: list[Any] = []
@@ -192,7 +192,7 @@ def make_blocks(random: Random) -> tuple[Any, ...]:
             x = _cut(normed(f"blocks/{b}/bn", x), before)
         return x @ _t(arrays["output_lin/W"]).T + _t(arrays["output_lin/b"]), before
 
-    inputs = random.choice([BitInputs(), Integers(0, 3), Reals(), None])
+    inputs = random.choice([Bits(), Integers(0, 3), Reals(), None])
     return (
         "blocks",
         f"{sizes} {classes} {first} {extra}",
@@ -245,7 +245,7 @@ def make_layout(random: Random) -> tuple[Any, ...]:
         given = state | ({extra: np.ones(1)} if extra else {})
         return from_state_dict(
             given, bits=1 if told and not npaq else None, inputs=inputs, zero=zero, prove=False
-        )
+        ).report
 
     def weights(name: str, all_rows: bool = False) -> Any:
         w = state[f"{name}.weight"]
@@ -283,7 +283,7 @@ def make_layout(random: Random) -> tuple[Any, ...]:
         return x, before
 
     said = extra is None and (told or npaq)
-    inputs = random.choice([BitInputs(), Integers(0, 3, step=0.25), Reals(), None])
+    inputs = random.choice([Bits(), Integers(0, 3, step=0.25), Reals(), None])
     return (
         kind,
         f"{sizes} {classes} {sorted(state)} {extra}",

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F  # noqa: N812
 
-from sugenet.io import BitInputs, Integers, Reals, from_state_dict
+from sugenet.io import Bits, Integers, Reals, from_state_dict
 
 __all__ = ["draw_inputs", "dyadic", "make"]
 
@@ -23,9 +23,9 @@ def dyadic(random: Random, *shape: int, zeros: bool = False) -> Any:
 def draw_inputs(random: Random, signed: bool) -> Any:
     """What raw samples are; real numbers only where the network takes their sign at once."""
     choices = [
-        BitInputs(),
-        BitInputs(),
-        BitInputs(0, 1),
+        Bits(),
+        Bits(),
+        Bits(0, 1),
         Integers(0, 3),
         Integers(-2, 5, step=0.25, start=0.5),
         Integers(0, 7, step=-0.5),
@@ -59,7 +59,7 @@ def make(random: Random) -> tuple[Any, ...]:
         state, text = state | {"extra.bias": np.ones(2, np.float32)}, text + " unused:extra"
 
     def read(_folder: Any, inputs: Any, zero: Any) -> Any:
-        return from_state_dict(state, text, shape=given, inputs=inputs, zero=zero, prove=False)
+        return from_state_dict(state, text, shape=given, inputs=inputs, zero=zero, prove=False).report
 
     used = "extra.weight" not in state and not any(
         name.startswith("l0.") and name.split(".")[-1] in ("scale", "value") for name in state

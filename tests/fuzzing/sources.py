@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from sugenet.errors import SugenetError
-from sugenet.io import BitInputs, Integers, Reals
+from sugenet.io import Bits, Integers, Reals
 from tests.fuzzing import source_arrays, source_keras, source_state_dicts
 
 __all__ = ["Case", "cases", "difference", "outcome"]
@@ -124,7 +124,7 @@ def _samples(case: Case) -> tuple[Any, Any]:
     random = np.random.default_rng(case.seed)
     count = int(np.prod(case.shape))
     match case.inputs:
-        case BitInputs(low=low, high=high):
+        case Bits(low=low, high=high):
             raw = random.integers(0, 2, (_SAMPLES, count))
             return raw, np.where(raw > 0, float(low), float(low)) + raw * float(
                 Fraction(high) - Fraction(low)

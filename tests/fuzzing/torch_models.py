@@ -171,8 +171,8 @@ class _Builder:
             sg.Integers(0, 2),
             sg.Integers(-1, 2),
             sg.Integers(0, 3, step=Fraction(1, 2), start=-1),
-            sg.BitInputs(),
-            sg.BitInputs(0, 1),
+            sg.Bits(),
+            sg.Bits(0, 1),
             sg.Reals(),
             sg.Reals(-1.0, 2.0),
         )
@@ -409,7 +409,7 @@ def samples(case: Case) -> Any:
             raw = random.integers(case.inputs.low, case.inputs.high, shape, endpoint=True).astype(float)
             raw[:2] = np.array([case.inputs.low, case.inputs.high]).reshape(2, *[1] * len(case.shape))
             return raw
-        case sg.BitInputs():
+        case sg.Bits():
             return random.integers(0, 1, shape, endpoint=True).astype(float)
     low, high = max(case.inputs.low, -3.0), min(case.inputs.high, 3.0)
     return np.clip(
@@ -427,7 +427,7 @@ def run_module(case: Case, raw: Any) -> tuple[Any, list[tuple[Any, Any]], Any]:
     given = raw
     if isinstance(case.inputs, sg.Integers):
         given = float(case.inputs.start) + float(case.inputs.step) * raw
-    elif isinstance(case.inputs, sg.BitInputs):
+    elif isinstance(case.inputs, sg.Bits):
         given = np.where(raw > 0, float(case.inputs.high), float(case.inputs.low))
     module = deepcopy(case.module).double()
     rooted = any(isinstance(part, nn.modules.batchnorm._BatchNorm) and part.eps for part in module.modules())
@@ -466,7 +466,7 @@ def outcome(case: Case, *, prove: bool = False) -> Outcome:
             warnings.simplefilter("ignore")
             found = sg.from_torch(
                 case.module, torch.zeros(1, *case.shape), inputs=case.inputs, zero=case.zero, prove=prove
-            )
+            ).report
     except SugenetError as error:
         return Outcome("refused", f"{type(error).__name__}: {error}")
     except Exception as error:  # anything else is a crash

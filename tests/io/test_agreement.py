@@ -22,7 +22,7 @@ from torch import nn  # noqa: E402
 from sugenet.bnn import DenseLayer, Head, Network  # noqa: E402
 from sugenet.errors import FileError  # noqa: E402
 from sugenet.io.agreement import verify_against  # noqa: E402
-from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
+from sugenet.io.exact.domains import Bits, Integers  # noqa: E402
 from sugenet.io.exact.lower import lower  # noqa: E402
 from sugenet.io.importers import from_torch  # noqa: E402
 from sugenet.io.proof.tally import Difference  # noqa: E402
@@ -93,7 +93,7 @@ def samples(*shape, seed=0):
 
 def test_a_module_layer_by_layer(dense):
     X = samples(700, 8)
-    network = lower(chain_of_module(dense, X[:1].astype(np.float32)), BitInputs()).network
+    network = lower(chain_of_module(dense, X[:1].astype(np.float32)), Bits()).network
     agreement = verify_against(network, dense, X)
     assert str(agreement) == "equal on 700 samples: 2 layers, 14 neurons, 3 classes; 0 near ties"
     assert agreement.equal
@@ -113,7 +113,7 @@ def changed(network, layer, neuron, by):
 @pytest.mark.parametrize(("layer", "place"), [(1, 0), (1, -1), (2, 1)])
 def test_the_first_difference_is_named_with_both_numbers(dense, layer, place):
     X = samples(300, 8)
-    right = lower(chain_of_module(dense, X[:1].astype(np.float32)), BitInputs()).network
+    right = lower(chain_of_module(dense, X[:1].astype(np.float32)), Bits()).network
     neuron = int(np.flatnonzero(~right.layer(layer).constant)[place]) + 1
     wrong = changed(right, layer, neuron, by=1)
     found = verify_against(wrong, dense, X)
@@ -147,8 +147,8 @@ def test_the_first_difference_is_named_with_both_numbers(dense, layer, place):
 
 def test_convolutions_and_pools_of_both_kinds(conv):
     X = samples(300, 1, 6, 6)
-    imported = lower(chain_of_module(conv, X[:1].astype(np.float32)), BitInputs())
-    agreement = verify_against(imported, conv, X)
+    imported = lower(chain_of_module(conv, X[:1].astype(np.float32)), Bits())
+    agreement = verify_against(imported.reported, conv, X)
     assert agreement.equal
     assert agreement.layers == 2
     assert agreement.neurons == 4 * 9 + 3 * 4
@@ -156,7 +156,7 @@ def test_convolutions_and_pools_of_both_kinds(conv):
 
 def test_a_layer_that_is_upside_down_is_not_taken_for_another(dense):
     X = samples(50, 8)
-    network = lower(chain_of_module(dense, X[:1].astype(np.float32)), BitInputs()).network
+    network = lower(chain_of_module(dense, X[:1].astype(np.float32)), Bits()).network
     first = network.layers[0]
     flipped = DenseLayer(-first.weights, first.sizes - first.tau + 1)
     found = verify_against(Network(network.encoder, [flipped, *network.layers[1:]], network.head), dense, X)
@@ -172,7 +172,7 @@ def test_near_ties_are_listed():
         module[1].bias.copy_(torch.tensor([0.0, 1e-7]))
         module[1].weight.fill_(1.0)
     X = samples(64, 4)
-    network = lower(chain_of_module(module, X[:1].astype(np.float32)), BitInputs()).network
+    network = lower(chain_of_module(module, X[:1].astype(np.float32)), Bits()).network
     agreement = verify_against(network, module, X)
     sums = X @ module[0].weight.detach().numpy().T
     assert agreement.equal
@@ -191,7 +191,7 @@ def test_the_sign_of_zero_in_the_reference_is_a_difference():
 
     module[1] = Zero()
     X = samples(64, 4)
-    network = lower(chain_of_module(module, X[:1].astype(np.float32)), BitInputs(), zero=1).network
+    network = lower(chain_of_module(module, X[:1].astype(np.float32)), Bits(), zero=1).network
     found = verify_against(network, module, X)
     assert found.first.reference == "0"
     assert found.first.value == 0.0
@@ -377,29 +377,30 @@ def test_a_file_for_a_fixed_number_of_samples_is_run_in_blocks(tmp_path, block):
     [
         (Integers(0, 255, step=Fraction(1, 255)), np.arange(256).repeat(36)),
         (Integers(0, 9, step=Fraction(1, 3), start=Fraction(-1, 2)), np.arange(10).repeat(360)),
-        (BitInputs(0, 1), np.array([-1, 1]).repeat(360)),
-        (BitInputs(-2, 5), np.array([0, 1]).repeat(360)),
+        (Bits(0, 1), np.array([-1, 1]).repeat(360)),
+        (Bits(-2, 5), np.array([0, 1]).repeat(360)),
     ],
 )
 def test_raw_samples_become_the_numbers_of_the_source(conv, tmp_path, inputs, raw):
     X = np.random.default_rng(3).permutation(raw).reshape(-1, 6, 6)
-    found = from_torch(conv, np.zeros((1, 1, 6, 6), np.float32), inputs=inputs, prove=False)
-    assert verify_against(found, conv, X).equal
-    bits = isinstance(inputs, BitInputs)
+    found = from_torch(conv, np.zeros((1, 1, 6, 6), np.float32), inputs=inputs, prove=False).report
+    assert verify_against(found.reported, conv, X).equal
+    bits = isinstance(inputs, Bits)
     assert verify_against(found.network, conv, (X > 0 if bits else X).reshape(len(X), -1)).equal
     low, step = (inputs.low, inputs.high - inputs.low) if bits else (inputs.start, inputs.step)
     whole = (X > 0) if bits else X
 
     by_hand = (float(low) + whole * float(step)).astype(np.float32)[:, None]
     chunks = iter(np.split(by_hand, range(256, len(X), 256)))
-    assert verify_against(found, conv, X, prepare=lambda _: next(chunks)).equal
-    assert not verify_against(found, conv, X, prepare=lambda x: x[:, None].astype(np.float32) + 3).equal
+    assert verify_against(found.reported, conv, X, prepare=lambda _: next(chunks)).equal
+    moved = verify_against(found.reported, conv, X, prepare=lambda x: x[:, None].astype(np.float32) + 3)
+    assert not moved.equal
 
 
 def test_what_is_exact_in_part_is_not_compared_as_a_whole(dense):
     dense[-1].weight.data.mul_(torch.rand(3, 6))
     found = from_torch(
         nn.Sequential(nn.Linear(8, 8), *dense).eval(), np.zeros((1, 8), np.float32), strict=False
-    )
-    with pytest.raises(FileError, match=r"only a part of the source was made exact.*found.scores\(X\)"):
-        verify_against(found, dense, samples(3, 8))
+    ).report
+    with pytest.raises(FileError, match=r"part of the source was made exact.*net\.report\.scores\(X\)"):
+        verify_against(found.reported, dense, samples(3, 8))

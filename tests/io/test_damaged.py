@@ -146,7 +146,7 @@ LONG = "9" * 5000
         ),
         ["rules", "breast_cancer", "--check", "mean radius <= 1e999999999 -> malignant"],
         ["predict", "digits", f"--index={LONG}"],
-        ["train", "data.csv", "--target", "y", "-o", "net.sugenet", f"--hidden={LONG}"],
+        ["train", "data.csv", "--label-column", "y", "-o", "net.sugenet", f"--hidden={LONG}"],
     ],
     ids=lambda words: " ".join(words)[:60],
 )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sugenet.errors import SugenetError
-from sugenet.io import BitInputs, from_state_dict, import_file
+from sugenet.io import Bits, from_state_dict, import_file
 from sugenet.io.larq.keras_file import planned_layers
 from tests.fuzzing.keras_files import save
 from tests.io.arrays.test_arrays import bits, folder, msakai
@@ -84,7 +84,7 @@ def test_damaged_files_end_in_our_errors_or_in_a_network(tmp_path, make):
     whole = place.read_bytes()
     given, inputs = (
         place.parent.parent if place.suffix == ".csv" else place,
-        None if make is blocks else BitInputs(),
+        None if make is blocks else Bits(),
     )
     import_file(given, inputs=inputs)
     refused = 0
@@ -132,9 +132,9 @@ def test_odd_arrays_in_a_state_dict(name, rule):
     text = f"linear:a(weights={rule}) sign linear:b"
     if name in ODD:
         with pytest.raises(SugenetError):
-            from_state_dict(state, text, inputs=BitInputs(), shape=(5,))
+            from_state_dict(state, text, inputs=Bits(), shape=(5,))
         return
-    found = from_state_dict(state, text, inputs=BitInputs())
+    found = from_state_dict(state, text, inputs=Bits()).report
     assert found.network.predict(np.ones((1, 5))).tolist() == [0]
 
 
@@ -144,7 +144,7 @@ def test_odd_numbers_in_a_batch_norm(part, value):
     state = {"a.weight": np.ones((4, 5), np.float32), "b.weight": np.ones((2, 4), np.float32)}
     state |= {f"n.{name}": np.ones(4) for name in STATISTICS} | {f"n.{part}": np.full(4, value)}
     try:
-        found = from_state_dict(state, "linear:a batchnorm:n sign linear:b", inputs=BitInputs())
+        found = from_state_dict(state, "linear:a batchnorm:n sign linear:b", inputs=Bits()).report
     except SugenetError:
         assert not value < 1e300 or (part == "running_var" and value < 0)
         return
@@ -163,7 +163,7 @@ def test_a_few_words_never_take_the_machine(tmp_path):
         (f"maxpool(kernel=60000x60000, pad=30000) {behind}", (1, 3, 3)),
     ):
         with pytest.raises(SugenetError, match=r"values that are read|values, more than the"):
-            from_state_dict(state, text, shape=shape, inputs=BitInputs())
+            from_state_dict(state, text, shape=shape, inputs=Bits())
     with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("W0.npy", bytes(1 << 20))
         for number in range(600):

@@ -17,10 +17,10 @@ from sugenet.errors import FileError, QuestionError, TooLargeError
 from sugenet.io import export, sample_of, write_cnf, write_mps, write_opb, write_smt2, write_wbo
 from sugenet.problem.goal import Goal, Votes, loses
 from sugenet.problem.problem import Problem
-from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
+from sugenet.problem.regions import L0, L1, L2, AnyInput, Hamming, Linf
 from tests.problem.small import random_network, random_sample, violating
 
-REGIONS = [Hamming(2), L0(1), L1(2), L2(2), Linf(1), Anything()]
+REGIONS = [Hamming(2), L0(1), L1(2), L2(2), Linf(1), AnyInput()]
 LARGEST = 14
 """Variables up to which all assignments are gone through."""
 

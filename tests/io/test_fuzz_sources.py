@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("h5py", reason="h5py is not installed")
 
-from sugenet.io import BitInputs, from_state_dict
+from sugenet.io import Bits, from_state_dict
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Convolution, Flatten, LinearOp, OpChain, Pad, Quantize, Sign
 from sugenet.io.larq.reader import read_model
@@ -81,9 +81,7 @@ def test_the_sign_of_padded_zeros_is_one(tmp_path):
         ("Flatten", {}, {}),
         ("QuantDense", {"units": 2, "kernel_quantizer": "ste_sign", "use_bias": False}, {"kernel": dense}),
     ]
-    network = lower(
-        read_model(*write(tmp_path, layers, (1, 2, 1), False), apart=False)[0], BitInputs()
-    ).network
+    network = lower(read_model(*write(tmp_path, layers, (1, 2, 1), False), apart=False)[0], Bits()).network
     assert network.head.logits(network.match_counts([[1, 1], [0, 1], [1, 0]])).tolist() == [
         [2, -2],
         [2, -2],
@@ -94,7 +92,7 @@ def test_the_sign_of_padded_zeros_is_one(tmp_path):
 def test_two_pads_of_different_values():
     state = {"c.weight": np.ones((1, 1, 1, 3), np.float32), "d.weight": np.ones((2, 3), np.float32)}
     text = "pad(size=0x1) pad(size=0x0, value=1) conv:c sign(low=0) flatten linear:d"
-    found = from_state_dict(state, text, shape=(1, 1, 3), inputs=BitInputs())
+    found = from_state_dict(state, text, shape=(1, 1, 3), inputs=Bits()).report
     assert found.network.head.logits(
         found.network.match_counts([[1, 1, 1], [0, 0, 1], [0, 1, 0]])
     ).tolist() == [[3, 3], [1, 1], [2, 2]]
@@ -103,8 +101,8 @@ def test_two_pads_of_different_values():
 def test_a_sign_that_turns_its_input_around_and_another_behind():
     state = {"c.weight": np.ones((1, 3), np.float32), "d.weight": np.ones((2, 1), np.float32)}
     found = from_state_dict(
-        state, "linear:c sign(low=1, high=-1) sign(zero=0, low=1, high=-1) linear:d", inputs=BitInputs()
-    )
+        state, "linear:c sign(low=1, high=-1) sign(zero=0, low=1, high=-1) linear:d", inputs=Bits()
+    ).report
     assert found.network.head.logits(found.network.match_counts([[1, 1, 0], [1, 0, 0]])).tolist() == [
         [1, 1],
         [-1, -1],
@@ -126,6 +124,6 @@ def test_padding_around_bits_that_are_always_one(kernel, value):
     )
     chain = OpChain("net", (1, 2, 1), ops)
     bits = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-    network = lower(chain, BitInputs()).network
+    network = lower(chain, Bits()).network
     expected = evaluate(chain, (2.0 * bits - 1).reshape(-1, 1, 2, 1))
     assert network.head.logits(network.match_counts(bits)).tolist() == expected.tolist()

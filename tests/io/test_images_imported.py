@@ -7,7 +7,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.errors import FileError
-from sugenet.io import BitInputs, Integers, from_state_dict, from_torch, import_file
+from sugenet.io import Bits, Integers, from_state_dict, from_torch, import_file
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -30,7 +30,7 @@ def dense(n, *first_layer):
 
 
 def names(module, *shape, **options):
-    found = from_torch(module, torch.zeros(1, *shape), inputs=BitInputs(), prove=False, **options)
+    found = from_torch(module, torch.zeros(1, *shape), inputs=Bits(), prove=False, **options).report
     return found.network.encoder
 
 
@@ -68,7 +68,7 @@ def test_colours_lie_as_they_are_said_to(image, second):
 
 def test_it_is_the_same_network():
     found = [
-        from_torch(dense(16), torch.zeros(1, 16), inputs=Integers(0, 9), image=image)
+        from_torch(dense(16), torch.zeros(1, 16), inputs=Integers(0, 9), image=image).report
         for image in (None, (4, 4))
     ]
     X = np.random.default_rng(1).integers(0, 10, (50, 16))
@@ -116,12 +116,12 @@ def test_images_that_do_not_fit_are_refused(shape, options, message):
 )
 def test_wrong_examples_are_named(example, message):
     with pytest.raises(FileError, match=message):
-        from_torch(dense(16), example, inputs=BitInputs())
+        from_torch(dense(16), example, inputs=Bits())
 
 
 def test_a_batch_norm_that_wants_other_axes_is_named():
     with pytest.raises(FileError, match=r"fails on samples of shape \(4,\).*expected 4D input"):
-        from_torch(nn.Sequential(nn.BatchNorm2d(4), *dense(4)).eval(), torch.zeros(1, 4), inputs=BitInputs())
+        from_torch(nn.Sequential(nn.BatchNorm2d(4), *dense(4)).eval(), torch.zeros(1, 4), inputs=Bits())
 
 
 def test_what_is_no_module_is_named():
@@ -137,9 +137,9 @@ def test_packed_checkpoints_are_read(tmp_path):
     torch.save(module.state_dict(), tmp_path / "net.pt")
     (tmp_path / "net.pt.gz").write_bytes(gzip.compress((tmp_path / "net.pt").read_bytes()))
     plain, packed, direct = (
-        import_file(tmp_path / "net.pt", architecture=text, inputs=BitInputs()),
-        import_file(tmp_path / "net.pt.gz", architecture=text, inputs=BitInputs()),
-        from_state_dict(module.state_dict(), text, inputs=BitInputs()),
+        import_file(tmp_path / "net.pt", architecture=text, inputs=Bits()).report,
+        import_file(tmp_path / "net.pt.gz", architecture=text, inputs=Bits()).report,
+        from_state_dict(module.state_dict(), text, inputs=Bits()).report,
     )
     assert plain.network == packed.network == direct.network
     (tmp_path / "cut.pt.gz").write_bytes((tmp_path / "net.pt.gz").read_bytes()[:-5])

@@ -41,7 +41,7 @@ from tests.problem.small import random_network, random_sample
 CHECKS = {"veripb": check_veripb, "drat": check_drat, "lrat": check_hinted, "xlrup": check_hinted}
 CLAUSES = ("drat", "lrat")
 """Formats that a SAT solver's proof is written in, whatever the proof of the certificate is."""
-REGIONS = [sg.Hamming(2), sg.L0(1), sg.L1(2), sg.L2(2), sg.Linf(1), sg.Anything()]
+REGIONS = [sg.Hamming(2), sg.L0(1), sg.L1(2), sg.L2(2), sg.Linf(1), sg.AnyInput()]
 LARGEST = 14
 """Variables up to which all assignments are tried."""
 ONE = np.ones((1, 1), np.int64)

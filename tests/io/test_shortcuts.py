@@ -11,7 +11,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.errors import FileError
-from sugenet.io.exact.relaxed import PartlyImported
+from sugenet.io.exact.relaxed import PartialImportReport
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch import nn  # noqa: E402
@@ -134,7 +134,7 @@ def samples(shape, count=300):
 @pytest.mark.parametrize(("make", "shape"), NETWORKS)
 def test_modules(make, shape):
     module, X = trained(make()), samples(shape)
-    found = sg.from_torch(module, torch.zeros(1, *shape), inputs=sg.BitInputs())
+    found = sg.from_torch(module, torch.zeros(1, *shape), inputs=sg.Bits()).report
     assert np.abs(found.network.logits(X) - scores(module, X)).max() < 1e-11
     assert found.proof.judges == ("the module itself in float64",)
     assert found.proof.unseen == ()
@@ -147,7 +147,7 @@ def test_onnx(make, shape, dynamo, tmp_path):
     pytest.importorskip("onnxscript" if dynamo else "onnx")
     module, X = trained(make(), 1), samples(shape)
     path = exported(module, shape, tmp_path / "net.onnx", dynamo)
-    found = sg.read_onnx(path, inputs=sg.BitInputs())
+    found = sg.read_onnx(path, inputs=sg.Bits()).report
     mine = found.network.logits(X)
     # batch norms that the exporter folds are rounded to float32
     assert np.abs(mine - scores(module, X)).max() < (1e-5 if dynamo else 1e-11)
@@ -177,7 +177,7 @@ def test_onnx_with_a_sum_that_is_read_at_once(name, tmp_path):
     way = [kernel(3, 3), nn.BatchNorm2d(3), *([] if real else [Cut()])]
     end = [*([Cut()] if real else []), nn.Flatten(), nn.Linear(48, 3)]
     module = trained(nn.Sequential(kernel(1, 3), nn.BatchNorm2d(3), Cut(), Added(*way), *end))
-    found = sg.read_onnx(exported(module, (1, 4, 4), tmp_path / "net.onnx"), inputs=sg.BitInputs())
+    found = sg.read_onnx(exported(module, (1, 4, 4), tmp_path / "net.onnx"), inputs=sg.Bits()).report
     X = samples((1, 4, 4), 100)
     assert np.abs(found.network.logits(X) - scores(module, X)).max() < 1e-11
 
@@ -199,7 +199,7 @@ def test_streams_of_real_values_are_refused_by_name(tmp_path):
     with pytest.raises(
         FileError, match=r"begins at .*which is not -1 and \+1.*put a sign in front of the addition"
     ):
-        sg.from_torch(module, torch.zeros(1, 8), inputs=sg.BitInputs())
+        sg.from_torch(module, torch.zeros(1, 8), inputs=sg.Bits())
 
 
 def test_products_of_two_layers_are_refused():
@@ -211,7 +211,7 @@ def test_products_of_two_layers_are_refused():
     gate = trained(Gate())
     gate.layers, gate.norms = gate.layers[:2], gate.norms[:2]
     with pytest.raises(FileError, match="only their sum or difference can be read"):
-        sg.from_torch(gate, torch.zeros(1, 9), inputs=sg.BitInputs())
+        sg.from_torch(gate, torch.zeros(1, 9), inputs=sg.Bits())
 
 
 # -- Keras ---------------------------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ def keras_net(seed):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_keras(seed, tmp_path):
     net = keras_net(seed)
-    found = sg.read_larq(net.write(tmp_path / "net.h5"), inputs=sg.BitInputs())
+    found = sg.read_larq(net.write(tmp_path / "net.h5"), inputs=sg.Bits()).report
     X = np.random.default_rng(2).integers(0, 2, (300, 5, 4, 1))
     assert np.abs(found.network.logits(X) - net.scores(X * 2.0 - 1)).max() < 1e-11
     assert found.proof.unseen == ()
@@ -334,7 +334,7 @@ def test_keras_branches_that_are_not_added(tmp_path):
     net.add("Concatenate", first, net.block(first, 4, 4))
     net.add("Dense", config={"units": 3}, kernel=np.zeros((8, 3), F), bias=np.zeros(3, F))
     with pytest.raises(FileError, match="Only branches that are added \\(Add\\) can be read"):
-        sg.read_larq(net.write(tmp_path / "net.h5"), inputs=sg.BitInputs())
+        sg.read_larq(net.write(tmp_path / "net.h5"), inputs=sg.Bits())
 
 
 class Signed(nn.Module):
@@ -353,11 +353,11 @@ class Signed(nn.Module):
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("inputs", [sg.BitInputs(), sg.Integers(-1, 1), None])
+@pytest.mark.parametrize("inputs", [sg.Bits(), sg.Integers(-1, 1), None])
 def test_a_shortcut_behind_signs_on_the_inputs(layers, inputs):
     """A sign of bits has no layer and no report, so reports are not counted by signs."""
     net = trained(Signed(layers))
-    found = sg.from_torch(net, torch.zeros(1, 6), inputs=inputs)
+    found = sg.from_torch(net, torch.zeros(1, 6), inputs=inputs).report
     named = [layer.where.split()[0] for layer in found.layers if layer.kind != "inputs"]
     assert named == [f"layers.{k}" for k in range(layers + 1)]
     assert [layer.carried for layer in found.layers if layer.kind != "inputs"] == [0] * layers + [5]
@@ -412,7 +412,7 @@ def test_a_sign_in_two_comparisons_beside_another_branch(spelled):
 
     c = up(up(X) @ numbers["bw"])
     expected = (up(c @ numbers["dw"]) + up(c @ numbers["fw"]) + c) @ numbers["yw"]
-    assert (sg.read_onnx(raw, inputs=sg.BitInputs()).network.logits(X) == expected).all()
+    assert (sg.read_onnx(raw, inputs=sg.Bits()).logits(X) == expected).all()
 
 
 # -- floats at both ends -------------------------------------------------------------------------------------
@@ -436,8 +436,8 @@ def test_what_is_exact_and_what_is_not_is_said(tmp_path):
     path = exported(trained(net), (1, 5, 5), tmp_path / "net.onnx")
     with pytest.raises(FileError, match="leave this layer in floats: strict=False"):
         sg.read_onnx(path)
-    found = sg.read_onnx(path, strict=False)
-    assert isinstance(found, PartlyImported)
+    found = sg.read_onnx(path, strict=False).report
+    assert isinstance(found, PartialImportReport)
     said = str(found).splitlines()
     assert said[0] == "partly exact: a network 27-36-36 between float layers"
     text = " ".join(said)

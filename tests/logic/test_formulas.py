@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import sugenet as sg
 from sugenet.errors import QuestionError, RuleSyntaxError, TooLargeError
-from sugenet.logic import Reading, Stated, parse_formula
+from sugenet.logic import Reading, Statement, parse_formula
 from sugenet.logic.composed import Wanted
 from sugenet.logic.formulas import data_of, formula_of, holds, negated
 from tests.logic.wholes import all_choices
@@ -134,8 +134,8 @@ def test_names_and_values_with_blanks_and_signs():
 
 
 def test_rows_and_predicates():
-    allowed = Stated.of_rows(READINGS, ["c", "a"], [("1", "2"), (3, 3)])
-    odd = Stated.of_predicate(READINGS, ["a", "b"], lambda a, b: (int(a) + int(b)) % 2 == 1)
+    allowed = Statement.of_rows(READINGS, ["c", "a"], [("1", "2"), (3, 3)])
+    odd = Statement.of_predicate(READINGS, ["a", "b"], lambda a, b: (int(a) + int(b)) % 2 == 1)
     both = allowed.also(odd)
     for a, b, c in all_choices(READINGS):
         row, one = (c + 1, a + 1) in [(1, 2), (3, 3)], (a + b) % 2 == 1
@@ -143,18 +143,18 @@ def test_rows_and_predicates():
         assert odd.value((a, b, c)) == one
         assert both.value((a, b, c)) == (row and one)
     with pytest.raises(QuestionError, match="has 9, but c is one of 1, 2, 3"):
-        Stated.of_rows(READINGS, ["c"], [(9,)])
+        Statement.of_rows(READINGS, ["c"], [(9,)])
     with pytest.raises(QuestionError, match="must have a value for each of c, a"):
-        Stated.of_rows(READINGS, ["c", "a"], [("1",)])
+        Statement.of_rows(READINGS, ["c", "a"], [("1",)])
     with pytest.raises(QuestionError, match="there is no reading 'd'"):
-        Stated.of_rows(READINGS, ["d"], [])
+        Statement.of_rows(READINGS, ["d"], [])
     with pytest.raises(QuestionError, match="each once"):
-        Stated.of_rows(READINGS, ["a", "a"], [])
+        Statement.of_rows(READINGS, ["a", "a"], [])
     many = [Reading.given(f"x{k}", dict.fromkeys(map(str, range(10)), 0)) for k in range(8)]
     with pytest.raises(TooLargeError, match="100,000,000 rows"):
-        Stated.of_predicate(many, [r.name for r in many], lambda *v: True)
+        Statement.of_predicate(many, [r.name for r in many], lambda *v: True)
     with pytest.raises(QuestionError, match="state something"):
-        Stated.of(READINGS)
+        Statement.of(READINGS)
 
 
 def test_a_long_formula_is_read_and_decided():
@@ -163,24 +163,24 @@ def test_a_long_formula_is_read_and_decided():
         f"({' or '.join(f'{n} != {v}' for n, v in zip('abc', rng.integers(1, 4, 3), strict=True))})"
         for _ in range(3000)
     ]
-    whole = Stated.of(READINGS, " and ".join(clauses))
+    whole = Statement.of(READINGS, " and ".join(clauses))
     assert whole.says is False
     assert whole.min_gap(Wanted(True)) is None
 
 
 def test_two_statements_are_joined_only_where_they_are_about_the_same():
-    one = Stated.of([Reading.given("a", {"x": 0, "y": 1})], "a = x")
-    assert one.also(Stated.of([Reading.given("a", {"x": 0, "y": 1})], "a != y")).says is True
+    one = Statement.of([Reading.given("a", {"x": 0, "y": 1})], "a = x")
+    assert one.also(Statement.of([Reading.given("a", {"x": 0, "y": 1})], "a != y")).says is True
     for gaps in ({"y": 1, "x": 0}, {"x": 0, "y": 2}, {"x": 0, "y": 1, "z": 1}):  # x has another number, ...
         with pytest.raises(QuestionError, match="not about the same readings"):
-            one.also(Stated.of([Reading.given("a", gaps)], "a = x"))
+            one.also(Statement.of([Reading.given("a", gaps)], "a = x"))
 
 
 def test_brackets_and_long_formulas_are_read_up_to_a_limit():
     for text in ("(" * 100 + "a = 1" + ")" * 100, "not " * 9999 + "not a = 1", "a = 1 and " * 9999 + "a = 1"):
         assert holds(parse_formula(text, READINGS), (0, 0, 0))
     deep = "(a = 1 and (b = 1 or " * 50 + "c = 1" + "))" * 50
-    answer = sg.logic.read(Stated.of(READINGS, deep))
+    answer = sg.logic.read(Statement.of(READINGS, deep))
     assert answer.gap == 0
     sg.check(answer.certificate, [])
     for text in ("(" * 101, "not (" * 101, "a = 1 -> " * 101, "if a = 1 then " * 101, "(" * 100_000):

@@ -13,7 +13,7 @@ from sugenet.capacity import UNIT, Conjugate, Necessity, Possibility, random_cap
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.logic import (
     Reading,
-    Stated,
+    Statement,
     integrate,
     interpretations,
     necessity_of,
@@ -30,7 +30,7 @@ from tests.logic.wholes import all_choices, by_definition, cheapest_by_definitio
 @settings(max_examples=80, deadline=None)
 @draw(formulas())
 def test_the_gap_of_a_formula_and_of_its_opposite(pair):
-    whole = Stated.of(READINGS, pair[0])
+    whole = Statement.of(READINGS, pair[0])
     for value in (True, False):
         found = whole.min_gap(Wanted(value))
         assert (None if found is None else found[0]) == by_definition(whole, Wanted(value))
@@ -84,7 +84,7 @@ def test_linear_forms_and_search_agree_with_the_definition():
             [None if rng.random() < 0.2 else Fraction(int(c), 3) for c in rng.integers(0, 6, len(g))]
             for g in gaps
         ]
-        whole = Stated(tuple(readings), formula, "")
+        whole = Statement(tuple(readings), formula, "")
         cheapest = choices.min_cost(costs)
         assert (None if cheapest is None else cheapest[0]) == cheapest_by_definition(
             whole, Wanted(True), costs
@@ -167,7 +167,7 @@ def test_a_boolean_formula_is_worth_what_its_models_are():
         # duality, and the same order as the gaps
         opposite = negated(formula, [3, 2])
         assert integrate(necessity, readings, formula) == 1 - integrate(pi, readings, opposite)
-        whole = Stated(tuple(readings), formula, "")
+        whole = Statement(tuple(readings), formula, "")
         levels = sorted({gap for r in readings for gap in r.gaps})
         for value, phi in ((True, formula), (False, opposite)):
             found = whole.min_gap(Wanted(value))
@@ -190,7 +190,7 @@ def test_capacities_over_other_criteria_are_refused():
 
 
 def test_contradictions_tautologies_and_ties():
-    never, always = Stated.of(READINGS, "a = 1 and a = 2"), Stated.of(READINGS, "a = 1 or a != 1")
+    never, always = Statement.of(READINGS, "a = 1 and a = 2"), Statement.of(READINGS, "a = 1 or a != 1")
     assert read(never).gap is None
     assert "impossible, whatever the readings are" in str(read(never))
     assert read(always).margin is None
@@ -198,10 +198,10 @@ def test_contradictions_tautologies_and_ties():
     assert read(never, False).margin is None
     assert read(always, False).gap is None
     tied = [Reading.given(name, {"1": 0, "2": 0}) for name in "ab"]
-    answer = read(Stated.of(tied, "a = b"))
+    answer = read(Statement.of(tied, "a = b"))
     assert (answer.gap, answer.margin) == (0, 0)
     assert "but so is another" in str(answer)
     only = [Reading.given("a", {"x": 0})]
-    assert read(Stated.of(only, "a = x")).margin is None
+    assert read(Statement.of(only, "a = x")).margin is None
     with pytest.raises(QuestionError, match="value=1 must be True or False"):
         read(always, 1)

@@ -52,10 +52,10 @@ def wholes(seed):
     xs = [ALL[k] for k in rng.integers(0, len(ALL), 3)]
     nets = [one, two, one]
     readings = [Reading.of(net, x, name) for net, x, name in zip(nets, xs, "abc", strict=True)]
-    yield sg.Sum(tuple(readings[:1]), tuple(readings[1:2])), nets[:2], xs[:2]
-    yield sg.Sum(tuple(readings[:2]), tuple(readings[2:])), nets, xs
+    yield sg.logic.Sum(tuple(readings[:1]), tuple(readings[1:2])), nets[:2], xs[:2]
+    yield sg.logic.Sum(tuple(readings[:2]), tuple(readings[2:])), nets, xs
     for text in ("a > b or c = 3", "if a != b then b = c", "a = 1 and b != 0", "a in {1, 2, 3} iff c < 5"):
-        yield sg.Stated.of(readings, text), nets, xs
+        yield sg.logic.Statement.of(readings, text), nets, xs
 
 
 def value_at(whole, nets, xs):
@@ -105,7 +105,7 @@ def test_what_would_change_it_against_all_images(seed):
                 assert answer.is_minimum
                 assert answer.cost == min(others)
                 assert answer.value != own
-                assert answer.changes
+                assert answer.changes()
             else:
                 assert answer.outcome == "none"
         targets = [True, False] if whole.kind == "stated" else [*list(least)[:2], 17]
@@ -159,7 +159,7 @@ def test_why_against_all_images(seed):
 def test_a_grid_of_images_against_all_grids():
     rng, found = np.random.default_rng(2), set()
     codes = [[1, 1, 1, 1, 1, 1], [-1, -1, -1, -1, 1, 1], [-1, -1, 1, 1, -1, -1], [1, 1, -1, -1, -1, -1]]
-    net = sg.Network.of_bits([], sg.Head(codes), classes=list("1234"))
+    net = sg.Network.of_bits([], sg.nn.Head(codes), classes=list("1234"))
     every = images(6)
     own = [digit(net, x) for x in every]
     assert set(own) == {0, 1, 2, 3}
@@ -171,7 +171,7 @@ def test_a_grid_of_images_against_all_grids():
             cells = [every[rng.choice([k for k, o in enumerate(own) if o == d - 1])] for d in truth]
         for _ in range(round_ % 3):
             cells[rng.integers(16)] = every[rng.integers(64)]
-        grid = sg.Sudoku.of(net, cells)
+        grid = sg.logic.Sudoku.of(net, cells)
         reach = [
             [min(far(x, y) for y, d in zip(every, own, strict=True) if d == k) for k in range(4)]
             for x in cells
@@ -204,18 +204,18 @@ def test_given_readings_stay_as_they_are():
     net = net_of(4, bits=BITS)
     x = next(x for x in ALL if digit(net, x) != 0)
     printed = Reading.given("printed", {"5": 0, "6": 0})
-    total = sg.Sum((Reading.of(net, x, "image"),), (printed,))
+    total = sg.logic.Sum((Reading.of(net, x, "image"),), (printed,))
     answer = seen(logic.whatif(total), net)
-    assert list(answer.changes) == ["image"]
+    assert list(answer.changes()) == ["image"]
     assert total.margin == 0  # what is given may be either, as far as reading goes
     seen(logic.verify(total, sg.Hamming(1)), net)
     with pytest.raises(QuestionError, match="no reading comes from a network"):
-        logic.whatif(sg.Sum((printed,), (Reading.given("b", {"1": 0}),)))
+        logic.whatif(sg.logic.Sum((printed,), (Reading.given("b", {"1": 0}),)))
 
 
 def test_undecided_parts_give_undecided_wholes():
     net, X = sg.models.digits(), sg.models.samples("digits")[0]
-    total = sg.Sum.of(net, X[[7]], X[[3]])
+    total = sg.logic.Sum.of(net, X[[7]], X[[3]])
     answer = seen(logic.verify(total, sg.L0(2), time_limit=0), net)
     assert answer.outcome == "undecided"
     assert "undecided" in str(answer)
@@ -231,7 +231,7 @@ def test_undecided_parts_give_undecided_wholes():
 def test_inputs_that_can_occur():
     net = sg.models.digits().within("data")
     X = sg.models.samples("digits")[0]
-    total = sg.Sum.of(net, X[[7]], X[[4]])
+    total = sg.logic.Sum.of(net, X[[7]], X[[4]])
     for answer in (logic.verify(total, sg.L0(1)), logic.whatif(total), logic.why(total, sg.Hamming(2))):
         seen(answer, net)
         assert "domain" in answer.certificate["readings"][0]
@@ -243,7 +243,7 @@ def test_inputs_that_can_occur():
 
 def test_questions_that_make_no_sense_are_refused():
     net, X = sg.models.digits(), sg.models.samples("digits")[0]
-    total = sg.Sum.of(net, X[[7]], X[[4]])
+    total = sg.logic.Sum.of(net, X[[7]], X[[4]])
     with pytest.raises(QuestionError, match="is none for several images: give Hamming"):
         logic.verify(total, sg.Free(["pixel (0,0)"]))
     with pytest.raises(QuestionError, match="no budget that images could share"):
@@ -252,7 +252,7 @@ def test_questions_that_make_no_sense_are_refused():
         logic.whatif(total, cost=sg.Linf)
     with pytest.raises(QuestionError, match="must be a whole number"):
         logic.whatif(total, "ten")
-    either = sg.Stated.of(readings_of(net, X[[7, 4]], ["a", "b"]), "a = 3 or b = 6")
+    either = sg.logic.Statement.of(readings_of(net, X[[7, 4]], ["a", "b"]), "a = 3 or b = 6")
     with pytest.raises(QuestionError, match=r"ask what would change it \(whatif\), whose cost is that"):
         logic.verify(either, sg.L0(1), joint=True)
     with pytest.raises(QuestionError, match="must be True or False"):
@@ -264,11 +264,11 @@ def test_the_text_of_a_statement_is_that_of_its_formula():
     net = net_of(5, bits=BITS)
     a, b = readings_of(net, ALL[:2], ["a", "b"])
     differ, rows = (
-        sg.Stated.of([a, b], "a != b"),
-        sg.Stated.of_rows([a, b], ["a", "b"], [["0", "1"], ["2", "3"]]),
+        sg.logic.Statement.of([a, b], "a != b"),
+        sg.logic.Statement.of_rows([a, b], ["a", "b"], [["0", "1"], ["2", "3"]]),
     )
-    lower = sg.Stated.of_predicate([a, b], ["b", "a"], lambda b, a: b < a)
-    odd = sg.Stated.of([a, b], "a > 3 or b = 1").also(rows).also(lower.also(differ))
+    lower = sg.logic.Statement.of_predicate([a, b], ["b", "a"], lambda b, a: b < a)
+    odd = sg.logic.Statement.of([a, b], "a > 3 or b = 1").also(rows).also(lower.also(differ))
     for whole, lies in (
         (differ, ("a = b", "b != a or true", "", "differ(a, b)x", "a, b differ")),
         (rows, ("a, b are one of 3 rows", "a = b", "a, b are none of 2 rows")),
@@ -303,7 +303,7 @@ class Stop:
 
 def test_an_interrupted_part_is_the_last_that_is_worked_on():
     net, X = sg.models.digits(), sg.models.samples("digits")[0]
-    total = sg.Sum.of(net, X[[7, 3]], X[[4]])
+    total = sg.logic.Sum.of(net, X[[7, 3]], X[[4]])
     stop = Stop("changes up to 1 changes the answer")  # something was found, that may not be the cheapest
     answer = seen(logic.whatif(total, 41, notify=stop), net)
     assert answer.lower >= 1
@@ -322,7 +322,7 @@ def test_an_interrupted_part_is_the_last_that_is_worked_on():
 def test_time_ends_the_search_for_the_cheapest_choice_too():
     """Of images that are far from any Sudoku, what even bounds of 1 add up to takes minutes."""
     net, X = sg.models.digits(), sg.models.samples("digits")[0]
-    grid = sg.Sudoku.of(net, X[:81])
+    grid = sg.logic.Sudoku.of(net, X[:81])
     with pytest.raises(TimeoutError):
         grid.min_cost(Wanted(True), [[g + 1 for g in row] for row in grid.gaps], lambda: True)
     answer = seen(logic.whatif(grid, time_limit=0), net)

@@ -32,56 +32,58 @@ def test_gaps_of_networks_with_other_scales_compare_as_possibilities(seed):
         pairs = [
             (gap, float(pi))
             for net in nets
-            for gap, pi in zip(sg.Reading.of(net, x).gaps, net.possibility([x])[0], strict=True)
+            for gap, pi in zip(sg.logic.Reading.of(net, x).gaps, net.possibility([x])[0], strict=True)
         ]
         assert [pi for _, pi in sorted(pairs)] == sorted((pi for _, pi in pairs), reverse=True)
 
 
 def test_one_vote_of_a_large_scale_is_less_possible_than_two_of_a_small_one():
     head = [[1, 1], [1, -1]]
-    large, small = (sg.Network.of_bits([], sg.Head(head, scale=scale), classes="xy") for scale in (10, 1))
-    two = [sg.Reading.of(large, [1, 1], "a"), sg.Reading.of(small, [1, 1], "b")]
+    large, small = (sg.Network.of_bits([], sg.nn.Head(head, scale=scale), classes="xy") for scale in (10, 1))
+    two = [sg.logic.Reading.of(large, [1, 1], "a"), sg.logic.Reading.of(small, [1, 1], "b")]
     assert [reading.gaps for reading in two] == [(0, 20), (0, 2)]
-    answer = sg.logic.read(sg.Stated.of(two, "a = y or b = y"))
+    answer = sg.logic.read(sg.logic.Statement.of(two, "a = y or b = y"))
     assert (answer.gap, answer.choice) == (2, (0, 1))
     assert "gap of 2" in sg.check(answer.certificate, [large, small])
 
 
 def test_a_network_may_choose_among_some_classes():
     net = net_of(1, bits=4, classes="abcd")
-    some = net.among(["d", "b"])
+    some = net.with_classes(["d", "b"])
     assert some.classes == ("b", "d")
-    assert some is net.among([1, 3])
-    assert net.among(range(4)) is net
+    assert some is net.with_classes([1, 3])
+    assert net.with_classes(range(4)) is net
     for x in images(4):
         scores = net.head.scores(net.match_counts([x]))[0]
         assert some.predict([x])[0] == (0 if scores[1] >= scores[3] else 1)
-        assert sg.Reading.of(net, x, "r", among=["b", "d"]).gaps == sg.Reading.of(some, x, "r").gaps
-    with pytest.raises(NetworkError, match="'e' is no class"):
-        net.among("e")
-    with pytest.raises(NetworkError, match="True is no class"):
-        net.among([True])
+        assert (
+            sg.logic.Reading.of(net, x, "r", among=["b", "d"]).gaps == sg.logic.Reading.of(some, x, "r").gaps
+        )
+    with pytest.raises(NetworkError, match="'e' is not a class"):
+        net.with_classes("e")
+    with pytest.raises(NetworkError, match="True is not a class"):
+        net.with_classes([True])
     with pytest.raises(NetworkError, match="name at least one"):
-        net.among([])
+        net.with_classes([])
 
 
 def test_what_is_no_reading_is_refused():
     with pytest.raises(QuestionError, match="the best value must have the gap 0"):
-        sg.Reading.given("a", {"x": 1})
+        sg.logic.Reading.given("a", {"x": 1})
     with pytest.raises(QuestionError, match="the best value must have the gap 0"):
-        sg.Reading.given("a", {})
+        sg.logic.Reading.given("a", {})
     with pytest.raises(QuestionError, match="two values that are written alike"):
-        sg.Reading.given("a", {1: 0, "1": 2})
+        sg.logic.Reading.given("a", {1: 0, "1": 2})
     with pytest.raises(QuestionError, match="2 names for 1 samples"):
         readings_of(net_of(0), [(1, 1, 1)], ["a", "b"])
-    two = [sg.Reading.given("a", {"1": 0})] * 2
+    two = [sg.logic.Reading.given("a", {"1": 0})] * 2
     with pytest.raises(QuestionError, match="two readings are called 'a'"):
-        sg.Stated.of(two, "a = 1")
+        sg.logic.Statement.of(two, "a = 1")
     assert readings_of(net_of(0), []) == ()
 
 
 def test_one_value_is_certain():
-    only = sg.Reading.given("a", {"here and there": 0})
+    only = sg.logic.Reading.given("a", {"here and there": 0})
     assert only.margin is None
     assert str(only) == "a = here and there, the only value"
 

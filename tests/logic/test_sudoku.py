@@ -19,7 +19,7 @@ GRIDS = valid_grids()
 
 
 def drawn_grid(rng, largest=4, values="1234"):
-    return sg.Sudoku(tuple(given(rng, f"c{k}", values, largest) for k in range(16)))
+    return sg.logic.Sudoku(tuple(given(rng, f"c{k}", values, largest) for k in range(16)))
 
 
 def near_grid(rng, values="1234"):
@@ -30,12 +30,12 @@ def near_grid(rng, values="1234"):
         gaps = {v: int(g) for v, g in zip(values, rng.integers(1, 6, len(values)), strict=True)}
         gaps[str(digit) if rng.random() < 0.9 else values[rng.integers(4)]] = 0
         cells.append(Reading.given(f"c{k}", gaps))
-    return sg.Sudoku(tuple(cells))
+    return sg.logic.Sudoku(tuple(cells))
 
 
 def test_there_are_288_grids_and_they_are_valid():
     assert len(GRIDS) == 288
-    grid = sg.Sudoku(tuple(Reading.given(f"c{k}", dict.fromkeys("1234", 0)) for k in range(16)))
+    grid = sg.logic.Sudoku(tuple(Reading.given(f"c{k}", dict.fromkeys("1234", 0)) for k in range(16)))
     valid = {grid.value([d - 1 for d in g]) for g in GRIDS}
     assert valid == {True}
     for g in GRIDS[:40]:  # one changed cell always breaks it
@@ -75,7 +75,7 @@ def test_the_nearest_broken_grid():
             else Reading.given(f"c{k}", {str(d): 0})
             for k, d in enumerate(own)
         ]
-        grid = sg.Sudoku(tuple(cells))
+        grid = sg.logic.Sudoku(tuple(cells))
         from tests.logic.wholes import all_choices
 
         broken = [c for c in all_choices(cells) if not grid.value(c)]
@@ -102,7 +102,7 @@ def test_a_grid_of_81_cells_with_a_cell_misread():
         {str(d): 0 if d == own else 20 + (d * own) % 7 for d in range(1, 10)} for row in base for own in row
     ]
     cells[40] = {str(d): 3 if d == base[4][4] else 0 if d == base[4][4] % 9 + 1 else 30 for d in range(1, 10)}
-    grid = sg.Sudoku(tuple(Reading.given(f"c{k}", gaps) for k, gaps in enumerate(cells)))
+    grid = sg.logic.Sudoku(tuple(Reading.given(f"c{k}", gaps) for k, gaps in enumerate(cells)))
     gap, choice = grid.min_gap(Wanted(True))
     assert gap == 3
     assert grid.digits(choice) == ["".join(map(str, row)) for row in base]
@@ -116,24 +116,24 @@ def test_a_grid_of_81_cells_with_a_cell_misread():
 
 def test_cells_without_digits_are_no_sudoku():
     cells = [Reading.given(f"c{k}", {"7": 0}) for k in range(16)]
-    grid = sg.Sudoku(tuple(cells))
+    grid = sg.logic.Sudoku(tuple(cells))
     assert grid.min_gap(Wanted(True)) is None
     assert read(grid).gap is None
     assert "no digits make it one" in str(grid)
-    assert sg.Sudoku((Reading.given("only", {"1": 0, "2": 5}),)).says is True
+    assert sg.logic.Sudoku((Reading.given("only", {"1": 0, "2": 5}),)).says is True
 
 
 def test_what_is_no_grid_is_refused():
     with pytest.raises(QuestionError, match="a grid of 15 cells is no Sudoku"):
-        sg.Sudoku(tuple(Reading.given(f"c{k}", {"1": 0}) for k in range(15)))
+        sg.logic.Sudoku(tuple(Reading.given(f"c{k}", {"1": 0}) for k in range(15)))
     net, X = sg.models.digits(), sg.models.samples("digits")[0]
     with pytest.raises(QuestionError, match="a grid of 36 cells"):
-        sg.Sudoku.of(net, X[:36])
+        sg.logic.Sudoku.of(net, X[:36])
     with pytest.raises(QuestionError, match="has no class '1'"):
-        sg.Sudoku.of(net.among("9"), X[:16])
+        sg.logic.Sudoku.of(net.with_classes("9"), X[:16])
     with pytest.raises(QuestionError, match="a grid of 0 cells"):
-        sg.Sudoku(())
-    grid = sg.Sudoku.of(net, X[:16])
+        sg.logic.Sudoku(())
+    grid = sg.logic.Sudoku.of(net, X[:16])
     assert grid.cells[0].values == ("1", "2", "3", "4")  # among the digits of the grid
 
 
@@ -152,7 +152,7 @@ def test_the_line_is_the_best_there_is():
 
 def copied_rows():
     """A grid all of whose rows are 1 2 3 4, far from any Sudoku."""
-    return sg.Sudoku(
+    return sg.logic.Sudoku(
         [
             Reading.given(f"cell {k}", {str(digit): int(digit != k % 4 + 1) for digit in range(1, 5)})
             for k in range(16)

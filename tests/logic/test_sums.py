@@ -21,7 +21,7 @@ def drawn_sum(rng, left, right, values="0123456789"):
         given(rng, name, "".join(sorted(rng.permutation(list(values))[: rng.integers(1, 7)])))
         for name in names
     ]
-    return sg.Sum(tuple(digits[:left]), tuple(digits[left:]))
+    return sg.logic.Sum(tuple(digits[:left]), tuple(digits[left:]))
 
 
 @pytest.mark.parametrize(("left", "right"), LENGTHS)
@@ -65,7 +65,7 @@ def test_the_cheapest_digits_of_a_sum_and_of_any_other(left, right):
 def test_long_numbers():
     rng = np.random.default_rng(0)
     digits = [given(rng, f"d{k}", "0123456789") for k in range(130)]
-    total = sg.Sum(tuple(digits[:65]), tuple(digits[65:]))
+    total = sg.logic.Sum(tuple(digits[:65]), tuple(digits[65:]))
     assert total.gap(total.says) == 0
     assert total.value(total.read) == sum(total.addends(total.read))
     found = total.min_gap(Wanted(total.says + 1))
@@ -77,7 +77,7 @@ def test_two_changed_digits_may_cancel_and_one_never_does():
     five, three = (
         Reading.given(n, {d: 0 if d == own else 1 for d in "345"}) for n, own in (("a", "5"), ("b", "3"))
     )
-    total = sg.Sum((five,), (three,))
+    total = sg.logic.Sum((five,), (three,))
     assert total.value((1, 1)) == total.says == 8  # 4 + 4 = 5 + 3
     rng = np.random.default_rng(1)
     for _ in range(20):
@@ -90,10 +90,10 @@ def test_two_changed_digits_may_cancel_and_one_never_does():
 
 def test_networks_with_different_heads_add_up():
     net, X = sg.models.digits(), sg.models.samples("digits")[0]
-    few = net.among(["3", "4"])
+    few = net.with_classes(["3", "4"])
     one = readings_of(few, X[[7]], ["left"])[0]
     two = readings_of(net, X[[4]], ["right"])[0]
-    total = sg.Sum((one,), (two,))
+    total = sg.logic.Sum((one,), (two,))
     assert str(total).startswith("3 + 6 = 9")
     assert total.gap(10) == min(max(one.gaps[1], two.gaps[6]), max(one.gaps[0], two.gaps[7]))
     answer = read(total)
@@ -105,10 +105,10 @@ def test_networks_with_different_heads_add_up():
 def test_what_is_no_sum_is_refused():
     digit, word = Reading.given("a", {"1": 0}), Reading.given("b", {"one": 0})
     with pytest.raises(QuestionError, match="b may be 'one', which is no digit"):
-        sg.Sum((digit,), (word,))
+        sg.logic.Sum((digit,), (word,))
     with pytest.raises(QuestionError, match="needs a digit on the left"):
-        sg.Sum((), (digit,))
-    total = sg.Sum((digit,), (Reading.given("c", {"2": 0}),))
+        sg.logic.Sum((), (digit,))
+    total = sg.logic.Sum((digit,), (Reading.given("c", {"2": 0}),))
     assert total.margin is None
     assert "the only sum there is" in str(total)
     for wrong in (True, "3", 1.5):
@@ -116,11 +116,11 @@ def test_what_is_no_sum_is_refused():
             read(total, wrong)
     net, X = sg.models.breast_cancer(), sg.models.samples("breast_cancer")[0]
     with pytest.raises(QuestionError, match="which is no digit"):
-        sg.Sum.of(net, X[[0]], X[[1]])
+        sg.logic.Sum.of(net, X[[0]], X[[1]])
     many = [Reading.given(f"d{k}", {"9": 0}) for k in range(4002)]
     with pytest.raises(TooLargeError, match="a number has 4,001 digits, more than 4,000"):
-        sg.Sum(many[:1], many[1:])
-    long = sg.Sum(many[:1], many[1:4001])
+        sg.logic.Sum(many[:1], many[1:])
+    long = sg.logic.Sum(many[:1], many[1:4001])
     assert sg.check(json.loads(json.dumps(read(long).certificate)), net)
     for value in (10**5000, -(10**5000)):
         with pytest.raises(QuestionError, match="a sum has at most 4,001 digits"):

@@ -15,9 +15,9 @@ def net_of(seed, *, bits=3, classes="0123456789", hidden=0, scale=1, bias=0):
     rng = np.random.default_rng(seed)
     layers, width = [], bits
     if hidden:
-        layers = [sg.DenseLayer(rng.choice([-1, 1], (hidden, bits)), rng.integers(1, bits + 1, hidden))]
+        layers = [sg.nn.DenseLayer(rng.choice([-1, 1], (hidden, bits)), rng.integers(1, bits + 1, hidden))]
         width = hidden
-    head = sg.Head(rng.choice([-1, 1], (len(classes), width)), bias, scale)
+    head = sg.nn.Head(rng.choice([-1, 1], (len(classes), width)), bias, scale)
     return sg.Network.of_bits(layers, head, classes=list(classes))
 
 

@@ -26,7 +26,7 @@ from sugenet.errors import TooLargeError
 from sugenet.problem.formula import Formula, Gate, Linear, fixed_values
 from sugenet.problem.goal import Goal, Votes, loses
 from sugenet.problem.problem import Problem
-from sugenet.problem.regions import L1, Anything, Hamming
+from sugenet.problem.regions import L1, AnyInput, Hamming
 from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_network, random_sample, true_sum, violating
 from tests.problem.test_problem import REGIONS, goals
@@ -180,7 +180,7 @@ def test_every_variable_has_words():
     network = Network(
         encoder, [DenseLayer([[1, 1, -1, 0], [1, 0, 1, 1]], [2, 2])], head, classes=["a", "b", "c"]
     )
-    near = Anything().around(network, [3, "green"])
+    near = AnyInput().around(network, [3, "green"])
     goal = Goal((*loses(head, 1, ties="against").cases, (Votes((1, 1, -2), 1), Votes((0, 0, 0), 0))))
     assert Formula.of(Problem(near, goal)).names == (
         "feature pixel (3,4) >= 9",
@@ -207,7 +207,7 @@ def test_every_variable_has_words():
 def test_too_many_clauses_are_refused_with_their_number():
     rng = np.random.default_rng(0)
     network = random_network(rng, features=4, depth=1, width=5)
-    problem = Problem(Anything().around(network, random_sample(network, rng)), loses(network.head, 0))
+    problem = Problem(AnyInput().around(network, random_sample(network, rng)), loses(network.head, 0))
     count = len(Cnf.of(problem).clauses)
     assert count > 20
     with pytest.raises(TooLargeError, match=rf"takes {count} clauses, but {count - 1} is the limit.*OPB"):

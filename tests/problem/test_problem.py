@@ -9,11 +9,11 @@ import pytest
 
 from sugenet.problem.goal import loses, wins
 from sugenet.problem.problem import Problem
-from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
+from sugenet.problem.regions import L0, L1, L2, AnyInput, Hamming, Linf
 from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_sample, samples_inside, violating
 
-REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L2(2), Linf(1), Linf(3), Anything()]
+REGIONS = [Hamming(1), Hamming(3), L0(1), L0(2), L1(2), L2(2), Linf(1), Linf(3), AnyInput()]
 
 
 def goals(network, rng):

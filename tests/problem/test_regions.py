@@ -25,7 +25,7 @@ from sugenet.problem.regions import (
     L1,
     L2,
     REGIONS,
-    Anything,
+    AnyInput,
     Box,
     Cost,
     Free,
@@ -106,7 +106,7 @@ def reached(near):
             Hamming(1),
             Hamming(3),
             Free([0]),
-            Anything(),
+            AnyInput(),
         ]
     ),
 )
@@ -174,7 +174,7 @@ def test_regions_that_make_no_sense_are_named(call, error, message):
 
 
 def test_regions_say_what_they_are():
-    texts = [str(r) for r in (Hamming(1), L0(2), L1(3), L2(4), Linf(5), Free([1, 2]), Anything())]
+    texts = [str(r) for r in (Hamming(1), L0(2), L1(3), L2(4), Linf(5), Free([1, 2]), AnyInput())]
     assert texts[0] == "up to 1 bit flipped"
     assert texts[-1] == "any input"
     assert len(set(texts)) == 7
@@ -195,7 +195,7 @@ MIXED = Network(
         (L1(0.5), {"kind": "L1", "radius": "1/2"}),
         (L2(Fraction(1, 3)), {"kind": "L2", "radius": "1/3"}),
         (Linf(0.1), {"kind": "Linf", "radius": str(Fraction(0.1))}),
-        (Anything(), {"kind": "Anything"}),
+        (AnyInput(), {"kind": "Anything"}),
         (Free(["level", 0]), {"kind": "Free", "features": [2, 0]}),
         (
             Box({"size": (None, 4), "kind": {"1/2"}}),

@@ -35,11 +35,11 @@ from sugenet.problem.first_layer import (
 )
 from sugenet.problem.goal import loses, wins
 from sugenet.problem.neighbourhood import build, row_of
-from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
+from sugenet.problem.regions import L0, L1, L2, AnyInput, Hamming, Linf
 from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_network, random_sample
 
-REGIONS = [Hamming(2), L0(1), L1(2), L2(2), Linf(1), Linf(3), Anything()]
+REGIONS = [Hamming(2), L0(1), L1(2), L2(2), Linf(1), Linf(3), AnyInput()]
 
 
 def moves_written_out(network, values, region):
@@ -101,7 +101,7 @@ def test_equal_values_of_other_types_lead_to_values_of_their_own():
         ]
     categories = [OneHot((1, 2)), OneHot((1.0, 2.0)), OneHot((True, 2))]
     network = Network(Encoder(categories), [], Head([[1] * 6, [-1] * 6]))
-    moves = Anything().around(network, [2, 2.0, 2]).moves
+    moves = AnyInput().around(network, [2, 2.0, 2]).moves
     assert [type(move.value) for move in moves] == [int, float, bool]
 
 

@@ -1,4 +1,4 @@
-"""Counterfactuals against brute force over all samples, all costs, tie rules, targets and immutable features;
+"""Counterfactuals against brute force over all samples, all costs, tie rules, targets and keep features;
 certificates that can fail.
 """
 
@@ -98,13 +98,13 @@ def test_the_least_cost_is_that_of_brute_force_and_the_certificate_holds(questio
     fixed = {0} if keep else set()
     _, expected = by_brute_force(network, x, cost, target, ties, fixed)
     names = [network.encoder.names[k] for k in fixed]
-    answer = whatif(network, x, cost, target=target, ties=ties, immutable=names)
+    answer = whatif(network, x, cost, target=target, ties=ties, keep=names)
     if expected is None:
         assert isinstance(answer, NoCounterfactual)
         assert "proved" in str(answer)
     else:
         assert isinstance(answer, Counterfactual)
-        assert answer.value == answer.lower == expected
+        assert answer.cost == answer.lower == expected
         assert price(network, x, answer.changed, cost) == expected
         assert "proved to be the least" in str(answer)
     certificate = json.loads(json.dumps(answer.certificate))
@@ -163,7 +163,7 @@ def test_a_time_limit_of_nothing_gives_what_is_known():
     assert isinstance(answer, Counterfactual | OpenCounterfactual)
     assert answer.lower >= 1
     if isinstance(answer, Counterfactual):
-        assert not answer.is_minimum or answer.value == 1
+        assert not answer.is_minimum or answer.cost == 1
 
 
 def test_bounds_of_every_cost_are_sentences():
@@ -171,7 +171,7 @@ def test_bounds_of_every_cost_are_sentences():
     said = [str(whatif(network, [-1] * 6, cost, time_limit=-1)) for cost in COSTS]
     assert "any change needs at least a largest raw change of 1." in said[COSTS.index(Linf)]
     assert "with up to a largest raw change of 0.5: proved" in str(
-        whatif(network, [-1] * 6, Linf, limit=Fraction(1, 2))
+        whatif(network, [-1] * 6, Linf, max_cost=Fraction(1, 2))
     )
 
 
@@ -193,7 +193,7 @@ def test_costs_too_finely_divided_to_walk_leave_a_bound_and_a_checked_certificat
     network = Network(encoder, [DenseLayer([[1, 1, 1, 1]], [4])], Head([[1], [-1]]))
     answer = whatif(network, [1e-9, 1e-7, 0.3, 1 / 3], L2)
     assert isinstance(answer, Counterfactual)
-    assert 0 < answer.lower <= answer.value
+    assert 0 < answer.lower <= answer.cost
     assert check(answer.certificate, network)
 
 
@@ -217,7 +217,7 @@ def test_the_n_best_are_those_of_brute_force(question, cost, n):
         assert isinstance(answer, NoCounterfactual)
         return
     found = [answer, *answer.others]
-    assert [one.value for one in found] == prices[:n]
+    assert [one.cost for one in found] == prices[:n]
     assert len({one.changed for one in found}) == len(found)
     everything = whatif(network, x, cost, n="all")
     assert len(everything.others) + 1 == prices.count(prices[0])
@@ -250,7 +250,7 @@ def test_own_prices_and_regions(question, per_unit, seed):
             total = sum((prices[m.feature] * (m.distance if per_unit else 1) for m in moves), Fraction(0))
             best = total if best is None else min(best, total)
     answer = whatif(network, x, cost, region=region)
-    assert (answer.value if isinstance(answer, Counterfactual) else None) == best
+    assert (answer.cost if isinstance(answer, Counterfactual) else None) == best
     if isinstance(answer, Counterfactual):
         assert answer.is_minimum
     assert check(json.loads(json.dumps(answer.certificate)), network)
@@ -261,25 +261,25 @@ def test_own_prices_and_regions(question, per_unit, seed):
 def test_other_engines_prove_the_same_minimum(engine, cost):
     network, x = example(), [1, 1, -1, 1, 1]
     best, other = whatif(network, x, cost), whatif(network, x, cost, engine=engine)
-    assert best.value == other.value
+    assert best.cost == other.cost
     assert other.is_minimum
     assert check(other.certificate, network)
     assert other.is_certified == (other.certificate["lower"] == str(other.lower))
     assert other.is_certified or ("not certified: OR-Tools" in str(other) and engine == "cpsat")
     assert str(answer_of(json.loads(json.dumps(other.data())), network)) == str(other)
     if not other.is_certified:
-        for lower in ("-1", str(other.value + 1)):
+        for lower in ("-1", str(other.cost + 1)):
             with pytest.raises(CertificateError, match="'lower' does not fit"):
                 answer_of(other.data() | {"lower": lower}, network)
 
 
 def test_a_limit_bounds_the_claim():
     network = Network.of_bits([DenseLayer([[1] * 6], [6])], Head([[1], [-1]]))
-    answer = whatif(network, [-1] * 6, L0, limit=3)
+    answer = whatif(network, [-1] * 6, L0, max_cost=3)
     assert isinstance(answer, NoCounterfactual)
     assert "with up to 3 features changed: proved" in str(answer)
     assert "up to 3: none of the 42 sets of changes is a violation" in check(answer.certificate, network)
-    assert whatif(network, [-1] * 6, L0).value == 6
+    assert whatif(network, [-1] * 6, L0).cost == 6
 
 
 @pytest.mark.parametrize(
@@ -292,11 +292,15 @@ def test_a_limit_bounds_the_claim():
             "has already",
         ),
         (lambda n: whatif(n, [1, 1, 1, 1, 1], ties="odd"), QuestionError, "ties='odd'"),
-        (lambda n: whatif(n, [1, 1, 1, 1, 1], immutable=["nose"]), QuestionError, "no feature 'nose'"),
+        (lambda n: whatif(n, [1, 1, 1, 1, 1], keep=["nose"]), QuestionError, "no feature 'nose'"),
         (lambda n: whatif(n, [1, 1]), EncodingError, "2"),
-        (lambda n: whatif(n, [1, 1, 1, 1, 1], "L0"), QuestionError, "cost='L0' is no cost"),
-        (lambda n: whatif(n, [1, 1, 1, 1, 1], L0(2)), QuestionError, "without a radius"),
-        (lambda n: whatif(n, [1, 1, 1, 1, 1], limit=-1), QuestionError, "a limit of -1 is negative"),
+        (lambda n: whatif(n, [1, 1, 1, 1, 1], "l0"), QuestionError, "Unknown cost 'l0'. Use 'L0'"),
+        (lambda n: whatif(n, [1, 1, 1, 1, 1], L0(2)), QuestionError, "is not a cost"),
+        (
+            lambda n: whatif(n, [1, 1, 1, 1, 1], max_cost=-1),
+            QuestionError,
+            "a largest cost of -1 is negative",
+        ),
         (lambda n: check([], n), CertificateError, "a JSON object, not list"),
     ],
 )
@@ -324,7 +328,7 @@ def test_that_there_is_nothing_at_all_is_certified(engine, limit, region):
         [DenseLayer([[1] * 9, [1, -1, 1] * 3], [2, 3])],
         Head([[1, 1], [1, -1]], [5, 0]),
     )
-    answer = sg.whatif(net, [1, 2, 0], sg.L1, engine=engine, limit=limit, region=region)
+    answer = sg.whatif(net, [1, 2, 0], sg.L1, engine=engine, max_cost=limit, region=region)
     assert isinstance(answer, NoCounterfactual) or engine == "exhaust"  # which takes no budgets
     assert checked(answer, net)
 
@@ -333,10 +337,10 @@ def test_what_rounding_hides_is_said_and_no_more():
     """Where only less than is shown lies between cost and bound, that much is said."""
     network, (X, _) = breast_cancer(), samples("breast_cancer")
     answer = whatif(network, X[5], L1)
-    assert 0 < answer.value - answer.lower <= Fraction(1, 10**12)
+    assert 0 < answer.cost - answer.lower <= Fraction(1, 10**12)
     assert "proved to be the least to within 1e-1" in str(answer)
     place = int(str(answer).split("to within 1e-")[1].split(":")[0])
-    assert Fraction(1, 10 ** (place + 1)) < answer.value - answer.lower <= Fraction(1, 10**place)
+    assert Fraction(1, 10 ** (place + 1)) < answer.cost - answer.lower <= Fraction(1, 10**place)
     assert checked(answer, network)
 
 
@@ -357,12 +361,12 @@ def test_costs_of_floats_are_walked_again():
 def test_fractions_are_measured_exactly():
     net = Network(Encoder([threshold(3.0)]), [], Head([[-1], [1]]))
     answer = sg.whatif(net, [Fraction(1, 4)], sg.L1)
-    assert answer.value == Fraction(11, 4)
+    assert answer.cost == Fraction(11, 4)
     assert checked(answer, net)
     with pytest.raises(EncodingError, match=r"Fraction\(1, 3\)"):  # which no float64 is
         sg.whatif(net, [Fraction(1, 3)], sg.L1)
     answer = sg.whatif(net, [1 / 3], sg.L1)
-    assert answer.value == 3 - Fraction(1 / 3)
+    assert answer.cost == 3 - Fraction(1 / 3)
     assert checked(answer, net)
 
 
@@ -379,16 +383,16 @@ def test_largest_change_of_several():
     net = Network(Encoder([integer(0, 4)] * 2), [], Head([[1] * 8, [-1] * 8], [0, -1]))
     found = sg.whatif(net, [4, 4], sg.Linf, n=4)
     listed = [found, *found.others]
-    assert [answer.value for answer in listed] == sorted(answer.value for answer in listed)
+    assert [answer.cost for answer in listed] == sorted(answer.cost for answer in listed)
     assert len(listed) == 4
     assert found.all_listed
-    assert {tuple(answer.changed) for answer in listed} >= {(2, 2)} or found.value > 2
+    assert {tuple(answer.changed) for answer in listed} >= {(2, 2)} or found.cost > 2
 
 
 def test_lists_of_numbers_do_not_hide_counterfactuals():
     net = Network(Encoder([thermometer([10, 20], 0, 30, True)]), [], Head([[-1, -1], [1, 1]], [1, 0]))
     answer = sg.whatif(net, [5], sg.L1, region=sg.Box({0: {5, 25}}))
-    assert (answer.changed, answer.value) == ((25,), 20)
+    assert (answer.changed, answer.cost) == ((25,), 20)
     assert checked(answer, net)
     assert isinstance(sg.whatif(net, [5], sg.L1, region=sg.Box({0: {5, 9}})), sg.NoCounterfactual)
 

@@ -15,14 +15,14 @@ from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, integer,
 from sugenet.checker.accelerate.count import check_count
 from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.problem.boxes import Box
-from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
+from sugenet.problem.regions import L0, L1, L2, AnyInput, Free, Hamming, Linf
 from sugenet.reason import Counted, CountOpen, CountSampled, NetworkRule, count, coverage, parse_rule
 from sugenet.reason.counts import walk as count_walk
 from tests.problem.clocks import hold
 from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_network, random_sample, raw_values, samples_inside
 
-REGIONS = [Hamming(0), Hamming(1), Hamming(3), L0(1), L0(2), L1(3), L2(2), Linf(1), Free([0]), Anything()]
+REGIONS = [Hamming(0), Hamming(1), Hamming(3), L0(1), L0(2), L1(3), L2(2), Linf(1), Free([0]), AnyInput()]
 
 
 def classes_of(network, samples):
@@ -52,8 +52,8 @@ def test_every_region_against_brute_force(seed):
                 sum(column)
                 for column in zip(*(row for _, row in answer.certificate["proof"]["parts"]), strict=True)
             ] == want
-        assert answer.label == int(network.predict(np.array([x], dtype=object))[0])
-        assert answer.robustness == Fraction(want[answer.label], sum(want))
+        assert answer.index == int(network.predict(np.array([x], dtype=object))[0])
+        assert answer.robustness == Fraction(want[answer.index], sum(want))
         assert sum(answer.share(k) for k in range(network.head.outputs)) == 1
 
 
@@ -69,7 +69,7 @@ def test_wider_networks_by_walk_and_sums_and_threads(seed):
         layers, Head(rng.integers(-2, 3, (4, 7)), [Fraction(1, 3), 0, Fraction(-2, 7), 0])
     )
     x = rng.integers(0, 2, n)
-    for region in (Hamming(3), Anything(), Hamming(n - 1), Free(range(0, n, 2))):
+    for region in (Hamming(3), AnyInput(), Hamming(n - 1), Free(range(0, n, 2))):
         want = brute(region.around(network, x))
         for method, threads in (("walk", 1), ("walk", 2), ("sums", 1)):
             assert list(count(network, x, region, method=method, threads=threads).counts) == want
@@ -84,7 +84,7 @@ def test_patterns_that_are_remembered_count_alike(seed, monkeypatch):
         [DenseLayer(first, [n // 2] * len(first))], Head(rng.choice([-1, 1], (5, len(first))))
     )
     x = rng.integers(0, 2, n)
-    for region in (Hamming(4), Anything()):
+    for region in (Hamming(4), AnyInput()):
         want = count(network, x, region, method="walk").counts
         monkeypatch.setattr(count_walk, "_COSTLY", 0)
         monkeypatch.setattr(count_walk, "_TABLE", 1 << 8)
@@ -102,7 +102,7 @@ def test_levels_and_large_weights():
         layer = LevelLayer(weights, [int(rng.integers(0, size + 1)) for size in sizes], encoder.tops)
         network = Network(encoder, [layer], Head(rng.integers(-1, 2, (3, 6)), scale=[1, Fraction(1, 3), 2]))
         x = random_sample(network, rng)
-        for region in (L1(30), Anything(), Box({1: (10, 60), 0: {1, x[0]}}) if 10 <= x[1] <= 60 else Linf(9)):
+        for region in (L1(30), AnyInput(), Box({1: (10, 60), 0: {1, x[0]}}) if 10 <= x[1] <= 60 else Linf(9)):
             want = brute(region.around(network, x))
             for method in ("walk", "sums"):
                 assert list(count(network, x, region, method=method).counts) == want
@@ -117,7 +117,7 @@ def test_scores_beyond_64_bits():
         [1 + Fraction(1, 5**25), 1, Fraction(10**30 + 1, 10**30)],
     )
     network = Network.of_bits(layers, head)
-    for region in (Hamming(3), Anything()):
+    for region in (Hamming(3), AnyInput()):
         want = brute(region.around(network, [1] * 8))
         assert list(count(network, [1] * 8, region, method="walk").counts) == want
         assert list(count(network, [1] * 8, region, method="sums").counts) == want
@@ -208,7 +208,7 @@ def test_limits_inside_a_region(seed):
     values = raw_values(network.encoder.codings[feature])
     chosen = {values[k] for k in rng.choice(len(values), rng.integers(1, len(values) + 1), replace=False)}
     everything = list(product(*map(raw_values, network.encoder.codings)))
-    for region in (Hamming(2), L0(2), L1(3), Anything(), None):
+    for region in (Hamming(2), L0(2), L1(3), AnyInput(), None):
         near = [row for row in everything if is_inside(network, x, region, row)]
         inside = by_states(network, [row for row in near if row[feature] in chosen])
         asked = {} if region is None else {"x": x, "region": region}
@@ -222,7 +222,7 @@ def test_limits_inside_a_region(seed):
         figures = coverage(network, rule, **asked)
         assert figures.is_exact
         assert figures.coverage == Fraction(len(inside), len(by_states(network, near)))
-        assert figures.precision == Fraction(want[rule.label], len(inside))
+        assert figures.precision == Fraction(want[rule.index], len(inside))
 
 
 def test_rules_that_cover_nothing_in_a_region():
@@ -257,14 +257,14 @@ def test_sampling_intervals_hold_the_truth(seed):
     rng = np.random.default_rng(4000 + seed)
     network = random_network(rng, features=4)
     x = random_sample(network, rng)
-    for region in (Hamming(3), L0(2), L2(3), Anything()):
+    for region in (Hamming(3), L0(2), L2(3), AnyInput()):
         truth = count(network, x, region)
         drawn = count(network, x, region, method="sample", samples=2000, seed=seed, confidence=0.9999)
         assert isinstance(drawn, CountSampled)
         assert (drawn.samples, drawn.total) == (2000, truth.total)
         for k, (low, high) in enumerate(drawn.intervals):
             assert low <= truth.share(k) <= high
-    again = count(network, x, Anything(), method="sample", samples=2000, seed=seed, confidence=0.9999)
+    again = count(network, x, AnyInput(), method="sample", samples=2000, seed=seed, confidence=0.9999)
     assert again.hits == drawn.hits
     assert "Clopper-Pearson" in str(drawn)
 

@@ -139,12 +139,12 @@ def test_robustness_and_least_changes(seed):
         if not other:
             assert isinstance(answer, sg.reason.NoCounterfactual)
             continue
-        assert answer.value == answer.lower
-        assert answer.value <= min(map(size, other))
+        assert answer.cost == answer.lower
+        assert answer.cost <= min(map(size, other))
         assert can_occur(network, answer.changed, sample)
         if cost is sg.L0:
-            assert answer.value == min(map(size, other))
-    reason = sg.why(network, sample, minimal="size").reasons[0]
+            assert answer.cost == min(map(size, other))
+    reason = sg.why(network, sample, sg.AnyInput(), minimal="size").reasons[0]
     assert sg.check(reason.certificate, network)
     kept = set(reason.features)
     names = network.encoder.names
@@ -214,7 +214,7 @@ def smoker():
     rows = [["yes", 40, 1.0], ["no", 12, 2.0], ["yes", 16, 8.5], *(["no", age, 0.5] for age in range(20, 30))]
     weights = np.ones((1, encoder.width), int)
     network = Network(encoder, [DenseLayer(weights, [30])], Head([[-1], [1]]), ["well", "ill"])
-    return network.seeing(rows)
+    return network.with_training_range(rows)
 
 
 LAW = "if smoker then age >= 16"
@@ -237,7 +237,7 @@ def test_answers_come_back_with_their_domain():
     answers = [
         sg.verify(network, Robust(sample, sg.L0(1)), within=LAW),
         sg.whatif(network, sample, sg.L1, within=["dose >= 1", LAW]),
-        sg.why(network, sample, within="data"),
+        sg.why(network, sample, sg.AnyInput(), within="data"),
         sg.count(network, sample, sg.L0(2), within=LAW),
         sg.check_rule(network, "smoker = yes -> well", within=LAW),
     ]
@@ -313,13 +313,13 @@ def test_without_data_nothing_was_seen():
     with pytest.raises(NetworkError, match="does not know what was seen"):
         bare.within("data")
     with pytest.raises(EncodingError, match="no samples"):
-        bare.seeing(np.zeros((0, 3)))
+        bare.with_training_range(np.zeros((0, 3)))
 
 
 def test_a_certificate_says_itself_which_inputs_it_is_about():
     network = smoker()
     sample = ["no", 12, 2.0]
-    answer = sg.verify(network, Robust(sample, sg.Anything()), within=[LAW, "dose >= 1.5"])
+    answer = sg.verify(network, Robust(sample, sg.AnyInput()), within=[LAW, "dose >= 1.5"])
     kept = answer.certificate
     assert sg.check(kept, network) == sg.check(kept, network.within("age < 50"))
     for wrong in (
@@ -342,7 +342,7 @@ def test_a_certificate_says_itself_which_inputs_it_is_about():
 
 def test_a_witness_outside_what_can_occur_is_refused():
     network, sample = smoker(), ["no", 12, 2.0]
-    answer = sg.verify(network, Robust(sample, sg.Anything()))
+    answer = sg.verify(network, Robust(sample, sg.AnyInput()))
     assert isinstance(answer, sg.reason.Refuted)
     row = answer.certificate["witness"]
     law = f"age != {row[1]}"
@@ -379,7 +379,7 @@ def test_the_page_is_told_which_inputs_can_occur():
     ("x", "region", "where", "law"),
     [
         (None, None, {"x1": 1, "x2": 1}, "if x1 = 1 then x2 = 0"),
-        ([0, 0, 0], sg.Anything(), {"x1": 1, "x2": 1}, "if x1 = 1 then x2 = 0"),
+        ([0, 0, 0], sg.AnyInput(), {"x1": 1, "x2": 1}, "if x1 = 1 then x2 = 0"),
         ([1, 1, 0], sg.L0(2), {"x1": 0, "x3": 1}, "if x3 = 1 then x1 = 1 or x2 = 0"),
     ],
     ids=["limits", "around a sample", "within a budget"],
@@ -466,14 +466,14 @@ def test_steps_of_laws_do_not_count_as_flipped_bits():
     """Cuts at 1 and 3, and a law that adds 2, make every step of a whole number a cut."""
     network = Network(Encoder([Steps((1.0, 3.0), 0, 3, True), bit()]), [], Head([[1, 1, 0], [-1, -1, 0]]))
     least = sg.whatif(network, [0, 0], sg.Hamming, within="x1 != 1 or x2")
-    assert (least.value, least.changed) == (1, (2, 0))
+    assert (least.cost, least.changed) == (1, (2, 0))
     found = sg.count(network, [0, 0], sg.Hamming(2), within="x1 != 2")
     assert found.total == 5
     assert sg.check(found.certificate, network)
 
 
 def test_a_bit_that_is_off_is_minus_one_and_zero_alike():
-    network = Network(Encoder.of_bits(2, ["a", "b"]), [], Head([[1, 1], [-1, -1]])).seeing(
+    network = Network(Encoder.of_bits(2, ["a", "b"]), [], Head([[1, 1], [-1, -1]])).with_training_range(
         [[-1, 1], [-1, -1]]
     )
     for off in (0, -1):
@@ -513,7 +513,7 @@ def test_an_estimate_does_not_say_how_many_obey_laws():
     assert str(found).startswith("inputs (any input")
     again = sg.reason.answer_of(found.data(), network)
     assert (str(again), again.drawn) == (str(found), 500)
-    question = sg.reason.HowMany(sg.each, sg.L0(2))
+    question = sg.reason.Count(sg.each, sg.L0(2))
     swept = sg.sweep(network, [[1, 4, 5]], question, method="sample", samples=200)
     assert swept.check().counts == {"recomputed": 1}
 
@@ -560,7 +560,7 @@ def test_a_sample_outside_its_limits_is_counted_with_its_own_values():
     network = decades("c < 5")
     network = network.within(Domain({0: Span(2, 4), 1: Span(15, 20)}))
     for where, total in (({}, 4 * 5), ({"a": (4, None)}, 2 * 5), ({"a": (6, None), "c": 1}, 1)):
-        found = sg.count(network, [7, 3, 0], sg.Anything(), where=where)
+        found = sg.count(network, [7, 3, 0], sg.AnyInput(), where=where)
         assert found.total == total
         assert sg.check(found.certificate, network)
 

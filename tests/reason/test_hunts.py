@@ -51,7 +51,7 @@ CASES = list(cases())
 
 def known(answer):
     """What an answer costs, and how far that may be from the least."""
-    cost = answer.value if isinstance(answer, Counterfactual) else inf
+    cost = answer.cost if isinstance(answer, Counterfactual) else inf
     return cost, inf if isinstance(answer, NoCounterfactual) else answer.lower
 
 
@@ -97,7 +97,7 @@ def test_limits_and_regions_hold_for_what_was_found_without_them(seed):
         for limit in (1, 2, 6, 40):
             answer = hunted(searcher(network, x, cost, ringing(40), limit=limit, region=Linf(2)))
             if isinstance(answer, Counterfactual):
-                assert answer.value <= limit ** (2 if cost is L2 else 1)
+                assert answer.cost <= limit ** (2 if cost is L2 else 1)
                 assert all(abs(a - b) <= 2 for a, b in zip(x, answer.changed, strict=True))
             assert sg.check(answer.certificate, network)
 

@@ -185,12 +185,12 @@ def test_what_is_settled_of_a_network_like_cnv_is_checked_within_the_same_memory
     [
         "sg.verify(network, sg.Robust(x, sg.L0(1)), time_limit=2)",
         "sg.verify(network, sg.Robust(x, sg.Linf(8)), time_limit=2)",
-        "sg.verify(network, sg.Robust(x, sg.Anything()), time_limit=2)",
+        "sg.verify(network, sg.Robust(x, sg.AnyInput()), time_limit=2)",
         "sg.verify(network, sg.Monotone(5), time_limit=2)",
         "sg.verify(network, sg.Agree(cnv(1)), time_limit=2)",
         "sg.whatif(network, x, sg.L1, time_limit=2)",
         "sg.whatif(network, x, sg.Linf, time_limit=2)",
-        "sg.why(network, x, time_limit=2)",
+        "sg.why(network, x, sg.AnyInput(), time_limit=2)",
         "sg.count(network, x, sg.L0(1), time_limit=2)",
         "sg.count(network, time_limit=2)",
         "sg.check_rule(network, 'x1 >= 1 -> 3', time_limit=2)",
@@ -289,7 +289,7 @@ def test_a_count_without_time_counts_nothing_and_says_so():
 
 def test_reasons_without_time_are_those_that_bounds_give():
     network, x = _small(2)
-    answer = why(network, x, time_limit=0)
+    answer = why(network, x, sg.AnyInput(), time_limit=0)
     assert {reason.status for reason in answer.reasons} <= {"sufficient", "minimal", "minimum", "unknown"}
 
 

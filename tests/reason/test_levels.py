@@ -112,9 +112,9 @@ def test_a_chain_suffices_step_by_step(kind):
     network = lively_network(rng, kind)
     for _ in range(3):
         x = random_sample(network, rng)
-        found = sg.chain_of(network, x)
-        assert found.label == network.predict([x], engine="definition")[0]
-        reasons, _ = reasons_of(network, x, sg.Anything())
+        found = sg.trace_reasons(network, x)
+        assert found.index == network.predict([x], engine="definition")[0]
+        reasons, _ = reasons_of(network, x, sg.AnyInput())
         assert any(reason <= set(found.features) for reason in reasons)
         json.dumps(found.data())
         for (number, key), link in found.links.items():
@@ -196,7 +196,7 @@ def test_saturated_outputs_tie_and_the_lowest_class_wins():
     assert isinstance(sg.verify(network, sg.Robust([8], sg.Linf(3))), sg.Refuted)
     assert isinstance(sg.verify(network, sg.Robust([8], sg.Linf(1), ties="against")), sg.Refuted)
     found = sg.whatif(network, [8], sg.L1)
-    assert (found.value, found.changed) == (3, (5,))
+    assert (found.cost, found.changed) == (3, (5,))
 
 
 def test_a_sweep_over_levels(tmp_path):
@@ -207,7 +207,7 @@ def test_a_sweep_over_levels(tmp_path):
             sg.Robust(sg.each, sg.Linf(1)),
             sg.WhatIf(sg.each),
             sg.Why(sg.each, sg.L0(1)),
-            sg.HowMany(sg.each, sg.L0(1)),
+            sg.Count(sg.each, sg.L0(1)),
         )
     ):
         results = sg.sweep(network, X, question, store=tmp_path / f"{number}.sqlite", jobs=1)
@@ -258,7 +258,7 @@ def test_a_network_that_is_too_large_once_it_is_cut():
     answer = sg.verify(network, sg.Robust(x, sg.L0(1)), engine="flips")
     assert isinstance(answer, sg.Undecided)
     assert "4,194,304 neurons, one for each step" in str(answer)
-    assert not isinstance(sg.whatif(network, x, sg.L0, limit=1), sg.Counterfactual)
+    assert not isinstance(sg.whatif(network, x, sg.L0, max_cost=1), sg.Counterfactual)
     assert isinstance(sg.verify(network, sg.Fair([0])), sg.Undecided)
     reason = sg.why(network, x, sg.Free([0, 1])).reasons[0]
     sg.check(json.loads(json.dumps(reason.certificate)), network)

@@ -109,10 +109,10 @@ def assert_true_and_prime(book, network):
     X, y = everything(network)
     places, labels = grid.places(X), np.array(y)
     for rule in book.rules:
-        assert (labels[grid.inside(rule.masks, places)] == rule.label).all()
+        assert (labels[grid.inside(rule.masks, places)] == rule.index).all()
         assert rule.prime
         for masks in wider(grid, rule.masks):
-            assert (labels[grid.inside(masks, places)] != rule.label).any()
+            assert (labels[grid.inside(masks, places)] != rule.index).any()
         again = parse_rule(network, str(rule).replace("any input", ""))
         near, same = again.box.of(network), rule.box.of(network)
         assert {(m.feature, m.state) for m in near.moves} | set(enumerate(near.states)) == {
@@ -138,8 +138,8 @@ def test_complete_books_say_what_the_network_says(seed):
         (rule.coverage for rule in book.rules), reverse=True
     )
     for rule in book.rules:  # none is needless
-        others = [other.masks for other in book.of(rule.label) if other is not rule]
-        assert book._grid.union(others).value < shares[rule.label].value
+        others = [other.masks for other in book.of(rule.index) if other is not rule]
+        assert book._grid.union(others).value < shares[rule.index].value
     one = rulebook(network, network.classes[-1])
     assert one.predict(X) == [label if label == len(network.classes) - 1 else None for label in y]
 
@@ -169,7 +169,7 @@ def test_every_prime_rule(seed):
     primes = {
         (box, label) for box, label in true.items() if all(true.get(w) != label for w in wider(grid, box))
     }
-    assert {(rule.masks, rule.label) for rule in book.rules} == primes
+    assert {(rule.masks, rule.index) for rule in book.rules} == primes
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -427,7 +427,7 @@ def test_breast_cancer():
     for rule in book.rules[:3]:  # prime: each widening is refuted
         for masks in wider(rule.grid, rule.masks):
             assert not isinstance(
-                verify(network, Always(rule.label, dict(rule.grid.limits(masks))), engine="cdcl"), Proved
+                verify(network, Always(rule.index, dict(rule.grid.limits(masks))), engine="cdcl"), Proved
             )
     again = Rulebook.from_data(network, json.loads(json.dumps(book.data())))
     assert again.predict(X) == said
@@ -436,7 +436,7 @@ def test_breast_cancer():
     assert [scope["classify"](row) for row in X.astype(np.float32)[:20]] != [None] * 20
     assert [scope["classify"](row) for row in X] == [None if k is None else network.classes[k] for k in said]
     only = rulebook(network, "malignant", most=3)
-    assert {rule.label for rule in only.rules} == {0}
+    assert {rule.index for rule in only.rules} == {0}
     assert len(only) == 3
 
 

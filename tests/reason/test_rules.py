@@ -43,9 +43,9 @@ ODD = Network(
 )
 def test_rules_with_odd_names_are_read_and_read_back(text, limits, label):
     rule = parse_rule(ODD, text)
-    assert (dict(rule.limits), rule.label) == (limits, label)
+    assert (dict(rule.limits), rule.index) == (limits, label)
     again = parse_rule(ODD, str(rule))
-    assert (again.limits, again.label) == (rule.limits, rule.label)
+    assert (again.limits, again.index) == (rule.limits, rule.index)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_anchors_with_odd_names():
         ODD, {"data": {"anchor": ["side = up and down", "size > 3.00"], "raw": {"prediction": [1]}}}
     )
     assert dict(rule.limits) == {0: (4, None), 1: frozenset({"up and down"})}
-    assert rule.label == 1
+    assert rule.index == 1
 
 
 def test_leaves_of_a_tree_that_nothing_reaches_are_left_out():
@@ -164,5 +164,5 @@ def test_a_tree_may_be_deeper_than_the_stack():
     assert fitted.get_depth() == many - 1
     network = Network(Encoder([integer(0, many)]), [], Head([[1] * many, [-1] * many]))
     rules = rules_of_tree(network, fitted)
-    assert [rule.label for rule in rules] == [k % 2 for k in range(many)]
+    assert [rule.index for rule in rules] == [k % 2 for k in range(many)]
     assert rules[7].limits == ((0, (7, 7)),)

@@ -66,7 +66,7 @@ def test_the_domain_of_a_claim_without_a_certificate_is_kept():
 
 def test_a_counterfactual_keeps_the_certificate_of_its_witness():
     answer = sg.whatif(NET, X, sg.Hamming, engine="cpsat")
-    assert (answer.value, answer.lower, answer.is_minimum, answer.is_certified) == (6, 6, True, False)
+    assert (answer.cost, answer.lower, answer.is_minimum, answer.is_certified) == (6, 6, True, False)
     assert f"the least, {SAID}" in str(answer)
     assert "the witness changes it at cost 6" in sg.check(answer.certificate, NET)
     assert answer.certificate["lower"] == "1"  # by bounds
@@ -75,7 +75,7 @@ def test_a_counterfactual_keeps_the_certificate_of_its_witness():
 
 
 def test_no_counterfactual_without_a_proof():
-    answer = sg.whatif(NET, X, sg.Hamming, limit=3, engine="cpsat")
+    answer = sg.whatif(NET, X, sg.Hamming, max_cost=3, engine="cpsat")
     assert isinstance(answer, NoCounterfactual)
     assert answer.certificate is None
     assert f"holds, {SAID}" in str(answer)
@@ -83,7 +83,7 @@ def test_no_counterfactual_without_a_proof():
 
 
 def test_a_reason_without_a_proof_is_unknown():
-    found = sg.why(NET, X, sg.Anything())
+    found = sg.why(NET, X, sg.AnyInput())
     for reason in found.reasons:
         assert (reason.status == "unknown") == (reason.proof_kind is None)
         assert reason.is_certified == (reason.status != "unknown")
@@ -91,11 +91,11 @@ def test_a_reason_without_a_proof_is_unknown():
 
 
 def test_a_whole_uses_only_what_is_certified():
-    whole = sg.Sum.of(NET, [X], [X])
+    whole = sg.logic.Sum.of(NET, [X], [X])
     found = logic.verify(whole, sg.Hamming(2))
     assert found.outcome == "undecided"
     sg.check(found.certificate, NET)
-    told = sg.whatif(NET, X, sg.Hamming, limit=3, engine="cpsat")
+    told = sg.whatif(NET, X, sg.Hamming, max_cost=3, engine="cpsat")
     assert isinstance(_shown(told), OpenCounterfactual)
     sg.check(_shown(told).certificate, NET)
     least = sg.whatif(NET, X, sg.Hamming, engine="cpsat")

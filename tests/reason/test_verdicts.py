@@ -26,7 +26,7 @@ from sugenet.reason import (
     L2,
     Agree,
     Always,
-    Anything,
+    AnyInput,
     Box,
     Fair,
     Free,
@@ -57,7 +57,7 @@ REGIONS = [
     Linf(3),
     Free([0]),
     Free([0, 1]),
-    Anything(),
+    AnyInput(),
 ]
 
 
@@ -298,15 +298,15 @@ def test_what_cannot_be_asked_is_said():
     x = random_sample(network, rng)
     with pytest.raises(QuestionError, match="no engine"):
         verify(network, Robust(x, Hamming(1)), engine="oracle")
-    with pytest.raises(QuestionError, match="no region"):
+    with pytest.raises(QuestionError, match="not a region"):
         verify(network, Robust(x, 3))
     with pytest.raises(QuestionError, match="no class"):
         verify(network, Always("nobody"))
     with pytest.raises(QuestionError, match="no feature"):
         verify(network, Fair(["nothing"]))
-    with pytest.raises(QuestionError, match="no question"):
+    with pytest.raises(QuestionError, match="needs a question"):
         verify(network, "is it good?")
-    with pytest.raises(EncodingError, match="no category"):
+    with pytest.raises(EncodingError, match="not a category"):
         verify(network, Robust(x, Box({0: {object()}})))
     others = set(network.encoder.codings[0].categories) - {x[0]}
     with pytest.raises(QuestionError, match="outside the box"):

@@ -22,7 +22,7 @@ def bits(classes=("off", "on"), names=None):
     head = Head([[-1, 1], [+1, 1]])
     if names is None:
         return Network.of_bits([layer], head, classes=classes)
-    return Network(sg.Encoder.of_bits(4, names), [layer], head, classes)
+    return Network(sg.nn.Encoder.of_bits(4, names), [layer], head, classes)
 
 
 def answers_of(network, x):
@@ -31,9 +31,9 @@ def answers_of(network, x):
         "network": network,
         "summary": sg.summary(network),
         "trace": network.trace(x),
-        "chain": sg.chain_of(network, x),
+        "chain": sg.trace_reasons(network, x),
         "counterfactual": sg.whatif(network, x),
-        "no counterfactual": sg.whatif(network, x, immutable=network.encoder.names),
+        "no counterfactual": sg.whatif(network, x, keep=network.encoder.names),
         "proved": sg.verify(network, sg.Robust(x, sg.Hamming(0))),
         "refuted": sg.verify(network, sg.Robust(x, sg.L0(len(x)))),
         "undecided": sg.verify(network, sg.Robust(x, sg.Hamming(3)), time_limit=0),
@@ -61,7 +61,7 @@ def table():
     found["monotone"] = sg.verify(network, sg.Monotone("worst area", "malignant"))
     found["fair"] = sg.verify(network, sg.Fair(["mean texture"]))
     found["always"] = sg.verify(network, sg.Always("benign", {"worst radius": (None, 13)}))
-    found["agree"] = sg.verify(network, sg.Agree(sg.simplify(network)))
+    found["agree"] = sg.verify(network, sg.Agree(sg.nn.simplify(network)))
     with pytest.MonkeyPatch.context() as patch:
         hold(patch, 0.05)
         found["checked rule"] = sg.check_rule(network, "worst area >= 1000 -> malignant", time_limit=1)

@@ -162,7 +162,7 @@ def test_meters_stand_on_their_side_of_the_threshold():
 
 
 @pytest.mark.parametrize("layer", [1, 2])
-@pytest.mark.parametrize("region", [sg.Hamming(1), sg.Free(["x1", "x3"]), sg.Anything()], ids=str)
+@pytest.mark.parametrize("region", [sg.Hamming(1), sg.Free(["x1", "x3"]), sg.AnyInput()], ids=str)
 def test_bands_hold_every_match_count_of_the_region(layer, region):
     rng = np.random.default_rng(5)
     first = DenseLayer(rng.choice([-1, 0, 1], (5, 6)), rng.integers(1, 4, 5))
@@ -194,10 +194,10 @@ def test_bands_hold_every_match_count_of_the_region(layer, region):
 def test_bands_of_a_large_layer_are_refused(monkeypatch):
     network = Network.of_bits([DenseLayer([[1, 1, 1, 1]], [2])], Head([[1], [-1]]))
     monkeypatch.setattr(prepare, "_BAND_WORK", 4)  # as many as there are changes, times neurons
-    assert match_meters(network, [1, 1, 1, 1], region=sg.Anything()).meters
+    assert match_meters(network, [1, 1, 1, 1], region=sg.AnyInput()).meters
     monkeypatch.setattr(prepare, "_BAND_WORK", 3)
     with pytest.raises(NetworkError, match="too many changes to work out bands"):
-        match_meters(network, [1, 1, 1, 1], region=sg.Anything())
+        match_meters(network, [1, 1, 1, 1], region=sg.AnyInput())
 
 
 def test_shares_darken_and_are_written():
@@ -247,10 +247,10 @@ def test_attribution_of_a_table_comes_largest_first():
 
 
 def test_values_never_round_across_a_cut():
-    cut = sg.threshold(17.17)
+    cut = sg.nn.threshold(17.17)
     assert value_text(cut, 17.169999999999998) == "17.169999999999998"
     assert value_text(cut, 3.14159265) == "3.14159"
-    assert value_text(sg.OneHot(("a", "b")), "a") == "a"
+    assert value_text(sg.nn.OneHot(("a", "b")), "a") == "a"
 
 
 def test_histograms_count_everything():
@@ -320,21 +320,23 @@ def test_hostile_words_stay_words():
 @pytest.mark.parametrize(
     ("codings", "grid"),
     [
-        ([sg.integer(0, 16)] * 64, (8, 8)),
-        ([sg.integer(0, 16)] * 63, None),
-        ([sg.integer(0, 16)] * 9, None),
-        ([sg.threshold(3.0)] * 16, None),
-        ([sg.integer(0, 16)] * 15 + [sg.integer(0, 15)], None),
-        ([sg.bit()] * 16, (4, 4)),
-        ([sg.OneHot(("a", "b"))] * 16, None),
+        ([sg.nn.integer(0, 16)] * 64, (8, 8)),
+        ([sg.nn.integer(0, 16)] * 63, None),
+        ([sg.nn.integer(0, 16)] * 9, None),
+        ([sg.nn.threshold(3.0)] * 16, None),
+        ([sg.nn.integer(0, 16)] * 15 + [sg.nn.integer(0, 15)], None),
+        ([sg.nn.bit()] * 16, (4, 4)),
+        ([sg.nn.OneHot(("a", "b"))] * 16, None),
     ],
 )
 def test_which_samples_are_images(codings, grid):
     width = sum(coding.width for coding in codings)
     head = Head(np.ones((2, width), int))
-    assert grid_of(Network(sg.Encoder(codings), [], head)) == grid
+    assert grid_of(Network(sg.nn.Encoder(codings), [], head)) == grid
     named = [f"answer {k}" for k in range(len(codings))]
-    assert grid_of(Network(sg.Encoder(codings, named), [], head)) is None  # a table of questions is no image
+    assert (
+        grid_of(Network(sg.nn.Encoder(codings, named), [], head)) is None
+    )  # a table of questions is no image
 
 
 def test_a_share_that_is_not_0_or_100_percent_is_not_written_so():

@@ -11,7 +11,7 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import Condition, PoolLayer
 from sugenet.errors import NetworkError
-from sugenet.reason.reasons.chain import chain_of, key_of
+from sugenet.reason.reasons.chain import key_of, trace_reasons
 from sugenet.show import html, match_meters, report, slack_histogram, view_neuron, view_trace
 from tests.problem.levels import KINDS, every_input, lively_network
 from tests.problem.small import random_sample
@@ -115,8 +115,8 @@ def test_the_words_of_a_neuron():
 
 
 def test_a_level_that_is_always_or_never_reached():
-    layer = sg.QuantizedLayer([[1]], [[0, 1, 9]], [2])
-    network = sg.Network(sg.Encoder([sg.integer(0, 2)]), [layer], sg.Head([[1], [-1]], tops=[3]))
+    layer = sg.nn.QuantizedLayer([[1]], [[0, 1, 9]], [2])
+    network = sg.Network(sg.nn.Encoder([sg.nn.integer(0, 2)]), [layer], sg.nn.Head([[1], [-1]], tops=[3]))
     lines = [str(view_neuron(network, 1, 1, level=level)).splitlines()[-1] for level in (1, 2, 3)]
     assert lines[0] == "level 1: always reached"
     assert lines[1].startswith("  if x1 >= 1")
@@ -134,13 +134,13 @@ def test_a_level_that_is_always_or_never_reached():
 def test_every_step_of_a_chain_suffices(kind):
     """The decisive conditions force the class, each link's conditions force its level, features force all."""
     for network, x, _ in nets(kind, many=6):
-        chain = chain_of(network, x)
+        chain = trace_reasons(network, x)
         X = every_input(network)
         labels = network.predict(X, engine="definition")
-        assert chain.label == network.predict(np.array([x], object))[0]
+        assert chain.index == network.predict(np.array([x], object))[0]
         values = [network.inputs(X), *network.hidden(X)]
         held = met(values[-1], chain.decisive)
-        assert (labels[held] == chain.label).all()
+        assert (labels[held] == chain.index).all()
         for (number, key), link in chain.links.items():
             assert key == key_of(link.wanted)
             below = met(values[number - 1], link.literals)
@@ -150,8 +150,8 @@ def test_every_step_of_a_chain_suffices(kind):
         kept = np.ones(len(X), bool)
         for f in chain.features:
             kept &= np.array([network.encoder.codings[f].state(v) == same[f] for v in X[:, f]])
-        assert (labels[kept] == chain.label).all()
-        assert json.loads(json.dumps(chain.data()))["class"] == network.classes[chain.label]
+        assert (labels[kept] == chain.index).all()
+        assert json.loads(json.dumps(chain.data()))["label"] == network.classes[chain.index]
         assert html(chain)
 
 
@@ -168,7 +168,7 @@ def met(values, conditions):
 def test_no_condition_of_a_step_can_be_weakened(kind):
     seen = 0
     for network, x, _ in nets(kind, many=6):
-        chain = chain_of(network, x)
+        chain = trace_reasons(network, x)
         for (number, _), link in chain.links.items():
             layer = network.layers[number - 1]
             top = 1 if number == 1 else network.layers[number - 2].max_level or 1
@@ -198,7 +198,7 @@ def looser(one):
 @pytest.mark.parametrize("kind", KINDS)
 def test_bands_hold_for_every_input_of_the_region(kind):
     for network, x, rng in nets(kind, many=3):
-        region = sg.L0(1) if rng.random() < 0.5 else sg.Anything()
+        region = sg.L0(1) if rng.random() < 0.5 else sg.AnyInput()
         X = every_input(network)
         same = np.array([[a == b for a, b in zip(row, x, strict=True)] for row in X])
         inside = X[(~same).sum(axis=1) <= (1 if isinstance(region, sg.L0) else len(x))]

@@ -150,12 +150,12 @@ def test_without_time_it_is_honest():
 
 
 def test_categories():
-    encoder = sg.Encoder(
-        [sg.integer(0, 5), sg.OneHot(("left", "right", "none")), sg.threshold(2.5)],
+    encoder = sg.nn.Encoder(
+        [sg.nn.integer(0, 5), sg.nn.OneHot(("left", "right", "none")), sg.nn.threshold(2.5)],
         ["size", "side", "weight"],
     )
-    layer = sg.DenseLayer([[1, 1, 1, 1, 1, -1, 1, -1, 1], [-1, 1, -1, 1, 1, 1, -1, 1, 1]], [5, 4])
-    network = Network(encoder, [layer], sg.Head([[1, 1], [-1, 1], [-1, -1]]), ["a", "b", "c"])
+    layer = sg.nn.DenseLayer([[1, 1, 1, 1, 1, -1, 1, -1, 1], [-1, 1, -1, 1, 1, 1, -1, 1, 1]], [5, 4])
+    network = Network(encoder, [layer], sg.nn.Head([[1, 1], [-1, 1], [-1, -1]]), ["a", "b", "c"])
     reader = read(report(network, [2, "left", 1.5], time_limit=5))
     words = " ".join(reader.words)
     assert "side" in words
@@ -164,15 +164,17 @@ def test_categories():
 
 
 def test_a_class_that_nothing_changes():
-    head = sg.Head([[1, 1], [1, 1]], bias=[0, 9])
-    network = Network.of_bits([sg.DenseLayer([[1, 1], [1, -1]], [1, 1])], head, classes=["never", "always"])
+    head = sg.nn.Head([[1, 1], [1, 1]], bias=[0, 9])
+    network = Network.of_bits(
+        [sg.nn.DenseLayer([[1, 1], [1, -1]], [1, 1])], head, classes=["never", "always"]
+    )
     reader = read(report(network, [1, 1], time_limit=5))
     assert "always. No change whatever alters it: proved." in " ".join(reader.words)
     checked(reader, network)
 
 
 def test_a_network_without_hidden_layers():
-    network = Network.of_bits([], sg.Head([[1, 1, -1], [-1, -1, 1]]))
+    network = Network.of_bits([], sg.nn.Head([[1, 1, -1], [-1, -1, 1]]))
     reader = read(report(network, [1, 1, 0], time_limit=5))
     assert "These 2 features suffice for 0, whatever the others are: x2 = +1; x3 = -1." in " ".join(
         reader.words
@@ -182,8 +184,8 @@ def test_a_network_without_hidden_layers():
 
 def test_a_network_that_is_too_large_says_so():
     rng = __import__("numpy").random.default_rng(0)
-    first = sg.LevelLayer(rng.choice([-1, 1], (1100, 256)), [255 * 64] * 1100, [255] * 256)
-    network = Network(sg.Encoder.of_integers(256), [first], sg.Head(rng.choice([-1, 1], (2, 1100))))
+    first = sg.nn.LevelLayer(rng.choice([-1, 1], (1100, 256)), [255 * 64] * 1100, [255] * 256)
+    network = Network(sg.nn.Encoder.of_integers(256), [first], sg.nn.Head(rng.choice([-1, 1], (2, 1100))))
     reader = read(report(network, [7] * 256, time_limit=5))
     words = " ".join(reader.words)
     assert "too large to ask them within a report" in words
@@ -232,14 +234,18 @@ def said(html):
 
 def majority():
     """Three bits, two of which decide: each pair that agrees is a reason."""
-    return Network.of_bits([sg.DenseLayer([[1, 1, 1]], [2])], sg.Head([[-1], [1]]), classes=["few", "many"])
+    return Network.of_bits(
+        [sg.nn.DenseLayer([[1, 1, 1]], [2])], sg.nn.Head([[-1], [1]]), classes=["few", "many"]
+    )
 
 
 def test_that_all_features_are_needed_is_proved_not_open():
-    network = Network.of_bits([], sg.Head([[1, 1, 1], [0, 0, 0]], bias=[-3, 0]), classes=["all", "not all"])
+    network = Network.of_bits(
+        [], sg.nn.Head([[1, 1, 1], [0, 0, 0]], bias=[-3, 0]), classes=["all", "not all"]
+    )
     words = said(report(network, [1, 1, 1], time_limit=20))
     assert "For any input, all 3 features are needed: none of them can be left out. ✓ proved" in words
-    one = Network.of_bits([], sg.Head([[1], [-1]]))
+    one = Network.of_bits([], sg.nn.Head([[1], [-1]]))
     words = said(report(one, [1], time_limit=20))
     assert "For any input, the only feature decides. ✓ proved" in words
     assert "This feature suffices for 0, whatever the others are: x1 = +1." in words
@@ -276,13 +282,13 @@ def test_a_reason_that_is_not_proved_is_not_called_one():
 
 
 def test_a_change_of_one_feature_that_a_narrower_question_found_is_told_first():
-    network = Network.of_bits([], sg.Head([[1, 1], [-1, 1], [-1, -1]]))
+    network = Network.of_bits([], sg.nn.Head([[1, 1], [-1, 1], [-1, -1]]))
     findings = find(network, [1, 1], time_limit=20)
     found = findings.nearest
-    assert found.value == 1
+    assert found.cost == 1
     late = sg.whatif(network, [1, 1], time_limit=0)
     assert isinstance(late, sg.OpenCounterfactual)
-    page = Page(replace(findings, nearest=late, targets=((found.label, found),)), None, "m")
+    page = Page(replace(findings, nearest=late, targets=((found.index, found),)), None, "m")
     assert page.headline() == "0. A change of 1 feature can alter it."
 
 
@@ -306,11 +312,11 @@ def test_ctrl_c_ends_all_questions_and_the_report_is_whole():
 
 
 def test_a_chain_of_a_constant_class_and_of_one_neuron_reads_well():
-    constant = Network.of_bits([sg.DenseLayer([[1, 1, 1]], [2])], sg.Head([[1], [1]], bias=[0, 9]))
+    constant = Network.of_bits([sg.nn.DenseLayer([[1, 1, 1]], [2])], sg.nn.Head([[1], [1]], bias=[0, 9]))
     assert "The class is 1, whatever the input." in said(
         Page(find(constant, [1, 1, 1], time_limit=5), None, "m").chain()
     )
-    stuck = Network.of_bits([sg.DenseLayer([[1, 1, 1]], [9])], sg.Head([[1], [-1]]))
+    stuck = Network.of_bits([sg.nn.DenseLayer([[1, 1, 1]], [9])], sg.nn.Head([[1], [-1]]))
     words = said(Page(find(stuck, [1, 1, 1], time_limit=5), None, "m").chain())
     assert (
         "The only neuron of the last hidden layer suffices for 1, whatever the others do. "
@@ -325,10 +331,10 @@ def test_certificates_of_two_reasons_say_where_they_hold(digits_page):
 
 
 def test_a_refutation_with_many_changes_counts_those_that_are_left_out():
-    network = Network.of_bits([], sg.Head([[1] * 11, [-1] * 11]))
+    network = Network.of_bits([], sg.nn.Head([[1] * 11, [-1] * 11]))
     findings = find(network, [1] * 11, time_limit=5)
     refuted = sg.verify(network, sg.Robust([1] * 11, sg.Free(network.encoder.names)))
-    changed = [f"{name} from {a} to {b}" for name, (a, b) in refuted.changes.items()]
+    changed = [f"{name} from {a} to {b}" for name, (a, b) in refuted.changes().items()]
     assert len(changed) > 4
     _, by = Page(findings, None, "m")._decided(refuted)
     assert by.endswith(f"{'; '.join(changed[:4])}; and {len(changed) - 4} more")

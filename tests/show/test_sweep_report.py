@@ -36,7 +36,7 @@ QUESTIONS = [
     near(1),
     sg.WhatIf(sg.each, sg.Hamming),
     sg.Why(sg.each, sg.Hamming(2)),
-    sg.HowMany(sg.each, sg.Hamming(2)),
+    sg.Count(sg.each, sg.Hamming(2)),
     sg.Predict(sg.each),
 ]
 
@@ -120,7 +120,7 @@ def test_what_is_left_out_is_said():
     assert "sugenet results r.db --sample I shows any other" in words
     sections = [name for name in reader.ids if re.fullmatch(r"s\d", name)]
     assert len(sections) == 2
-    wrong = {row.sample for row in found.rows() if row.label != row.truth}
+    wrong = {row.sample for row in found.rows() if row.index != row.truth}
     assert {int(name[1:]) for name in sections} >= set(sorted(wrong)[:2])
     assert len(re.findall("<tr>", page.split('id="samples"')[1].split("</table>")[0])) == 6
 

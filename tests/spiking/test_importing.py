@@ -61,7 +61,7 @@ def nir_file(tmp_path):
 
 
 def test_a_nir_file_is_its_equations_in_euler_steps(nir_file):
-    found = read_nir(nir_file, convention(4, fires=">", step=Fraction(1, 2), **LATENCY))
+    found = read_nir(nir_file, convention(4, fires=">", step=Fraction(1, 2), **LATENCY)).report
     by_hand = SpikingNetwork(
         [
             SpikingLayer(
@@ -91,7 +91,7 @@ def test_nir_says_too_little_without_a_step(nir_file):
         read_nir(nir_file, convention(4, **LATENCY))
     with pytest.raises(FileError, match="longer than tau"):
         read_nir(nir_file, convention(4, step=3, **LATENCY))
-    told = read_nir(nir_file, convention(4, step=1, reset="subtract", **LATENCY)).remarks
+    told = read_nir(nir_file, convention(4, step=1, reset="subtract", **LATENCY)).report.remarks
     assert any("v_reset after a spike; reset='subtract' was asked for" in remark for remark in told)
     assert any("'>=' was asked for" in remark for remark in told)
 
@@ -101,7 +101,7 @@ def test_leaky_integrators_have_potentials_and_no_spikes(tmp_path):
     last = nir.LI(tau=np.full(2, 2.0), r=np.full(2, 2.0), v_leak=np.zeros(2))
     nir.write(tmp_path / "net.nir", nir_graph(nir, last=last))
     said = convention(3, step=1, reset="subtract", decision="last potential")
-    found = read_nir(tmp_path / "net.nir", said)
+    found = read_nir(tmp_path / "net.nir", said).report
     assert any("no spikes" in remark for remark in found.remarks)
     with pytest.raises(FileError, match="the last layer does not spike"):
         read_nir(tmp_path / "net.nir", convention(3, step=1))
@@ -192,7 +192,7 @@ def test_metadata_is_named(tmp_path):
     graph = nir_graph(nir)
     graph.nodes["lif"].metadata = {"reset": "subtract"}
     nir.write(tmp_path / "net.nir", graph)
-    found = read_nir(tmp_path / "net.nir", convention(3, step=1, **LATENCY))
+    found = read_nir(tmp_path / "net.nir", convention(3, step=1, **LATENCY)).report
     assert "metadata of the file is not used: lif (reset)" in found.remarks
 
 
@@ -220,7 +220,7 @@ def leaky(**said) -> Convention:
 
 
 def test_a_state_dict_is_read():
-    found = from_snntorch(state(), leaky())
+    found = from_snntorch(state(), leaky()).report
     by_hand = SpikingNetwork(
         [
             SpikingLayer(WEIGHT1, leak="3/4", threshold=1, bias=BIAS1),
@@ -230,7 +230,9 @@ def test_a_state_dict_is_read():
     )
     assert found.network == unroll(by_hand).network
     assert "layers in the order fc1, lif1, fc2, lif2" in found.remarks
-    again = from_snntorch(dict(reversed(state().items())), leaky(), layers=["fc1", "lif1", "fc2", "lif2"])
+    again = from_snntorch(
+        dict(reversed(state().items())), leaky(), layers=["fc1", "lif1", "fc2", "lif2"]
+    ).report
     assert again.network == found.network
 
 
@@ -279,7 +281,7 @@ def test_floats_as_they_are_or_as_they_are_meant():
     with pytest.raises(TooLargeError, match=r"floats='decimal'"):
         from_snntorch(tenths, leaky())
     for options in ({"floats": "decimal"}, {"leak": "9/10"}, {"leak": ["9/10", Fraction(9, 10)]}):
-        found = from_snntorch(tenths, leaky(), **options)
+        found = from_snntorch(tenths, leaky(), **options).report
         assert "fc1, lif1: 2 neurons, leak 9/10" in found.remarks
     with pytest.raises(FileError, match="1 leaks for 2 layers"):
         from_snntorch(tenths, leaky(), leak=["9/10"])
@@ -287,7 +289,7 @@ def test_floats_as_they_are_or_as_they_are_meant():
 
 def test_a_grid_is_said_to_be_one():
     thirds = state(**{"fc1.weight": np.array([[1 / 3, 0.1, -0.2], [0.7, 0.0, 0.5]], np.float32)})
-    found = from_snntorch(thirds, leaky(), grid="1/8")
+    found = from_snntorch(thirds, leaky(), grid="1/8").report
     assert any("rounded to multiples of 1/8, by up to 0.05" in remark for remark in found.remarks)
     with pytest.raises(NetworkError, match="grid=0 is not positive"):
         from_snntorch(thirds, leaky(), grid=0)
@@ -312,7 +314,7 @@ def test_networks_of_snntorch_itself(mechanism, delay, tmp_path):
     modules = torch.nn.ModuleDict({"fc1": first, "lif1": leaks[0], "fc2": second, "lif2": leaks[1]})
     torch.save(modules.state_dict(), tmp_path / "net.pt")
     said = leaky(reset_mechanism=mechanism, reset_delay=delay)
-    network = import_spiking(tmp_path / "net.pt", said).network
+    network = import_spiking(tmp_path / "net.pt", said)
     samples = list(product((0, 1), repeat=9))
     x = torch.tensor(samples, dtype=torch.float32).reshape(-1, 3, 3)
     one, two = torch.zeros(len(x), 4), torch.zeros(len(x), 2)
@@ -332,7 +334,7 @@ def test_arrays(tmp_path):
     path = tmp_path / "net.npz"
     np.savez(path, weight1=WEIGHT1, leak1=0.75, threshold1=1.0, bias1=BIAS1, weight2=WEIGHT2, leak2=0.5)
     said = convention(3, reset="none", when=None, decision="summed potential")
-    found = read_spiking_npz(path, said)
+    found = read_spiking_npz(path, said).report
     layers = [
         SpikingLayer(WEIGHT1, leak="3/4", threshold=1, bias=BIAS1),
         SpikingLayer(WEIGHT2, leak="1/2", spikes=False),
@@ -363,7 +365,7 @@ def test_images_and_files(tmp_path):
     said = convention(2, reset="none", when=None, code="latency", decision="first spike")
     path = tmp_path / "net.npz"
     np.savez(path, weight1=np.array([[1.0, 0.5, 1, 0.5], [0.5, 1, 0.5, 1]]), leak1=1.0, threshold1=1.5)
-    network = read_spiking_npz(path, said, image=(2, 2)).network
+    network = read_spiking_npz(path, said, image=(2, 2))
     assert network.encoder.names[1] == "time of pixel (0,1)"
     assert network.predict([[[0, 1], [0, 2]]]).tolist() == [0]
     sg.save(network, tmp_path / "net.sugenet")

@@ -209,7 +209,7 @@ def test_questions_are_about_the_spiking_network(small):
         sg.check(counted.certificate, network)
         change = sg.whatif(network, x, cost=sg.L1)
         if isinstance(change, sg.Counterfactual):
-            cost = int(change.value)
+            cost = int(change.cost)
             far, near = within(small, x, cost), within(small, x, cost - 1)
             assert {simulate(small, y).label for y in near} == {label}
             assert {simulate(small, y).label for y in far} != {label}

@@ -10,12 +10,12 @@ SECONDS = st.one_of(
 )
 
 
-def row(sample, outcome="proved", *, label=0, truth=0, settled=None, certified=None, seconds=1.0, **more):
+def row(sample, outcome="proved", *, index=0, truth=0, settled=None, certified=None, seconds=1.0, **more):
     """One row; settled and certified as such an outcome is, unless said."""
     is_open = outcome in ("undecided", "unknown", "found")
     return Row(
         sample,
-        label,
+        index,
         truth,
         outcome,
         not is_open if settled is None else settled,
@@ -23,7 +23,7 @@ def row(sample, outcome="proved", *, label=0, truth=0, settled=None, certified=N
         more.get("engine", "bounds"),
         seconds,
         more.get("time_limit"),
-        more.get("value"),
+        more.get("cost"),
         more.get("lower"),
         "0.1.0",
     )
@@ -43,7 +43,7 @@ def rows(draw, outcomes, *, most=8, with_truth=None):
                 row(
                     sample,
                     outcome,
-                    label=draw(st.integers(0, 1)),
+                    index=draw(st.integers(0, 1)),
                     truth=draw(st.sampled_from([0, 1, None])) if truths else None,
                     certified=False if trusted else None,
                     seconds=draw(SECONDS),

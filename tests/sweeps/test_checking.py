@@ -32,8 +32,8 @@ QUESTIONS = {
     "whatif": (sg.WhatIf(sg.each, sg.Hamming), {"n": 3}),
     "open": (sg.WhatIf(sg.each), {"time_limit": 0}),
     "why": (sg.Why(sg.each, sg.Hamming(2)), {"n": "all"}),
-    "count": (sg.HowMany(sg.each, sg.Hamming(2)), {}),
-    "estimate": (sg.HowMany(sg.each, sg.Hamming(2)), {"method": "sample", "samples": 50}),
+    "count": (sg.Count(sg.each, sg.Hamming(2)), {}),
+    "estimate": (sg.Count(sg.each, sg.Hamming(2)), {"method": "sample", "samples": 50}),
     "predict": (sg.Predict(sg.each), {}),
 }
 
@@ -118,7 +118,7 @@ def only_failure(done, sample=1):
     return failure.words
 
 
-FIELDS = {"minimum": ["found"], "proved": ["refuted"], "refuted": ["proved"], "on": ["off"], "off": ["on"]}
+FIELDS = {"found": ["none"], "proved": ["refuted"], "refuted": ["proved"], "on": ["off"], "off": ["on"]}
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -158,7 +158,7 @@ def test_claims_beside_the_certificates_are_seen(tmp_path):
         assert check_results(found, jobs=1).counts == {"holds": 2}
         return only_failure(forged(path, sample, lambda data: change(data, other)), sample)
 
-    nearest, why = sg.WhatIf(sg.each, sg.L0), sg.Why(sg.each, sg.Anything())
+    nearest, why = sg.WhatIf(sg.each, sg.L0), sg.Why(sg.each, sg.AnyInput())
     words = failure(nearest, 0, lambda data, _: {k: v for k, v in data.items() if k != "others"})
     assert words == "2 changes of least cost change the class, but 1 are listed."
     assert "another question" in failure(nearest, 0, lambda data, other: data | {"others": [other]})
@@ -170,7 +170,7 @@ def test_claims_beside_the_certificates_are_seen(tmp_path):
     false = tuple(Contrast(frozenset({place}), (), ((place, 1),)) for place in (2, 3))
     words = failure(why, 0, lambda data, _: changed(data, contrasts=false, all_contrasts=True))
     assert words.startswith("x3 are no contrastive set")
-    one = sg.why(network, samples[1], n="all").reasons[:1]
+    one = sg.why(network, samples[1], sg.AnyInput(), n="all").reasons[:1]
     assert "all reasons are listed" in failure(why, 1, lambda data, _: changed(data, reasons=one))
 
 
@@ -212,8 +212,8 @@ def test_an_answer_to_another_question_is_seen(tmp_path):
         ({"outcome": "undecided"}, "the row says outcome undecided, but the answer"),
         ({"settled": False}, "the row says settled False"),
         ({"certified": False}, "the row says certified False"),
-        ({"label": 1}, "the row says class 1, but the answer 0"),
-        ({"value": "1"}, "the row says value 1, but the answer none"),
+        ({"index": 1}, "the row says index 1, but the answer 0"),
+        ({"cost": "1"}, "the row says cost 1, but the answer none"),
         ({"lower": "7"}, "the row says lower bound 7"),
     ],
 )
@@ -302,12 +302,12 @@ def test_a_witness_beside_the_word_of_a_solver_is_replayed(tmp_path):
 
     def change(data):
         """Another witness at the same cost, which is none."""
-        sample, cost = data["certificate"]["question"]["sample"], int(data["value"])
+        sample, cost = data["certificate"]["question"]["sample"], int(data["cost"])
         near = (
             [-v if k in turned else v for k, v in enumerate(sample)]
             for turned in combinations(range(4), cost)
         )
-        same = next(one for one in near if NET.predict([one])[0] == row.label)
+        same = next(one for one in near if NET.predict([one])[0] == row.index)
         certificate = data["certificate"] | {"witness": same}
         return replace(sg.reason.answer_of(data, NET), changed=tuple(same), certificate=certificate).data()
 
@@ -317,7 +317,7 @@ def test_a_witness_beside_the_word_of_a_solver_is_replayed(tmp_path):
 
 def test_an_estimate_that_was_not_drawn_is_seen(tmp_path):
     path = tmp_path / "r.db"
-    swept(path, sg.HowMany(sg.each, sg.Hamming(2)), method="sample", samples=50)
+    swept(path, sg.Count(sg.each, sg.Hamming(2)), method="sample", samples=50)
     again = sg.count(NET, X[1].tolist(), sg.Hamming(2), method="sample", samples=50, seed=9).data()
     assert "another estimate" in only_failure(forged(path, 1, lambda data: again | {"seed": 0}))
 

@@ -57,7 +57,7 @@ def test_the_curve_of_several_sweeps_by_definition(drawn):
         lower = upper = 0
         for sample in range(samples):
             mine = [(radius, one) for radius, one in flat if one.sample == sample]
-            right = any(one.label == one.truth for _, one in mine)
+            right = any(one.index == one.truth for _, one in mine)
             proved = any(
                 one.outcome == "proved" and one.certified and radius >= point.radius for radius, one in mine
             )
@@ -97,7 +97,7 @@ def whatifs(draw):
                 outcome,
                 truth=draw(st.sampled_from([0, 0, 1])),
                 certified=draw(st.booleans()),
-                value=str(value) if outcome in ("minimum", "found") else None,
+                cost=str(value) if outcome in ("minimum", "found") else None,
                 lower=None if outcome == "none" else str(lower),
             )
         )
@@ -116,9 +116,9 @@ def test_the_curve_of_costs_by_definition(drawn, radii, squares):
         lower, upper = 0, samples - len(found)
         for one in found:
             safe = limit is None or size <= limit if one.outcome == "none" else Fraction(one.lower) > size
-            refuted = one.value is not None and Fraction(one.value) <= size
-            lower += one.truth == one.label and safe and one.certified
-            upper += one.truth == one.label and not refuted
+            refuted = one.cost is not None and Fraction(one.cost) <= size
+            lower += one.truth == one.index and safe and one.certified
+            upper += one.truth == one.index and not refuted
         assert point.accuracy == (lower * of, upper * of)
 
 
@@ -126,7 +126,7 @@ def test_ties_at_the_radius_itself():
     """A change that costs just the radius is inside; a lower bound that is just the radius excludes nothing
     there.
     """
-    found = [row(0, "minimum", value="4", lower="4"), row(1, "undecided", certified=True, lower="4")]
+    found = [row(0, "found", cost="4", lower="4"), row(1, "undecided", certified=True, lower="4")]
     _, (below, at) = curve_points(safety_of_whatif(found, None), 2, [Fraction(399, 100), Fraction(4)])
     assert (below.certified, below.refuted, below.open) == (2, 0, 0)
     assert (at.certified, at.refuted, at.open) == (0, 1, 1)
@@ -155,7 +155,7 @@ def test_radii_are_those_where_something_changes(drawn, squares):
 
 
 def test_many_radii_are_thinned_and_roots_rounded_up():
-    found = [row(k, "minimum", value=str(k + 1), lower=str(k + 1)) for k in range(100)]
+    found = [row(k, "found", cost=str(k + 1), lower=str(k + 1)) for k in range(100)]
     safety = safety_of_whatif(found, None)
     assert len(chosen_radii(safety, squares=False)) == 12
     roots = chosen_radii(safety_of_whatif(found[:4], None), squares=True)
@@ -165,7 +165,7 @@ def test_many_radii_are_thinned_and_roots_rounded_up():
 
 def test_radii_that_are_too_long_to_read_are_rounded_up():
     costs = ["1/3", "1234567", "2251799813685249/4503599627370496", "10/267747", f"1/{2**1074}"]
-    found = [row(k, "minimum", value=cost, lower=cost) for k, cost in enumerate(costs)]
+    found = [row(k, "found", cost=cost, lower=cost) for k, cost in enumerate(costs)]
     radii = chosen_radii(safety_of_whatif(found, None), squares=False)
     words = ["5e-324", "3.735e-05", "1/3", "0.5001", "1234567"]
     assert [radius_text(radius) for radius in radii] == words
@@ -177,7 +177,7 @@ def test_contradictions_are_refused():
     with pytest.raises(SoundnessError, match=r"sample 3 is proved to keep its class within 2, and refuted"):
         safety_of_radii([(Fraction(2), [row(3, "refuted")]), (Fraction(5), [row(3, "proved")])])
     with pytest.raises(FileError, match="sample 3 has class number 0 in one file and 1 in another"):
-        safety_of_radii([(Fraction(2), [row(3)]), (Fraction(5), [row(3, label=1)])])
+        safety_of_radii([(Fraction(2), [row(3)]), (Fraction(5), [row(3, index=1)])])
     with pytest.raises(FileError, match="right class of sample 3 has number 0 in one file and 1"):
         safety_of_radii([(Fraction(2), [row(3)]), (Fraction(5), [row(3, truth=1)])])
     trusted = [(Fraction(2), [row(3, "refuted")]), (Fraction(5), [row(3, "proved", certified=False)])]
@@ -186,8 +186,12 @@ def test_contradictions_are_refused():
 
 # -- from results --------------------------------------------------------------------------------------------
 
-NET = sg.Network.of_bits([sg.DenseLayer([[1, 1, -1, 1]], [2])], sg.Head([[-1], [1]]), classes=["off", "on"])
-OTHER = sg.Network.of_bits([sg.DenseLayer([[1, 1, -1, 1]], [3])], sg.Head([[-1], [1]]), classes=["off", "on"])
+NET = sg.Network.of_bits(
+    [sg.nn.DenseLayer([[1, 1, -1, 1]], [2])], sg.nn.Head([[-1], [1]]), classes=["off", "on"]
+)
+OTHER = sg.Network.of_bits(
+    [sg.nn.DenseLayer([[1, 1, -1, 1]], [3])], sg.nn.Head([[-1], [1]]), classes=["off", "on"]
+)
 ROWS = [[1, 1, -1, 1], [-1, -1, 1, -1], [1, -1, 1, 1]]
 
 
@@ -238,7 +242,7 @@ def test_what_is_proved_against_one_class_only_is_no_certified_accuracy():
         (lambda: [swept(near(2, ties="against"))], "ties lowest and ties against"),
         (lambda: [swept(near(1))], "have the same radius, 1. Give one of them"),
         (lambda: [swept(sg.Predict(sg.each))], "asks predict, but a curve is made of sweeps of verify"),
-        (lambda: [swept(sg.Robust(sg.each, sg.Anything()))], "asks about any input, which has no radius"),
+        (lambda: [swept(sg.Robust(sg.each, sg.AnyInput()))], "asks about any input, which has no radius"),
     ],
 )
 def test_sweeps_that_make_no_curve_are_refused(others, words):

@@ -25,7 +25,7 @@ from tests.sweeps.content import answered, ask, content
 from tests.sweeps.questions import Broken, Deadly, Refusing, Slow
 
 FEW = 40
-ROBBED = sg.HowMany(sg.each, sg.Hamming(3))
+ROBBED = sg.Count(sg.each, sg.Hamming(3))
 X, Y = sg.models.samples("digits")
 
 
@@ -218,7 +218,7 @@ def test_samples_that_are_refused_are_kept_as_such_and_the_others_are_answered(t
 def test_how_to_reach_the_class_that_a_sample_has_is_not_asked():
     with ask(samples=FEW, question=sg.WhatIf(sg.each, target=3), jobs=1) as found:
         for row in found.rows():
-            assert (row.outcome == "refused") == (row.label == 3)
+            assert (row.outcome == "refused") == (row.index == 3)
 
 
 def test_a_question_that_is_refused_for_all_is_refused_at_once(tmp_path):

@@ -34,9 +34,9 @@ def test_csv_read_back_is_what_was_written(drawn, classes):
             assert said["outcome"] == "missing"
             assert not any(cells[2:])
             continue
-        assert said["class"] == classes[one.label]
-        assert said["true_class"] == ("" if one.truth is None else classes[one.truth])
-        assert said["right"] == ("" if one.truth is None else str(one.truth == one.label).lower())
+        assert said["label"] == classes[one.index]
+        assert said["true_label"] == ("" if one.truth is None else classes[one.truth])
+        assert said["right"] == ("" if one.truth is None else str(one.truth == one.index).lower())
         assert float(said["seconds"]) == one.seconds
         assert said["certified"] == str(one.certified).lower()
 
@@ -49,14 +49,14 @@ def test_lines_of_csv_end_as_its_standard_says():
 def test_parquet_read_back_is_what_was_written(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     found = [
-        row(0, "found", value="7/3", lower="1" + "0" * 40, seconds=0.1),
-        row(2, label=1, truth=None, time_limit=2.5),
+        row(0, "found", cost="7/3", lower="1" + "0" * 40, seconds=0.1),
+        row(2, index=1, truth=None, time_limit=2.5),
     ]
     write_parquet(tmp_path / "r.parquet", found, 4, CLASSES, {"network": "abc"})
     table = parquet.read_table(tmp_path / "r.parquet")
     assert table.column_names == list(COLUMNS)
     assert [tuple(one.values()) for one in table.to_pylist()] == export_rows(found, 4, CLASSES)
-    assert Fraction(table["value"][0].as_py()) == Fraction(7, 3)
+    assert Fraction(table["cost"][0].as_py()) == Fraction(7, 3)
     assert table.schema.metadata[b"network"] == b"abc"
     assert str(table.schema.field("seconds").type) == "double"
     write_parquet(tmp_path / "none.parquet", [], 0, CLASSES, {})
@@ -77,5 +77,5 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path):
     file = tmp_path / "kept.csv"
     file.write_text("before")
     with pytest.raises(IndexError):  # a row of a class that there is not: nothing is written
-        write_text(file, csv_text([replace(row(0), label=9)], 1, CLASSES))
+        write_text(file, csv_text([replace(row(0), index=9)], 1, CLASSES))
     assert file.read_text() == "before"

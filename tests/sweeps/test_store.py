@@ -108,16 +108,16 @@ def test_equal_values_are_the_same_samples_whatever_their_type(copy):
 @pytest.mark.parametrize(
     "forged",
     [
-        {"label": 99},
-        {"label": "x"},
+        {"index": 99},
+        {"index": "x"},
         {"truth": 99},
         {"outcome": b"proved"},
         {"settled": 7},
         {"seconds": float("inf")},
         {"seconds": -1.0},
         {"time_limit": "long"},
-        {"value": "1/0"},
-        {"value": "9" * 5000},
+        {"cost": "1/0"},
+        {"cost": "9" * 5000},
         {"lower": "1e999999999"},
         {"engine": b"\xff"},
     ],
@@ -126,10 +126,11 @@ def test_equal_values_are_the_same_samples_whatever_their_type(copy):
 def test_rows_that_no_sweep_writes_are_damage_although_their_digests_fit(copy, forged):
     connection = sqlite3.connect(copy)
     names = [field.name for field in fields(Row)]
-    said = f"SELECT {', '.join(names)}, hash, packed FROM answers WHERE sample = 1"
+    quoted = ", ".join(f'"{name}"' for name in names)
+    said = f"SELECT {quoted}, hash, packed FROM answers WHERE sample = 1"
     *columns, known, packed = connection.execute(said).fetchone()
     columns = [forged.get(name, column) for name, column in zip(names, columns, strict=True)]
-    told = ", ".join(f"{name} = ?" for name in (*names, "digest"))
+    told = ", ".join(f'"{name}" = ?' for name in (*names, "digest"))
     digest = _digest(columns, known, packed)
     connection.execute(f"UPDATE answers SET {told} WHERE sample = 1", (*columns, digest))
     connection.commit()
@@ -498,7 +499,7 @@ def test_answers_come_back_as_the_verbs_gave_them(whole):
         for sample, answer in enumerate(found.answers()):
             assert found.X(sample) == tuple(X[sample].tolist())
             row = found.row(sample)
-            assert (row.truth, row.label) == (Y[sample], net.predict(X[sample : sample + 1])[0])
+            assert (row.truth, row.index) == (Y[sample], net.predict(X[sample : sample + 1])[0])
             direct = sg.verify(net, sg.Robust(X[sample].tolist(), sg.Hamming(2)), threads=1)
             assert type(answer) is type(direct)
             assert str(answer) == str(direct)
@@ -508,9 +509,9 @@ def test_answers_come_back_as_the_verbs_gave_them(whole):
 
 KINDS = {
     "whatif": (sg.WhatIf(sg.each, sg.L0), {}),
-    "prices": (sg.WhatIf(sg.each, sg.Prices({0: 1, 9: 2}), limit=2), {"n": 2}),
+    "prices": (sg.WhatIf(sg.each, sg.Prices({0: 1, 9: 2}), max_cost=2), {"n": 2}),
     "why": (sg.Why(sg.each, sg.Hamming(1)), {"minimal": "size"}),
-    "count": (sg.HowMany(sg.each, sg.Hamming(1)), {}),
+    "count": (sg.Count(sg.each, sg.Hamming(1)), {}),
     "predict": (sg.Predict(sg.each), {}),
 }
 
@@ -534,8 +535,10 @@ def test_every_kind_of_question_is_kept_and_read(tmp_path, kind):
 
 
 def test_fractions_and_categories_are_kept(tmp_path):
-    coder = sg.Encoder([sg.OneHot(["a", "b"]), sg.threshold(0.5), sg.threshold(0.25)], ["c", "u", "v"])
-    net = sg.Network(coder, [sg.DenseLayer([[1, 1, 1, 1]], [2])], sg.Head([[-1], [1]]))
+    coder = sg.nn.Encoder(
+        [sg.nn.OneHot(["a", "b"]), sg.nn.threshold(0.5), sg.nn.threshold(0.25)], ["c", "u", "v"]
+    )
+    net = sg.Network(coder, [sg.nn.DenseLayer([[1, 1, 1, 1]], [2])], sg.nn.Head([[-1], [1]]))
     rows = [["a", 0.1, 0.3], ["b", 0.7, 0.1]]
     path = tmp_path / "mixed.db"
     sg.sweep(net, rows, sg.Robust(sg.each, sg.L0(1)), store=path, jobs=1).close()
@@ -575,8 +578,8 @@ def test_of_two_answers_that_are_not_settled_the_worse_is_not_kept():
         return Row(0, 0, None, outcome, False, True, None, 1.0, 1.0, value, lower, "0")
 
     rows = [
-        row("unknown", None, "1"),
-        row("unknown", None, "3/2"),
+        row("undecided", None, "1"),
+        row("undecided", None, "3/2"),
         row("found", "5", "1"),
         row("found", "9/2", "1"),
         row("found", "4", "2"),
@@ -596,7 +599,7 @@ def test_wrong_arguments_are_refused_before_any_work(tmp_path):
             net, X[:2], sg.Robust(X[0].tolist(), sg.Hamming(1)), store=path
         ): "write each in its",
         lambda: sg.sweep(net, X[:2], sg.Always(3), store=path): "write each in its place",
-        lambda: again(path, n=2): "n=2 is no setting of Robust",
+        lambda: again(path, n=2): "n=2 is not a setting of Robust",
         lambda: again(path, jobs=0): "jobs=0 must be a number of workers",
         lambda: again(path, total_time=-1): "total_time=-1 must be",
         lambda: again(path, total_time="5"): "total_time='5' must be",
@@ -617,17 +620,17 @@ def test_wrong_arguments_are_refused_before_any_work(tmp_path):
 
 NONE, OTHER = "is none that a sweep writes", "has a number that is none here"
 ROWS = {
-    "class": ({"label": 99}, OTHER),
-    "negative": ({"label": -1}, OTHER),
+    "index": ({"index": 99}, OTHER),
+    "negative": ({"index": -1}, OTHER),
     "truth": ({"truth": 10}, OTHER),
     "sample": ({"sample": FEW}, OTHER),
     "endless": ({"seconds": float("inf")}, NONE),
     "time": ({"seconds": "soon"}, NONE),
     "word": ({"outcome": b"proved"}, NONE),
-    "cost": ({"value": "<b>"}, NONE),
+    "cost": ({"cost": "<b>"}, NONE),
     "division": ({"lower": "1/0"}, NONE),
-    "long": ({"value": "9" * 5000}, NONE),
-    "large": ({"value": "9" * 400}, NONE),
+    "long": ({"cost": "9" * 5000}, NONE),
+    "large": ({"cost": "9" * 400}, NONE),
 }
 
 

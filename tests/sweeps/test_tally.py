@@ -24,8 +24,8 @@ def test_certified_accuracy_by_definition(drawn):
     lower = upper = right = maybe_right = 0
     for sample in range(samples):
         one = by_sample.get(sample)
-        is_right = one is not None and (one.truth == one.label if known else True)
-        may_be_right = one is None or one.truth in (None, one.label)
+        is_right = one is not None and (one.truth == one.index if known else True)
+        may_be_right = one is None or one.truth in (None, one.index)
         lower += is_right and one.outcome == "proved" and one.certified
         upper += may_be_right and (one is None or one.outcome != "refuted")
         right += is_right
@@ -92,7 +92,7 @@ def test_the_text_of_a_tally():
         row(1, "proved", certified=False, seconds=0.2),
         row(2, "refuted", seconds=0.25),
         row(3, "undecided", seconds=6.0),
-        row(4, "proved", label=1, seconds=0.002),
+        row(4, "proved", index=1, seconds=0.002),
     ]
     assert str(tally_of(found, 8, "robust", "the class stays")) == (
         "the class stays\n"
@@ -122,7 +122,7 @@ def test_the_text_of_a_tally():
 
 @pytest.mark.parametrize("kind", ["whatif", "why", "count", "predict"])
 def test_other_questions_have_accuracy_alone(kind):
-    tally = tally_of([row(0, "predicted"), row(1, "predicted", label=1)], 2, kind)
+    tally = tally_of([row(0, "predicted"), row(1, "predicted", index=1)], 2, kind)
     assert tally.certified is None
     assert tally.accuracy == (Fraction(1, 2), Fraction(1, 2))
     assert tally.on_trust == ()  # a prediction trusts nobody
@@ -131,9 +131,9 @@ def test_other_questions_have_accuracy_alone(kind):
 
 def test_costs_are_those_that_are_proved_to_be_least():
     found = [
-        row(0, "minimum", value="4", lower="4"),
-        row(1, "found", value="1", lower="1/2"),
-        row(2, "minimum", value="7/2", lower="7/2"),
+        row(0, "found", cost="4", lower="4"),
+        row(1, "found", cost="1", lower="1/2"),
+        row(2, "found", cost="7/2", lower="7/2"),
         row(3, "none"),
     ]
     tally = tally_of(found, 4, "whatif")

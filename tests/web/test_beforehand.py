@@ -20,8 +20,8 @@ def test_answers_found_beforehand_are_spelled_as_the_page_asks():
         {name: value for name, value in pair["question"].items() if name not in ("sample", "n")}
         for pair in pairs
     ]
-    assert {"kind": "whatif", "cost": "L0", "target": None, "immutable": []} in asked
-    assert {"kind": "whatif", "cost": "L0", "target": "9", "immutable": []} in asked
+    assert {"kind": "whatif", "cost": "L0", "target": None, "keep": []} in asked
+    assert {"kind": "whatif", "cost": "L0", "target": "9", "keep": []} in asked
     assert {"kind": "verify", "region": {"kind": "L0", "radius": "1"}, "target": None} in asked
     assert {"kind": "why", "region": L0, "minimal": "size"} in asked
     assert {"kind": "why", "region": {"kind": "Anything"}, "minimal": "subset"} in asked

@@ -55,8 +55,8 @@ def mixed_network():
             threshold(0.1),
             Steps((0.5, 0.75, 3.0), 0.25, 3.5),
             OneHot((True, "b", None)),
-            sg.bit(),
-            sg.integer(0, 4),
+            sg.nn.bit(),
+            sg.nn.integer(0, 4),
         ]
     )
     rng = np.random.default_rng(1)
@@ -96,7 +96,7 @@ def answers_about(network, x, rng):
         sg.L2(radius),
         sg.Linf(radius),
         sg.Free(names[: radius + 1]),
-        sg.Anything(),
+        sg.AnyInput(),
     ]
     for region in regions:
         yield sg.verify(network, sg.Robust(x, region))
@@ -105,14 +105,14 @@ def answers_about(network, x, rng):
         yield sg.whatif(network, x, cost=cost)
     for region in (sg.Linf(2), sg.Free(names[:2]), box):
         yield sg.whatif(network, x, region=region, ties="against")
-    yield sg.whatif(network, x, cost=sg.L1, target=target, limit=2)
+    yield sg.whatif(network, x, cost=sg.L1, target=target, max_cost=2)
     yield sg.whatif(
         network,
         x,
         cost=sg.Prices({name: Fraction(k + 1, 2) for k, name in enumerate(names)}),
-        immutable=names[:1],
+        keep=names[:1],
     )
-    yield from sg.why(network, x, sg.Anything()).reasons
+    yield from sg.why(network, x, sg.AnyInput()).reasons
     yield from sg.why(network, x, sg.Hamming(2), minimal="size").reasons
     for question in (sg.Always(label, {}), sg.Never(target, {}), sg.Always(label, {names[0]: {x[0]}})):
         yield sg.verify(network, question)
@@ -350,13 +350,13 @@ def certificate_of_kind(kind):
         case "robust":
             return network, plain(sg.verify(network, sg.Robust(X[3], sg.Hamming(3))).certificate)
         case "refuted":
-            return network, plain(sg.verify(network, sg.Robust(X[3], sg.Anything())).certificate)
+            return network, plain(sg.verify(network, sg.Robust(X[3], sg.AnyInput())).certificate)
         case "whatif":
             return network, plain(sg.whatif(network, X[3]).certificate)
     rng = np.random.default_rng(3)
     network = random_network(rng, features=4)
     return network, plain(
-        sg.why(network, random_sample(network, rng), sg.Anything(), minimal="size").reasons[0].certificate
+        sg.why(network, random_sample(network, rng), sg.AnyInput(), minimal="size").reasons[0].certificate
     )
 
 

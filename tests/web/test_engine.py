@@ -198,7 +198,7 @@ def test_no_hidden_layer_and_thresholds_out_of_reach(engine):
 # -- words and raw values ------------------------------------------------------------------------------------
 
 CODINGS = [
-    sg.bit(),
+    sg.nn.bit(),
     threshold(0.1),
     threshold(1e-5),
     threshold(1e16),
@@ -344,12 +344,12 @@ def test_nearest_on_digits_is_the_proved_minimum_of_whatif(engine):
     found = engine(NEAREST, [[page, X[i].tolist(), {"target": target, "most": 3}] for i, target in asked])
     for (i, target), seen in zip(asked, found, strict=True):
         answer = sg.whatif(network, X[i], cost=sg.L0, target=target)
-        assert answer.lower == answer.value
-        if answer.value > 3:
+        assert answer.lower == answer.cost
+        if answer.cost > 3:
             assert (seen["outcome"], seen["changes"], seen["provedUpTo"]) == ("none", None, 3)
             continue
         assert seen["outcome"] == "minimum"
-        assert len(seen["changes"]) == answer.value == seen["provedUpTo"] + 1
+        assert len(seen["changes"]) == answer.cost == seen["provedUpTo"] + 1
         assert seen["reached"] == seen["label"] != network.predict(X[i : i + 1])[0]
         assert target is None or seen["label"] == target
 
@@ -449,7 +449,7 @@ def test_a_budget_that_is_too_small_leaves_it_open(engine):
 def test_what_a_search_finds_may_be_the_least_that_is_still_possible(engine):
     X, _ = sg.models.samples("digits")
     least = sg.whatif(sg.models.digits(), X[2])
-    assert least.value == 1
+    assert least.cost == 1
     (seen,) = engine(NEAREST, [[payload(sg.models.digits(), title="digits"), X[2].tolist(), {"budget": 1}]])
     assert (seen["outcome"], seen["provedUpTo"], len(seen["changes"])) == ("minimum", 0, 1)
 

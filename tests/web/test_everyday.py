@@ -215,7 +215,7 @@ def in_sight(page, locator):
 def test_answers_are_scrolled_into_sight_and_said(sized, files):
     network, (X, _) = sg.models.digits(), sg.models.samples("digits")
     show(sized, files("digits"), "#s=7")
-    assert sg.whatif(network, X[7]).value == 2  # so that is the smallest region in which something matters
+    assert sg.whatif(network, X[7]).cost == 2  # so that is the smallest region in which something matters
     by(sized, "why").click()
     settled_answers(sized)
     cards = by(sized, "answer")
@@ -246,7 +246,7 @@ def test_only_a_desk_is_told_about_keys(sized, files):
 def test_a_table_shows_first_what_the_verdict_names(sized, files):
     X, _ = sg.models.samples("breast_cancer")
     network = sg.models.breast_cancer()
-    index = next(i for i in range(40) if sg.whatif(network, X[i], limit=1).data()["outcome"] != "none")
+    index = next(i for i in range(40) if sg.whatif(network, X[i], max_cost=1).data()["outcome"] != "none")
     show(sized, files("breast_cancer"), f"#s={index}")
     rows = sized.locator(".feature")
     expect(rows.first).to_have_class(re.compile("aimed"))

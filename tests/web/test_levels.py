@@ -290,7 +290,7 @@ def test_questions_through_workers():
     sample, near = [2, 3, 1], {"kind": "L0", "radius": "2"}
     asked = [
         {"kind": "verify", "region": near, "target": None},
-        {"kind": "whatif", "cost": "L1", "target": "rest", "immutable": [], "n": 2},
+        {"kind": "whatif", "cost": "L1", "target": "rest", "keep": [], "n": 2},
         {"kind": "why", "region": {"kind": "Anything"}, "minimal": "size", "n": 2},
         {"kind": "count", "region": near},
     ]

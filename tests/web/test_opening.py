@@ -25,6 +25,7 @@ from sugenet.bnn import (
     integer,
     threshold,
 )
+from sugenet.cli import main
 from sugenet.errors import SugenetError
 from sugenet.io.native.file import network_bytes
 from sugenet.web import empty_page, payload
@@ -283,3 +284,9 @@ def test_a_wrong_prediction_says_so(opened, tmp_path):
     assert page.inner_text("#truth") == "truth: off, so the network is wrong here"
     page.click("#after")
     assert page.inner_text("#truth") == "truth: on"
+
+
+def test_the_command_writes_the_page(tmp_path, capsys):
+    assert main(["page", "-o", str(tmp_path / "sugenet.html")]) == 0
+    assert "opens in any browser" in capsys.readouterr().out
+    assert (tmp_path / "sugenet.html").read_text(encoding="utf-8") == empty_page()

@@ -95,9 +95,9 @@ def test_the_verdict_is_found_and_proved_in_the_page(page, digits_file, index, v
     X, _ = sg.models.samples("digits")
     least = sg.whatif(sg.models.digits(), X[index])
     assert least.is_minimum
-    assert ("Changing 1 pixel" if least.value == 1 else f"but {least.value} make") in verdict
+    assert ("Changing 1 pixel" if least.cost == 1 else f"but {least.cost} make") in verdict
     assert re.fullmatch(verdict, show(page, digits_file, f"#s={index}"))
-    assert page.locator(".pixel .mark").count() == least.value
+    assert page.locator(".pixel .mark").count() == least.cost
 
 
 def test_a_flip_changes_the_verdict_and_undo_brings_it_back(page, digits_file):
@@ -149,7 +149,7 @@ def test_the_way_to_the_nearest_class_is_the_proved_minimum(page, digits_file, t
     by(page, f"nearest-{target}").click()
     expect(by(page, "morph")).to_contain_text("proved to be the least")
     values = shown_values(page)
-    assert sum(a != b for a, b in zip(values, X[7].tolist(), strict=True)) == least.value
+    assert sum(a != b for a, b in zip(values, X[7].tolist(), strict=True)) == least.cost
     assert network.classes[network.predict(np.array([values]))[0]] == target
     by(page, "back").click()
     assert shown_values(page) == X[7].tolist()
@@ -189,11 +189,11 @@ def test_a_reason_of_the_page_is_one(page, digits_file):
         int(e.get_attribute("data-feature")) for e in page.locator(".pixel:has(.mark[data-holds=keep])").all()
     ]
     names = [network.encoder.names[f] for f in kept]
-    found = sg.whatif(network, X[1], immutable=names, limit=2)
+    found = sg.whatif(network, X[1], keep=names, max_cost=2)
     assert found.data()["outcome"] == "none"
     for name in names:  # and none of them can be left out
         assert (
-            sg.whatif(network, X[1], immutable=[n for n in names if n != name], limit=2).data()["outcome"]
+            sg.whatif(network, X[1], keep=[n for n in names if n != name], max_cost=2).data()["outcome"]
             != "none"
         )
 
@@ -202,17 +202,17 @@ def test_what_was_held_belongs_to_what_is_said(page, digits_file):
     network, sample = sg.models.digits(), sg.models.samples("digits")[0][7]
     free = sg.whatif(network, sample, sg.L0, target="8")
     held = list(free.data()["changes"])
-    bound = sg.whatif(network, sample, sg.L0, target="8", immutable=held)
-    assert bound.value >= free.value  # so the sentence would be wrong without what is held
+    bound = sg.whatif(network, sample, sg.L0, target="8", keep=held)
+    assert bound.cost >= free.cost  # so the sentence would be wrong without what is held
     page.emulate_media(reduced_motion="reduce")
     show(page, digits_file, f"#s=7&h={','.join(str(network.encoder.names.index(name)) for name in held)}")
     by(page, "nearest-8").click()
-    expect(by(page, "morph")).to_contain_text(f"With {len(held)} pixels held, {bound.value} pixels changed")
+    expect(by(page, "morph")).to_contain_text(f"With {len(held)} pixels held, {bound.cost} pixels changed")
     by(page, "back").click()
     by(page, "release").click()
     said = page.locator('[data-test="answer"][data-kind="change"] .said')
     expect(said).to_have_text(
-        f"With {len(held)} pixels held, {bound.value} changed pixels make it an 8, and no fewer can: proved"
+        f"With {len(held)} pixels held, {bound.cost} changed pixels make it an 8, and no fewer can: proved"
     )
 
 
@@ -374,8 +374,8 @@ def test_a_link_to_an_answer_asks_for_it_again(page, digits_file):
     card = page.locator('.answer.shown[data-kind="change"]')
     expect(card).to_contain_text("an 8")
     least = sg.whatif(sg.models.digits(), sg.models.samples("digits")[0][7], sg.L0, target="8")
-    assert card.get_attribute("data-size") == str(least.value)
-    assert page.locator(".pixel .mark[data-holds=set]").count() == least.value
+    assert card.get_attribute("data-size") == str(least.cost)
+    assert page.locator(".pixel .mark[data-holds=set]").count() == least.cost
 
 
 @pytest.mark.parametrize("hash_", ["", "#lesson"])
@@ -572,8 +572,8 @@ def test_a_table_has_sliders_whose_cuts_are_marked(page, cancer_file):
     )
     by(page, "nearest-benign").click()
     expect(by(page, "morph")).to_contain_text("changed", timeout=15000)
-    least = sg.whatif(network, changed, sg.L0, target="benign", immutable=["mean radius"])
-    assert sum(a != b for a, b in zip(shown_values(page), changed.tolist(), strict=True)) == least.value
+    least = sg.whatif(network, changed, sg.L0, target="benign", keep=["mean radius"])
+    assert sum(a != b for a, b in zip(shown_values(page), changed.tolist(), strict=True)) == least.cost
 
 
 def test_every_kind_of_feature_and_names_that_look_like_html(page, odd_file):

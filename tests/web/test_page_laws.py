@@ -164,7 +164,7 @@ def test_levels_are_those_that_the_network_reads(engine):
         assert seen["label"] == labels
         assert seen["bounded"]
         assert seen["asked"] == [k if good else 3 for k, good in zip(labels, lawful, strict=True)]
-        assert seen["counts"] == list(sg.count(network, [0, 0], sg.Anything()).counts)
+        assert seen["counts"] == list(sg.count(network, [0, 0], sg.AnyInput()).counts)
 
 
 SPANS = [

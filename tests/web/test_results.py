@@ -15,7 +15,7 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import Encoder, Head, Network, threshold
 from sugenet.errors import FileError
-from sugenet.reason import HowMany, Predict, Robust, WhatIf, Why, each
+from sugenet.reason import Count, Predict, Robust, WhatIf, Why, each
 from sugenet.sweeps import read_results, sweep
 from sugenet.sweeps.store import Entry, writing
 from sugenet.web import page_html, payload
@@ -35,7 +35,7 @@ QUESTIONS = {
     "bounds": (Robust(each, sg.L0(1)), COUNT, {"engine": "bounds"}),
     "whatif": (WhatIf(each, sg.L0), 6, {}),
     "why": (Why(each, sg.L0(2)), 6, {"n": 2}),
-    "count": (HowMany(each, sg.L0(1)), 4, {}),
+    "count": (Count(each, sg.L0(1)), 4, {}),
     "predict": (Predict(each), COUNT, {}),
 }
 
@@ -184,13 +184,13 @@ def test_the_table_shows_what_the_file_holds(page, folder, name):
         assert by(page, f"outcome-{outcome}").inner_text() == f"{outcome} {count}"
     shown = rows[:50]
     assert cells(page, "sample") == [str(row.sample) for row in shown]
-    assert cells(page, "class") == [NETWORK.classes[row.label] for row in shown]
+    assert cells(page, "class") == [NETWORK.classes[row.index] for row in shown]
     assert cells(page, "truth") == [NETWORK.classes[row.truth] for row in shown]
     assert cells(page, "outcome") == [row.outcome for row in shown]
     assert cells(page, "certificate") == ["yes" if row.certified else "none" for row in shown]
     assert cells(page, "engine") == [row.engine or "" for row in shown]
     assert cells(page, "cost") == (
-        [row.value or f"≥ {row.lower}" for row in shown] if name == "whatif" else []
+        [row.cost or f"≥ {row.lower}" for row in shown] if name == "whatif" else []
     )
 
 
@@ -212,13 +212,13 @@ def test_pictures_are_the_samples(page, folder, dark):
 
 KEYS = {
     "sample": lambda row: row.sample,
-    "class": lambda row: row.label,
+    "class": lambda row: row.index,
     "truth": lambda row: row.truth,
     "outcome": lambda row: row.outcome,
     "time": lambda row: row.seconds,
     "certificate": lambda row: row.certified,
     "engine": lambda row: row.engine,
-    "cost": lambda row: Fraction(row.value),
+    "cost": lambda row: Fraction(row.cost),
 }
 
 
@@ -249,7 +249,7 @@ def test_costs_that_are_long_fractions_are_shown_in_few_digits(page, tmp_path):
     cases, path = sg.models.samples("breast_cancer")[0], tmp_path / "r.db"
     network, question = sg.models.breast_cancer(), WhatIf(each, sg.L2)
     with sweep(network, cases[9:11], question, store=path, jobs=1) as results:
-        values, nearest = [row.value for row in results.rows()], results.answer(0)
+        values, nearest = [row.cost for row in results.rows()], results.answer(0)
         data = with_results(results, title="cells", server=False)
     (tmp_path / "r.html").write_text(page_html(data, server=False), encoding="utf-8")
     page.goto((tmp_path / "r.html").as_uri() + "#results")
@@ -297,7 +297,7 @@ def test_outcomes_are_walked_by_arrows(page, folder):
 def test_filters_count_and_stay_in_the_address(page, folder):
     rows = open_page(page, folder, "bounds")
     open_ = [row.sample for row in rows if row.outcome == "undecided"]
-    wrong = [row.sample for row in rows if row.label != row.truth]
+    wrong = [row.sample for row in rows if row.index != row.truth]
     both = sorted(set(open_) & set(wrong))
     assert 0 < len(both) < len(wrong)
     by(page, "outcome-undecided").click()
@@ -386,10 +386,10 @@ def test_a_row_leads_to_its_sample_its_answer_and_its_certificate(page, folder):
     card = by(page, "stored").locator(".answer")
     expect(card.locator(".said")).to_have_text(said(folder / "verify.db", refuted))
     expect(card.locator(".chip")).to_have_text("refuted")
-    expect(by(page, "verdict")).to_contain_text(NETWORK.classes[rows[refuted].label])
+    expect(by(page, "verdict")).to_contain_text(NETWORK.classes[rows[refuted].index])
     with read_results(folder / "verify.db", NETWORK) as results:
         certificate = results.data(refuted)["certificate"]
-        changes = results.answer(refuted).changes
+        changes = results.answer(refuted).changes()
     assert page.locator(".pixel .mark[data-holds=set]").count() == len(changes)
     card.locator('[data-test="open-certificate"]').click()
     assert json.loads(by(page, "certificate").input_value()) == certificate

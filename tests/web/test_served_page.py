@@ -183,8 +183,9 @@ def test_a_wrong_rule_is_answered_with_the_sentence_of_the_server(browser, serve
 
 MINIMUM = {
     "kind": "whatif",
-    "outcome": "minimum",
-    "value": "1",
+    "outcome": "found",
+    "is_minimum": True,
+    "cost": "1",
     "lower": "1",
     "label": "8",
     "sentence": "x",

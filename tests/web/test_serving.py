@@ -214,8 +214,8 @@ def test_each_kind_of_question_is_answered(server):
         ({"kind": "whatif", "sample": SAMPLE, "cost": "L3"}, "cost is 'L3', but must be one of"),
         ({"kind": "whatif", "sample": SAMPLE, "n": 51}, "n is 51, but must be a whole number from 1 to 50"),
         (
-            {"kind": "whatif", "sample": SAMPLE, "immutable": "pixel"},
-            "immutable is 'pixel', but must be a list",
+            {"kind": "whatif", "sample": SAMPLE, "keep": "pixel"},
+            "keep is 'pixel', but must be a list",
         ),
         ({"kind": "why", "sample": SAMPLE, "region": L0, "minimal": "both"}, "minimal is 'both'"),
         ({"kind": "rule", "text": "3"}, "has no '->'"),
@@ -486,9 +486,9 @@ def test_all_bodies_together_are_limited():
 
 def test_predictions_are_those_of_the_network(server):
     many = server.post("/api/predict", {"samples": X[:50].tolist()}).json["predictions"]
-    assert [one["class"] for one in many] == NETWORK.predict(X[:50]).tolist()
+    assert [one["index"] for one in many] == NETWORK.predict(X[:50]).tolist()
     assert [one["scores"] for one in many] == NETWORK.logits(X[:50]).tolist()
-    assert all(one["label"] == NETWORK.classes[one["class"]] for one in many)
+    assert all(one["label"] == NETWORK.classes[one["index"]] for one in many)
     named = dict(zip(NETWORK.encoder.names, SAMPLE, strict=True))
     texts = [str(value) for value in SAMPLE]
     for asked in (
@@ -532,21 +532,21 @@ def test_requests_that_are_evaluated_together_fail_alone():
 
     with ThreadPoolExecutor(1) as thread:  # a browser's event loop may run in this one
         found = thread.submit(asyncio.run, together()).result()
-    classes = [[one["class"] for one in json.loads(said)["predictions"]] for said in found[:20]]
+    classes = [[one["index"] for one in json.loads(said)["predictions"]] for said in found[:20]]
     assert classes == [NETWORK.predict(X[k : k + 2]).tolist() for k in range(20)]
     assert "pixel (0,0) is 17 in sample 0" in str(found[20])
-    assert json.loads(found[21])["predictions"][0]["class"] == 3
+    assert json.loads(found[21])["predictions"][0]["index"] == 3
 
 
 def test_large_integers_are_not_rounded():
     """Beside floats of another request, 2**53 + 3 would become 2**53 + 4."""
     cut = 2**53 + 4
-    layer, head = sg.DenseLayer([[1]], [1]), sg.Head([[-1], [1]])
-    encoder = sg.Encoder.of_thresholds([cut], low=0, high=2**60, whole=True)
+    layer, head = sg.nn.DenseLayer([[1]], [1]), sg.nn.Head([[-1], [1]])
+    encoder = sg.nn.Encoder.of_thresholds([cut], low=0, high=2**60, whole=True)
     predictor = Predictor(sg.Network(encoder, [layer], head))
     for sample, label in ((cut, 1), (cut - 1, 0), (float(cut), 1), (cut + 1, 1), (str(cut - 1), 0)):
         rows = [predictor._rows([[value]]) for value in (sample, 0.0, 1)]
-        found = [json.loads(said)["predictions"][0]["class"] for said in predictor._evaluate(rows)]
+        found = [json.loads(said)["predictions"][0]["index"] for said in predictor._evaluate(rows)]
         assert found == [label, 0, 0]
 
 

@@ -47,7 +47,7 @@ def test_the_keyboard_sorts_and_a_sample_leads_to_its_answer(page, report_file):
     page.goto(path.as_uri())
     page.focus("#samples th:nth-child(5) button")
     page.keyboard.press("Enter")
-    costs = [int(row.value) for row in rows if row.value is not None]
+    costs = [int(row.cost) for row in rows if row.cost is not None]
     assert [int(text) for text in column(page, 5) if text] == sorted(costs)
     page.click("#samples a >> text=7")
     assert page.url.endswith("#s7")
@@ -61,7 +61,7 @@ def test_costs_that_are_long_fractions_are_shown_in_few_digits(page, tmp_path):
     path = tmp_path / "report.html"
     path.write_text(report_results([found], ["r.db"]), encoding="utf-8")
     page.goto(path.as_uri())
-    values = [row.value for row in found.rows()]
+    values = [row.cost for row in found.rows()]
     assert [len(value) > 30 for value in values] == [True, True]
     assert column(page, 4) == [f"about {float(Fraction(value)):.6g}" for value in values]
     cells = page.locator("#samples tbody td:nth-child(4)").all()

@@ -164,7 +164,7 @@ def test_a_sample_may_have_names_and_keeps_its_exact_values():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ([1, 0.1, "blue", 1], "kind is 'blue'.*no category. The categories are <b>red</b>, None, 7"),
+        ([1, 0.1, "blue", 1], "kind is 'blue'.*not a category. The 3 categories are <b>red</b>, None, 7"),
         ([1.5, 0.1, 7, 1], "wide is 1.5.*must be an integer"),
         ([1, 0.1, 7], "the sample has 3 values, but the network reads 4 features"),
         ({"wide": 1, "real": 0.1, "kind": 7}, "lack 'bit'"),

@@ -33,17 +33,19 @@ def mnist():
 @pytest.mark.parametrize(
     ("read", "right"),
     [
-        (lambda: read_onnx(FOLDER / "qonnx" / "TFC_1W1A.onnx", inputs=PIXELS), 9296),
-        (lambda: from_state_dict(FOLDER / "brevitas" / "TFC_1W1A.tar", bits=1, inputs=PIXELS), 9338),
-        (lambda: read_npz(FOLDER / "msakai" / "mnist.npz", inputs=PIXELS), 9587),
-        (lambda: from_state_dict(FOLDER / "msakai" / "mnist.pt", inputs=PIXELS), 9587),
+        (lambda: read_onnx(FOLDER / "qonnx" / "TFC_1W1A.onnx", inputs=PIXELS).report, 9296),
+        (lambda: from_state_dict(FOLDER / "brevitas" / "TFC_1W1A.tar", bits=1, inputs=PIXELS).report, 9338),
+        (lambda: read_npz(FOLDER / "msakai" / "mnist.npz", inputs=PIXELS).report, 9587),
+        (lambda: from_state_dict(FOLDER / "msakai" / "mnist.pt", inputs=PIXELS).report, 9587),
         (
-            lambda: read_npz(
-                FOLDER / "bnn_pynq" / "lfcW1A1_mnist.npz",
-                features=784,
-                outputs=10,
-                above=127,
-                inputs=sg.Integers(0, 255),
+            lambda: (
+                read_npz(
+                    FOLDER / "bnn_pynq" / "lfcW1A1_mnist.npz",
+                    features=784,
+                    outputs=10,
+                    above=127,
+                    inputs=sg.Integers(0, 255),
+                ).report
             ),
             9834,
         ),
@@ -60,7 +62,7 @@ def test_published_accuracies(mnist, read, right):
 
 def test_tfc_differs_in_no_bit_from_float64_and_ties_as_published(mnist):
     X, _ = mnist
-    found = read_onnx(FOLDER / "qonnx" / "TFC_1W1A.onnx", inputs=PIXELS)
+    found = read_onnx(FOLDER / "qonnx" / "TFC_1W1A.onnx", inputs=PIXELS).report
     chain = read_chain(FOLDER / "qonnx" / "TFC_1W1A.onnx")
     x = (X[:2000] / 255.0).reshape(-1, *chain.shape)
     signs = []
@@ -78,19 +80,19 @@ def test_tfc_differs_in_no_bit_from_float64_and_ties_as_published(mnist):
 def test_the_same_network_in_two_files_is_the_same():
     pytest.importorskip("torch")
     one, other = (
-        read_npz(FOLDER / "msakai" / "mnist.npz", inputs=PIXELS),
-        from_state_dict(FOLDER / "msakai" / "mnist.pt", inputs=PIXELS),
+        read_npz(FOLDER / "msakai" / "mnist.npz", inputs=PIXELS).report,
+        from_state_dict(FOLDER / "msakai" / "mnist.pt", inputs=PIXELS).report,
     )
     assert one.network.fingerprint == other.network.fingerprint
     by_hand = msakai_exact(np.load(FOLDER / "msakai" / "mnist.npz"))
-    assert sg.simplify(one.network).layers == sg.simplify(by_hand).layers
+    assert sg.nn.simplify(one.network).layers == sg.nn.simplify(by_hand).layers
 
 
 def test_bnnquanalyst_folders():
     for folder in sorted(
         path for path in (FOLDER / "bnnquanalyst").iterdir() if path.name.startswith("mnist")
     ):
-        network = read_bnnquanalyst(folder, inputs=sg.BitInputs()).network
+        network = read_bnnquanalyst(folder, inputs=sg.Bits())
         X = np.random.default_rng(0).random((500, network.encoder.features)) < 0.5
         assert (network.logits(X) == quanalyst_exact(folder).logits(X)).all()
 
@@ -98,7 +100,7 @@ def test_bnnquanalyst_folders():
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_two_bit_activations_have_every_level_and_score_of_a_float64_run(mnist, count):
     X, y = mnist
-    found = import_file(FOLDER / "qonnx" / "TFC_1W2A.onnx", inputs=PIXELS)
+    found = import_file(FOLDER / "qonnx" / "TFC_1W2A.onnx", inputs=PIXELS).report
     levels, scores = tfc_two_bits(read_graph(FOLDER / "qonnx" / "TFC_1W2A.onnx").constants, X[:count] / 255.0)
     hidden = found.network.hidden(X[:count])
     assert len(hidden) == len(levels) == 3
@@ -117,7 +119,7 @@ def test_the_traffic_network_has_the_hidden_bits_of_onnx_runtime(share, tmp_path
     packed = next((FOLDER / "traffic").glob("*.onnx.gz"))
     plain = tmp_path / "traffic.onnx"
     plain.write_bytes(gzip.decompress(packed.read_bytes()))
-    found = read_onnx(packed, inputs=sg.Integers(0, 255))
+    found = read_onnx(packed, inputs=sg.Integers(0, 255)).report
     rng = np.random.default_rng(0)
     ramp = np.add.outer(np.arange(30), np.arange(30))[None, :, :, None]
     structured = [np.full((1, 30, 30, 3), v) for v in (0, 1, 127, 128, 254, 255)]
@@ -127,7 +129,7 @@ def test_the_traffic_network_has_the_hidden_bits_of_onnx_runtime(share, tmp_path
     ]
     X = np.concatenate([rng.integers(0, 256, (1000, 30, 30, 3)), *structured])
     assert len(X) == 2000
-    agreement = sg.verify_against(found, plain, X[::share])
+    agreement = sg.verify_against(found.reported, plain, X[::share])
     assert agreement.equal, str(agreement)
     assert agreement.layers == 2
     assert "near tie" in str(agreement)

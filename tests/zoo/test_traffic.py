@@ -25,7 +25,7 @@ FOLDER = Path(ZOO or ".") / "traffic"
 
 @cache
 def traffic():
-    return read_onnx(next(FOLDER.glob("*.onnx.gz")), inputs=sg.Reals(0, 255))
+    return read_onnx(next(FOLDER.glob("*.onnx.gz")), inputs=sg.Reals(0, 255)).report
 
 
 def asked(idx, eps):

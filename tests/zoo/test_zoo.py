@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sugenet.bnn import DenseLayer, Network, fold, fold_by_evaluation, simplify, summary
+from sugenet.bnn import DenseLayer, Network, fold, simplify, summary
+from sugenet.bnn.folding import fold_by_evaluation
 from tests.zoo import readers
 
 ENGINES = ["numba", "numpy"]

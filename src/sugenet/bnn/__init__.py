@@ -24,7 +24,6 @@ from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.folding import (
     Norm,
     fold,
-    fold_by_evaluation,
     fold_conv,
     fold_levels,
 )
@@ -78,7 +77,6 @@ __all__ = [
     "bit",
     "decode",
     "fold",
-    "fold_by_evaluation",
     "fold_conv",
     "fold_levels",
     "integer",

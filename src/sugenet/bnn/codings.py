@@ -33,7 +33,7 @@ from sugenet.capacity.arguments import (
     read_number,
 )
 from sugenet.errors import CapacityError, EncodingError, QuestionError
-from sugenet.reprs import ShortRepr, set_fields
+from sugenet.reprs import ShortRepr, quoted, set_fields
 from sugenet.visible import see_name, visible
 
 __all__ = [
@@ -573,9 +573,11 @@ class OneHot(ShortRepr):
             known = index.get(value) if isinstance(value, Hashable) else None
             if known is None:
                 shown = ", ".join(visible(str(category)) for category in self.categories[:12])
+                n_more = len(self.categories) - 12
                 raise EncodingError(
-                    f"{visible(name)} is {value!r} in sample {row}, which is no category. "
-                    f"The categories are {shown}."
+                    f"{visible(name)} is {quoted(value)} in sample {row}, which is not a category. The "
+                    f"{len(self.categories)} categories are {shown}"
+                    f"{f' and {n_more} more' if n_more > 0 else ''}."
                 )
             states[row] = known
         return states

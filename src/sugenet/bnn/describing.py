@@ -122,7 +122,17 @@ class Summary(Plottable):
 
 
 def summary(network: Network) -> Summary:
-    """Count what a network consists of.
+    """Count the parts of a network: layers, neurons, weights and operations.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+
+    Returns
+    -------
+    Summary
+        A table that prints itself, with one row per layer.
 
     Examples
     --------
@@ -131,6 +141,10 @@ def summary(network: Network) -> Summary:
     >>> table = summary(Network.of_bits([layer], Head([[1, 1], [1, -1]])))
     >>> print(table.layers[0].one_bit, table.layers[0].zeros, table.layers[0].constant)
     5 1 1
+
+    See Also
+    --------
+    Network.trace : one sample through all layers.
     """
     rows = [_layer_row(number, layer) for number, layer in enumerate(network.layers, start=1)]
     head = network.head

@@ -29,7 +29,19 @@ _WRITTEN = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
 
 @dataclass(frozen=True)
 class Domain:
-    """Limits by number of the feature, and laws; without both, everything can occur.
+    """Say which inputs can occur: limits of features, and laws. Without both, everything can occur.
+
+    Parameters
+    ----------
+    limits : mapping, default: None
+        For numbers of features, from 0, a `Span`.
+    laws : iterable of Law, default: ()
+        Conditions that every input obeys.
+
+    Raises
+    ------
+    NetworkError
+        If a limit allows no value.
 
     Examples
     --------
@@ -40,6 +52,10 @@ class Domain:
     inputs within limits of 1 feature that obey "if packs >= 1 then age >= 16"
     >>> domain.broken([12, 2]), domain.broken([12, 0])
     ('if packs >= 1 then age >= 16', None)
+
+    See Also
+    --------
+    Network.within : the network for questions about these inputs.
     """
 
     limits: Mapping[int, Span] = field(default_factory=dict)

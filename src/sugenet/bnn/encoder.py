@@ -47,8 +47,8 @@ class Encoder(ShortRepr):
         order is that of the features. Samples may then come in this shape too. It changes nothing else, and
         encoders that differ in it alone are equal.
     seen
-        What each feature was in training, where that is known (`seeing`): a range, or a few values. It
-        changes nothing else either.
+        Range of each feature in the training data, if it is known (`with_training_range`): a range, or a few
+        values. It changes nothing else either.
 
     Examples
     --------
@@ -191,7 +191,7 @@ class Encoder(ShortRepr):
         """
         return rows_of(X, self.names, self.shape)
 
-    def seeing(self, X: Any) -> Encoder:
+    def with_training_range(self, X: Any) -> Encoder:
         """The same encoder, which remembers what the features of these samples were: the categories, the
         values of a number that has at most eight of them, else its least and its largest.
 
@@ -199,7 +199,7 @@ class Encoder(ShortRepr):
         --------
         >>> from sugenet.bnn import threshold
         >>> encoder = Encoder([OneHot(("a", "b")), threshold(2.5)], ["kind", "size"])
-        >>> encoder.seeing([["a", size] for size in range(10)]).seen
+        >>> encoder.with_training_range([["a", size] for size in range(10)]).seen
         (Span(low=None, high=None, values=('a',)), Span(low=0, high=9, values=None))
         """
         rows = self.rows(X)

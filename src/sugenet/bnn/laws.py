@@ -1,5 +1,7 @@
-"""Laws that inputs obey, as text: ``if smoker = yes then age >= 16``. Conditions compare a feature with a
-value; they are joined by *not*, *and*, *or*, *if ... then ...* and brackets.
+"""Conditions on features as text, and laws that are made of them: ``if smoker = yes then age >= 16``.
+
+A condition compares a feature with a value. Conditions are joined by *not*, *and*, *or* and brackets, and by
+*if ... then ...* in a law. `conjuncts` reads conditions that must all hold, for boxes and rules.
 
 A law has two readings, which share nothing but its syntax: `holds` evaluates it on raw values, and `clauses`
 writes it as sets of literals, of which one each must hold, over steps and categories of the features.
@@ -23,7 +25,7 @@ from sugenet.capacity.text import DEEPEST, OPPOSITE, SAME, SIGNS, TURNED, Connec
 from sugenet.errors import CapacityError, RuleSyntaxError, TooLargeError
 from sugenet.reprs import quoted
 
-__all__ = ["Clause", "Law", "Literal", "some_obey"]
+__all__ = ["Clause", "FeatureCondition", "Law", "Literal", "conjuncts", "some_obey"]
 
 _MOST = 4096
 """Clauses of one law."""
@@ -45,7 +47,9 @@ class Literal(NamedTuple):
 Clause: TypeAlias = frozenset[Literal]
 
 
-class _Compared(NamedTuple):
+class FeatureCondition(NamedTuple):
+    """A condition on one feature, numbered from 0."""
+
     feature: int
     sign: str
     value: Any
@@ -57,12 +61,24 @@ class _Connected(NamedTuple):
     parts: tuple[Any, ...]
 
 
-_Formula: TypeAlias = _Compared | _Connected
+_Formula: TypeAlias = FeatureCondition | _Connected
 
 
 @dataclass(frozen=True)
 class Law:
-    """A law over the features of an encoder.
+    """State a condition that every input obeys, over the features of an encoder.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``if smoker = yes then age >= 16``.
+    encoder : Encoder
+        The features that it names.
+
+    Raises
+    ------
+    RuleSyntaxError
+        If the text is not a law about these features.
 
     Examples
     --------
@@ -71,6 +87,10 @@ class Law:
     >>> law = Law("if smoker then age >= 16 and not sick", encoder)
     >>> law.holds(["yes", 12, 0]), law.holds(["no", 12, 1]), len(law.clauses)
     (False, True, 2)
+
+    See Also
+    --------
+    Network.within : takes laws as text.
     """
 
     text: str
@@ -126,7 +146,7 @@ def _holds(formula: _Formula, values: Sequence[Any], encoder: Encoder) -> bool:
 
 def _clauses(formula: _Formula, on: bool, encoder: Encoder) -> set[Clause]:
     """A formula, or its opposite where it is not `on`, as clauses; an empty clause never holds."""
-    if isinstance(formula, _Compared):
+    if isinstance(formula, FeatureCondition):
         return {clause for clause in _compared(formula, on, encoder) if not _is_certain(clause, encoder)}
     if formula.kind == "not":
         return _clauses(formula.parts[0], not on, encoder)
@@ -168,7 +188,7 @@ def _smallest(clauses: Any) -> set[Clause]:
     return set(minimal)
 
 
-def _compared(formula: _Compared, on: bool, encoder: Encoder) -> set[Clause]:
+def _compared(formula: FeatureCondition, on: bool, encoder: Encoder) -> set[Clause]:
     feature, sign, value = formula
     coding = encoder.codings[feature]
     if isinstance(coding, OneHot):
@@ -274,11 +294,44 @@ def _chosen(rows: Sequence[Sequence[tuple[int, int]]], free: dict[int, int], lef
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-class _Parser(Connectives[_Formula]):
-    """Reads one law, word by word; names of features may have blanks in them, or stand in quotes."""
+def conjuncts(text: str, encoder: Encoder, what: str = "condition") -> list[tuple[FeatureCondition, ...]]:
+    """Read conditions that must all hold: each is one comparison, or several values that a feature may have.
 
-    def __init__(self, text: str, encoder: Encoder) -> None:
+    Examples
+    --------
+    >>> from sugenet.bnn import integer
+    >>> encoder = Encoder([OneHot(("Paris", "Rome")), integer(0, 99)], ["city", "age"])
+    >>> [[sign, value] for [(_, sign, value)] in conjuncts("city = Rome and not age >= 30", encoder)]
+    [['=', 'Rome'], ['<', 30]]
+    """
+    return list(_conjuncts(_Parser(text, encoder, what).conditions(), True, f"the {what} {quoted(text)}"))
+
+
+def _conjuncts(formula: _Formula, on: bool, subject: str) -> Iterator[tuple[FeatureCondition, ...]]:
+    """The conditions of a formula, or of its opposite where it is not `on`."""
+    if isinstance(formula, FeatureCondition):
+        yield (formula if on else formula._replace(sign=OPPOSITE[formula.sign]),)
+    elif formula.kind == "not" or (formula.kind == "and") == on:
+        for part in formula.parts:
+            yield from _conjuncts(part, on != (formula.kind == "not"), subject)
+    else:
+        parts = [list(_conjuncts(part, on, subject)) for part in formula.parts]
+        several = tuple(comparison for part in parts for row in part for comparison in row)
+        alike = {(feature, sign) for feature, sign, _ in several} == {(several[0].feature, "=")}
+        if not alike or any(len(part) > 1 for part in parts):
+            raise RuleSyntaxError(
+                f"{subject} joins conditions by 'or', which is for values of one feature only. Ask about "
+                "each alternative on its own."
+            )
+        yield several
+
+
+class _Parser(Connectives[_Formula]):
+    """Reads one law, or conditions; names of features may have blanks in them, or stand in quotes."""
+
+    def __init__(self, text: str, encoder: Encoder, what: str = "law") -> None:
         self.text, self.encoder, self.place, self.depth = text, encoder, 0, 0
+        self.subject = f"the {what} {quoted(text)}"
         self.names = sorted(
             ((name, feature) for feature, name in enumerate(encoder.names)), key=lambda pair: -len(pair[0])
         )
@@ -290,6 +343,13 @@ class _Parser(Connectives[_Formula]):
             raise self._wrong("'then'")
         if begun or self._mark("->"):
             formula = self.implies(formula, self.either())
+        return self._ended(formula)
+
+    def conditions(self) -> _Formula:
+        """Conditions without *if* and *then*."""
+        return self._ended(self.either())
+
+    def _ended(self, formula: _Formula) -> _Formula:
         self._blanks()
         if self.place < len(self.text):
             raise self._wrong("'and', 'or' or the end")
@@ -307,8 +367,8 @@ class _Parser(Connectives[_Formula]):
         self.depth += 1
         if self.depth > DEEPEST:
             raise RuleSyntaxError(
-                f"the law {quoted(self.text)} has more than {DEEPEST} brackets inside each "
-                f"other, at character {self.place}. Give it as several laws."
+                f"{self.subject} has more than {DEEPEST} brackets inside each other, at "
+                f"character {self.place}. Split it."
             )
         formula = self.either()
         if not self._mark(")"):
@@ -321,33 +381,32 @@ class _Parser(Connectives[_Formula]):
         feature = self._feature()
         if feature is None:
             raise self._wrong(f"a condition on a feature ({_some(self.encoder.names)})")
-        parts: list[_Compared] = []
+        parts: list[FeatureCondition] = []
         if before is not None:
             parts.append(self._comparison(feature, TURNED[before[1]], before[0]))
         sign = self._sign()
         if sign is not None:
             parts.append(self._comparison(feature, sign, self._value(feature)))
-        elif before is None and self.word("in"):
+        elif before is None and (self.word("in") or self.word(r"one\s+of")):
             several = tuple(self._comparison(feature, "=", value) for value in self._listed(feature))
             return _Connected("or", several) if len(several) > 1 else several[0]
         if not parts:
             return self._comparison(feature, "=", self._truth(feature))
         return parts[0] if len(parts) == 1 else _Connected("and", tuple(parts))
 
-    def _comparison(self, feature: int, sign: str, value: Any) -> _Compared:
+    def _comparison(self, feature: int, sign: str, value: Any) -> FeatureCondition:
         if isinstance(self.encoder.codings[feature], OneHot) and sign not in ("=", "!="):
             raise RuleSyntaxError(
-                f"the law {quoted(self.text)} orders {self.encoder.names[feature]}, which is a category: "
-                f"use = or !=."
+                f"{self.subject} orders {self.encoder.names[feature]}, which is a category: use = or !=."
             )
         coding = self.encoder.codings[feature]
         is_bit = isinstance(coding, Steps) and coding.bipolar and sign not in ("=", "!=")
         if is_bit and compares(-1, sign, value) != compares(0, sign, value):
             raise RuleSyntaxError(
-                f"the law {quoted(self.text)} orders {self.encoder.names[feature]} between -1 and 0, but it "
+                f"{self.subject} orders {self.encoder.names[feature]} between -1 and 0, but it "
                 f"is a bit, and both are off: use = or !=."
             )
-        return _Compared(feature, sign, value)
+        return FeatureCondition(feature, sign, value)
 
     def _truth(self, feature: int) -> Any:
         """What a feature is when it is named alone."""
@@ -358,9 +417,7 @@ class _Parser(Connectives[_Formula]):
                 return yes[0]
         elif coding.whole and (coding.low, coding.high) == (0, 1):
             return 1
-        raise RuleSyntaxError(
-            f"the law {quoted(self.text)} names {name}, but does not compare it with a value."
-        )
+        raise RuleSyntaxError(f"{self.subject} names {name}, but does not compare it with a value.")
 
     def _number_before(self) -> tuple[Any, str] | None:
         """A number and a sign in front of a feature, as in ``0 <= x``."""
@@ -372,7 +429,7 @@ class _Parser(Connectives[_Formula]):
             sign = self._sign()
             if sign is not None and match[0] in self.encoder.names:
                 raise RuleSyntaxError(
-                    f"the law {quoted(self.text)} has {match[0]}, a number that is the name of a "
+                    f"{self.subject} has {match[0]}, a number that is the name of a "
                     f"feature too. Put the name into quotes, or the number behind what it is compared with."
                 )
             if sign is not None:
@@ -428,20 +485,21 @@ class _Parser(Connectives[_Formula]):
         try:
             return read_number(text)
         except CapacityError as error:
-            raise RuleSyntaxError(f"the law {quoted(self.text)} cannot be read: {error}") from None
+            hint = " For a range, write 2 <= x <= 5." if ".." in text else ""
+            raise RuleSyntaxError(f"{self.subject} cannot be read: {error}{hint}") from None
 
     def _listed(self, feature: int) -> Iterator[Any]:
-        if not (self._mark("{") or self._mark("(") or self._mark("[")):
-            raise self._wrong("values in brackets, such as {1, 2}")
+        bracket = next((pair for pair in ("{}", "()", "[]") if self._mark(pair[0])), None)
         yield self._value(feature)
         while self._mark(","):
             yield self._value(feature)
-        if not (self._mark("}") or self._mark(")") or self._mark("]")):
-            raise self._wrong("a closing bracket")
+        if bracket is not None and not self._mark(bracket[1]):
+            raise self._wrong(f"{bracket[1]!r}")
 
     def word(self, word: str) -> bool:
         self._blanks()
-        match = re.compile(rf"{word}\b", re.IGNORECASE).match(self.text, self.place)
+        pattern = re.compile(rf"{word}\b|&&?|∧" if word == "and" else rf"{word}\b", re.IGNORECASE)
+        match = pattern.match(self.text, self.place)
         if match is None:
             return False
         self.place = match.end()
@@ -461,7 +519,7 @@ class _Parser(Connectives[_Formula]):
     def _wrong(self, wanted: str) -> RuleSyntaxError:
         here = self.text[self.place :][:40].strip()
         actual = f"{here!r}" if here else "its end"
-        return RuleSyntaxError(f"the law {quoted(self.text)} has {actual} where {wanted} is needed.")
+        return RuleSyntaxError(f"{self.subject} has {actual} where {wanted} is needed.")
 
 
 def _some(items: Sequence[Any]) -> str:

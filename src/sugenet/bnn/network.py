@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,42 +26,50 @@ from sugenet.bnn.laws import Law, some_obey
 from sugenet.bnn.layers import Layer
 from sugenet.bnn.neuron import Condition, Neuron, QuantizedNeuron
 from sugenet.bnn.packed import Packed, compiled
+from sugenet.bnn.samples import is_single
 from sugenet.bnn.source import Source
-from sugenet.bnn.trace import Trace, many, trace
+from sugenet.bnn.trace import many, trace
 from sugenet.errors import NetworkError
 from sugenet.plottable import Plottable
-from sugenet.reprs import set_fields
+from sugenet.reprs import cut, quoted, set_fields
 from sugenet.visible import see_name, see_unicode, visible
 
 __all__ = ["EngineChoice", "Network"]
 
+_Array = TypeVar("_Array", npt.NDArray[np.intp], npt.NDArray[np.float64])
 EngineChoice = Literal["auto", "numba", "numpy", "definition"]
 CHUNK = 1 << 16  # samples at a time, to bound the memory of a batch
 
 
 @dataclass(frozen=True)
 class Network(Plottable):
-    """A binarized network over raw features.
+    """A network over raw features: encoder, hidden layers and head, evaluated in exact integers.
+
+    The network is frozen. `report` is the report of the importer that gave it; None if it was not imported.
 
     Parameters
     ----------
-    encoder
-        From raw features to bits. `Encoder.of_bits(n)` for inputs that are bits already.
-    layers
-        Hidden layers, first to last; each reads what the one before gives, bits or levels. The first may
-        read the levels of the encoder.
-    head
-        The last layer.
-    classes
-        Names of the classes; ``"0"``, ``"1"``, ... unless given.
-    notes
-        Anything worth keeping with the model, as text: where it came from, its measured accuracy.
-        Not part of what it is.
-    source
-        How its numbers are those of the file it was read from, for questions about that file.
-        Not part of what it is.
-    domain
-        Which inputs can occur (`within`): all questions are about these. Not part of what it is.
+    encoder : Encoder
+        From raw features to bits or levels. `Encoder.of_bits(n)` for inputs that are bits already.
+    layers : iterable of layers
+        Hidden layers, first to last; each reads the bits or levels of the one before. The first may read the
+        levels of the encoder.
+    head : Head
+        The last layer: one score per class.
+    classes : iterable, default: None
+        Names of the classes. None: ``"0"``, ``"1"``, ...
+    notes : mapping, default: None
+        Text to keep with the model, such as where it came from. Not part of the fingerprint.
+    source : Source, default: None
+        How its numbers are those of the file that it was read from, for questions about that file. Not part
+        of the fingerprint.
+    domain : Domain, default: None
+        Which inputs can occur (`within`): all questions are about these. Not part of the fingerprint.
+
+    Raises
+    ------
+    NetworkError
+        If a layer does not read what the one before gives, or names do not fit.
 
     Examples
     --------
@@ -72,6 +80,12 @@ class Network(Plottable):
     array([0, 0])
     >>> net.logits([[+1, -1, +1, -1]])
     array([[0., 0.]])
+
+    See Also
+    --------
+    from_torch : reads a trained network.
+    load : reads a network from a file.
+    verify : decides claims about it.
     """
 
     encoder: Encoder
@@ -81,6 +95,8 @@ class Network(Plottable):
     notes: Mapping[str, str] = field(default_factory=dict, compare=False)
     source: Source = field(default=Source(), compare=False)
     domain: Domain = field(default=Domain(), compare=False)
+    report: Any = field(default=None, init=False, repr=False, compare=False)
+    """What an importer found and compared (`sugenet.io.ImportReport`); None if it was not imported."""
 
     def __init__(
         self,
@@ -195,8 +211,8 @@ class Network(Plottable):
         if isinstance(what, str) and what == "data":
             if known.seen is None:
                 raise NetworkError(
-                    "the network does not know what was seen in training: tell it with net.seeing(X), or "
-                    "with sugenet convert MODEL --seen SAMPLES."
+                    "the network does not know the range of its training data: tell it with "
+                    "net.with_training_range(X), or with sugenet convert MODEL --seen SAMPLES."
                 )
             domain = Domain(dict(enumerate(known.seen)))
         elif isinstance(what, Domain):
@@ -206,7 +222,8 @@ class Network(Plottable):
             domain = Domain(what.limits, [Law(law.text, known) for law in what.laws])  # of its own features
         elif isinstance(what, Mapping) or not isinstance(what, Iterable) or not getattr(what, "ndim", 1):
             raise NetworkError(
-                f"within={what!r} does not say which inputs can occur: give 'data', laws as text or a Domain."
+                f"within={quoted(what)} does not say which inputs can occur. Give 'data', laws as text or a "
+                f"Domain."
             )
         else:
             several = [what] if isinstance(what, str) else list(what)
@@ -226,14 +243,14 @@ class Network(Plottable):
         """The same network without its source: questions speak of its own numbers."""
         return self._with(source=Source())
 
-    def among(self, classes: Iterable[int | str]) -> Network:
+    def with_classes(self, classes: Iterable[int | str]) -> Network:
         """The network that chooses among some of its classes alone, by name or number, in their old order:
         another network, with a fingerprint of its own.
 
         Examples
         --------
         >>> net = Network.of_bits([], Head([[1, 1], [1, -1], [-1, -1]]), classes=["a", "b", "c"])
-        >>> net.among(["c", "a"]).classes
+        >>> net.with_classes(["c", "a"]).classes
         ('a', 'c')
         """
         wanted = [classes] if isinstance(classes, str) else list(classes)
@@ -244,7 +261,10 @@ class Network(Plottable):
             elif not isinstance(one, str | bool) and one in range(self.head.outputs):
                 kept.add(int(one))
             else:
-                raise NetworkError(f"{one!r} is no class. The classes are {', '.join(self.class_texts)}.")
+                names = cut(", ".join(self.class_texts), letters=200)
+                raise NetworkError(
+                    f"{quoted(one)} is not a class. The {len(self.classes)} classes are {names}."
+                )
         if not kept:
             raise NetworkError("a network needs a class to choose: name at least one.")
         rows, head = tuple(sorted(kept)), self.head
@@ -260,9 +280,13 @@ class Network(Plottable):
     def _some(self) -> dict[tuple[int, ...], Network]:
         return {}
 
-    def seeing(self, X: Any) -> Network:
+    def with_training_range(self, X: Any) -> Network:
         """The same network, whose encoder remembers what the features of these samples were."""
-        return self._with(encoder=self.encoder.seeing(X))
+        return self._with(encoder=self.encoder.with_training_range(X))
+
+    def with_report(self, report: Any) -> Network:
+        """The same network with the report of its import."""
+        return self._with(report=report)
 
     def _with(self, **parts: Any) -> Network:
         """The same with other parts that do not change what it computes; what is compiled is kept."""
@@ -309,28 +333,105 @@ class Network(Plottable):
     def predict(
         self, X: Any, engine: EngineChoice = "auto", threads: int | None = None
     ) -> npt.NDArray[np.intp]:
-        """Class of each raw sample; a tie goes to the lowest number."""
-        return self.head.classes(self.match_counts(X, engine, threads))
+        """Predict the class of each raw sample, as a number from 0.
+
+        Parameters
+        ----------
+        X : array, data frame, list or mapping
+            A batch of raw samples, or one sample.
+        engine : str, default: "auto"
+            ``"numba"``, ``"numpy"`` or ``"definition"``; all give the same.
+        threads : int, default: None
+            How many may work at once. None: one per core.
+
+        Returns
+        -------
+        array of int, or int
+            One index per sample; for one sample its index. A tie goes to the lowest index.
+
+        Raises
+        ------
+        EncodingError
+            If a value is not one that its feature can have.
+
+        Examples
+        --------
+        >>> net = Network.of_bits([], Head([[1, 1], [-1, -1]]), classes=["yes", "no"])
+        >>> net.predict([[1, 1], [-1, -1]])
+        array([0, 1])
+        >>> int(net.predict([1, 1]))
+        0
+
+        See Also
+        --------
+        predict_one : name of the class of one sample.
+        """
+        return self._each(X, lambda rows: self.head.classes(self.match_counts(rows, engine, threads)))
+
+    def predict_one(self, x: Any) -> str:
+        """Predict the class of one raw sample, by name.
+
+        Parameters
+        ----------
+        x : array, list or mapping
+            One raw sample.
+
+        Returns
+        -------
+        str
+            Name of the class. A tie goes to the class with the lowest index.
+
+        Raises
+        ------
+        EncodingError
+            If `x` is not one sample, or if a value is not one that its feature can have.
+
+        Examples
+        --------
+        >>> Network.of_bits([], Head([[1, 1], [-1, -1]]), classes=["yes", "no"]).predict_one([1, 1])
+        'yes'
+
+        See Also
+        --------
+        predict : indices of the classes of many samples.
+        """
+        row = np.array([self.encoder.values(x)], dtype=object)
+        return self.classes[int(self.head.classes(self.match_counts(row))[0])]
 
     def logits(
         self, X: Any, engine: EngineChoice = "auto", threads: int | None = None
     ) -> npt.NDArray[np.float64]:
-        """Scores of the classes."""
-        return self.head.logits(self.match_counts(X, engine, threads))
+        """Scores of the classes: one row per sample; for one sample, its row."""
+        return self._each(X, lambda rows: self.head.logits(self.match_counts(rows, engine, threads)))
 
     def probability(self, X: Any, temperature: float = 1.0) -> npt.NDArray[np.float64]:
-        """Softmax of the scores."""
-        return self.head.probability(self.match_counts(X), temperature)
+        """Softmax of the scores: one row per sample; for one sample, its row."""
+        return self._each(X, lambda rows: self.head.probability(self.match_counts(rows), temperature))
 
     def possibility(self, X: Any, temperature: float = 1.0) -> npt.NDArray[np.float64]:
-        """Possibility distribution over the classes: the best has 1."""
-        return self.head.possibility(self.match_counts(X), temperature)
+        """Possibility distribution over the classes, in which the best has 1: one row per sample; for one
+        sample, its row.
+        """
+        return self._each(X, lambda rows: self.head.possibility(self.match_counts(rows), temperature))
+
+    def _each(self, X: Any, evaluate: Callable[[npt.NDArray[Any]], _Array]) -> _Array:
+        """What is evaluated of a batch; of one sample, its first row."""
+        rows = self.encoder.rows(X)
+        if is_single(X, rows):
+            first: _Array = evaluate(rows.reshape(1, -1))[0]
+            return first
+        return evaluate(rows)
 
     # -- looking inside --------------------------------------------------------------------------------------
 
-    def trace(self, x: Any) -> Trace:
-        """Every layer's match counts, thresholds and activity for one raw sample."""
-        return trace(self, x)
+    def trace(self, X: Any) -> Any:
+        """Every layer's match counts, thresholds and activity: a `Trace` for one raw sample, a list of them
+        for a batch.
+        """
+        rows = self.encoder.rows(X)
+        if is_single(X, rows):
+            return trace(self, rows.reshape(1, -1))
+        return [trace(self, row[None, :]) for row in rows]
 
     def unrolled(self) -> Network:
         """The same network with every layer as neurons over bits."""

@@ -79,12 +79,16 @@ class Neuron(ShortRepr):
 
     Parameters
     ----------
-    weights
+    weights : iterable of int
         One integer for each input: its sign selects the literal, 0 leaves the input out. In a BNN all are -1,
-        0 or +1; a larger size counts the literal that many times (it arises when `simplify` merges neurons
-        that are the same).
-    tau
+        0 or +1; a larger size counts the literal that many times, as when `simplify` merges equal neurons.
+    tau : int
         Least match count that activates. Any integer: see `kind`.
+
+    Raises
+    ------
+    NetworkError
+        If a weight is not an integer.
 
     Examples
     --------
@@ -102,6 +106,11 @@ class Neuron(ShortRepr):
     6
     >>> print(neuron)
     active iff at least 2 of 4 literals hold
+
+    See Also
+    --------
+    Network.neuron : a neuron of a network.
+    sugenet.nn.DenseLayer : many neurons.
     """
 
     weights: tuple[int, ...]

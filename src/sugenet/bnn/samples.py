@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sugenet.errors import EncodingError
 
-__all__ = ["indices_of", "named_rows", "rows_of", "shape_text", "values_of"]
+__all__ = ["indices_of", "is_single", "named_rows", "rows_of", "shape_text", "values_of"]
 
 _SHOWN = 5
 _EXACT = 1 << 53  # floats hold every whole number up to here
@@ -56,6 +56,26 @@ def _array(X: Any, dtype: Any = None) -> npt.NDArray[Any]:
         raise EncodingError(
             f"the samples make no table: {str(error)[:120]}. Give each of them as many values."
         ) from None
+
+
+def is_single(X: Any, rows: npt.NDArray[Any]) -> bool:
+    """Whether samples that were read as rows are one sample by itself, not a batch.
+
+    Examples
+    --------
+    >>> batch = np.zeros((1, 2))
+    >>> is_single([0, 0], np.zeros(2)), is_single({"a": 0, "b": 0}, batch), is_single([[0, 0]], batch)
+    (True, True, False)
+    """
+    if rows.ndim == 1:
+        return True
+    if len(rows) != 1 or _labels(X) is not None:
+        return False
+    if _named_row(X) is not None:
+        return True
+    if isinstance(X, list | tuple) and _named_row(X[0]) is not None:
+        return False
+    return bool(np.shape(X)[0] != 1)  # in the shape of the source
 
 
 def values_of(x: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) -> list[Any]:

@@ -16,7 +16,7 @@ from sugenet.bnn.reals import RealLayer
 from sugenet.capacity import sugeno
 from sugenet.capacity.criteria import Criteria
 from sugenet.capacity.integral import Method
-from sugenet.errors import EncodingError, SoundnessError, TooLargeError
+from sugenet.errors import SoundnessError, TooLargeError
 from sugenet.plottable import Plottable
 from sugenet.reprs import ShortRepr, roughly
 
@@ -75,12 +75,13 @@ class Trace(Plottable):
     layers: tuple[LayerTrace, ...]
     matches: Ints
     scores: tuple[Fraction, ...]
-    predicted: int
+    index: int
+    """Number of the predicted class, from 0."""
 
     @property
     def label(self) -> str:
         """Name of the predicted class."""
-        return self.network.classes[self.predicted]
+        return self.network.classes[self.index]
 
     def prove(self) -> str:
         """Recompute every neuron and every class score as a Sugeno integral over the polarized
@@ -208,22 +209,20 @@ class Trace(Plottable):
                 f"layer {number}: {active} of {total} neurons above level 0, "
                 f"{int((seen.levels == top).sum())} at the top ({top}), {near} within 3 matches of a step"
             )
-        for k, (count, score) in enumerate(zip(self.matches, self.scores, strict=True)):
-            mark = " <- predicted" if k == self.predicted else ""
+        votes, scores = [str(count) for count in self.matches], [roughly(score) for score in self.scores]
+        widths = [max(map(len, column)) for column in (self.network.class_texts, votes, scores)]
+        for k, name in enumerate(self.network.class_texts):
+            mark = " <- predicted" if k == self.index else ""
             lines.append(
-                f"class {self.network.class_texts[k]}: {count} of {self.network.head.sizes[k]} votes, "
-                f"score {roughly(score)}{mark}"
+                f"class {f'{name}:':<{widths[0] + 1}} {votes[k]:>{widths[1]}} "
+                f"of {self.network.head.sizes[k]} votes, score {scores[k]:>{widths[2]}}{mark}"
             )
         return "\n".join(lines)
 
 
 def trace(network: Network, x: Any) -> Trace:
-    """Evaluate one raw sample by definition and keep what every layer did."""
+    """Evaluate one raw sample, given as one row, by definition and keep what every layer did."""
     row = network.encoder.rows(x)
-    if row.ndim == 1:
-        row = row[None, :]
-    if row.ndim != 2 or len(row) != 1:
-        raise EncodingError(f"trace takes one sample, but x has shape {row.shape}.")
     inputs = network.inputs(row)
     bits: Any = inputs
     counts: Any

@@ -62,7 +62,7 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     "=": operator.eq,
 }
-SIGNS = (">=", "<=", "!=", "==", "<", ">", "=")
+SIGNS = (">=", "<=", "!=", "==", "<", ">", "=", "≤", "≥", "≠")
 """In an order in which the first that fits is the longest."""
 TURNED = {">=": "<=", "<=": ">=", "<": ">", ">": "<", "=": "=", "!=": "!="}
 """The same comparison, written from the other side."""

@@ -1,4 +1,4 @@
-"""The command line: parse, call one function, show.
+"""The command line: parse, call one function, print.
 
 ``sugenet --help`` lists the commands, docs/cli.md shows them.
 
@@ -10,8 +10,9 @@ epoch keeps its best epoch, writes the model and ends with 0.
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from sugenet.visible import visible
@@ -23,25 +24,35 @@ _BUG, _LONGEST = 70, 300
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    # else numba, where colorama is there, ends every command on a terminal with a sign that resets colours
+    # else Numba, if colorama is installed, ends every command on a terminal with an escape sequence
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     try:
         # here, so that Ctrl-C is answered while modules are still being loaded
-        from sugenet.cli.session import (
-            run,
-        )
+        from sugenet.cli.session import run
 
-        return run(arguments)
-    except KeyboardInterrupt:
+        code = run(arguments)
+        if arguments is None:  # the answer is out: Ctrl-C must not change the exit code any more
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return code
+    except (Exception, KeyboardInterrupt) as error:
+        if not any(isinstance(cause, KeyboardInterrupt) for cause in _causes(error)):
+            return _internal(error)
         if sys.stderr is not None:
             with suppress(OSError):
-                print("sugenet: interrupted", file=sys.stderr)
+                print("sugenet: interrupted", file=sys.stderr, flush=True)
+        if arguments is None:  # Python itself would end by the signal if it came during an import
+            os._exit(130)
         return 130
-    except Exception as error:
-        return _internal(error)
 
 
-def _internal(error: Exception) -> int:
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and its causes: Python makes other errors of an interrupt in the middle of a class."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _internal(error: BaseException) -> int:
     """Say that there is a bug, and where with SUGENET_DEBUG=1; the exit code is never that of an answer."""
     if sys.stderr is not None:
         from traceback import format_exception

@@ -1,12 +1,12 @@
-"""What commands that ask have in common: the options of each kind of question, as `sugenet.fields` declares
-them, and how they become a question about one sample, or about each, with its settings; certificates.
+"""Shared by the commands that ask: options of each kind of question, as `sugenet.fields` declares them, and
+how they become a question about one sample, or about each, with its settings; certificates.
 """
 
 from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +15,6 @@ from sugenet.cli.output import Screen
 from sugenet.cli.parser import Argument, Arguments, Group, UsageError, option
 from sugenet.errors import SugenetError
 from sugenet.fields import BALLS, FIELDS, KINDS
-from sugenet.visible import visible
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
@@ -35,7 +34,9 @@ __all__ = [
     "asked_network",
     "check_region",
     "class_number",
+    "dest_of",
     "field",
+    "flags_of",
     "how",
     "keep_certificate",
     "keep_witness",
@@ -46,7 +47,7 @@ __all__ = [
     "target_of",
 ]
 
-REGIONS = (*BALLS, "free", "anything")
+REGIONS = (*BALLS, "free", "any_input")
 
 
 # -- options -------------------------------------------------------------------------------------------------
@@ -59,21 +60,21 @@ def _how_many(text: str) -> Any:
     with suppress(SugenetError):
         if 0 <= (count := integer(text)) < 10**18:
             return count
-    raise SugenetError(f"{text[:40]} must be a number, or all")
+    raise SugenetError(f"{text[:40]} is not an integer or the word all")
 
 
 def _price(text: str) -> tuple[str, Any]:
     name, equals, price = text.rpartition("=")
     if not equals:
-        raise SugenetError(f"{text} must be FEATURE=PRICE")
+        raise SugenetError(f"{text[:60]} is not FEATURE=PRICE")
     return name, number(price)
 
 
 _REPEATED = {"action": "append", "default": []}
 _READING: dict[str, dict[str, Any]] = {
     "prices": {"type": typed(_price), **_REPEATED},
-    "immutable": _REPEATED,
-    "limit": {"type": typed(number)},
+    "keep": _REPEATED,
+    "max_cost": {"type": typed(number)},
     "where": _REPEATED,
     "n": {"type": typed(_how_many)},
 }
@@ -90,30 +91,30 @@ def field(name: str, **changes: Any) -> Argument:
 
 
 def on_regions(title: str, default: str = "", balls: dict[str, str] = BALLS, *, named: bool = True) -> Group:
-    """Where a sample may go; regions that name features, too, unless it is about several samples."""
-    free = option("--free", metavar="FEATURES", help="these features free, commas between them")
+    """Options for regions; those that name features only if it is about one sample."""
+    free = option("--free", metavar="FEATURES", help="these features free, separated by commas")
     rows = [
         option(f"--{name}", type=typed(number), metavar="R", help=description)
         for name, description in balls.items()
     ]
-    rows += [free] * named + [option("--anything", action="store_true", help=f"any input{default}")]
+    rows += [free] * named + [option("--any-input", action="store_true", help=f"any input{default}")]
     return Group(title, [*rows, *[field("where")] * named])
 
 
 CLASSES = (field("target"), field("ties"))
 """What counts as a change."""
-CHANGES = tuple(field(name) for name in ("cost", "prices", "immutable", "limit"))
+CHANGES = tuple(field(name) for name in ("cost", "prices", "keep", "max_cost"))
 """What a change costs, and what may change."""
 DOMAIN = Group(
-    "inputs that can occur; the others are not asked about",
+    "realistic inputs only",
     [
         option(
-            "--within-data", action="store_true", help="each feature within what was seen of it in training"
+            "--within", choices=["data"], metavar="data", help="data: features within their training range"
         ),
         option(
             "--law",
             metavar="LAW",
-            help="such as 'if smoker = yes then age >= 16'; may be repeated",
+            help="such as 'if smoker = yes then age >= 16'; repeatable",
             **_REPEATED,
         ),
     ],
@@ -124,7 +125,7 @@ WORK_OPTIONS: Arguments = (DOMAIN, *shared("output", *WORK))
 WITNESS = option(
     "--witness",
     metavar="FILE",
-    help="write the input that was found to FILE, all features of it: .csv, or .npy for numbers alone",
+    help="write the whole input that was found: .csv or .npy",
 )
 """Where a whole input goes."""
 
@@ -132,7 +133,7 @@ WITNESS = option(
 def asked_network(options: Namespace) -> Network:
     """The model that is asked, for inputs that can occur."""
     network = network_of(options.model)
-    return network.within("data" if options.within_data else None).within(options.law or None)
+    return network.within(options.within).within(options.law or None)
 
 
 def how(options: Namespace, screen: Screen) -> dict[str, Any]:
@@ -149,29 +150,28 @@ def how(options: Namespace, screen: Screen) -> dict[str, Any]:
 
 
 def announced(screen: Screen, run: Callable[[], Any]) -> Any:
-    """Do something that may have to be compiled first, and say so then."""
+    """Run something that may compile kernels; people who watch are told, and the rest is compiled in the
+    background.
+    """
     from sugenet.compile_notice import notify_compiling
+    from sugenet.compiling import compile_in_background
 
-    with notify_compiling(screen.tell_once):
+    if screen.is_watched() and compile_in_background():
+        screen.tell("compiling in the background, once for this machine (about a minute)")
+    with notify_compiling(screen.progress):
         return run()
 
 
 def keep_certificate(
     options: Namespace, screen: Screen, certificate: dict[str, Any] | None, missing: str = ""
 ) -> None:
-    """Write a certificate where the options say so; where there is none, say why."""
+    """Write a certificate if the options say so, and tell where it is, or why there is none."""
     if options.output is None:
         return
     if certificate is None:
-        screen.tell(f"no certificate was written: {missing}.")
-        return
-    text = json.dumps(certificate, indent=1)
-    if options.output == "-":
-        screen.put(text)
+        screen.tell(f"no certificate written: {missing}")
     else:
-        from sugenet.files import write_text
-
-        write_text(options.output, text + "\n")
+        screen.write(options.output, json.dumps(certificate, indent=1) + "\n", "certificate")
 
 
 def keep_witness(options: Namespace, screen: Screen, answer: Any) -> tuple[str, dict[str, Any]]:
@@ -183,7 +183,7 @@ def keep_witness(options: Namespace, screen: Screen, answer: Any) -> tuple[str, 
     text, data = answer.said(screen.mark), answer.data()
     if not isinstance(answer, Counterfactual | Refuted):
         if options.witness is not None:
-            screen.tell("no witness was written: there is none.")
+            screen.tell("no witness written: none was found")
         return text, data
     if options.witness is None:
         if answer.is_long:
@@ -196,20 +196,20 @@ def keep_witness(options: Namespace, screen: Screen, answer: Any) -> tuple[str, 
     if isinstance(answer, Counterfactual):
         rows += [other.example for other in answer.others]
     write_samples(options.witness, answer.network, rows)
-    subject = "the whole input is" if len(rows) == 1 else f"the {len(rows)} whole inputs are"
-    return f"{text}\n{subject} in {visible(options.witness)}", data | {"witness_file": options.witness}
+    screen.tell(f"{'witness' if len(rows) == 1 else f'{len(rows)} witnesses'} written to {options.witness}")
+    return text, data | {"witness_file": options.witness}
 
 
 def class_number(network: Network, name: str | None, option: str) -> int:
     """The number of a class by its name."""
     if name not in network.classes:
-        raise SugenetError(f"{option} {name} is no class. The classes are {', '.join(network.classes)}.")
+        raise SugenetError(f"{option} {name} is not a class. Use {', '.join(network.classes)}.")
     return network.classes.index(name)
 
 
 def target_of(options: Namespace, network: Network) -> int | None:
-    """The class that ``--to`` names."""
-    return None if options.to is None else class_number(network, options.to, "--to")
+    """The class that ``--target`` names."""
+    return None if options.target is None else class_number(network, options.target, "--target")
 
 
 def names_in(text: str, network: Network) -> list[str]:
@@ -229,39 +229,22 @@ def names_in(text: str, network: Network) -> list[str]:
     return [name for name in names if name]
 
 
-def limits_in(parts: list[str], network: Network) -> dict[str, Any]:
-    """Limits of features: NAME=LOW..HIGH with an end left out for none, or NAME=A or NAME=A|B for values."""
-    from sugenet.bnn import OneHot
+def limits_in(texts: list[str], network: Network) -> dict[str, Any]:
+    """Limits of features by name, from the conditions of ``--where``."""
+    from sugenet.reason.rules.rule import limits_in
 
-    limits: dict[str, Any] = {}
-    for part in parts:
-        name, equals, limit = part.rpartition("=")
-        if not equals or name not in network.encoder.names:
-            raise SugenetError(
-                f"--where {part} must be FEATURE=LOW..HIGH or FEATURE=VALUE, with the name of a feature."
-            )
-        if name in limits:
-            raise SugenetError(f"--where {part}: {name} has limits already. Give what both allow.")
-        coding = network.encoder.codings[network.encoder.names.index(name)]
-        if isinstance(coding, OneHot):
-            wrong = [value for value in limit.split("|") if value not in coding.by_text]
-            if wrong:
-                known = ", ".join(map(str, coding.categories))
-                raise SugenetError(f"--where {part}: {wrong[0]} is no category. The categories are {known}.")
-            limits[name] = {coding.by_text[value] for value in limit.split("|")}
-        else:
-            if "..." in limit:
-                raise SugenetError(
-                    f"--where {part} has three dots. Put blanks around the two between bounds."
-                )
-            low, dots, high = limit.partition("..")
-            if not limit.strip():
-                raise SugenetError(
-                    f"--where {part} must be FEATURE=LOW..HIGH or FEATURE=VALUE, with a value or bounds."
-                )
-            ends = tuple(None if not end.strip() else number(end) for end in (low, high))
-            limits[name] = ends if dots else ends[0]
-    return limits
+    limits = limits_in(network, texts)
+    return {network.encoder.names[feature]: limit for feature, limit in limits.items()}
+
+
+def dest_of(flag: str) -> str:
+    """The name under which the parser stores an option."""
+    return flag.lstrip("-").replace("-", "_")
+
+
+def flags_of(names: Iterable[str], between: str = ", ") -> str:
+    """Options as they are typed, by the names under which they are stored."""
+    return between.join(f"--{name.replace('_', '-')}" for name in names)
 
 
 def asked_among(options: Namespace, names: tuple[str, ...]) -> list[str]:
@@ -274,20 +257,20 @@ def check_region(options: Namespace) -> None:
     """Refuse two regions at once."""
     named = [*asked_among(options, REGIONS), *["where"] * bool(getattr(options, "where", None))]
     if len(named) > 1:
-        raise UsageError(f"name one region, not --{' and --'.join(named)}.")
+        raise UsageError(f"give one region, not {flags_of(named, ' and ')}.")
 
 
 def region_of(options: Namespace, network: Network) -> Any:
-    """The region that the options name; any input where they name none."""
+    """The region that the options name; any input if they name none."""
     from sugenet.problem.regions import BALLS as KNOWN
-    from sugenet.problem.regions import Anything, Box, Free
+    from sugenet.problem.regions import AnyInput, Box, Free
 
     if getattr(options, "where", None):
         return Box(limits_in(options.where, network))
-    kind = next(iter(asked_among(options, REGIONS)), "anything")
+    kind = next(iter(asked_among(options, REGIONS)), "any_input")
     if kind in BALLS:
         return KNOWN[kind.capitalize()](getattr(options, kind))
-    return Free(names_in(options.free, network)) if kind == "free" else Anything()
+    return Free(names_in(options.free, network)) if kind == "free" else AnyInput()
 
 
 # -- kinds of questions --------------------------------------------------------------------------------------
@@ -305,12 +288,12 @@ class Asker(NamedTuple):
 def _check_ball(options: Namespace) -> None:
     check_region(options)
     if not asked_among(options, REGIONS) and not options.where:
-        raise UsageError(f"name a region in which the class stays: --{', --'.join((*REGIONS, 'where'))}.")
+        raise UsageError(f"a region is missing. Give one of {flags_of((*REGIONS, 'where'))}.")
 
 
 def _check_cost(options: Namespace) -> None:
     if options.price and options.cost is not None:
-        raise UsageError("name the cost once: --cost, or a --price for each feature that may change.")
+        raise UsageError("give --cost, or a --price for each feature that may change, not both.")
 
 
 def _spelled(kind: str) -> tuple[str, ...]:
@@ -319,7 +302,7 @@ def _spelled(kind: str) -> tuple[str, ...]:
     fields = ("where",) if kind == "whatif" else (*REGIONS, "where") if "region" in names else ()
     return (
         *fields,
-        *(FIELDS[name].flag.lstrip("-") for name in names if name in FIELDS and name != "where"),
+        *(dest_of(FIELDS[name].flag) for name in names if name in FIELDS and name != "where"),
     )
 
 
@@ -350,8 +333,8 @@ _VALUES: dict[str, Callable[[Namespace, Network], Any]] = {
     "target": target_of,
     "ties": lambda options, _: options.ties,
     "cost": _cost,
-    "immutable": _kept,
-    "limit": lambda options, _: options.within,
+    "keep": _kept,
+    "max_cost": lambda options, _: options.max_cost,
 }
 """The value of a field, as the options say it."""
 
@@ -367,6 +350,7 @@ def asked(kind: str, options: Namespace, network: Network, x: Any) -> tuple[Any,
     if x is None:
         return question(where=limits_in(options.where, network) or None), settings
     fields = {name: _VALUES[name](options, network) for name in KINDS[kind].fields if name in _VALUES}
-    if kind == "whatif" and not options.where:
+    chosen = options.where or (kind == "why" and (x is reason.each or asked_among(options, REGIONS)))
+    if kind in ("whatif", "why") and not chosen:
         fields["region"] = None
     return question(x, **fields), settings

@@ -32,7 +32,7 @@ def _check_certificate(options: Namespace, screen: Screen) -> int:
     about: Any
     if is_about_ratings(certificate):
         if options.other is not None:
-            raise UsageError("MODEL2 is the other of two models, and the certificate is about a table.")
+            raise UsageError("MODEL2 is not used: the certificate is about a table.")
         about, other = ratings_of(options, options.model), None
     else:
         refuse_table(options)
@@ -44,7 +44,7 @@ def _check_certificate(options: Namespace, screen: Screen) -> int:
         if options.plain:
             report = check(certificate, about, other, **limits, plain=True)
         else:
-            with notify_compiling(screen.tell_once):
+            with notify_compiling(screen.progress):
                 report = check(certificate, about, other, **limits)
     except CertificateError as error:
         undecided = isinstance(error, CheckLimitError)
@@ -77,10 +77,10 @@ def _network(name: str, certificate: dict[str, Any]) -> Any:
 COMMANDS: Commands = {
     "check": Command(
         _check_certificate,
-        "check a certificate against a model, or against a table",
+        "check a certificate against its model or table",
         [
             "sugenet check certificate.json digits",
-            "sugenet check certificate.json flats.csv --target grade --order 'bad<ok<good'",
+            "sugenet check certificate.json flats.csv --label-column grade --order 1..5",
             "sugenet whatif digits --index 7 -o - | sugenet check - digits",
         ],
         [
@@ -89,27 +89,22 @@ COMMANDS: Commands = {
                 "model",
                 "other",
                 "time_limit",
-                model={
-                    "help": "a .sugenet file or a shipped model, or the table that the certificate is about, "
-                    "as CSV"
-                },
-                time_limit={"default": 600, "help": "give up after this time, with exit code 3"},
+                model={"help": ".sugenet file, shipped model, or CSV table of ratings"},
+                time_limit={"default": 600, "help": "stop after this time, with exit code 3"},
             ),
             option(
                 "--memory-limit",
                 type=whole(1, 1 << 24),
                 default=2048,
                 metavar="MB",
-                help="give up where more memory is needed, with exit code 3",
+                help="stop if more memory is needed, with exit code 3",
             ),
             option(
                 "--plain",
                 action="store_true",
-                help="use only the short forms of the rules, which are slower",
+                help="use plain rules only, which are slower",
             ),
-            Group(
-                "of a certificate of sugenet fit: the table, as given there", table_options(required=False)
-            ),
+            Group("certificates of sugenet fit: options of its table", table_options(required=False)),
             *shared("json", "quiet"),
         ],
     ),

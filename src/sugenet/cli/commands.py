@@ -1,6 +1,4 @@
-"""All commands in one parser: built from the groups without loading what they need,
-so that help and errors come at once.
-"""
+"""All commands in one parser, built without loading what they need, so that help and errors are fast."""
 
 from __future__ import annotations
 
@@ -14,6 +12,16 @@ from sugenet.cli.options import SHIPPED, check_paths
 from sugenet.cli.parser import Commands, Parser, options_of, positionals_of
 
 __all__ = ["groups", "parse", "parser_of_all"]
+
+
+_GROUPS = {
+    "ask": ("why", "whatif", "verify", "count", "rules", "check"),
+    "model": ("summary", "predict", "trace", "train", "convert"),
+    "data sets": ("sweep", "results", "fit"),
+    "logic": ("sum", "sudoku", "state"),
+    "tools": ("demo", "report", "page", "serve", "export", "instance", "vnncomp", "warm-up", "completion"),
+}
+"""Names of commands by what people come for."""
 
 
 @cache
@@ -32,13 +40,14 @@ def groups() -> dict[str, Commands]:
         sweeping,
     )
 
-    return {
-        "look": look.COMMANDS,
-        "ask": questions.COMMANDS | checking.COMMANDS | composites.COMMANDS | sweeping.COMMANDS,
-        "show": results.COMMANDS | faces.COMMANDS,
-        "learn": fitting.COMMANDS,
-        "files": files.COMMANDS | competition.COMMANDS | complete.COMMANDS | faces.WARMING,
-    }
+    modules = (
+        *(look, questions, checking, composites, sweeping, results, faces, fitting, files),
+        *(competition, complete),
+    )
+    known = {name: command for module in modules for name, command in module.COMMANDS.items()}
+    groups = {title: {name: known.pop(name) for name in names} for title, names in _GROUPS.items()}
+    groups["tools"] |= known
+    return groups
 
 
 _CODES = (
@@ -52,33 +61,37 @@ _CODES = (
 
 
 class _Sugenet(Parser):
-    """The parser of all commands; its help groups them."""
+    """The parser of all commands; its help lists them in groups."""
 
     def format_usage(self) -> str:
         return "usage: sugenet COMMAND [OPTIONS]\n"
 
     def format_help(self) -> str:
-        lines = ["Binarized neural networks read exactly as Sugeno integrals.", "", self.format_usage()]
+        lines = [
+            "Exact answers about binarized and low-bit neural networks, with certificates.",
+            "",
+            self.format_usage(),
+        ]
         for title, commands in groups().items():
             lines += [title, *(f"  {name:<12}{one.about}" for name, one in commands.items()), ""]
         lines += [
             "options",
-            "  -h, --help  show this help, or with COMMAND that of a command",
+            "  -h, --help  show this help, or the help of a command",
             "  --version   show the version",
             "",
             "exit codes",
             *(f"  {code:<12}{meaning}" for code, meaning in _CODES),
             "",
             f"MODEL is a .sugenet file or a shipped model: {', '.join(SHIPPED)}.",
-            "Example: sugenet predict digits --index 7",
+            "Start here: sugenet demo",
             "",
         ]
         return "\n".join(lines)
 
 
 def parser_of_all(word: str | None = None) -> tuple[Parser, dict[str, Parser]]:
-    """The parser, and those of the commands by name; for ``check`` that of this command alone, so that a
-    check loads little.
+    """The parser, and those of the commands by name; only the parser of ``check`` if that is the command, so
+    that a check loads little.
     """
     parser = _Sugenet(prog="sugenet")
     parser.add_argument("--version", action="version", version=f"sugenet {__version__}")
@@ -94,18 +107,19 @@ def parser_of_all(word: str | None = None) -> tuple[Parser, dict[str, Parser]]:
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Understand a command line: the options, with the function to run as ``run``."""
+    """Parse a command line: the options, with the function to run as ``run``."""
     parser, made = parser_of_all(arguments[0] if arguments else None)
     options, rest = parser.parse_known_args(arguments)
     if options.command is None:
         if rest:
             parser.refuse(rest)
-        parser.error("no command given")
+        parser.print_help()
+        parser.exit()
     chosen = made[options.command]
     for action in positionals_of(chosen):
         while action.nargs == "+" and rest and not rest[0].startswith("-"):
             getattr(options, action.dest).append(rest.pop(0))
-    for action in positionals_of(chosen):  # one that may be left out can also come behind options
+    for action in positionals_of(chosen):  # an optional one may also come after the options
         if rest and (rest[0] == "-" or not rest[0].startswith("-")) and getattr(options, action.dest) is None:
             setattr(options, action.dest, rest.pop(0))
     if rest:

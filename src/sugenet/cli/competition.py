@@ -27,9 +27,9 @@ _SPARE = 0.05
 def _run_instance(options: Namespace, screen: Screen) -> int:
     begun = monotonic()
     if options.output == "-":
-        raise SugenetError("-o - is for text to read on; a result is a file. Give its path.")
+        raise SugenetError("-o needs a file. Give a path.")
     if options.prepare and options.output is not None:
-        raise UsageError("--prepare decides nothing, and -o is for a result: leave one of them out.")
+        raise UsageError("give --prepare or -o, not both: --prepare decides nothing.")
     try:
         return _decided(options, screen, begun)
     except SugenetError:
@@ -50,7 +50,7 @@ def _decided(options: Namespace, screen: Screen, begun: float) -> int:
         screen, lambda: read_instance(options.onnx, options.vnnlib, prove=options.prepare)
     )
     if options.prepare:
-        return screen.say(f"{network}: can be asked", {"network": str(network), "readable": True})
+        return screen.say(f"{network}: readable", {"network": str(network), "readable": True})
     left = max((1 - _SPARE) * options.time_limit - (monotonic() - begun), 0.1)
     answer = announced(
         screen,
@@ -129,10 +129,10 @@ def _write_scripts(options: Namespace, screen: Screen) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SugenetError(f"{folder} cannot be made: {error.strerror or error}.") from None
+        raise SugenetError(f"{folder} cannot be created: {error.strerror or error}.") from None
     command = options.tool or f"{quote(sys.executable)} -m sugenet"
     if any(sign in command for sign in '"`$}\n\\'):
-        raise SugenetError(f"--tool {command} holds signs that a script would read in another way.")
+        raise SugenetError(f"--tool {command[:60]} contains characters that a shell interprets.")
     written: list[Any] = []
     for name, (about, body) in _SCRIPTS.items():
         path = folder / name
@@ -145,19 +145,16 @@ def _write_scripts(options: Namespace, screen: Screen) -> int:
 COMMANDS: Commands = {
     "instance": Command(
         _run_instance,
-        "decide one instance of VNN-COMP: an ONNX file and a VNNLIB query",
+        "decide one VNN-COMP instance: ONNX file and VNNLIB query",
         ["sugenet instance net.onnx query.vnnlib -o result.txt --time-limit 100"],
         [
-            option("onnx", metavar="ONNX", help="the network: .onnx or .onnx.gz"),
-            option("vnnlib", metavar="VNNLIB", help="the query: .vnnlib or .vnnlib.gz, version 1 or 2"),
+            option("onnx", metavar="ONNX", help="network: .onnx or .onnx.gz"),
+            option("vnnlib", metavar="VNNLIB", help="query: .vnnlib or .vnnlib.gz, version 1 or 2"),
             *shared(
                 "output",
-                output={
-                    "help": "where the result goes: sat with a counterexample, unsat, timeout, unknown or "
-                    "error"
-                },
+                output={"help": "write sat, unsat, timeout, unknown or error to FILE"},
             ),
-            option("--prepare", action="store_true", help="only read both files, and say whether it can"),
+            option("--prepare", action="store_true", help="only check that both files can be read"),
             *shared(*WORK, time_limit={"default": _LIMIT}),
         ],
     ),
@@ -169,13 +166,12 @@ COMMANDS: Commands = {
             option(
                 "folder",
                 metavar="FOLDER",
-                help="where install_tool.sh, prepare_instance.sh and run_instance.sh go; made where it is "
-                "not there",
+                help="folder for the scripts (created if missing)",
             ),
             option(
                 "--tool",
                 metavar="COMMAND",
-                help="the command that runs sugenet there; this Python's unless said",
+                help="command that runs sugenet (default: this Python)",
             ),
             *shared("json"),
         ],

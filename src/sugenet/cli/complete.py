@@ -225,8 +225,8 @@ _SHELLS: dict[str, Callable[[dict[str, str], dict[str, Parser]], str]] = {
 COMMANDS: Commands = {
     "completion": Command(
         _print_script,
-        "print the script that completes these words in a shell",
+        "print a completion script for a shell",
         ['eval "$(sugenet completion bash)"'],
-        [option("shell", choices=list(_SHELLS), metavar="SHELL", help="one of")],
+        [option("shell", choices=list(_SHELLS), metavar="SHELL", help="shell")],
     ),
 }

@@ -13,6 +13,7 @@ from sugenet.cli.asking import (
     announced,
     asked_among,
     asked_network,
+    flags_of,
     how,
     keep_certificate,
     on_regions,
@@ -30,11 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS"]
 
-_PLACES = (*BALLS, "anything")
+_PLACES = (*BALLS, "any_input")
 _IN_EACH = {
-    name: description
-    if name == "linf"
-    else f"{description} {'of' if description.endswith('in all') else 'in'} each image"
+    name: description if name == "linf" else f"{description}, in each image"
     for name, description in BALLS.items()
 }
 _VERBS = ("verify", "whatif", "why")
@@ -48,7 +47,7 @@ def _places(text: str) -> list[int]:
         indices = [integer(part) for part in parts]
         if min(indices) >= 0:
             return indices
-    raise SugenetError(f"{text} must be numbers of samples from 0, such as 7,3")
+    raise SugenetError(f"{text[:60]} is not a list of sample numbers from 0, such as 7,3")
 
 
 def _check_usage(options: Namespace) -> str | None:
@@ -57,33 +56,33 @@ def _check_usage(options: Namespace) -> str | None:
     verb, region = next(iter(asked), None), next(iter(regions), None)
     refuse(
         UsageError,
-        (len(asked) > 1, f"ask one question, not --{' and --'.join(asked)}."),
-        (len(regions) > 1, f"name one region, not --{' and --'.join(regions)}."),
+        (len(asked) > 1, f"give one question, not {flags_of(asked, ' and ')}."),
+        (len(regions) > 1, f"give one region, not {flags_of(regions, ' and ')}."),
         (
             verb not in ("verify", "why") and regions,
-            f"--{region} is a region of --verify or --why: give one of them, or leave it out.",
+            f"{flags_of(regions[:1])} needs --verify or --why.",
         ),
         (
             verb == "verify" and not regions,
-            f"name a region in which it stays: --{', --'.join(_PLACES)}.",
+            f"a region is missing. Give one of {flags_of(_PLACES)}.",
         ),
         (
             options.joint and verb != "verify",
-            "--joint goes with --verify: give that too, or leave it out.",
+            "--joint needs --verify.",
         ),
         (
-            options.joint and region in ("linf", "anything"),
-            f"--joint shares a budget, and --{region} has none that adds up: leave it out.",
+            options.joint and region in ("linf", "any_input"),
+            f"--joint shares a budget, and {flags_of(regions[:1])} has none. Leave --joint out.",
         ),
     )
     if verb is None:
-        idle = ["time_limit", "threads", "seed", "within_data", "law"]
-        refuse_idle(options, idle, f"means nothing without --{', --'.join(_VERBS)}: leave it out.")
+        idle = ["time_limit", "threads", "seed", "within", "law"]
+        refuse_idle(options, idle, f"needs one of {flags_of(_VERBS)}.")
     refuse(
         UsageError,
         (
             options.cost is not None and verb != "whatif",
-            "--cost goes with --whatif: give that too, or leave it out.",
+            "--cost needs --whatif.",
         ),
     )
     return verb
@@ -131,7 +130,7 @@ def _answered(
 def _ask_sum(options: Namespace, screen: Screen) -> int:
     verb = _check_usage(options)
     if options.total is not None and verb in ("verify", "why"):
-        raise UsageError(f"--{verb} is about the sum as it is read: leave out --total.")
+        raise UsageError(f"--total is not used by --{verb}, which is about the predicted sum. Leave it out.")
     network = asked_network(options)
     left = _rows(options, network, options.left, "--left")
     right = _rows(options, network, options.right, "--right")
@@ -148,8 +147,7 @@ def _ask_sudoku(options: Namespace, screen: Screen) -> int:
         cells = list(X)
         if len(cells) not in (16, 81, 256, 625):
             raise SugenetError(
-                f"there are {len(cells)} samples, which are no grid of 16, 81, 256 or 625 cells. Choose some "
-                f"with --cells."
+                f"{len(cells)} samples are not a grid of 16, 81, 256 or 625 cells. Choose some with --cells."
             )
     else:
         cells = _rows(options, network, options.cells, "--cells")
@@ -161,7 +159,7 @@ def _ask_sudoku(options: Namespace, screen: Screen) -> int:
 def _named(text: str) -> tuple[str, int]:
     name, equals, index = text.rpartition("=")
     if not equals or not name or not re.fullmatch("[0-9]{1,11}", index):
-        raise SugenetError(f"{text} must be NAME=I, with the number of a sample from 0")
+        raise SugenetError(f"{text[:60]} is not NAME=I, with the number of a sample from 0")
     return name, int(index)
 
 
@@ -169,35 +167,35 @@ def _ask_state(options: Namespace, screen: Screen) -> int:
     verb = _check_usage(options)
     network = asked_network(options)
     rows = _rows(options, network, [index for _, index in options.reading], "--reading")
-    from sugenet.logic import Stated, readings_of
+    from sugenet.logic import Statement, readings_of
 
     def stated() -> Composed:
-        return Stated.of(readings_of(network, rows, [name for name, _ in options.reading]), *options.claim)
+        return Statement.of(readings_of(network, rows, [name for name, _ in options.reading]), *options.claim)
 
     return _answered(options, screen, verb, network, stated)
 
 
-_IMAGES = shared("model", "samples", "target", "delimiter")
+_IMAGES = shared("model", "samples", "label_column", "delimiter")
 _QUESTION: Arguments = (
     Group(
-        "question; without one, how possible it is",
+        "question (default: how possible it is)",
         [
-            option("--verify", action="store_true", help="whether it stays while images change in a region"),
-            option("--whatif", action="store_true", help="the cheapest changes with which it is another"),
-            option("--why", action="store_true", help="features that suffice for it in a region"),
+            option("--verify", action="store_true", help="prove or refute that it stays in a region"),
+            option("--whatif", action="store_true", help="find the cheapest change that changes it"),
+            option("--why", action="store_true", help="find features that suffice for it"),
         ],
     ),
     option(
         "--cost",
         choices=["L0", "L1", "L2", "Hamming"],
         metavar="COST",
-        help="what --whatif adds up over all images, L0 unless given",
+        help="with --whatif: cost of changes (default: L0)",
     ),
     Group(
         "region of --verify and --why",
         [
             *on_regions("", named=False, balls=_IN_EACH).options,
-            option("--joint", action="store_true", help="with --verify, all images share the budget R"),
+            option("--joint", action="store_true", help="with --verify: all images share the budget R"),
         ],
     ),
     *WORK_OPTIONS,
@@ -206,14 +204,14 @@ _QUESTION: Arguments = (
 
 
 def _digits(side: str) -> Argument:
-    about = "the digits of the number on this side: numbers of samples from 0, the first digit first"
+    about = f"samples that are the digits of the {side.lstrip('-')} number"
     return option(side, type=typed(_places), required=True, metavar="I,I,...", help=about)
 
 
 COMMANDS: Commands = {
     "sum": Command(
         _ask_sum,
-        "add two numbers of images: how sure, why, what if, can it fail",
+        "add two numbers whose digits are images",
         [
             "sugenet sum digits --left 7,3 --right 4",
             "sugenet sum digits --left 7,3 --right 4 --verify --l0 1 -o certificate.json",
@@ -227,7 +225,7 @@ COMMANDS: Commands = {
                 "--total",
                 type=typed(integer),
                 metavar="N",
-                help="ask about this sum, or with --whatif for it",
+                help="sum to ask about, or to reach with --whatif",
             ),
             *_QUESTION,
         ],
@@ -235,7 +233,7 @@ COMMANDS: Commands = {
     ),
     "sudoku": Command(
         _ask_sudoku,
-        "see whether a grid of images can be a Sudoku",
+        "check or correct a Sudoku grid of images",
         ["sugenet sudoku model.sugenet cells.npy"],
         [
             *_IMAGES,
@@ -243,8 +241,7 @@ COMMANDS: Commands = {
                 "--cells",
                 type=typed(_places),
                 metavar="I,I,...",
-                help="the cells row by row, as numbers of samples from 0; all samples in their order unless "
-                "given",
+                help="samples row by row (default: all, in order)",
             ),
             *_QUESTION,
         ],
@@ -252,7 +249,7 @@ COMMANDS: Commands = {
     ),
     "state": Command(
         _ask_state,
-        "ask about a statement on what is read in several images",
+        "ask about a statement on several images",
         ["sugenet state digits --reading a=7 --reading b=4 --claim 'if a = 3 then b > 4'"],
         [
             *_IMAGES,
@@ -262,14 +259,14 @@ COMMANDS: Commands = {
                 required=True,
                 type=typed(_named),
                 metavar="NAME=I",
-                help="call what is read in sample number I by a name; may be repeated",
+                help="name for the class of sample I; repeatable",
             ),
             option(
                 "--claim",
                 action="append",
                 required=True,
                 metavar="FORMULA",
-                help="a formula such as 'if a = 3 then b != 4'; may be repeated, then all of them",
+                help="statement such as 'if a = 3 then b != 4'; repeatable",
             ),
             *_QUESTION,
         ],

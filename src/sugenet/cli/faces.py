@@ -1,4 +1,4 @@
-"""Commands that make pages: report, serve."""
+"""Commands that write or serve pages: report, page, serve; and warm-up."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sugenet.visible import visible
 if TYPE_CHECKING:
     from sugenet.bnn import Network
 
-__all__ = ["COMMANDS", "WARMING"]
+__all__ = ["COMMANDS", "without_times"]
 
 _SECONDS = "30"
 """For all questions of a page together, unless said otherwise."""
@@ -37,12 +37,23 @@ _SECONDS = "30"
 def _write_report(options: Namespace, screen: Screen) -> int:
     if options.results is not None and not options.interactive:
         raise UsageError(
-            f"--results belongs to --interactive. A page to read: "
+            "--results needs --interactive. For a page to read: "
             f"sugenet results {quote(options.results)} --html {quote(options.output)}"
         )
     network = asked_network(options)
     make = _interactive if options.interactive else _static
     page: str = announced(screen, lambda: make(options, screen, network, *_samples(options, network)))
+    about = {"interactive": options.interactive, "fingerprint": network.fingerprint}
+    return _written(options, screen, page, about)
+
+
+def _write_empty(options: Namespace, screen: Screen) -> int:
+    from sugenet.web import empty_page
+
+    return _written(options, screen, empty_page(), {})
+
+
+def _written(options: Namespace, screen: Screen, page: str, about: dict[str, Any]) -> int:
     if options.output == "-":
         screen.put(page)
         return 0
@@ -50,26 +61,18 @@ def _write_report(options: Namespace, screen: Screen) -> int:
 
     write_text(options.output, page)
     size = len(page.encode())
-    data = {
-        "output": options.output,
-        "bytes": size,
-        "interactive": options.interactive,
-        "fingerprint": network.fingerprint,
-    }
     return screen.say(
         f"written to {visible(options.output)}: one file of {size / 1000:,.0f} kB that opens in any browser",
-        data,
+        {"output": options.output, "bytes": size, **about},
     )
 
 
 def _samples(options: Namespace, network: Network) -> tuple[Any, Any]:
     """Those that the options name; a results file has its own."""
     if options.results is not None and options.samples is None:
-        if options.target is not None:
-            raise UsageError("--target names a column of SAMPLES, but the results file has its own classes.")
-        refuse_idle(
-            options, ["delimiter"], "is about SAMPLES, but the results file has its own: leave it out."
-        )
+        if options.label_column is not None:
+            raise UsageError("--label-column needs SAMPLES: the results file has its own classes.")
+        refuse_idle(options, ["delimiter"], "needs SAMPLES: the results file has its own.")
         return None, None
     return samples_of(options, network)
 
@@ -90,7 +93,7 @@ def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, t
     title = title_of(options.model)
     if options.results is None:
         index = chosen_sample(options, X)
-        answers = precompute(network, X[index], **how(options, screen))
+        answers = without_times(precompute(network, X[index], **how(options, screen)))
         data = payload(network, X, truth, title=title, index=index, answers=answers)
         return page_html(data, server=False)
     from sugenet.web.results import Shelf, with_results
@@ -101,10 +104,23 @@ def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, t
         data = shelf.ask(lambda file: with_results(file, X, truth, **about))
     shown = data["samples"][data["start"]]
     if shown["index"] is not None:
-        data["answers"] = precompute(asked, shown["values"], **how(options, screen))
+        data["answers"] = without_times(precompute(asked, shown["values"], **how(options, screen)))
     for note in data["results"]["notes"]:
         screen.tell(f"note: {note}")
     return page_html(data, server=False)
+
+
+def without_times(data: Any) -> Any:
+    """Answers as JSON data without the seconds that they took, so that a page is the same in every run.
+
+    Examples
+    --------
+    >>> without_times([{"outcome": "proved", "seconds": 0.1}])
+    [{'outcome': 'proved'}]
+    """
+    if isinstance(data, dict):
+        return {name: without_times(value) for name, value in data.items() if name != "seconds"}
+    return [without_times(value) for value in data] if isinstance(data, list) else data
 
 
 def _run_server(options: Namespace, screen: Screen) -> int:
@@ -113,7 +129,7 @@ def _run_server(options: Namespace, screen: Screen) -> int:
     network = asked_network(options)
     has_samples = options.samples is not None or options.results is not None or is_shipped(options.model)
     if not has_samples:
-        refuse_idle(options, ["index", "target", "delimiter"], "is about SAMPLES, and none are given.")
+        refuse_idle(options, ["index", "label_column", "delimiter"], "needs SAMPLES, and none are given.")
     X, truth = _samples(options, network) if has_samples else (None, None)
     serve(
         network,
@@ -142,25 +158,23 @@ def _warm(_options: Namespace, screen: Screen) -> int:
     return screen.say(str(done), done.data())
 
 
+_PAGE = {"required": True, "help": "write the page to FILE, or - for standard output"}
 _RESULTS = option(
     "--results",
     metavar="FILE",
-    help="show the results file of a sweep too; without SAMPLES those that it is about",
+    help="also show the results file of a sweep",
 )
 
-WARMING: Commands = {
+COMMANDS: Commands = {
     "warm-up": Command(
         _warm,
-        "compile now all that questions may need, once for a machine",
+        "compile all kernels now, once for this machine",
         ["sugenet warm-up"],
         shared("json", "quiet"),
-    )
-}
-
-COMMANDS: Commands = {
+    ),
     "report": Command(
         _write_report,
-        "write one HTML file about a sample: to read, or --interactive",
+        "write one HTML page about a sample",
         [
             "sugenet report digits --index 7 -o report.html",
             "sugenet report digits --index 7 --interactive -o explorer.html",
@@ -170,45 +184,51 @@ COMMANDS: Commands = {
             *shared(
                 *SAMPLE,
                 "output",
-                output={"required": True, "help": "write the page to FILE, - for standard output"},
+                output=_PAGE,
             ),
             option(
                 "--interactive",
                 action="store_true",
-                help="a page to click and to ask, instead of one to read and to print",
+                help="a page to click, not one to print",
             ),
             _RESULTS,
             DOMAIN,
             *shared(*WORK, time_limit={"default": _SECONDS}),
         ],
     ),
+    "page": Command(
+        _write_empty,
+        "write a page that opens model files in the browser",
+        ["sugenet page -o sugenet.html"],
+        shared("output", "json", "quiet", output=_PAGE),
+    ),
     "serve": Command(
         _run_server,
         "explore a model in the browser, on this machine only",
         ["sugenet serve digits --index 7 --open", "sugenet serve digits --results results.db --open"],
         [
-            *shared(*SAMPLE, index={"help": "show sample number I first, from 0"}),
+            *shared(*SAMPLE, index={"help": "sample to show first, from 0"}),
             option(
                 "--host",
                 default="127.0.0.1",
                 metavar="HOST",
-                help="address to listen at; this machine alone unless given",
+                help="address to listen on",
             ),
             option(
                 "--port",
                 type=whole(0, 65535),
                 default=8765,
                 metavar="PORT",
-                help="port to listen at; 0: any that is free",
+                help="port to listen on; 0 picks a free one",
             ),
             option("--open", action="store_true", help="open the page in a browser"),
-            option("--no-token", action="store_true", help="let everybody who reaches the server ask"),
+            option("--no-token", action="store_true", help="accept requests without a token"),
             option(
                 "--allow-host",
                 action="append",
                 default=[],
                 metavar="NAME",
-                help="further name of the server, as NAME or NAME:PORT",
+                help="another host name, as NAME or NAME:PORT; repeatable",
             ),
             _RESULTS,
             DOMAIN,

@@ -1,7 +1,7 @@
-"""Commands that make files: train, convert, export.
+"""Commands that write files: train, convert, export.
 
-A spiking network does not say how its neurons run: each part of that convention is an option, and is asked
-for by name where it is missing.
+The file of a spiking network does not say how its neurons run. Each part of that convention is an option, and
+an error names those that are missing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from sugenet.visible import visible
 if TYPE_CHECKING:
     from sugenet.bnn import Network
     from sugenet.fit.table import Table
-    from sugenet.io import Imported
 
 __all__ = [
     "COMMANDS",
@@ -51,22 +50,22 @@ _WORDS = {
     "fires": ["above", "reaching"],
     "code": ["latency", "spikes"],
     "decision": ["first-spike", "spike-count", "last-potential", "summed-potential"],
-    "tied": ["lowest", "highest"],
+    "ties": ["lowest", "highest"],
 }
 _ABOUT = {
-    "reset": "what a spike does to the potential: zero, subtract (the threshold), none, once (no other)",
-    "when": "when: at-once, before-the-leak or after-the-input of the next step, at-once-as-in-snnTorch",
+    "reset": "what a spike does to the potential",
+    "when": "when the potential is reset",
     "fires": "a neuron spikes above its threshold, or reaching it",
-    "code": "what a sample is: latency, the time of each input's only spike, or spikes, step by step",
-    "decision": "what makes the class: first-spike, spike-count, last-potential or summed-potential",
-    "tied": "which of equal classes wins: lowest or highest",
+    "code": "a sample is spike latencies, or spikes per step",
+    "decision": "what decides the class",
+    "ties": "which of tied classes wins",
 }
 _FIRES = {"above": ">", "reaching": ">="}
 
 SPIKING = Group(
     "spiking networks (.nir, snnTorch, .npz)",
     [
-        option("--steps", type=whole(1, 64), metavar="N", help="steps in the window"),
+        option("--steps", type=whole(1, 64), metavar="N", help="number of steps"),
         *(
             option(f"--{name}", choices=choices, metavar=name.upper(), help=_ABOUT[name])
             for name, choices in _WORDS.items()
@@ -75,30 +74,30 @@ SPIKING = Group(
             "--step",
             type=typed(number),
             metavar="X",
-            help="length of a step, where the file has continuous time (NIR)",
+            help="length of a step, for continuous time (NIR)",
         ),
         option(
             "--floats",
             choices=["exact", "decimal"],
             metavar="HOW",
-            help="floats as the numbers that they are (exact), or as the decimals that name them (decimal)",
+            help="read floats as they are, or as printed decimals",
         ),
         option(
             "--grid",
             type=typed(number),
             metavar="X",
-            help="round weights to multiples of X, such as 1/64: the model is the rounded network",
+            help="round weights to multiples of X, such as 1/64",
         ),
         option(
             "--leak",
             type=typed(number),
             metavar="X",
-            help="the leak as it is meant, such as 9/10; that of the file up to rounding",
+            help="intended leak, such as 9/10",
         ),
         option(
             "--layers",
             metavar="NAMES",
-            help="modules of an snnTorch state dict in their order, with commas between them",
+            help="modules of an snnTorch state dict, in order",
         ),
     ],
 )
@@ -112,7 +111,7 @@ def is_spiking(options: Namespace) -> bool:
     return name.endswith(".nir") or any(name in options.given for name in SPIKING_NAMES)
 
 
-def read_spiking(options: Namespace, names: Any, classes: Any, others: tuple[str, ...]) -> Imported:
+def read_spiking(options: Namespace, names: Any, classes: Any, others: tuple[str, ...]) -> Network:
     """Read it, with the convention that the options say."""
     refuse_idle(options, others, "is not for spiking networks.")
     needed = ["steps", *(name for name in _WORDS if name != "when")]
@@ -122,9 +121,9 @@ def read_spiking(options: Namespace, names: Any, classes: Any, others: tuple[str
         needed.append("step")
     missing = [name for name in needed if getattr(options, name) is None]
     if missing:
-        hints = "; ".join(f"--{name}: {_ABOUT.get(name, _OTHER.get(name))}" for name in missing)
+        hints = "; ".join(f"--{name} ({_ABOUT.get(name, _OTHER.get(name))})" for name in missing)
         raise UsageError(
-            f"{options.source} does not say how its neurons run, and this is never guessed. Give {hints}."
+            f"{options.source} does not say how its neurons run, and sugenet does not guess. Give {hints}."
         )
     from sugenet.spiking import Convention, import_spiking
 
@@ -138,7 +137,7 @@ def read_spiking(options: Namespace, names: Any, classes: Any, others: tuple[str
         fires=_FIRES[options.fires],  # type: ignore[arg-type]
         code=options.code,
         decision=spelled("decision"),
-        ties=options.tied,
+        ties=options.ties,
         step=options.step,
     )
     return import_spiking(
@@ -155,7 +154,7 @@ def read_spiking(options: Namespace, names: Any, classes: Any, others: tuple[str
     )
 
 
-_OTHER = {"steps": "how many steps the window has", "step": "how long a step is"}
+_OTHER = {"steps": "number of steps", "step": "length of a step"}
 
 
 _MANY = 20  # categories of a column that is rather a name, a date or a text
@@ -167,13 +166,13 @@ def _sizes(text: str) -> list[int]:
     try:
         return [integer(size) for size in text.split(",") if size.strip()]
     except SugenetError:
-        raise SugenetError(f"{text} must be whole numbers with commas between them, such as 64,32") from None
+        raise SugenetError(f"{text[:60]} is not a list of integers, such as 64,32") from None
 
 
 def _cuts(text: str) -> list[float]:
     cuts = [_number(cut) for cut in text.split(",")]
     if not all(a < b for a, b in pairwise(cuts)):
-        raise SugenetError(f"{text[:80]} must rise, such as 0.5,1.5")
+        raise SugenetError(f"{text[:60]} must be increasing, such as 0.5,1.5")
     return cuts
 
 
@@ -195,20 +194,20 @@ def _number(text: str) -> float:
 
 _SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
     "epochs": (whole(), 60, "N", "passes over the data"),
-    "batch": (whole(), 64, "N", "samples in one step"),
-    "rate": (typed(_number), 0.01, "X", "step size at the start; it falls to 0 along a cosine"),
-    "validation_share": (typed(_number), 0.1, "SHARE", "share of the samples held out to choose the epoch"),
-    "patience": (whole(), None, "N", "stop when the accuracy on them has not risen for N epochs"),
+    "batch": (whole(), 64, "N", "samples per step"),
+    "rate": (typed(_number), 0.01, "X", "initial learning rate; falls to 0 along a cosine"),
+    "validation_share": (typed(_number), 0.1, "SHARE", "share of samples held out to choose the epoch"),
+    "patience": (whole(), None, "N", "stop after N epochs without better validation accuracy"),
     "smoothing": (typed(_number), 0.1, "X", "label smoothing of the loss"),
-    "noise": (typed(_number), 0.0, "P", "probability that an input bit is flipped in training"),
-    "sparsity": (typed(_number), 0.0, "SHARE", "share of weights that are 0"),
-    "tau_decay": (typed(_number), 0.0, "X", "pull towards thresholds that few literals decide"),
-    "tau_goal": (whole(), 4, "N", "the threshold that is low enough for --tau-decay"),
-    "levels": (whole(2, 256), 2, "N", "levels that a hidden neuron can give"),
-    "weight_bits": (whole(1, 8), 1, "N", "bits of a weight: 1 for -1 and 1, more for whole numbers"),
-    "window": (whole(), None, "N", "square images: a neuron of the first layer reads N x N pixels only"),
+    "noise": (typed(_number), 0.0, "P", "probability of flipping an input bit in training"),
+    "sparsity": (typed(_number), 0.0, "SHARE", "share of weights set to 0"),
+    "tau_decay": (typed(_number), 0.0, "X", "weight of the penalty on high thresholds"),
+    "tau_goal": (whole(), 4, "N", "threshold that --tau-decay accepts"),
+    "levels": (whole(2, 256), 2, "N", "output levels of a hidden neuron"),
+    "weight_bits": (whole(1, 8), 1, "N", "bits per weight; 1 means -1 and +1"),
+    "window": (whole(), None, "N", "square images: first-layer neurons read N x N pixels"),
     "robust": (typed(_region), None, "REGION", "train against linf:R or hamming:K around each sample"),
-    "bound_share": (typed(_number), 0.1, "SHARE", "with --robust, share of the loss that is about bounds"),
+    "bound_share": (typed(_number), 0.1, "SHARE", "with --robust: share of the bound loss"),
 }
 """Options that are fields of `fit.Settings`: type, default, what to write, help. They stand here, too, so
 that help needs no import; a test compares them.
@@ -220,13 +219,15 @@ def _table(options: Namespace) -> Table:
 
     if options.data.lower().endswith(".npz"):
         refuse_idle(
-            options, ["target", "ignore", "delimiter"], "is for a CSV file; the classes of a .npz file are y."
+            options,
+            ["label_column", "ignore", "delimiter"],
+            "is for CSV files; a .npz file has its classes in y.",
         )
         return read_arrays(options.data)
-    if options.target is None:
-        raise UsageError("--target is missing: name the CSV column with the class.")
+    if options.label_column is None:
+        raise UsageError("--label-column is missing: name the CSV column with the class.")
     return read_table(
-        options.data, options.target, ignore=options.ignore, delimiter=sign_of(options.delimiter)
+        options.data, options.label_column, ignore=options.ignore, delimiter=sign_of(options.delimiter)
     )
 
 
@@ -236,12 +237,12 @@ def _run_training(options: Namespace, screen: Screen) -> int:
 
     _is_file(options.output)
     refuse_idle(
-        options, ["cuts", "cut_at"] * (options.coding in ("bits", "integers")), "is for numbers that are cut."
+        options, ["cuts", "cut_at"] * (options.coding in ("bits", "integers")), "needs a coding with cuts."
     )
     both = ["cuts"] * (options.cut_at is not None)
-    refuse_idle(options, both, "and --cut-at both say how to cut: leave one out.")
-    refuse_idle(options, ["tau_goal"] * (not options.tau_decay), "goes with --tau-decay: give that too.")
-    refuse_idle(options, ["bound_share"] * (options.robust is None), "goes with --robust: give that too.")
+    refuse_idle(options, both, "and --cut-at exclude each other.")
+    refuse_idle(options, ["tau_goal"] * (not options.tau_decay), "needs --tau-decay.")
+    refuse_idle(options, ["bound_share"] * (options.robust is None), "needs --robust.")
     settings = Settings(
         **{name: getattr(options, name) for name in _SETTINGS}, seed=options.seed, threads=options.threads
     )
@@ -251,8 +252,8 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         texts = len(set(column)) if kind == "category" else 0
         if texts > _MANY:
             screen.tell(
-                f"{name!r} holds {texts} different texts, each a category of its own: does it name the rows? "
-                f"Then leave it out: --ignore {quote(name)}"
+                f"note: column {name!r} has {texts} categories. If it names the rows, add "
+                f"--ignore {quote(name)}"
             )
     trained = train(
         table.X,
@@ -292,7 +293,7 @@ _OTHERS = {".onnx": "ONNX", ".c": "C"}
 """What our networks are written as for others."""
 _PYNQ = ("design", "last", "rounding")
 _PLAIN = ("inputs", "zero", "image", "shape", "bits", "features", "outputs", "above", "weights_file", *_PYNQ)
-_READING = (*_PLAIN, "names", "classes", "architecture", "relaxed", "no_proof")
+_READING = (*_PLAIN, "names", "classes", "architecture", "no_strict", "no_proof")
 """Options for reading networks of others; the first are handed on as they are."""
 _NOT_SPIKING = tuple(name for name in _READING if name not in ("image", "names", "classes", "no_proof"))
 
@@ -300,7 +301,7 @@ _NOT_SPIKING = tuple(name for name in _READING if name not in ("image", "names",
 def _image(text: str) -> list[int]:
     parts = text.lower().split("x")
     if len(parts) not in (2, 3) or not all(re.fullmatch("[0-9]{1,6}", part) for part in parts):
-        raise SugenetError(f"{text} must be a size such as 28x28, 32x32x3 or 3x32x32")
+        raise SugenetError(f"{text[:60]} is not a size such as 28x28, 32x32x3 or 3x32x32")
     return [int(part) for part in parts]
 
 
@@ -328,13 +329,13 @@ def _kind(text: str) -> tuple[Any, ...]:
     if between:
         return ("reals", _number(between[1]), _number(between[2]))
     raise SugenetError(
-        f"{text} is not bits, reals, or integers such as 0..255, 0..255/255 or 0..255*2/255-1; reals may "
-        "have bounds, as in reals:-3..3"
+        f"{text[:60]} is not a kind of input. Use bits, reals, reals:-3..3, 0..255, 0..255/255 or "
+        "0..255*2/255-1"
     )
 
 
 def _inputs(kind: tuple[Any, ...] | None) -> Any:
-    from sugenet.io import BitInputs, Integers, Reals
+    from sugenet.io import Bits, Integers, Reals
 
     match kind:
         case None:
@@ -343,7 +344,7 @@ def _inputs(kind: tuple[Any, ...] | None) -> Any:
             return Integers(low, high, step=step, start=start)
         case (_, low, high):
             return Reals(low, high)
-    return BitInputs() if kind == ("bits",) else Reals()
+    return Bits() if kind == ("bits",) else Reals()
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -368,11 +369,11 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
     ending = os.path.splitext(options.output)[1].lower()
     if ending not in (".sugenet", *_OTHERS):
         raise SugenetError(f"-o {options.output} must end in .sugenet, .onnx or .c.")
-    from sugenet.io import PartlyImported, import_file, save, write_c, write_onnx
+    from sugenet.io import PartialImportReport, import_file, save, write_c, write_onnx
 
     data: dict[str, Any] = {}
     if ending in _OTHERS:
-        why = f"is for reading networks of others; -o {options.output} writes one of ours."
+        why = f"is for imports, and -o {options.output} is an export."
         refuse_idle(options, (*_READING, *SPIKING_NAMES, "seen", "law"), why)
         network, text = network_of(options.source), f"{visible(options.source)} as {_OTHERS[ending]}"
         (write_c if ending == ".c" else write_onnx)(network, options.output)
@@ -382,36 +383,38 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
         refuse_idle(
             options,
             (*_READING, *SPIKING_NAMES),
-            f"is for reading networks of others, and {options.source} is one of ours.",
+            f"is for imports, and {options.source} is a sugenet model.",
         )
         network = _seeing(network_of(options.source), options.seen).within(options.law or None)
-        text = f"{visible(options.source)}, with what can occur"
+        text = f"{visible(options.source)}, with realistic inputs"
         save(network, options.output)
     elif is_spiking(options):
-        imported = read_spiking(options, _names(options.names), _names(options.classes), _NOT_SPIKING)
-        network = _seeing(imported.network, options.seen).within(options.law or None)
+        read = read_spiking(options, _names(options.names), _names(options.classes), _NOT_SPIKING)
+        imported = read.report
+        network = _seeing(read, options.seen).within(options.law or None)
         data, text = imported.data(), str(imported)
         save(network, options.output)
     else:
         plain = {name: getattr(options, name) for name in _PLAIN if name != "inputs"}
         layers = options.architecture
-        imported = import_file(
+        read = import_file(
             options.source,
             inputs=_inputs(options.inputs),
             names=_names(options.names),
             classes=_names(options.classes),
             architecture=_text(layers) if layers is not None and os.path.isfile(layers) else layers,
-            strict=not options.relaxed,
+            strict=not options.no_strict,
             prove=not options.no_proof,
             **plain,
         )
-        if isinstance(imported, PartlyImported):
+        imported = read.report
+        if isinstance(imported, PartialImportReport):
             raise SugenetError(
-                f"{options.source}: only a part of it can be exact, and a model file holds no floats. "
+                f"{options.source}: a part of it stays in floats, which a model file cannot hold. "
                 f"{'. '.join(part for part in imported.remarks if part.startswith(('exact', 'in floats')))}. "
-                "In Python, sugenet.io.import_file keeps the floats beside `network`, the exact part."
+                "In Python, sugenet.io.import_file gives the exact part, and its `report` has the floats."
             )
-        network = _seeing(imported.network, options.seen).within(options.law or None)
+        network = _seeing(read, options.seen).within(options.law or None)
         data, text = imported.data(), str(imported)
         save(network, options.output)
     return screen.say(
@@ -425,19 +428,19 @@ def _seeing(network: Network, samples: str | None) -> Network:
         return network
     from sugenet.io import read_samples
 
-    return network.seeing(read_samples(samples, network)[0])
+    return network.with_training_range(read_samples(samples, network)[0])
 
 
 def _is_file(output: str) -> None:
     if output == "-":
-        raise SugenetError("-o - is for text, but a model is none. Give the path of a file.")
+        raise SugenetError("-o needs a file, because a model is not text. Give a path.")
 
 
 def _run_export(options: Namespace, screen: Screen) -> int:
     from sugenet.io import export_proof, read_json
 
     if options.output == "-":
-        raise UsageError("-o - is one file, but a proof has two. Give a name without an ending.")
+        raise UsageError("-o needs a file name without ending, because a proof has two files.")
     files = export_proof(
         read_json(options.certificate, _CERTIFICATE),
         network_of(options.model),
@@ -451,7 +454,7 @@ def _run_export(options: Namespace, screen: Screen) -> int:
 
 
 def _listed(flag: str, what: str) -> Argument:
-    about = f"names of the {what}, with commas between them, or a text file with one a line"
+    about = f"{what}: comma-separated, or a file with one per line"
     return option(flag, metavar="NAMES", help=about)
 
 
@@ -459,44 +462,42 @@ _TRAIN: Arguments = (
     option(
         "data",
         metavar="DATA",
-        help="CSV file with a header, also packed, as .csv.gz; or .npz file with arrays X and y",
+        help="CSV file with a header, or .npz (X, y)",
     ),
     *shared(
-        "target",
+        "label_column",
         "delimiter",
         "output",
-        target={"help": "CSV column with the class"},
+        label_column={"help": "CSV column with the class"},
         output=_MODEL_FILE,
     ),
     option(
         "--hidden", type=typed(_sizes), default="64,32", metavar="SIZES", help="sizes of the hidden layers"
     ),
-    option(
-        "--ignore", action="append", default=[], metavar="NAME", help="column to leave out; may be repeated"
-    ),
+    option("--ignore", action="append", default=[], metavar="NAME", help="column to leave out; repeatable"),
     option(
         "--test-share",
         type=typed(_number),
         default=0.1,
         metavar="SHARE",
-        help="share of the samples that take no part in training; the accuracy on them is printed",
+        help="share of samples held out for testing",
     ),
     Group(
-        "how features become bits",
+        "coding of features",
         [
             option(
                 "--coding",
                 choices=["auto", "bits", "cuts", "integers"],
                 default="auto",
                 metavar="HOW",
-                help="auto: numbers by cuts, texts by categories; or one way for all: bits, cuts, integers",
+                help="coding of numbers",
             ),
-            option("--cuts", type=whole(), default=4, metavar="N", help="cuts of each number, at quantiles"),
+            option("--cuts", type=whole(), default=4, metavar="N", help="cuts per number, at quantiles"),
             option(
                 "--cut-at",
                 type=typed(_cuts),
                 metavar="NUMBERS",
-                help="the cuts themselves, with commas between them, the same for each number",
+                help="the cuts themselves, separated by commas",
             ),
         ],
     ),
@@ -507,67 +508,64 @@ _TRAIN: Arguments = (
             for name, (kind, default, value, about) in _SETTINGS.items()
         ],
     ),
-    option("--checkpoint", metavar="FILE", help="write progress here and go on from it"),
+    option("--checkpoint", metavar="FILE", help="checkpoint file (created or resumed)"),
     *shared(
         "threads",
         "seed",
         "json",
         "quiet",
-        threads={"default": 1, "help": "threads; 1 is best for small networks"},
+        threads={"default": 1, "help": "number of threads; 1 is best for small networks"},
     ),
 )
 _CONVERT: Arguments = (
     option(
         "source",
         metavar="SOURCE",
-        help=".onnx, .pt, .pth, .tar, .h5, .keras, .json, .npz, .ipq, .nir, each also as .gz, a folder of "
-        "CSV files or of BNN-PYNQ, or MODEL",
+        help="trained network: ONNX, PyTorch, Keras, ... or MODEL",
     ),
     *shared("output", output=_MODEL_FILE | {"help": "write the model to FILE: .sugenet, .onnx or .c"}),
     option(
         "--inputs",
         type=typed(_kind),
         metavar="KIND",
-        help="what raw samples are: bits, reals, or integers such as 0..255, 0..255/255 (divided by 255) or "
-        "0..255*2/255-1 (times 2/255, less 1)",
+        help="raw samples: bits, reals, or integers as in 0..255/255",
     ),
     option(
         "--zero",
         type=whole(None),
         choices=[1, -1],
         metavar="SIGN",
-        help="what sign(0) shall be where the file says 0 and zero can occur",
+        help="value of sign(0), if the file leaves it open",
     ),
-    _listed("--names", "features"),
-    _listed("--classes", "classes"),
+    _listed("--names", "feature names"),
+    _listed("--classes", "class names"),
     option(
         "--image",
         type=typed(_image),
         metavar="SIZE",
-        help="flat rows are images: HEIGHTxWIDTH, HEIGHTxWIDTHxCHANNELS or CHANNELSxHEIGHTxWIDTH",
+        help="image size, such as 28x28, 32x32x3 or 3x32x32",
     ),
     option(
-        "--relaxed",
+        "--no-strict",
         action="store_true",
-        help="read operators whose floats runtimes may round in another way, in exact numbers",
+        help="also read operators that runtimes round differently",
     ),
     option(
         "--no-proof",
         action="store_true",
-        help="go without the comparison of the network with its source",
+        help="skip the comparison with the source",
     ),
     option(
         "--seen",
         metavar="SAMPLES",
-        help="samples, such as those of the training: the model remembers their range, for --within-data",
+        help="training samples, whose range --within data uses",
     ),
     option(
         "--law",
         action="append",
         default=[],
         metavar="LAW",
-        help="what inputs obey, such as 'if smoker = yes then age >= 16': the model keeps it; may be "
-        "repeated",
+        help="stored law, such as 'if smoker then age >= 16'; repeatable",
     ),
     Group(
         "PyTorch checkpoints",
@@ -575,33 +573,43 @@ _CONVERT: Arguments = (
             option(
                 "--architecture",
                 metavar="TEXT",
-                help="the layers, such as 'linear:fc1(weights=sign) batchnorm:bn1 sign "
-                "linear:fc2(weights=sign)', or a text file that holds them",
+                help="layers, such as 'linear:fc1 sign linear:fc2', or a file",
             ),
-            option("--shape", type=typed(_sizes), metavar="SIZES", help="of a sample: channels,height,width"),
+            option(
+                "--shape",
+                type=typed(_sizes),
+                metavar="SIZES",
+                help="shape of a sample: channels,height,width",
+            ),
             option(
                 "--bits",
                 type=typed(_sizes),
                 metavar="N",
-                help="how many bits weights and activations have, where the file does not say it (Brevitas): "
-                "one number for both, or WEIGHTS,ACTIVATIONS, or WEIGHTS,ACTIVATIONS,INPUTS",
+                help="bits of weights,activations,inputs (Brevitas)",
             ),
         ],
     ),
     Group(
         "Keras models as .json",
-        [option("--weights-file", metavar="FILE", help="the weights, as model.save_weights writes them")],
+        [option("--weights-file", metavar="FILE", help="weights, as model.save_weights writes them")],
     ),
     Group(
         ".npz files of match counts, and BNN-PYNQ folders",
         [
-            option("--features", type=whole(1, 1 << 30), metavar="N", help="inputs; others are padding"),
-            option("--outputs", type=whole(1, 1 << 30), metavar="N", help="last rows that are classes"),
+            option(
+                "--features",
+                type=whole(1, 1 << 30),
+                metavar="N",
+                help="number of inputs; the rest is padding",
+            ),
+            option(
+                "--outputs", type=whole(1, 1 << 30), metavar="N", help="number of classes, in the last rows"
+            ),
             option(
                 "--above",
                 type=typed(_number),
                 metavar="X",
-                help="an input is on where the raw number is above X",
+                help="an input is on if its value is above X",
             ),
         ],
     ),
@@ -611,20 +619,19 @@ _CONVERT: Arguments = (
             option(
                 "--design",
                 metavar="NAME",
-                help="lfcW1A1, cnvW1A1, or the config.h that the folder was made with",
+                help="lfcW1A1, cnvW1A1, or the config.h of the folder",
             ),
             option(
                 "--last",
                 choices=["bits", "matches"],
                 metavar="HOW",
-                help="whose class it is: bits, that of the highest bit, as the driver answers; or matches, "
-                "of most",
+                help="class by highest set bit (driver), or most matches",
             ),
             option(
                 "--rounding",
                 choices=["nearest", "floor"],
                 metavar="HOW",
-                help="of pixels to fixed point: nearest, or floor as older drivers do",
+                help="rounding of pixels; floor in older drivers",
             ),
         ],
     ),
@@ -638,33 +645,33 @@ _EXPORT: Arguments = (
         choices=["veripb", "xlrup", "drat", "lrat"],
         required=True,
         metavar="KIND",
-        help="format: veripb or xlrup (engine cdcl), drat or lrat",
+        help="proof format",
     ),
     *shared(
         "output",
         "time_limit",
         "json",
-        output={"required": True, "help": "files to write, FILE without their endings"},
-        time_limit={"default": 600, "help": "seconds for the solver of drat and lrat"},
+        output={"required": True, "help": "files to write, without ending"},
+        time_limit={"default": 600, "help": "time limit of the solver for drat and lrat"},
     ),
 )
 
 COMMANDS: Commands = {
     "train": Command(
         _run_training,
-        "train a network on a CSV file; Ctrl-C keeps the best epoch so far",
-        ["sugenet train data.csv --target y -o model.sugenet"],
+        "train a network on a CSV or .npz file",
+        ["sugenet train data.csv --label-column y -o model.sugenet"],
         _TRAIN,
     ),
     "convert": Command(
         _run_conversion,
-        "read a trained network from elsewhere, or write one as ONNX or C",
+        "import a trained network, or export to ONNX or C",
         ["sugenet convert net.onnx -o net.sugenet", "sugenet convert digits -o digits.c"],
         _CONVERT,
     ),
     "export": Command(
         _run_export,
-        "write the proof of a certificate for another checker",
+        "write a certificate's proof for another checker",
         ["sugenet export certificate.json digits --proof veripb -o three"],
         _EXPORT,
     ),

@@ -1,4 +1,4 @@
-"""One command that learns from rated alternatives: fit."""
+"""The command that learns from rated alternatives: fit."""
 
 from __future__ import annotations
 
@@ -28,37 +28,35 @@ def _terms(text: str) -> Any:
     if text == "card":
         return text
     if not re.fullmatch("[0-9]{1,9}", text) or not 1 <= int(text) <= 1000:
-        raise SugenetError(f"{text[:40]} must be a whole number from 1 to 1000, or card")
+        raise SugenetError(f"{text[:40]} is not an integer from 1 to 1000, or card")
     return int(text)
 
 
 def _direction(text: str) -> tuple[str, str]:
     column, _, way = text.rpartition("=")
     if not column or way not in ("rising", "falling"):
-        raise SugenetError(f"{text[:80]} must be COLUMN=rising or COLUMN=falling")
+        raise SugenetError(f"{text[:60]} is not COLUMN=rising or COLUMN=falling")
     return column, way
 
 
 def _check(options: Namespace) -> None:
     """Refuse options that mean nothing here."""
     if options.terms is not None:
-        refuse_idle(
-            options, _EXACT, "is for exact fits, and --terms learns what values are worth: leave it out."
-        )
+        refuse_idle(options, _EXACT, "is for exact fits, without --terms.")
     else:
-        refuse_idle(options, _LEARNED, "goes with --terms: give that too, or leave it out.")
+        refuse_idle(options, _LEARNED, "needs --terms.")
         total, limits = options.loss == "total", asked_among(options, ("maxitive", "minitive"))
-        refuse_idle(options, ["weights"] * (not total), "counts in --loss total: give that too.")
-        refuse(UsageError, (len(limits) > 1, "--maxitive and --minitive are both given. Choose one."))
-        refuse_idle(options, limits * total, "is for --loss largest.")
+        refuse_idle(options, ["weights"] * (not total), "needs --loss total.")
+        refuse(UsageError, (len(limits) > 1, "give --maxitive or --minitive, not both."))
+        refuse_idle(options, limits * total, "needs --loss largest.")
         exact = ["time_limit"] * (not total and not limits)
-        refuse_idle(options, exact, "is for --loss total, --maxitive and --minitive.")
+        refuse_idle(options, exact, "needs --loss total, --maxitive or --minitive.")
     named = options.output not in (None, "-")
     refuse(
         UsageError,
         (
             named and os.path.realpath(options.output) == os.path.realpath(options.data),
-            f"{options.output} holds the table, which would be lost. Give another file to write.",
+            f"{options.output} holds the table and would be overwritten. Give another file.",
         ),
     )
 
@@ -87,7 +85,7 @@ def _cases(options: Namespace, table: RatedTable) -> RatedTable | None:
         return None
     from sugenet.fit.table import read_cases
 
-    spare = [options.target, *options.ignore, *([] if options.weights is None else [options.weights])]
+    spare = [options.label_column, *options.ignore, *([] if options.weights is None else [options.weights])]
     how = {"name": options.name, "spare": spare, "delimiter": sign_of(options.delimiter)}
     return read_cases(options.predict, table.criteria, **how)
 
@@ -104,14 +102,13 @@ def _learned(options: Namespace, screen: Screen, table: RatedTable) -> LearnedVi
 
     orders, ways = orders_in(options.order), dict(options.direction)
     if len(ways) < len(options.direction):
-        raise UsageError("--direction speaks of a column twice. Give one direction for each.")
+        raise UsageError("--direction names a column twice. Give one direction per column.")
     known = set(table.criteria)
     for flag, names in (("--order", orders), ("--direction", ways)):
         strange = next((name for name in names if name is not None and name not in known), None)
         if strange is not None:
             raise SugenetError(
-                f"{flag} {strange}=...: there is no such column to learn from. They are "
-                f"{', '.join(table.criteria[:20])}."
+                f"{flag} {strange}=...: there is no such column. Use {', '.join(table.criteria[:20])}."
             )
     screen.progress("learning")
     return view_learned(
@@ -120,7 +117,6 @@ def _learned(options: Namespace, screen: Screen, table: RatedTable) -> LearnedVi
 
 
 def _draw(options: Namespace, screen: Screen, view: Any) -> None:
-    from sugenet.files import write_text
     from sugenet.show.drawings import drawing
     from sugenet.show.svg_writer import svg
 
@@ -129,67 +125,62 @@ def _draw(options: Namespace, screen: Screen, view: Any) -> None:
     elif options.terms == 1:
         subject = view.model.capacities[0]
     else:
-        raise UsageError("--svg draws one capacity: it goes with --terms 1, or without --terms.")
-    text = svg(drawing(subject).figures[0]) + "\n"
-    if options.svg == "-":
-        screen.put(text.removesuffix("\n"))
-    else:
-        write_text(options.svg, text)
-        screen.tell(f"written to {options.svg}")
+        raise UsageError("--svg draws one capacity. Use --terms 1, or no --terms.")
+    screen.write(options.svg, svg(drawing(subject).figures[0]) + "\n")
 
 
 COMMANDS: Commands = {
     "fit": Command(
         _run,
-        "learn capacities from rated alternatives, or see conflicts",
+        "learn capacities from rated alternatives, or show conflicts",
         [
-            "sugenet fit flats.csv --target grade --order 'bad<ok<good' --name flat",
-            "sugenet fit flats.csv --target grade --order 'bad<ok<good' --predict new.csv",
-            "sugenet fit cars.csv --target grade --order 'bad<ok<good' --terms 1",
+            "sugenet fit flats.csv --label-column grade --order 'bad<ok<good' --name flat",
+            "sugenet fit flats.csv --label-column grade --order 1..5 --predict new.csv",
+            "sugenet fit cars.csv --label-column grade --order 'bad<ok<good' --terms 1",
         ],
         [
             option(
                 "data",
                 metavar="DATA",
-                help="CSV file with a header, a row for each rated alternative; also packed, as .csv.gz",
+                help="CSV file with a header; one alternative per row",
             ),
             *table_options(required=True),
             option(
                 "--predict",
                 metavar="FILE",
-                help="CSV file with alternatives to rate: the same columns, the rating not needed",
+                help="CSV file with alternatives to rate",
             ),
             Group(
-                "best fits, exact; unless asked for, all that fit or the conflicts",
+                "exact best fits (default: all exact fits, or the conflicts)",
                 [
                     option(
                         "--loss",
                         choices=["largest", "total"],
                         metavar="WHICH",
-                        help="largest: the largest error is least; total: the sum of all errors is least",
+                        help="minimize the largest error, or the total",
                     ),
                     option(
                         "--maxitive",
                         type=whole(1, 1 << 20),
                         metavar="K",
-                        help="only capacities without focal sets of more than K criteria",
+                        help="only focal sets of at most K criteria",
                     ),
                     option(
                         "--minitive",
                         type=whole(1, 1 << 20),
                         metavar="K",
-                        help="only capacities whose conjugate is such",
+                        help="only capacities whose conjugate is K-maxitive",
                     ),
                 ],
             ),
             Group(
-                "columns on scales of their own: what their values are worth is learned",
+                "learned: each column has its own scale",
                 [
                     option(
                         "--terms",
                         type=typed(_terms),
                         metavar="N",
-                        help="1: one Sugeno integral; N: the greatest of N; card: a score card",
+                        help="maximum of N Sugeno integrals, or card (a scorecard)",
                     ),
                     option(
                         "--direction",
@@ -197,12 +188,11 @@ COMMANDS: Commands = {
                         action="append",
                         default=[],
                         metavar="PAIR",
-                        help="COLUMN=rising where more is better, COLUMN=falling where less is; unless "
-                        "given, levels rise as ordered, and of numbers it is learned",
+                        help="COLUMN=rising or COLUMN=falling (default: learned); repeatable",
                     ),
                 ],
             ),
-            option("--svg", metavar="FILE", help="draw the capacity: all sets, or its focal sets"),
+            option("--svg", metavar="FILE", help="draw the capacity"),
             *shared(
                 "limit",
                 "output",
@@ -210,11 +200,8 @@ COMMANDS: Commands = {
                 "seed",
                 "json",
                 "quiet",
-                limit={"help": "list at most N conflicts, N rules and N cases", "default": 20},
-                time_limit={
-                    "help": "of --loss total, --maxitive and --minitive: give up after this time, with exit "
-                    "code 3"
-                },
+                limit={"help": "conflicts, rules and cases to list", "default": 20},
+                time_limit={"help": "time limit of an exact fit; then exit code 3"},
             ),
         ],
     ),

@@ -36,30 +36,29 @@ MOST_RULES = 100_000
 """Listed at once; a neuron can have more rules than any memory holds."""
 
 
-_NEXT = """
-Next:
-  sugenet report digits --index 7 -o report.html
-    this sample on one page, to read and print
-  sugenet report digits --index 7 --interactive -o explorer.html
-    a page to click; or, with the extra called web: sugenet serve digits
-  sugenet --help
-    everything else"""
-
-
+_SHOWN = 7
+"""The sample of the demonstration."""
 _BOOK_SECONDS = 30
 """For the rules of a network, unless said otherwise."""
 
 
-def _show_demo(_options: Namespace, screen: Screen) -> int:
+def _show_demo(options: Namespace, screen: Screen) -> int:
     from sugenet import data
+    from sugenet.cli.faces import without_times
+    from sugenet.files import write_text
     from sugenet.show.demonstration import demo, questions
+    from sugenet.web import page_html, payload
+    from sugenet.web.asking import precompute
 
     network, (X, y) = data.digits(), data.samples("digits")
     screen.say(announced(screen, lambda: demo(network, X, y)), None)
-    asked = questions(network, X[7].tolist(), screen.mark)
+    asked = questions(network, X[_SHOWN].tolist(), screen.mark)
     while (text := announced(screen, lambda: next(asked, None))) is not None:
         screen.say(text, None)
-    return screen.say(_NEXT, None)
+    answers = announced(screen, lambda: precompute(network, X[_SHOWN], notify=screen.progress))
+    page = payload(network, X, y, title="digits", index=_SHOWN, answers=without_times(answers))
+    write_text(options.output, page_html(page, server=False))
+    return screen.say(f"\nAll of it to click, in a browser: {visible(options.output)}", None)
 
 
 def _show_summary(options: Namespace, screen: Screen) -> int:
@@ -91,7 +90,7 @@ def _show_predictions(options: Namespace, screen: Screen) -> int:
     from sugenet.show import view_predictions
 
     if options.engine == "definition" and options.threads != 1:
-        refuse_idle(options, ["threads"], "means nothing to --engine definition, which has one.")
+        refuse_idle(options, ["threads"], "is not used by --engine definition, which has one thread.")
     network = network_of(options.model)
     X, truth = samples_of(options, network)
     first = options.index or 0
@@ -106,7 +105,7 @@ def _show_trace(options: Namespace, screen: Screen) -> int:
     from sugenet.show import picture, view_trace
 
     if options.layer is None:
-        refuse_idle(options, ["limit"], "lists the neurons of a layer: give --layer too, or leave it out.")
+        refuse_idle(options, ["limit"], "needs --layer.")
     network = network_of(options.model)
     x = one_sample(options, network)
     view = view_trace(network, x, options.layer, options.limit)
@@ -128,32 +127,26 @@ def _show_rules(options: Namespace, screen: Screen) -> int:
     flags = " and --".join("class" if name == "label" else name for name in asked)
     refuse(
         UsageError,
-        (len(asked) > 1, f"ask one thing, not --{flags}."),
+        (len(asked) > 1, f"give one of --{flags}."),
         (
             options.output is not None and options.check is None,
-            "-o writes the certificate of a rule that is checked: give --check too.",
+            "-o needs --check: it writes the certificate of the rule.",
         ),
         (
             options.level is not None and options.neuron is None,
-            "--level is a level of a neuron: give --neuron too.",
+            "--level needs --neuron.",
         ),
     )
     asked_for, idle = (
-        ("--check", ("samples", "index", "target", "delimiter", "layer", "limit"))
+        ("--check", ("samples", "index", "label_column", "delimiter", "layer", "limit"))
         if options.check is not None
         else ("--neuron", ("time_limit", "threads", "seed"))
         if options.neuron is not None
         else ("the rules of a network", ("index", "layer", "threads"))
     )
-    refuse_idle(options, idle, f"means nothing to {asked_for}: leave it out.")
-    flag = "--law" if options.law else "--within-data"
-    refuse(
-        UsageError,
-        (
-            options.check is None and (options.law or options.within_data),
-            f"{flag} is for a rule that is checked: give --check too.",
-        ),
-    )
+    refuse_idle(options, idle, f"is not used by {asked_for}. Leave it out.")
+    if options.check is None:
+        refuse_idle(options, ("law", "within"), "needs --check.")
     network = asked_network(options)
     if options.check is not None:
         return _check_rule(options, screen, network)
@@ -196,7 +189,7 @@ def _show_book(options: Namespace, screen: Screen, network: Any) -> int:
         return 3
     if book.complete or len(book.rules) >= options.limit or book.seconds < seconds:
         return 0
-    screen.tell(f"stopped after {seconds:g} s: there may be more rules. Allow more: --time-limit.")
+    screen.tell(f"stopped after {seconds:g} s; there may be more rules. Raise --time-limit.")
     return 3
 
 
@@ -204,21 +197,21 @@ _RULES_SHARED = shared(
     "limit",
     "output",
     *WORK,
-    limit={"type": whole(0, MOST_RULES), "default": 10, "help": "show at most N rules"},
-    time_limit={"help": f"give what is known after this time ({_BOOK_SECONDS} for rules of the network)"},
-    output={"help": "with --check, write the certificate to FILE, - for standard output"},
+    limit={"type": whole(0, MOST_RULES), "default": 10, "help": "rules to show"},
+    time_limit={"help": f"stop after this time (default for rulebooks: {_BOOK_SECONDS})"},
+    output={"help": "with --check: write the certificate to FILE, or -"},
 )
 
 COMMANDS: Commands = {
     "demo": Command(
         _show_demo,
-        "walk through the paper's example and the shipped digits",
+        "ask four questions about one digit",
         ["sugenet demo"],
-        shared("quiet"),
+        shared("output", "quiet", output={"default": "sugenet-demo.html", "help": "page to write"}),
     ),
     "summary": Command(
         _show_summary,
-        "count layers, parameters, constant and flipped neurons",
+        "show layers, parameters, memory and constant neurons",
         ["sugenet summary digits"],
         shared("model", "json"),
     ),
@@ -227,32 +220,32 @@ COMMANDS: Commands = {
         "classify samples",
         ["sugenet predict digits --index 7", "sugenet predict model.sugenet - < samples.csv"],
         [
-            *shared(*SAMPLE, "limit", limit={"default": 50, "help": "show at most N samples; JSON has all"}),
+            *shared(*SAMPLE, "limit", limit={"default": 50, "help": "samples to show; JSON has all"}),
             option(
                 "--engine",
                 choices=["auto", "numba", "numpy", "definition"],
                 default="auto",
                 metavar="NAME",
-                help="who counts",
+                help="implementation to use",
             ),
             *shared("threads", "json", "quiet"),
         ],
     ),
     "trace": Command(
         _show_trace,
-        "show one sample's way through all layers",
+        "follow one sample through all layers",
         ["sugenet trace digits --index 7 --layer 1"],
         [
             *shared(*SAMPLE),
-            option("--layer", type=whole(), metavar="L", help="list the neurons of layer L, from 1"),
-            *shared("limit", limit={"default": 20, "help": "show at most N neurons"}),
+            option("--layer", type=whole(), metavar="L", help="list the neurons of this layer, from 1"),
+            *shared("limit", limit={"default": 20, "help": "neurons to show"}),
             option("--prove", action="store_true", help="recompute every neuron as a Sugeno integral"),
             *shared("json"),
         ],
     ),
     "rules": Command(
         _show_rules,
-        "print a neuron, or the network, as rules; check a rule",
+        "extract rules of a neuron or network; check a rule",
         [
             "sugenet rules digits --layer 1 --neuron 3",
             "sugenet rules breast_cancer --check 'mean radius >= 14 -> malignant'",
@@ -264,22 +257,19 @@ COMMANDS: Commands = {
                 "--neuron",
                 type=whole(),
                 metavar="J",
-                help="neuron, from 1; without it, rules of the network grown from samples",
+                help="neuron, from 1 (default: rules of the whole network)",
             ),
             option(
                 "--level",
                 type=whole(),
                 metavar="M",
-                help="with --neuron of several levels: rules that lift it to level M; else the lowest that "
-                "is not always reached",
+                help="with --neuron: rules for reaching this level",
             ),
-            option(
-                "--class", dest="label", metavar="CLASS", help="only rules of this class (of the network)"
-            ),
+            option("--class", dest="label", metavar="CLASS", help="only rules of this class"),
             option(
                 "--check",
                 metavar="RULE",
-                help="decide a rule such as 'mean radius >= 14 -> malignant', and count what it covers",
+                help="rule to decide, such as 'mean radius >= 14 -> malignant'",
             ),
             DOMAIN,
             *_RULES_SHARED,

@@ -1,6 +1,4 @@
-"""The words that all commands share: each option is defined once, with one meaning;
-values are checked before work begins.
-"""
+"""Arguments and options that commands share, each defined once; values are checked before work begins."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ __all__ = [
 
 SHIPPED = ("digits", "breast_cancer")
 _FOREIGN = (".onnx", ".pt", ".pth", ".tar", ".h5", ".npz", ".ipq")
-"""Ends of names of files that ``sugenet convert`` reads."""
+"""File name endings that ``sugenet convert`` reads."""
 MOST_THREADS = 1024
 
 
@@ -61,7 +59,7 @@ def typed(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def whole(low: int | None = 0, high: int | None = None) -> Callable[[str], int]:
-    """A whole number between two ends, as the parser wants it."""
+    """A reader of integers within limits, as the parser wants it."""
 
     def read(text: str) -> int:
         value = integer(text)
@@ -87,7 +85,7 @@ def integer(text: str) -> int:
         value = number(text)
         if isinstance(value, int):
             return value
-    raise SugenetError(f"{text[:40]} is not a whole number")
+    raise SugenetError(f"{text[:40]} is not an integer")
 
 
 def seconds(text: str) -> float:
@@ -101,49 +99,56 @@ def seconds(text: str) -> float:
 
 # -- the vocabulary ------------------------------------------------------------------------------------------
 
-_SAMPLES = (
-    "CSV, .npy, .npz, IDX or image file (CSV, .npy and IDX also as .gz), a folder of images, - for CSV on "
-    "standard input; without it the samples that a shipped model has"
-)
 _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "model": (
         ("model",),
-        {"metavar": "MODEL", "help": f"a .sugenet file, or a shipped model: {', '.join(SHIPPED)}"},
+        {"metavar": "MODEL", "help": f".sugenet file, or a shipped model: {', '.join(SHIPPED)}"},
     ),
-    "samples": (("samples",), {"metavar": "SAMPLES", "nargs": "?", "help": _SAMPLES}),
+    "samples": (
+        ("samples",),
+        {
+            "metavar": "SAMPLES",
+            "nargs": "?",
+            "help": "CSV, .npy, .npz, IDX or image file, folder, or -",
+        },
+    ),
     "certificate": (
         ("certificate",),
-        {"metavar": "CERTIFICATE", "help": "JSON file that -o of a question wrote, - for standard input"},
+        {"metavar": "CERTIFICATE", "help": "JSON file written by -o, or - for standard input"},
     ),
     "other": (
         ("other",),
-        {"metavar": "MODEL2", "nargs": "?", "help": "the other model of a certificate about two"},
+        {"metavar": "MODEL2", "nargs": "?", "help": "second model, if the certificate is about two"},
     ),
-    "index": (("--index",), {"type": whole(None), "metavar": "I", "help": "only sample number I, from 0"}),
-    "target": (("--target",), {"metavar": "NAME", "help": "CSV column with the true class"}),
+    "index": (("--index",), {"type": whole(None), "metavar": "I", "help": "sample number, from 0"}),
+    "label_column": (("--label-column",), {"metavar": "NAME", "help": "CSV column with the true class"}),
     "delimiter": (
         ("--delimiter",),
-        {"default": ",", "metavar": "SIGN", "help": "what stands between the cells of a CSV file; or tab"},
+        {"default": ",", "metavar": "SIGN", "help": "separator of CSV cells, or the word tab"},
     ),
     "limit": (("--limit",), {"type": whole(), "metavar": "N", "help": "show at most N"}),
     "output": (
         ("-o", "--output"),
-        {"metavar": "FILE", "help": "write the certificate to FILE, - for standard output"},
+        {"metavar": "FILE", "help": "write the certificate to FILE, or - for standard output"},
     ),
     "time_limit": (
         ("--time-limit",),
-        {"type": typed(seconds), "metavar": "SECONDS", "help": "give what is known after this time"},
+        {
+            "type": typed(seconds),
+            "metavar": "SECONDS",
+            "help": "stop after this time and report what is known",
+        },
     ),
     "threads": (
         ("--threads",),
-        {"type": whole(1, MOST_THREADS), "metavar": "N", "help": "threads; all cores unless given"},
+        {"type": whole(1, MOST_THREADS), "metavar": "N", "help": "number of threads (default: all cores)"},
     ),
     "seed": (
         ("--seed",),
-        {"type": whole(), "default": 0, "metavar": "N", "help": "seed of what is drawn at random"},
+        {"type": whole(), "default": 0, "metavar": "N", "help": "random seed"},
     ),
-    "json": (("--json",), {"action": "store_true", "help": "write JSON"}),
-    "quiet": (("--quiet",), {"action": "store_true", "help": "no notes and no progress on standard error"}),
+    "json": (("--json",), {"action": "store_true", "help": "print JSON"}),
+    "quiet": (("--quiet",), {"action": "store_true", "help": "no notes and no progress"}),
 }
 
 
@@ -154,7 +159,7 @@ def shared(*names: str, **changes: dict[str, Any]) -> tuple[Argument, ...]:
     return tuple(Argument(*_SHARED[name]).but(**changes.get(name, {})) for name in names)
 
 
-SAMPLE = ("model", "samples", "index", "target", "delimiter")
+SAMPLE = ("model", "samples", "index", "label_column", "delimiter")
 """Shared arguments that name one sample."""
 WORK = ("time_limit", "threads", "seed", "json", "quiet")
 """Shared options that say how a question is answered."""
@@ -182,27 +187,27 @@ _OUTPUTS = {
 
 
 def check_paths(options: argparse.Namespace) -> None:
-    """Refuse files that are not there and places that cannot be written, before anything is loaded."""
+    """Refuse missing inputs and outputs that cannot be written, before anything is loaded."""
     outputs = {flag: getattr(options, name, None) for name, flag in _OUTPUTS.items()}
     _check_streams(outputs, writes_json=getattr(options, "json", False))
     _check_files(options, [path for path in outputs.values() if path not in (None, "-")])
     named = [(name, getattr(options, name, None)) for name in _INPUTS]
     if [path for _, path in named].count("-") > 1:
-        raise UsageError("standard input can be read only once. Give a file in place of one -.")
+        raise UsageError("standard input can be read only once. Give a file instead of one -.")
     for name, path in named:
         if path is not None:
             _check_input(name, path)
 
 
 def _check_streams(outputs: dict[str, Any], *, writes_json: bool) -> None:
-    """Refuse two answers on standard output, and there what is a file."""
+    """Refuse two outputs on standard output, and binary files there."""
     witness = outputs["--witness"] or ""
     spoken = ["--json"] * writes_json + [f"{flag} -" for flag, path in outputs.items() if path == "-"]
     refuse(
         UsageError,
         (
             witness == "-",
-            "--witness - is no file, and the answer goes to standard output. Give a path.",
+            "--witness needs a file, because the answer goes to standard output. Give a path.",
         ),
         (
             witness and not witness.lower().endswith((".csv", ".npy")),
@@ -214,24 +219,24 @@ def _check_streams(outputs: dict[str, Any], *, writes_json: bool) -> None:
         ),
         (
             outputs["--counterexample"] == "-",
-            "--counterexample - is no file: the answer goes to standard output. Give a path.",
+            "--counterexample needs a file, because the answer goes to standard output. Give a path.",
         ),
         (
             outputs["--parquet"] == "-",
-            "--parquet - is for text, but Parquet is none. Give the path of a file.",
+            "--parquet needs a file, because Parquet is not text. Give a path.",
         ),
     )
 
 
 def _check_files(options: argparse.Namespace, files: list[str]) -> None:
-    """Refuse to write one file twice, over results, or where it cannot be."""
+    """Refuse to write one file twice, over results, or to a path that cannot be written."""
     if len(files) > len({os.path.realpath(path) for path in files}):
-        raise UsageError("two of the files to write are one. Give each its own name.")
+        raise UsageError("two outputs go to the same file. Give each its own name.")
     sources = (*getattr(options, "files", ()), getattr(options, "results", None))
     results = {os.path.realpath(path) for path in sources if path is not None}
     for path in files:
         if os.path.realpath(path) in results:
-            raise UsageError(f"{path} holds the results, which would be lost. Give another file to write.")
+            raise UsageError(f"{path} holds the results and would be overwritten. Give another file.")
     if files:
         from sugenet.files import check_writable
 
@@ -243,7 +248,7 @@ def _check_input(name: str, path: str) -> None:
     """Refuse a path that cannot be read."""
     if path == "-" and name not in _TEXTS:
         raise UsageError(
-            "standard input is read for samples and certificates only. Give the path of a file in place of -."
+            "only samples and certificates are read from standard input. Give a file instead of -."
         )
     if path != "-" and not (name in _MODELS and is_shipped(path)) and not os.path.exists(path):
         near = nearest(path, SHIPPED) if name in _MODELS and name != "source" else ""
@@ -251,25 +256,24 @@ def _check_input(name: str, path: str) -> None:
 
 
 def is_shipped(name: str) -> bool:
-    """Whether a model that ships with the package is meant: a file of that name goes first."""
+    """Whether this is a model that ships with the package; a file of that name takes precedence."""
     return name in SHIPPED and not os.path.isfile(name)
 
 
 def title_of(model: str) -> str:
-    """What a page about the model is called."""
+    """Title of a page about the model."""
     return model if is_shipped(model) else os.path.splitext(os.path.basename(model))[0]
 
 
 def network_of(name: str) -> Network:
-    """The model that a word of the command line names."""
+    """The model with this name or path."""
     if is_shipped(name):
         from sugenet import data
 
         return {"digits": data.digits, "breast_cancer": data.breast_cancer}[name]()
     if name.lower().endswith(_FOREIGN):
         raise FileError(
-            f"{name} is a network of another program. Convert it first: "
-            f"sugenet convert {quote(name)} -o model.sugenet"
+            f"{name} is not a .sugenet file. Convert it first: sugenet convert {quote(name)} -o model.sugenet"
         )
     from sugenet.io import load
 
@@ -277,31 +281,29 @@ def network_of(name: str) -> Network:
 
 
 def samples_of(options: argparse.Namespace, network: Network) -> tuple[Any, Any]:
-    """All raw samples that the options name, and their true classes if known;
-    whether ``--index`` is one of them.
-    """
+    """All raw samples that the options name, and their true classes if known."""
     if options.samples is not None:
         from sugenet.io import read_samples
 
         X, truth = read_samples(
-            options.samples, network, options.target, delimiter=sign_of(options.delimiter)
+            options.samples, network, options.label_column, delimiter=sign_of(options.delimiter)
         )
     elif is_shipped(options.model):
         from sugenet import data
 
-        if options.target is not None:
+        if options.label_column is not None:
             raise SugenetError(
-                f"--target {options.target} names a column of a CSV file, "
-                f"but the shipped samples have their own classes."
+                f"--label-column {options.label_column} needs a CSV file: the shipped samples have "
+                "their own classes."
             )
         if "delimiter" in options.given:
             raise SugenetError(
-                "--delimiter is for a CSV file, and the shipped samples are none: leave it out."
+                "--delimiter is for CSV files, and the shipped samples are not one. Leave it out."
             )
         X, truth = data.samples(options.model)
     else:
         raise SugenetError(
-            "no samples given. Name a CSV, .npy, .npz, IDX or image file, or a folder of images, after the "
+            "SAMPLES is missing. Give a CSV, .npy, .npz, IDX or image file, or a folder of images, after the "
             "model."
         )
     if options.index is not None and not 0 <= options.index < len(X):
@@ -312,12 +314,12 @@ def samples_of(options: argparse.Namespace, network: Network) -> tuple[Any, Any]
 
 
 def sign_of(delimiter: str) -> str:
-    """What stands between cells."""
+    """The separator itself."""
     return {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
 
 
 def refuse_idle(options: argparse.Namespace, names: Iterable[str], why: str) -> None:
-    """Refuse options that are given and would mean nothing."""
+    """Refuse options that are given but not used."""
     idle = next((name for name in names if name in options.given), None)
     if idle is not None:
         raise UsageError(f"{options.flags.get(idle, idle.upper())} {why}")

@@ -1,8 +1,8 @@
-"""What people see: answers on standard output, notes, progress and errors on standard error; colour and
-progress on terminals only.
+"""Output: answers on standard output; notes, progress and errors on standard error; colour and progress on
+terminals only.
 
-Messages are written once, for Python. What they say of an argument that a command has as an option,
-``bits=(1, 2)``, is said here as that option, ``--bits 1,2``.
+Messages are written once, for Python. If they name an argument that a command has as an option, such as
+``bits=(1, 2)``, they name the option here, ``--bits 1,2``.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ __all__ = [
     "wrapped",
 ]
 
-_ALIASES = {"prove=False": "--no-proof", "strict=False": "--relaxed"}
+_ALIASES = {"prove=False": "--no-proof", "strict=False": "--no-strict"}
 """Arguments whose options have other names."""
 
-_INPUTS = re.compile(r"(?:inputs=)?\b(Integers|Reals|BitInputs)\(((?:[^()]|\([^()]*\))*)\)")
+_INPUTS = re.compile(r"(?:inputs=)?\b(Integers|Reals|Bits)\(((?:[^()]|\([^()]*\))*)\)")
 _VALUE = (
     r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\[[^\]]*\]|-?[0-9][0-9.e+-]*[0-9]|-?[0-9]|None|True|False|\.\.\.|\w+|"
 )
@@ -119,13 +119,13 @@ def _inputs(kind: str, about: str) -> str:
     --------
     >>> _inputs("Integers", "0, 255, step=Fraction(2, 255), start=Fraction(-1, 1)")
     '0..255*2/255-1'
-    >>> _inputs("Integers", "..."), _inputs("BitInputs", ""), _inputs("Reals", "low, high")
+    >>> _inputs("Integers", "..."), _inputs("Bits", ""), _inputs("Reals", "low, high")
     ('LOW..HIGH', 'bits', 'reals:LOW..HIGH')
     """
     if kind == "Reals" and "low" in about:
         return "reals:LOW..HIGH"
     if kind != "Integers":
-        return {"Reals": "reals", "BitInputs": "bits"}[kind]
+        return {"Reals": "reals", "Bits": "bits"}[kind]
     ends = re.match(r"(-?[0-9]+), (-?[0-9]+)", about)
     numbers = {
         name: Fraction(int(top), int(bottom or 1))
@@ -137,10 +137,10 @@ def _inputs(kind: str, about: str) -> str:
     return f"{f'{ends[1]}..{ends[2]}' if ends else 'LOW..HIGH'}{times}{plus}"
 
 
-CLOSED = "standard output is closed, so the answer cannot be written. Send it to a file, or to /dev/null"
+CLOSED = "standard output is closed. Redirect it to a file or to /dev/null"
 
 WIDEST = 100
-"""Longer lines are hard to read, however wide the terminal is."""
+"""Longer lines are hard to read, even on a wide terminal."""
 _COLOURS = {"proved": "32", "holds": "32", "refuted": "31", "undecided": "33"}
 _OPEN, _CLOSE = "\ud800", "\ud801"
 """Around a verdict, until it is printed: halves of surrogate pairs, which no name can hold."""
@@ -180,6 +180,16 @@ class Screen:
         """Print data to standard output: as it is, but on a terminal what that would obey is spelled out."""
         is_shown = sys.stdout is not None and _is_terminal(sys.stdout)
         self._print(visible(text, keep="\t\r\n") if is_shown else text)
+
+    def write(self, path: str, text: str, what: str = "") -> None:
+        """Write a file of text and tell where it is; - is standard output."""
+        if path == "-":
+            self.put(text.removesuffix("\n"))
+            return
+        from sugenet.files import write_text
+
+        write_text(path, text)
+        self.tell(f"{what} written to {path}".lstrip())
 
     def _print(self, text: str) -> None:
         """Print to standard output. What nobody reads any more, as behind head, is dropped, and the exit code
@@ -225,9 +235,13 @@ class Screen:
             with suppress(OSError):
                 print(_dressed(text, sys.stderr), file=sys.stderr)
 
+    def is_watched(self) -> bool:
+        """Whether notes go to a terminal."""
+        return not self.quiet and sys.stderr is not None and _is_terminal(sys.stderr)
+
     def progress(self, message: str) -> None:
         """On a terminal, one line that is written over; elsewhere nothing."""
-        if not self.quiet and sys.stderr is not None and _is_terminal(sys.stderr):
+        if self.is_watched():
             with suppress(OSError):
                 sys.stderr.write(f"\r\x1b[K{visible(message)[: columns() - 1]}")
                 sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""An argument parser with help in 80 columns, errors in two lines, and the nearest name for a wrong one."""
+"""An argument parser with help in 80 columns, errors in two lines, and suggestions for misspelled names."""
 
 from __future__ import annotations
 
@@ -29,12 +29,14 @@ __all__ = [
     "positionals_of",
 ]
 
+_ALIKE = 0.7
+"""How alike a suggestion is: with less, it surprises."""
 _LEFT = 24
-"""Columns for names of options; their help begins behind them."""
+"""Columns for the names of options; their help comes after."""
 
 
 class UsageError(SugenetError):
-    """The command line cannot be understood; the message says what is wrong, the hint where to look."""
+    """A wrong command line; the message says what is wrong, the hint where to look."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -42,9 +44,18 @@ class UsageError(SugenetError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A question whether the known word nearest to a wrong one was meant; nothing where none is near."""
-    close = get_close_matches(word.lower(), list(known), n=1)
-    return f" Did you mean {close[0]}?" if close else ""
+    """Suggest the known word that is nearest to a wrong one: one with this part, or one spelled alike.
+
+    Examples
+    --------
+    >>> nearest("--limit", ["--delimiter", "--time-limit"]), nearest("--colour", ["--cost"])
+    (' Did you mean --time-limit?', '')
+    """
+    plain = {one.lstrip("-").lower(): one for one in known}
+    wrong = word.lstrip("-").lower()
+    parts = [name for name in plain if wrong in name.split("-")] if len(wrong) > 2 else []
+    close = parts or get_close_matches(wrong, plain, n=1, cutoff=_ALIKE)
+    return f" Did you mean {plain[close[0]]}?" if close else ""
 
 
 # -- commands as values --------------------------------------------------------------------------------------
@@ -88,9 +99,9 @@ class Command(NamedTuple):
     examples: Sequence[str]
     options: Arguments = ()
     elsewhere: Mapping[str, str] = {}
-    """Options that other commands have, and what to say of them here."""
+    """Options of other commands, and where they belong."""
     defaults: Mapping[str, Any] = {}
-    """Of options that it has not."""
+    """Values of options that it does not have."""
 
 
 Commands = dict[str, Command]
@@ -146,9 +157,9 @@ class Parser(argparse.ArgumentParser):
         name = wrong.partition("=")[0]
         known = [flag for action in options_of(self) for flag in action.option_strings]
         if name in known:
-            self.error(f"{name} must come behind the command")
+            self.error(f"{name} must come after the command")
         if name in self.command.elsewhere:
-            self.error(f"{name} means nothing here: {self.command.elsewhere[name]}")
+            self.error(f"{name} is not an option of this command: {self.command.elsewhere[name]}")
         self.error(f"there is no option {name}.{nearest(name, known)}")
 
     def format_usage(self) -> str:
@@ -163,15 +174,13 @@ class Parser(argparse.ArgumentParser):
         return f"usage: {' '.join(parts)} [OPTIONS]\n"
 
     def format_help(self) -> str:
-        """Usage, what the command does, its arguments and options by group, examples."""
+        """Usage, purpose, arguments and options by group, examples."""
         parts = [self.format_usage(), _paragraph(self.description or "")]
         groups = [group for group in self._action_groups if group._group_actions]
         for group in sorted(groups, key=lambda group: group.title == "options"):  # the general ones come last
             title = "arguments" if group.title == "positional arguments" else group.title
             help_last = sorted(group._group_actions, key=lambda action: action.dest == "help")
             parts.append("".join([f"{title}\n", *map(_entry, help_last)]))
-        if self.epilog:
-            parts.append("".join(_paragraph(paragraph) for paragraph in self.epilog.split("\n")))
         examples = self.command.examples
         plural = "" if len(examples) == 1 else "s"
         parts.append("".join([f"example{plural}\n", *(f"  {example}\n" for example in examples)]))
@@ -179,12 +188,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def options_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """What begins with a dash."""
+    """Options, which begin with a dash."""
     return [action for action in parser._actions if action.option_strings]
 
 
 def positionals_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """What is known by its place."""
+    """Positional arguments."""
     return [action for action in parser._actions if not action.option_strings]
 
 
@@ -211,7 +220,7 @@ def _entry(action: argparse.Action) -> str:
         and action.default is not False
         and action.default not in ([], argparse.SUPPRESS)
     ):
-        text += f" (default {action.default})"
+        text += f" (default: {action.default})"
     lines = textwrap.wrap(text, _width() - _LEFT)
     gap = " " * _LEFT
     first = f"  {left}".ljust(_LEFT)

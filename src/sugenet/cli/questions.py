@@ -19,6 +19,7 @@ from sugenet.cli.asking import (
     check_region,
     class_number,
     field,
+    flags_of,
     how,
     keep_certificate,
     keep_witness,
@@ -27,24 +28,26 @@ from sugenet.cli.asking import (
     on_regions,
     target_of,
 )
-from sugenet.cli.options import SAMPLE, network_of, one_sample, refuse_idle, shared
+from sugenet.cli.options import SAMPLE, WORK, network_of, one_sample, refuse_idle, shared
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Command, Commands, Group, UsageError, option
 from sugenet.errors import SugenetError, refuse
-from sugenet.fields import FIELDS
+from sugenet.visible import visible
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
 
 __all__ = ["COMMANDS"]
 
+_FEW_CONDITIONS = 3
+"""Conditions that are read in one line."""
 _CLAIMS = {
     "always": ("CLASS", "every input has this class"),
     "never": ("CLASS", "no input has this class"),
-    "monotone": ("FEATURE", "raising it never lowers the class, or never loses --to CLASS"),
-    "fair": ("FEATURES", "the class does not depend on these, commas between them"),
-    "agree": ("MODEL2", "the other model gives the same classes"),
-    "query": ("FILE", "a query in a VNNLIB file, or in an .ipq file"),
+    "monotone": ("FEATURE", "raising it never lowers the class or loses --target"),
+    "fair": ("FEATURES", "the class does not depend on these features"),
+    "agree": ("MODEL2", "both models give the same classes"),
+    "query": ("FILE", "query in a VNNLIB or .ipq file"),
 }
 """Claims about all inputs: their options."""
 
@@ -59,35 +62,36 @@ def _answer(options: Namespace, screen: Screen, network: Network, asks: tuple[An
 
 def _ask_why(options: Namespace, screen: Screen) -> int:
     ASKERS["why"].check(options)
-    idle = [*asked_among(options, (*REGIONS, "output", "within_data")), *(["where"] if options.where else [])]
-    idle += ["law"] if options.law else []
-    flag = "".join(idle[:1]).replace("_", "-")
-    refuse(
-        UsageError,
-        (
-            options.chain and idle,
-            f"--chain follows the neurons for any input and has no certificate: leave out --{flag}.",
-        ),
-    )
     if options.chain:
-        why = "means nothing to --chain, which follows the neurons once: leave it out."
-        refuse_idle(options, ["to", "ties", "minimal", "n", "time_limit", "threads", "seed"], why)
+        idle = [*REGIONS, "where", "law", "within", "output", "target", "ties", "minimal", "n", *WORK[:3]]
+        refuse_idle(options, idle, "is not used by --chain, which follows the neurons for any input.")
     else:
-        refuse_idle(options, ["limit"], "goes with --chain: give that too, or leave it out.")
+        refuse_idle(options, ["limit"], "needs --chain.")
     network = asked_network(options)
     x = one_sample(options, network).tolist()
     if options.chain:
-        from sugenet.reason import chain_of
+        from sugenet.reason import trace_reasons
 
-        chain = chain_of(network, x)
+        chain = trace_reasons(network, x)
         return screen.say(chain.text(options.limit), chain.data())
     answer = _answer(options, screen, network, asked("why", options, network, x))
-    keep_certificate(
-        options, screen, answer.reasons[0].certificate if answer.reasons else None, "no reason was found"
-    )
-    screen.say(answer.said(screen.mark), answer.data(), beside=options.output == "-" and bool(answer.reasons))
+    keep_certificate(options, screen, answer.certificate, "no reason was found")
+    screen.say(_listed(answer, screen), answer.data(), beside=options.output == "-" and bool(answer.reasons))
     wanted = ("minimum",) if options.minimal == "size" else ("minimum", "minimal")
-    return 0 if answer.reasons and answer.reasons[0].status in wanted else 3
+    return 0 if answer.status in wanted else 3
+
+
+def _listed(answer: Any, screen: Screen) -> str:
+    """Reasons as text, long ones with one condition per line."""
+    text: str = answer.said(screen.mark)
+    for reason in answer.reasons:
+        conditions = reason.conditions()
+        before, opening, after = text.partition(f"because {reason} (")
+        if opening and len(conditions) > _FEW_CONDITIONS:
+            verdict, end, others = after.partition("\n")
+            listed = "".join(f"\n  {visible(condition)}" for condition in conditions)
+            text = f"{before}because of these ({verdict}:{listed}{end}{others}"
+    return text
 
 
 # -- whatif --------------------------------------------------------------------------------------------------
@@ -111,12 +115,12 @@ def _ask_whatif(options: Namespace, screen: Screen) -> int:
 def _check_question(options: Namespace) -> None:
     """Refuse none, and two at once."""
     named = asked_among(options, (*REGIONS, *_CLAIMS))
-    chosen = f"--{' and --'.join(named)}" if named else "none"
     refuse(
         UsageError,
+        (len(named) > 1, f"give one region or claim, not {flags_of(named, ' and ')}."),
         (
-            len(named) > 1 or (not named and not options.where),
-            f"ask one question ({chosen} given): --{', --'.join((*REGIONS, *_CLAIMS))}, or --where alone.",
+            not named and not options.where,
+            f"a region or a claim is missing. Give one of {flags_of((*REGIONS, 'where', *_CLAIMS))}.",
         ),
     )
     if named and named[0] in REGIONS:
@@ -125,9 +129,9 @@ def _check_question(options: Namespace) -> None:
     idle = {
         "SAMPLES": options.samples is not None,
         "--index": options.index is not None,
-        "--target": options.target is not None,
+        "--label-column": options.label_column is not None,
         "--delimiter": "delimiter" in options.given,
-        "--to": options.to is not None and claim != "monotone",
+        "--target": options.target is not None and claim != "monotone",
         "--ties": options.ties != "lowest",
         "--where": bool(options.where) and claim == "query",
     }
@@ -136,20 +140,19 @@ def _check_question(options: Namespace) -> None:
         UsageError,
         (
             options.falling and claim != "monotone",
-            "--falling says which way --monotone goes: give --monotone too.",
+            "--falling needs --monotone.",
         ),
         (
             options.witness is not None and claim == "query",
-            "--witness writes the features of a network, and a query is in the numbers of its file: "
-            "give --json, which has them all, or --counterexample FILE.",
+            "--witness cannot write the numbers of a query. Use --counterexample FILE or --json.",
         ),
         (
             options.counterexample is not None and claim != "query",
-            "--counterexample is in the format of queries: give --query too, or --witness FILE.",
+            "--counterexample needs --query. Use --witness FILE instead.",
         ),
         (
             claim is not None and wrong is not None,
-            f"--{claim} is not about one sample, and {wrong} means nothing to it: leave it out.",
+            f"{wrong} is not used by --{claim}, which is about all inputs. Leave it out.",
         ),
     )
 
@@ -191,8 +194,8 @@ def _ask_verify(options: Namespace, screen: Screen) -> int:
         problems, _ = problems_of(network, asks[0])
         if len(problems) != 1:
             raise SugenetError(
-                f"--export writes one box at a time, but the query has {len(problems)}. Split it, "
-                f"one file for each box."
+                f"--export writes one box, and the query has {len(problems)}. Split the query into one file "
+                "per box."
             )
         export(problems[0], options.export)
     answer = _answer(options, screen, network, asks)
@@ -214,10 +217,10 @@ def _ask_count(options: Namespace, screen: Screen) -> int:
     from sugenet.reason import CountOpen
 
     # such a region needs a sample
-    around = [name for name in asked_among(options, REGIONS) if name != "anything"]
+    around = [name for name in asked_among(options, REGIONS) if name != "any_input"]
     near = options.samples is not None or options.index is not None or around
     if not near:
-        refuse_idle(options, ["target", "delimiter"], "is about a sample, and none is named: leave it out.")
+        refuse_idle(options, ["label_column", "delimiter"], "needs a sample, and none is given.")
     x = one_sample(options, network).tolist() if near else None
     answer = _answer(options, screen, network, asked("count", options, network, x))
     exact = answer.is_certified
@@ -226,10 +229,10 @@ def _ask_count(options: Namespace, screen: Screen) -> int:
     return 3 if isinstance(answer, CountOpen) else 0
 
 
-_NO_REGION = "; so it is where no region is given"
+_DEFAULT = " (default)"
 _CLAIM_OPTIONS = [option(f"--{name}", metavar=value, help=about) for name, (value, about) in _CLAIMS.items()]
 _CLAIM_OPTIONS.insert(
-    3, option("--falling", action="store_true", help="with --monotone, lowering it instead")
+    3, option("--falling", action="store_true", help="with --monotone: lowering the feature instead")
 )
 
 COMMANDS: Commands = {
@@ -239,25 +242,25 @@ COMMANDS: Commands = {
         ["sugenet why digits --index 7 --hamming 3", "sugenet why breast_cancer --index 3 --chain"],
         [
             *shared(*SAMPLE),
-            on_regions("region in which the reason shall suffice", _NO_REGION),
+            on_regions("region in which the reason suffices (default: smallest)"),
             *CLASSES,
             field("minimal"),
-            field("n", help="how many reasons, shortest first; or all"),
-            option("--chain", action="store_true", help="instead, the path through the layers as rules"),
-            *shared("limit", limit={"default": 12, "help": "with --chain, show at most N lines below each"}),
+            field("n", help="how many reasons, shortest first, or all"),
+            option("--chain", action="store_true", help="show the path through the layers as rules instead"),
+            *shared("limit", limit={"default": 12, "help": "with --chain: lines to show below each"}),
             *WORK_OPTIONS,
         ],
     ),
     "whatif": Command(
         _ask_whatif,
-        "find the cheapest change of a sample that changes its class",
+        "find the cheapest change that changes a sample's class",
         ["sugenet whatif digits --index 7", "sugenet whatif breast_cancer --index 3 --keep 'mean radius'"],
         [
             *shared(*SAMPLE),
             *CLASSES,
             *CHANGES,
-            field("where", help=f"{FIELDS['where'].about}; only these may change"),
-            field("n", help="how many, cheapest first; or all of least cost"),
+            field("where", help="only these change, within 'income < 30000 and city = Paris'"),
+            field("n", help="how many, cheapest first, or all of minimum cost"),
             field("engine"),
             WITNESS,
             *WORK_OPTIONS,
@@ -265,39 +268,38 @@ COMMANDS: Commands = {
     ),
     "verify": Command(
         _ask_verify,
-        "decide whether a network can fail: proved, refuted, undecided",
+        "prove or refute that the class stays in a region",
         [
             "sugenet verify digits --index 7 --hamming 1 -o certificate.json",
             "sugenet verify breast_cancer --fair 'mean radius,mean area'",
         ],
         [
             *shared(*SAMPLE),
-            on_regions("region in which the class of the sample stays"),
-            Group("or a claim about all inputs, or those of --where", _CLAIM_OPTIONS),
+            on_regions("region in which the sample's class stays"),
+            Group("or a claim about all inputs, or about those of --where", _CLAIM_OPTIONS),
             *CLASSES,
             field("engine"),
             WITNESS,
             option(
                 "--counterexample",
                 metavar="FILE",
-                help="with --query, write the result as VNN-COMP has it: sat and all values, unsat, timeout "
-                "or unknown",
+                help="with --query: write the result in VNN-COMP format",
             ),
             option(
                 "--export",
                 metavar="FILE",
-                help="write the question for other solvers: .opb, .wbo, .cnf, .smt2 or .mps",
+                help="write the question as .opb, .wbo, .cnf, .smt2 or .mps",
             ),
             *WORK_OPTIONS,
         ],
     ),
     "count": Command(
         _ask_count,
-        "count the inputs of each class in a region, exactly",
+        "count the inputs of each class in a region",
         ["sugenet count digits --index 7 --hamming 3"],
         [
             *shared(*SAMPLE),
-            on_regions("region to count in", _NO_REGION),
+            on_regions("region to count in", _DEFAULT),
             field("method"),
             *WORK_OPTIONS,
         ],

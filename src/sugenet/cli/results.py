@@ -1,4 +1,4 @@
-"""``sugenet results``: what a sweep found, in figures, as a table, as a page; and whether it holds."""
+"""``sugenet results``: show, export and check the answers of a sweep."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def _share(text: str) -> Any:
     try:
         share = Fraction(number(text.removesuffix("%"))) / (100 if is_percent else 1)
     except SugenetError:
-        raise SugenetError(f"{text} is no share such as 0.1, 1/10 or 10%. Name files first") from None
+        raise SugenetError(f"{text[:60]} is not a share such as 0.1, 1/10 or 10%. Put files first") from None
     if not 0 < share <= 1:
-        raise SugenetError(f"{text} must be above 0 and at most 1, which is all of them")
+        raise SugenetError(f"{text[:60]} must be above 0 and at most 1")
     return share
 
 
@@ -49,23 +49,23 @@ def _check_usage(options: Namespace) -> None:
             UsageError,
             (
                 getattr(options, name) is not None and not asked_among(options, (needed,)),
-                f"{flag} goes with --{needed}: give that too, or leave it out.",
+                f"{flag} needs --{needed}.",
             ),
         )
     several, one_sample = len(options.files) > 1, options.sample is not None
     other = asked_among(options, ("check", "curve", "csv", "parquet", "svg", "html"))
     alone = asked_among(options, _OF_ONE)
-    refuse(UsageError, (one_sample and other, f"ask one thing, not --sample and --{''.join(other[:1])}."))
-    refuse_idle(options, ["limit"] * one_sample, "lists samples, and --sample shows one: leave it out.")
+    refuse(UsageError, (one_sample and other, f"give --sample or --{''.join(other[:1])}, not both."))
+    refuse_idle(options, ["limit"] * one_sample, "is not used by --sample. Leave it out.")
     refuse(
         UsageError,
         (
             several and alone,
-            f"--{''.join(alone[:1])} is about one file, and {len(options.files)} are named.",
+            f"--{''.join(alone[:1])} takes one results file, not {len(options.files)}.",
         ),
         (
             several and options.svg is not None and not options.curve,
-            "--svg draws the times of one file. Give one, or --curve for all of them.",
+            "--svg takes one results file, or --curve.",
         ),
     )
 
@@ -169,79 +169,70 @@ def _write(options: Namespace, screen: Screen, opened: list[Results], curve: Acc
         first.write_parquet(options.parquet)
         screen.tell(f"written to {options.parquet}")
     for path, text in texts.items():
-        if path == "-":
-            screen.put(text.removesuffix("\n"))
-        else:
-            from sugenet.files import write_text
-
-            write_text(path, text)
-            screen.tell(f"written to {path}")
+        screen.write(path, text)
     return "-" in texts
 
 
 COMMANDS: Commands = {
     "results": Command(
         _show_results,
-        "show what a sweep found, check it, export it",
+        "show, check or export the results of a sweep",
         [
             "sugenet results results.db --check",
             "sugenet results linf8.db linf16.db linf25.db --curve --svg curve.svg",
         ],
         [
-            option("files", metavar="FILE", nargs="+", help="results that sugenet sweep wrote"),
+            option("files", metavar="FILE", nargs="+", help="results file of sugenet sweep"),
             option(
                 "--check",
                 nargs="?",
                 const=1,
                 type=typed(_share),
                 metavar="[SHARE]",
-                help="check the answers again, or a SHARE of them such as 0.1 or 1/10",
+                help="check all certificates, or a SHARE such as 0.1",
             ),
             option(
                 "--curve",
                 action="store_true",
-                help="certified accuracy over radii: of several files, or of one that asks whatif",
+                help="certified accuracy by radius",
             ),
             option(
                 "--radii",
                 type=typed(_radii),
                 metavar="R,R,...",
-                help="radii of the curve of a file that asks whatif",
+                help="radii of the curve, for a whatif sweep",
             ),
             option(
                 "--sample",
                 type=whole(None),
                 metavar="I",
-                help="print the answer about sample number I, from 0",
+                help="show the answer about sample I, from 0",
             ),
             Group(
                 "write",
                 [
-                    option("--csv", metavar="FILE", help="one row for each sample; - for standard output"),
-                    option("--parquet", metavar="FILE", help="the same as Parquet"),
-                    option("--svg", metavar="FILE", help="the curve as a figure; without --curve, the times"),
-                    option("--html", metavar="FILE", help="a page with everything, to read and to sort"),
-                    *shared("output", output={"help": "with --sample, write its certificate to FILE"}),
+                    option("--csv", metavar="FILE", help="one row per sample, or - for standard output"),
+                    option("--parquet", metavar="FILE", help="one row per sample, as Parquet"),
+                    option("--svg", metavar="FILE", help="figure of the curve, or of the times"),
+                    option("--html", metavar="FILE", help="a page with tables and figures"),
+                    *shared("output", output={"help": "with --sample: write its certificate to FILE"}),
                 ],
             ),
-            option("--model", metavar="MODEL", help="the network that the results must be about"),
-            *shared("limit", limit={"default": 5, "help": "list at most N samples"}),
+            option("--model", metavar="MODEL", help="network that the results must be about"),
+            *shared("limit", limit={"default": 5, "help": "samples to list"}),
             option(
                 "--jobs",
                 type=whole(1, 1024),
                 metavar="N",
-                help="with --check, processes; one a core unless given",
+                help="with --check: processes (default: one per core)",
             ),
             *shared(
                 "time_limit",
                 "seed",
                 "json",
                 "quiet",
-                time_limit={
-                    "help": "with --check, give up on a certificate after this time, with exit code 3; 600 "
-                    "unless given"
-                },
-                seed={"default": None, "help": "with --check, draws the share; 0 unless given"},
+                time_limit={"help": "with --check: seconds per certificate (default: 600)"},
+                seed={"default": None, "help": "with --check: seed of the share (default: 0)"},
             ),
         ],
     ),

@@ -1,6 +1,4 @@
-"""One command from its words to its exit code: errors in one or two lines, output that nobody reads,
-a disk that is full.
-"""
+"""One command from its words to its exit code: errors in one or two lines, closed pipes, full disks."""
 
 from __future__ import annotations
 
@@ -11,11 +9,17 @@ from errno import EBADF
 from io import TextIOWrapper
 
 from sugenet.cli.commands import parse
+from sugenet.cli.interrupts import finish_on_interrupt
 from sugenet.cli.output import CLOSED, Screen, drop_output
 from sugenet.compiling import see_space
 from sugenet.errors import CertificateError, CheckLimitError, SoundnessError, SugenetError
 
 __all__ = ["run"]
+
+_OWN_INTERRUPTS = ("serve",)
+"""Commands that handle Ctrl-C themselves; so does a sweep whose time is limited, which ends by a signal."""
+_SAVING = ("train",)
+"""Commands that still evaluate and save a model, for as long as that takes."""
 
 
 def run(arguments: Sequence[str] | None) -> int:
@@ -63,6 +67,9 @@ def _answer(arguments: Sequence[str] | None, screen: Screen) -> int:
             raise OSError(EBADF, CLOSED)
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **_more: screen.tell_once(f"note: {message}")
-            return int(options.run(options, screen))
+            if options.command in _OWN_INTERRUPTS or getattr(options, "total_time", None) is not None:
+                return int(options.run(options, screen))
+            with finish_on_interrupt(screen, limited=options.command not in _SAVING):
+                return int(options.run(options, screen))
     finally:
         screen.finish()  # here, where a full disk can still be answered

@@ -1,4 +1,4 @@
-"""One command that asks about a whole data set: sweep."""
+"""The command that asks about a whole data set: sweep."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from sugenet.cli.asking import (
     announced,
     asked,
     asked_network,
+    dest_of,
     field,
     on_regions,
 )
-from sugenet.cli.options import MOST_THREADS, samples_of, seconds, shared, typed, whole
+from sugenet.cli.options import MOST_THREADS, refuse_idle, samples_of, seconds, shared, typed, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Command, Commands, Group, UsageError, option
 from sugenet.errors import SugenetError, refuse
@@ -30,15 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS"]
 
-_CLAIM = "it is about all inputs, not about samples: ask it once, with sugenet verify"
+_CLAIM = "a claim about all inputs is for sugenet verify"
 _ELSEWHERE = {
-    "--index": "a sweep asks about all samples; --first N takes the first N of them",
-    "--threads": "a worker uses one thread; --jobs N says how many work at once",
-    "--chain": "it answers about one sample: sugenet why",
-    "--export": "it writes the question about one sample: sugenet verify",
-    "--limit": "sugenet results lists the answers",
-    "--witness": "it writes the input of one answer: sugenet whatif, sugenet verify",
-    "--counterexample": "it writes the input of one answer: sugenet verify",
+    "--index": "a sweep is about all samples; --first N takes the first N",
+    "--threads": "a worker has one thread; --jobs N sets the number of workers",
+    "--chain": "it is for sugenet why",
+    "--export": "it is for sugenet verify",
+    "--limit": "it is for sugenet results",
+    "--witness": "it is for sugenet whatif and sugenet verify",
+    "--counterexample": "it is for sugenet verify",
     **{f"--{name}": _CLAIM for name in ("always", "never", "monotone", "falling", "fair", "agree", "query")},
 }
 """Options of the commands that ask about one sample, and where they belong."""
@@ -50,16 +51,16 @@ _REGISTER = {"ray": ("ray.util.joblib", "register_ray"), "spark": ("joblibspark"
 def _pair(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key.isidentifier():
-        raise SugenetError(f"{text[:80]} must be KEY=VALUE")
+        raise SugenetError(f"{text[:60]} is not KEY=VALUE")
     return key, int(value) if re.fullmatch("[0-9]{1,18}", value) else value
 
 
 # -- what is asked -------------------------------------------------------------------------------------------
 
 _QUESTIONS = (
-    on_regions("region around each sample (verify, why, count)", "; so it is for why and count unless given"),
+    on_regions("region around each sample (verify, why, count)", " (default of why, count)"),
     Group("classes (verify, whatif, why)", CLASSES),
-    Group("changes (whatif; with --where only those may change)", CHANGES),
+    Group("changes (whatif)", CHANGES),
     Group("answers", [field(name) for name in ("n", "minimal", "engine", "method")]),
 )
 """The options of all questions."""
@@ -73,10 +74,10 @@ def _unset(group: Group) -> Group:
     for one in group.options:
         about, default = one.settings["help"], one.settings.get("default")
         if group.title == "answers":
-            kinds = [kind for kind, asker in ASKERS.items() if one.flags[0].lstrip("-") in asker.options]
-            about = f"{' and '.join(kinds)}: {about}"
+            kinds = [kind for kind, asker in ASKERS.items() if dest_of(one.flags[0]) in asker.options]
+            about = f"{', '.join(kinds)}: {about}"
         if default not in (None, []):
-            about = f"{about} (default {default})"
+            about = f"{about} (default: {default})"
         rows.append(one.but(help=about, default=None))
     return Group(group.title, rows)
 
@@ -86,28 +87,18 @@ def _check(options: Namespace) -> None:
     kind = ASKERS[options.ask]
     for group in _QUESTIONS:
         for one in group.options:
-            name = one.flags[0].lstrip("-")
+            name = dest_of(one.flags[0])
             if getattr(options, name) is None:
-                setattr(options, name, one.settings.get("default", False if name == "anything" else None))
+                setattr(options, name, one.settings.get("default", False if name == "any_input" else None))
             elif name not in kind.options:
-                raise UsageError(f"{one.flags[0]} means nothing to --ask {options.ask}: leave it out.")
+                raise UsageError(f"{one.flags[0]} is not used by --ask {options.ask}. Leave it out.")
     kind.check(options)
-    predicts, flag = options.ask == "predict", "--law" if options.law else "--within-data"
+    if options.ask == "predict":
+        refuse_idle(options, ("law", "within", "retry"), "is not used by --ask predict. Leave it out.")
     refuse(
         UsageError,
-        (options.output == "-", "-o -: the results are no text. Give the path of a file."),
-        (
-            options.backend_option and options.backend is None,
-            "--backend-option is for a backend: name it with --backend.",
-        ),
-        (
-            predicts and (options.law or options.within_data),
-            f"{flag} means nothing to --ask predict: leave it out.",
-        ),
-        (
-            predicts and options.retry,
-            "--retry means nothing to --ask predict: a prediction is never undecided.",
-        ),
+        (options.output == "-", "-o needs a file, because results are not text. Give a path."),
+        (options.backend_option and options.backend is None, "--backend-option needs --backend."),
     )
 
 
@@ -120,7 +111,7 @@ def _run(options: Namespace, screen: Screen) -> int:
     X, truth = samples_of(options, network)
     if options.first is not None:
         if options.first > len(X):
-            raise SugenetError(f"--first {options.first} is more than the {len(X)} samples that there are.")
+            raise SugenetError(f"--first {options.first} is more than the {len(X)} samples.")
         X, truth = X[: options.first], None if truth is None else truth[: options.first]
     from sugenet.reason import each
     from sugenet.sweeps import sweep
@@ -158,7 +149,7 @@ def _register(backend: str | None) -> None:
     except ImportError:
         package = module.partition(".")[0]
         raise SugenetError(
-            f"--backend {backend} needs {package}, which is not installed: pip install {package}."
+            f"--backend {backend} needs {package}, which is not installed. Install it: pip install {package}"
         ) from None
     register()
     if backend == "ray":  # the cluster that RAY_ADDRESS names, or else one on this machine
@@ -170,10 +161,10 @@ def _interrupted(path: str) -> str:
 
     try:
         with read_results(path) as results:
-            kept = f"{len(results)} of {results.samples} samples have their answer in {path}"
-    except SugenetError:  # it was not made yet
+            kept = f"{len(results)} of {results.samples} samples have an answer in {path}"
+    except SugenetError:  # the file does not exist yet
         kept = "no sample has an answer yet"
-    return f"interrupted: {kept}. The same command goes on."
+    return f"interrupted: {kept}. Run the same command to resume."
 
 
 def _show(options: Namespace, screen: Screen, results: Results, seconds: float) -> int:
@@ -183,11 +174,11 @@ def _show(options: Namespace, screen: Screen, results: Results, seconds: float) 
     lines = [tally.headline()]
     if tally.missing:
         left = f"{len(tally.missing)} of {tally.samples} samples have no answer"
-        lines.append(f"the time was up: {left}. The same command goes on.")
+        lines.append(f"time limit reached: {left}. Run the same command to resume.")
     if tally.undecided and options.time_limit is not None:
-        lines.append("Those that are not settled can be asked again: --retry and a longer --time-limit.")
+        lines.append("To ask again about undecided samples: --retry and a longer --time-limit.")
     screen.say("\n".join(lines), {"results": options.output, "elapsed_seconds": seconds} | tally.data())
-    screen.tell(f"done in {time_text(seconds)}. To read the answers: sugenet results {quote(options.output)}")
+    screen.tell(f"done in {time_text(seconds)}; to see the answers: sugenet results {quote(options.output)}")
     return 3 if tally.missing or tally.undecided else 0
 
 
@@ -198,12 +189,12 @@ _WORKERS = Group(
             "--jobs",
             type=whole(1, MOST_THREADS),
             metavar="N",
-            help="how many at once; one a core unless given",
+            help="number of workers (default: one per core)",
         ),
         option(
             "--backend",
             metavar="NAME",
-            help="a backend of joblib by name, such as dask or ray; processes of this machine unless given",
+            help="joblib backend, such as dask or ray (default: processes)",
         ),
         option(
             "--backend-option",
@@ -211,7 +202,7 @@ _WORKERS = Group(
             action="append",
             default=[],
             metavar="PAIR",
-            help="KEY=VALUE for that backend, such as scheduler_host=HOST:PORT; may be repeated",
+            help="KEY=VALUE for the backend; repeatable",
         ),
     ],
 )
@@ -225,35 +216,35 @@ COMMANDS: Commands = {
             "sugenet sweep digits --ask whatif --cost L1 --time-limit 10 -o costs.db",
         ],
         [
-            *shared("model", "samples", "target", "delimiter"),
+            *shared("model", "samples", "label_column", "delimiter"),
             option(
                 "--ask",
                 choices=list(ASKERS),
                 required=True,
                 metavar="WHAT",
-                help="what to ask about each sample",
+                help="question about each sample",
             ),
             *shared(
                 "output",
                 output={
                     "required": True,
-                    "help": "the results file, which is made, or gone on with where it is there",
+                    "help": "results file (created or resumed)",
                 },
             ),
             option("--first", type=whole(1, 1 << 40), metavar="N", help="only the first N samples"),
             *map(_unset, _QUESTIONS),
             DOMAIN,
-            *shared("time_limit", time_limit={"help": "of each sample: keep what is known after this time"}),
+            *shared("time_limit", time_limit={"help": "seconds per sample"}),
             option(
                 "--total-time",
                 type=typed(seconds),
                 metavar="SECONDS",
-                help="of all: end after this time; the same command goes on",
+                help="seconds for all samples; rerun to resume",
             ),
             option(
                 "--retry",
                 action="store_true",
-                help="ask about undecided samples again, with a longer --time-limit",
+                help="ask again about undecided samples",
             ),
             _WORKERS,
             *shared("seed", "json", "quiet"),

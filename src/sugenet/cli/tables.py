@@ -25,7 +25,7 @@ __all__ = [
     "table_options",
 ]
 
-TABLE = ("target", "order", "name", "weights", "ignore", "delimiter")
+TABLE = ("label_column", "order", "name", "weights", "ignore", "delimiter")
 """Options that say how a table is read."""
 _MOST_LEVELS = 1000
 
@@ -33,26 +33,22 @@ _MOST_LEVELS = 1000
 def table_options(*, required: bool) -> list[Argument]:
     """How a table is read."""
     return [
-        *shared("target", target={"required": required, "help": "CSV column with the overall ratings"}),
+        *shared("label_column", label_column={"required": required, "help": "CSV column with the ratings"}),
         option(
             "--order",
             action="append",
             default=[],
             metavar="LEVELS",
-            help="levels from worst to best, such as 'bad<ok<good' or 1..5; unless given, all values are "
-            "numbers from 0 to 1. May be repeated with --terms: 'COLUMN=bad<ok<good' for a column with "
-            "levels of its own",
+            help="levels, as 'bad<ok<good', 1..5 or 'COLUMN=low<high'; repeatable",
         ),
-        option("--name", metavar="COLUMN", help="column that says what each row is called"),
-        option(
-            "--weights", metavar="COLUMN", help="column that says how much each row counts, for --loss total"
-        ),
+        option("--name", metavar="COLUMN", help="column with the names of the rows"),
+        option("--weights", metavar="COLUMN", help="column with the weights of the rows"),
         option(
             "--ignore",
             action="append",
             default=[],
             metavar="NAME",
-            help="column to leave out; may be repeated",
+            help="column to leave out; repeatable",
         ),
         *shared("delimiter"),
     ]
@@ -64,7 +60,7 @@ def table_of(options: Namespace, path: str) -> RatedTable:
 
     return read_ratings(
         path,
-        options.target,
+        options.label_column,
         name=options.name,
         weights=options.weights,
         ignore=options.ignore,
@@ -74,10 +70,10 @@ def table_of(options: Namespace, path: str) -> RatedTable:
 
 def ratings_of(options: Namespace, path: str) -> Ratings:
     """The table as ratings, all on one scale."""
-    if options.target is None:
+    if options.label_column is None:
         raise SugenetError(
-            "the certificate is about rated alternatives. Give the table as it was given to sugenet fit: "
-            "--target NAME, and --order, --name, --weights, --ignore where they were."
+            "the certificate is about rated alternatives. Give the options of sugenet fit: --label-column "
+            "NAME, and --order, --name, --weights and --ignore if they were used."
         )
     return table_of(options, path).ratings(one_order(options))
 
@@ -88,8 +84,8 @@ def one_order(options: Namespace) -> list[str] | None:
     named = next((column for column in orders if column is not None), None)
     if named is not None:
         raise SugenetError(
-            f"--order {named}=... gives a column levels of its own, but here all columns are on the scale of "
-            "the ratings. With --terms it is learned what their values are worth."
+            f"--order {named}=... gives a column levels of its own, which needs --terms. Without it, all "
+            "columns have the scale of the ratings."
         )
     return orders.get(None)
 
@@ -102,7 +98,7 @@ def orders_in(texts: list[str]) -> dict[str | None, list[str]]:
         column, equals, level = first.partition("=")
         key, levels = (column.strip(), f"{level}{sign}{rest}") if equals else (None, text)
         if key in orders:
-            raise SugenetError(f"--order {text}: this order is given already. Give it once.")
+            raise SugenetError(f"--order {text[:60]}: there are two orders for one column. Give one.")
         orders[key] = levels_in(levels)
     return orders
 
@@ -124,7 +120,7 @@ def levels_in(text: str) -> list[str]:
         levels = [level.strip() for level in text.split("<")]
     if len(levels) < 2 or not all(levels) or len(set(levels)) < len(levels):
         raise SugenetError(
-            f"--order {text} must name two levels or more, each once, worst first: 'bad<ok<good', or 1..5."
+            f"--order {text[:60]} must be different levels, worst first, such as 'bad<ok<good' or 1..5."
         )
     if len(levels) > _MOST_LEVELS:
         raise SugenetError(f"--order {text[:40]} has more than {_MOST_LEVELS:,} levels.")
@@ -133,4 +129,4 @@ def levels_in(text: str) -> list[str]:
 
 def refuse_table(options: Namespace) -> None:
     """Refuse what says how a table is read where there is none."""
-    refuse_idle(options, TABLE, "is about a table of ratings, and the certificate is about a network.")
+    refuse_idle(options, TABLE, "is for tables of ratings, and the certificate is about a network.")

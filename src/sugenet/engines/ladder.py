@@ -32,6 +32,7 @@ from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import combinations_of, expansion_seconds, is_soon_expanded, sets_within
 from sugenet.problem.problem import Fails, Interrupted, Open, Outcome, Problem
+from sugenet.reprs import quoted
 
 __all__ = ["ENGINES", "RUNGS", "Facts", "Rung", "decide"]
 
@@ -212,7 +213,7 @@ RUNGS = (
 def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
     """Decide a problem by one engine, or by the ladder."""
     if not isinstance(engine, str) or (engine != "auto" and engine not in ENGINES):
-        raise QuestionError(f"engine={engine!r} is no engine. Choose auto, {', '.join(ENGINES)}.")
+        raise QuestionError(f"engine={quoted(engine)} is no engine. Choose auto, {', '.join(ENGINES)}.")
     if problem.begins_bad:
         return Fails("evaluation", problem.near.sample)
     if engine != "auto":

@@ -32,10 +32,12 @@ from sugenet.fit.table import RatedTable, Table, read_cases, read_ratings, read_
 from sugenet.fit.trainer import Trained, train
 
 if TYPE_CHECKING:
+    from sugenet.fit.estimators import BNNClassifier, SugenoClassifier
     from sugenet.fit.folding import Comparison, compare
     from sugenet.fit.module import LevelModule
 
 __all__ = [
+    "BNNClassifier",
     "CapacityFit",
     "Comparison",
     "Conflict",
@@ -49,6 +51,7 @@ __all__ = [
     "Ratings",
     "ScoreCard",
     "Settings",
+    "SugenoClassifier",
     "Table",
     "Trained",
     "UtilityFunctional",
@@ -68,7 +71,8 @@ __all__ = [
 ]
 
 _LATER = {"Comparison": "folding", "compare": "folding", "LevelModule": "module"}
-"""Files of the names that need PyTorch."""
+_LATER |= {"BNNClassifier": "estimators", "SugenoClassifier": "estimators"}
+"""Files of the names that need PyTorch or scikit-learn."""
 
 
 def __getattr__(name: str) -> Any:

@@ -19,7 +19,7 @@ from sugenet.files import check_writable
 from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.problem.regions import Hamming, Linf
-from sugenet.reprs import Sentences
+from sugenet.reprs import Sentences, cut, quoted
 
 if TYPE_CHECKING:
     from sugenet.fit.folding import Comparison
@@ -93,11 +93,27 @@ class Trained(Sentences):
         return f"{self.network}; accuracy {test}{chose}{attack}; exact: {self.comparison}"
 
 
+def _samples_and_classes(X: Any, y: Any, target: str | None) -> tuple[Any, Any]:
+    """Samples and their classes; with a target, from the columns of a data frame."""
+    if (y is None) == (target is None):
+        raise SugenetError("give the classes once: y, or the column of X that holds them, target='...'.")
+    if target is None:
+        return X, y
+    columns = [str(name) for name in getattr(X, "columns", ())]
+    if target not in columns:
+        raise SugenetError(
+            f"target={quoted(target)} is not a column. The {len(columns)} columns are "
+            f"{cut(', '.join(columns), letters=200)}."
+        )
+    return X[[name for name in X.columns if str(name) != target]], X[target]
+
+
 def train(
     X: Any,
-    y: Any,
+    y: Any = None,
     hidden: Sequence[int] = (64, 32),
     *,
+    target: str | None = None,
     settings: Settings = _DEFAULTS,
     encoder: Encoder | None = None,
     names: Iterable[object] | None = None,
@@ -112,40 +128,52 @@ def train(
 
     Parameters
     ----------
-    X, y
-        Samples, one row each, and their classes. Classes are numbered in sorted order,
-        unless `classes` names them.
-    hidden
+    X : array or data frame
+        Samples, one row each. With `target`, a data frame that has the classes, too.
+    y : array, default: None
+        Class of each sample. Classes are numbered in sorted order, unless `classes` names them.
+    hidden : sequence of int, default: (64, 32)
         Sizes of the hidden layers.
-    settings
-        Epochs, rate, seed, sparsity and more.
-    encoder
-        From raw features to bits; learned from X by `learn_encoder` unless given. The network remembers what
-        was seen in training (`Encoder.seen`), unless the encoder does already.
-    names
-        Names of the features, for a learned encoder; those of the columns of X, where it has such.
-    classes
-        Names of the classes; y then holds their numbers from 0.
-    validation
-        Held-out samples and classes that choose the best epoch, in place of a share of X.
-    test_share
+    target : str, default: None
+        Column of `X` that holds the classes, in place of `y`.
+    settings : Settings
+        Epochs, rate, seed, sparsity and more (default: ``Settings()``).
+    encoder : Encoder, default: None
+        From raw features to bits. None: `learn_encoder` learns it from `X`. The network remembers the range
+        of the training data (`Encoder.seen`), unless the encoder does already.
+    names : iterable, default: None
+        Names of the features, for a learned encoder. None: the columns of `X`, if it has names.
+    classes : iterable, default: None
+        Names of the classes; `y` then holds their numbers from 0.
+    validation : tuple, default: None
+        Held-out samples and classes that choose the best epoch, in place of a share of `X`.
+    test_share : float, default: 0.1
         Share of the samples, of each class alike, that take no part in training and choose no epoch: the
         accuracy on them is `test_accuracy`. What features can be is learned from all samples, without their
         classes. 0 for none.
-    progress
+    progress : callable, default: None
         Called after every epoch, for example `print_progress`.
-    checkpoint
-        A file written after every epoch. If it exists, the run goes on from it, provided that data and
+    checkpoint : str or Path, default: None
+        A file written after every epoch. If it exists, the run resumes from it, provided that data and
         settings are the same.
-    notes
+    notes : mapping, default: None
         Text to keep with the network.
+
+    Returns
+    -------
+    Trained
+        The exact network as `network`, with accuracies and the comparison with the module.
 
     Raises
     ------
     SugenetError
-        Where PyTorch is missing or an argument is wrong.
+        If PyTorch is missing or an argument is wrong.
     SoundnessError
         If the network differs from the module in a single value on the samples given. It never should.
+
+    See Also
+    --------
+    sugenet.BNNClassifier : the same as an estimator of scikit-learn.
 
     Examples
     --------
@@ -157,6 +185,7 @@ def train(
     (0, ('False', 'True'))
     """
     require_torch()
+    X, y = _samples_and_classes(X, y, target)
     from sugenet.fit import folding, loop
     from sugenet.fit.adversary import Adversary, Perturbation
     from sugenet.fit.module import LevelModule
@@ -171,7 +200,7 @@ def train(
             f"one row and one class for each sample are needed."
         )
     test, others = _test_part(labels, settings.seed, test_share)
-    coder = coder.seeing(array[others]) if coder.seen is None else coder
+    coder = coder.with_training_range(array[others]) if coder.seen is None else coder
     inside, outside = _parts(labels, others, settings) if validation is None else (others, np.arange(0))
     levels = bool(sizes) and reads_levels(coder)
     region = robust_region(settings.robust)

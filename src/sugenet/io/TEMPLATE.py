@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from sugenet.io.exact.domains import BitInputs, Inputs
+from sugenet.bnn import Network
+from sugenet.io.exact.domains import Bits, Inputs
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import OpChain
-from sugenet.io.exact.report import Imported
 from sugenet.io.proof.interpreters import SourceInterpreter
 from sugenet.io.proof.proving import prove_import
 
@@ -29,11 +29,11 @@ def _interpreter_of(path: str | Path) -> SourceInterpreter:
     )
 
 
-def read_template(path: str | Path, *, inputs: Inputs | None = None) -> Imported:
+def read_template(path: str | Path, *, inputs: Inputs | None = None) -> Network:
     """Say here which files it reads."""
     chain = _chain_of(path)
-    return prove_import(lower(chain, inputs), chain, [_interpreter_of(path)], inputs)
+    return prove_import(lower(chain, inputs), chain, [_interpreter_of(path)], inputs).reported
 
 
 if __name__ == "__main__":
-    print(read_template(sys.argv[1], inputs=BitInputs()))
+    print(read_template(sys.argv[1], inputs=Bits()).report)

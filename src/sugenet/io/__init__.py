@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from sugenet.io.agreement import Agreement, verify_against
     from sugenet.io.c99.writer import write_c
     from sugenet.io.counterexamples import write_counterexample
-    from sugenet.io.exact.domains import BitInputs, Integers, Reals
-    from sugenet.io.exact.relaxed import PartlyImported
-    from sugenet.io.exact.report import Imported, ImportProof, LayerReport
+    from sugenet.io.exact.domains import Bits, Integers, Reals
+    from sugenet.io.exact.relaxed import PartialImportReport
+    from sugenet.io.exact.report import ImportProof, ImportReport, LayerReport
     from sugenet.io.exact.requantize import quantized_conv, quantized_layer
     from sugenet.io.exports import export, sample_of, write_cnf, write_mps, write_opb, write_smt2, write_wbo
     from sugenet.io.importers import (
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Agreement",
     "Architecture",
-    "BitInputs",
+    "Bits",
     "ImportProof",
-    "Imported",
+    "ImportReport",
     "Integers",
     "LayerReport",
-    "PartlyImported",
+    "PartialImportReport",
     "Query",
     "Reals",
     "export",
@@ -90,9 +90,9 @@ _ROOMS = {
     "files": ["write_text"],
     "io.agreement": ["Agreement", "verify_against"],
     "io.c99.writer": ["write_c"],
-    "io.exact.domains": ["BitInputs", "Integers", "Reals"],
-    "io.exact.relaxed": ["PartlyImported"],
-    "io.exact.report": ["ImportProof", "Imported", "LayerReport"],
+    "io.exact.domains": ["Bits", "Integers", "Reals"],
+    "io.exact.relaxed": ["PartialImportReport"],
+    "io.exact.report": ["ImportProof", "ImportReport", "LayerReport"],
     "io.exact.requantize": ["quantized_conv", "quantized_layer"],
     "io.exports": ["export", "sample_of", "write_cnf", "write_mps", "write_opb", "write_smt2", "write_wbo"],
     "io.native.file": ["load", "save"],

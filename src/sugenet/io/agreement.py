@@ -17,8 +17,8 @@ import numpy.typing as npt
 from sugenet.bnn import Network, Steps
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Quantize, Sign
-from sugenet.io.exact.relaxed import PartlyImported
-from sugenet.io.exact.report import Imported, many
+from sugenet.io.exact.relaxed import PartialImportReport
+from sugenet.io.exact.report import many
 from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.interpreters import Run, Seen, Stage
@@ -281,28 +281,36 @@ class Agreement(Sentences):
 
 
 def verify_against(
-    network: Network | Imported,
+    network: Network,
     reference: Any,
     X: Any,
     *,
     prepare: Callable[[npt.NDArray[Any]], Any] | None = None,
 ) -> Agreement:
-    """Compare an exact network with what it was read from, on samples.
+    """Compare an exact network with the source that it was read from, on samples.
 
     Parameters
     ----------
-    network
-        The network, or what an importer gave.
-    reference
-        A PyTorch module, the path of an .onnx file, packed by gzip or not (both are compared layer by
-        layer), an ONNX Runtime session, or a function from a batch to scores or classes. A file that takes
-        a fixed number of samples at once is run in blocks of so many.
-    X
-        Raw samples, one row each, as the network reads them.
-    prepare
-        What turns raw samples into the reference's input. Unless given, what the importer knows: ``start +
-        step * x`` of the inputs that were declared, as float32, in the shape of the file's samples. For
-        another: ``lambda x: (x / 255).reshape(-1, 1, 28, 28).astype("float32")``.
+    network : Network
+        The network. If an importer gave it, its report says which activities to compare.
+    reference : module, path, session or callable
+        A PyTorch module or the path of an .onnx file, which are compared layer by layer; an ONNX Runtime
+        session; or a function from a batch to scores or classes.
+    X : array or data frame
+        Raw samples, as the network reads them.
+    prepare : callable, default: None
+        Turns raw samples into the input of the reference. None: ``start + step * x`` of the declared inputs,
+        as float32, in the shape of the file's samples.
+
+    Returns
+    -------
+    Agreement
+        Whether all are equal, and the first difference.
+
+    Raises
+    ------
+    FileError
+        If only a part of the source was made exact, or the reference cannot be run.
 
     Examples
     --------
@@ -314,38 +322,41 @@ def verify_against(
     >>> print(verify_against(net, lambda x: [0, 0], X))
     different: 0 activities and 1 class of 2 samples differ (2 classes; outputs only (a function shows its
     outputs only)). First: sample 0: class 1, but 0 in the reference
+
+    See Also
+    --------
+    from_torch : reads a module, and compares by itself.
     """
     refuse_if(
-        isinstance(network, PartlyImported),
-        "only a part of the source was made exact. Compare the whole yourself: found.scores(X) or "
-        "found.predict(X) with what the source gives.",
+        isinstance(network.report, PartialImportReport),
+        "only a part of the source was made exact. Compare the whole yourself: net.report.scores(X) or "
+        "net.report.predict(X) with what the source gives.",
     )
-    exact = network.network if isinstance(network, Imported) else network
-    rows = exact.encoder.rows(X)
+    rows = network.encoder.rows(X)
     refuse_if(
         rows.ndim != 2 or not len(rows),
         f"X has shape {rows.shape}, but a batch of samples is needed: (samples, ...).",
     )
     array = np.asarray(X) if hasattr(X, "ndim") or isinstance(X, list | tuple) else rows
     shaped = array if array.ndim > 2 and len(array) == len(rows) else rows
-    shape = exact.encoder.shape or shaped.shape[1:]
+    shape = network.encoder.shape or shaped.shape[1:]
     run, remark = _reference_of(reference)
     samples = shaped if prepare is not None else rows
     ready = prepare or (lambda x: source_numbers(network, x).reshape(len(x), *shape))
-    tally = Tally(exact, network.signs if isinstance(network, Imported) else ())
+    tally = Tally(network, () if network.report is None else network.report.signs)
     for start in range(0, len(samples), _CHUNK):
         seen = run(np.asarray(ready(samples[start : start + _CHUNK])))
         part = rows[start : start + _CHUNK]
-        tally.add(part, exact.hidden(part), seen, start)
-        tally.add_classes(exact.match_counts(part, engine="definition"), seen.outputs, start)
+        tally.add(part, network.hidden(part), seen, start)
+        tally.add_classes(network.match_counts(part, engine="definition"), seen.outputs, start)
     pairs = tally.pairs or []
-    neurons = sum(exact.layers[pair.layer].outputs for pair in pairs)
+    neurons = sum(network.layers[pair.layer].outputs for pair in pairs)
     nearest = tuple(tie for _, tie in sorted(tally.nearest, key=lambda pair: pair[0])[:SHOWN])
     return Agreement(
         len(samples),
         len(pairs),
         neurons,
-        exact.head.outputs,
+        network.head.outputs,
         tally.differences,
         tally.found,
         tally.class_differences,
@@ -357,7 +368,7 @@ def verify_against(
     )
 
 
-def source_numbers(network: Network | Imported, rows: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+def source_numbers(network: Network, rows: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     """Raw samples in the numbers of the source, as float32; a network that has none has its own.
 
     Examples
@@ -368,10 +379,9 @@ def source_numbers(network: Network | Imported, rows: npt.NDArray[Any]) -> npt.N
     >>> source_numbers(net, np.array([[-1, 0, 1]]))
     array([[0. , 0. , 0.5]], dtype=float32)
     """
-    exact = network.network if isinstance(network, Imported) else network
-    source = exact.source
-    on = [isinstance(coding, Steps) and coding.bipolar for coding in exact.encoder.codings]
-    if source.is_plain and (exact is network or not any(on)):
+    source = network.source
+    on = [isinstance(coding, Steps) and coding.bipolar for coding in network.encoder.codings]
+    if source.is_plain and (network.report is None or not any(on)):
         return rows.astype(np.float32)
     raw = np.where(on, rows > 0, rows)  # a bit is the raw number 0 or 1, however it is written
     if isinstance(source.step, tuple):

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sugenet.bnn import Network
 from sugenet.errors import FileError
 from sugenet.io.arrays import reader as arrays_reader
 from sugenet.io.arrays.interpreter import interpreter_of_arrays, interpreter_of_folder
@@ -23,7 +24,7 @@ from sugenet.io.exact.ops import LinearOp, OpChain, Quantize, Sign, every
 from sugenet.io.exact.pixels import with_image, with_shape
 from sugenet.io.exact.ranges import sharpened
 from sugenet.io.exact.relaxed import split
-from sugenet.io.exact.report import Imported
+from sugenet.io.exact.report import ImportReport
 from sugenet.io.larq import reader as larq_reader
 from sugenet.io.larq.interpreter import interpreter_of_layers
 from sugenet.io.larq.keras_file import refuse_tensorflow
@@ -77,15 +78,26 @@ class _Options:
     shape: tuple[int, ...] = ()
     """Of the samples, where they are followed as flat rows."""
 
-    def seen(self, imported: Imported) -> Imported:
+    def seen(self, imported: ImportReport) -> ImportReport:
         """An import with the image that the samples are, or that the user knows of."""
         imported = with_shape(imported, self.shape) if self.names is None else imported
         return imported if self.image is None else with_image(imported, self.image, self.names)
 
 
+def _network(
+    chain: OpChain,
+    options: _Options,
+    judges: Callable[[OpChain], Sequence[SourceInterpreter]],
+    remarks: tuple[str, ...] = (),
+) -> Network:
+    """The exact network of a chain, with its report."""
+    imported = _imported(chain, options, judges)
+    return replace(imported, remarks=(*imported.remarks, *remarks)).reported
+
+
 def _imported(
     chain: OpChain, options: _Options, judges: Callable[[OpChain], Sequence[SourceInterpreter]]
-) -> Imported:
+) -> ImportReport:
     """Make a chain exact and compare it with its source; where it has no judges,
     with the operations as they were read.
     """
@@ -111,7 +123,7 @@ def read_onnx(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read an ONNX, QONNX or FINN file.
 
     Integer networks (QuantizeLinear and DequantizeLinear, QLinearConv, QGemm, ...) become layers of
@@ -119,35 +131,64 @@ def read_onnx(
 
     Parameters
     ----------
-    path
-        The file, packed by gzip or not, or its bytes.
-    inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
-        what they can be.
-    zero
-        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
-    strict
-        False keeps a float stem or head outside the exact part, and says so.
-    names, classes
-        Names of features and classes.
-    image
+    path : str, Path or bytes
+        The file, compressed with gzip or not, or its bytes.
+    inputs : Integers, Reals or Bits, default: None
+        What raw samples are. A file says what happens to its inputs, not what they can be.
+    zero : {1, -1}, default: None
+        What sign(0) is, if the source says 0 and zero can occur.
+    strict : bool, default: True
+        False keeps a float stem or head outside of the exact part; `report` has them.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
         Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
-        source are images themselves; never guessed from how many features there are.
-    prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
+        are images.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` says what was found in each layer, and what was compared with the
+        source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly; the message says where and why.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sugenet.bnn import DenseLayer, Head
+    >>> from sugenet.io import Bits, write_onnx
+    >>> made = Network.of_bits([DenseLayer([[+1, -1, +1]], tau=[2])], Head([[+1], [-1]]))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_onnx(made, f"{folder}/small.onnx")
+    ...     net = read_onnx(f"{folder}/small.onnx", inputs=Bits())
+    >>> net.predict([[1, -1, 1], [-1, 1, -1]]).tolist() == made.predict([[1, -1, 1], [-1, 1, -1]]).tolist()
+    True
+
+    See Also
+    --------
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     graph = read_graph(path)
     if is_quantized(graph):
-        return _levels(graph, options)
+        return _levels(graph, options).reported
     chain, graph, output = onnx_reader.read_file(graph)
     if prove:
         chain = replace(chain, judged_alone=compare_nodes(plain_graph(graph)))
-    return _imported(chain, options, lambda chain: interpreters_of_graph(graph, output, chain))
+    return _network(chain, options, lambda chain: interpreters_of_graph(graph, output, chain))
 
 
-def _levels(graph: Graph, options: _Options) -> Imported:
+def _levels(graph: Graph, options: _Options) -> ImportReport:
     """A quantized file, made exact and compared with its source."""
     refuse_if(
         options.zero is not None,
@@ -170,46 +211,76 @@ def from_torch(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
-    """Read a PyTorch module in eval mode by following an example through it; modules of torch.ao.nn.quantized
-    are read in whole numbers.
+) -> Network:
+    """Read a PyTorch module in eval mode by following an example through it.
+
+    Modules of torch.ao.nn.quantized are read in integers.
 
     Parameters
     ----------
-    module
-        Any `torch.nn.Module` whose forward pass takes one tensor and does not branch on its values.
-    example
-        A batch of at least one sample, a tensor or an array of shape (samples, ...); its numbers do not
-        matter. Always needed: a module does not say what it reads.
-    inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
-        what they can be.
-    zero
-        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
-    strict
-        False keeps a float stem or head outside the exact part, and says so.
-    names, classes
-        Names of features and classes.
-    image
+    module : torch.nn.Module
+        Any module whose forward pass takes one tensor and does not branch on its values.
+    example : tensor or array, default: None
+        A batch of at least one sample, of shape (samples, ...); its numbers do not matter. Always needed: a
+        module does not say what it reads.
+    inputs : Integers, Reals or Bits, default: None
+        What raw samples are. A file says what happens to its inputs, not what they can be.
+    zero : {1, -1}, default: None
+        What sign(0) is, if the source says 0 and zero can occur.
+    strict : bool, default: True
+        False keeps a float stem or head outside of the exact part; `report` has them.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
         Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
-        source are images themselves; never guessed from how many features there are.
-    prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
+        are images.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` says what was found in each layer, and what was compared with the
+        source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly; the message says where and why.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sugenet.io import Bits
+    >>> class Vote(torch.nn.Module):
+    ...     def forward(self, x):
+    ...         majority = torch.sign(torch.nn.functional.linear(x, torch.ones(1, 3)))
+    ...         return torch.nn.functional.linear(majority, torch.tensor([[1.0], [-1.0]]))
+    >>> net = from_torch(Vote().eval(), torch.zeros(1, 3), inputs=Bits(), classes=["yes", "no"])
+    >>> net.predict_one([1, 1, -1])
+    'yes'
+
+    See Also
+    --------
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     if quantized.is_quantized(module):
-        return _whole(module, example, options)
+        return _whole(module, example, options).reported
     chain = torch_reader.chain_of_module(module, example, alone=prove)
     options = replace(options, shape=tuple(int(size) for size in np.shape(example)[1:]))
-    return _imported(
+    return _network(
         chain,
         options,
         lambda chain: interpreters_of_module(module, example, chain),
     )
 
 
-def _whole(module: Any, example: Any, options: _Options) -> Imported:
+def _whole(module: Any, example: Any, options: _Options) -> ImportReport:
     for name, otherwise in (("zero", None), ("strict", True)):
         refuse_if(
             getattr(options, name) != otherwise,
@@ -239,36 +310,53 @@ def from_state_dict(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read a PyTorch checkpoint or state dict whose architecture is declared, or is one of the known layouts.
 
     Parameters
     ----------
-    source
-        The file, packed by gzip or not, or what `module.state_dict()` gives.
-    architecture
-        The layers in their order, as text such as ``linear:fc1(weights=sign) batchnorm:bn1 sign
-        linear:fc2(weights=sign)``; not needed for the known layouts.
-    shape
-        Of one sample, (channels, height, width), where the first layer is a convolution.
-    bits
-        1 says that all weights and activations have one bit, (1, 2) that weights have one and activations
-        and inputs two, where the file does not say it (Brevitas); a third number is for the inputs.
-    inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
-        what they can be.
-    zero
-        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
-    strict
-        False keeps a float stem or head outside the exact part, and says so.
-    names, classes
-        Names of features and classes.
-    image
+    source : str, Path or mapping
+        The file, compressed with gzip or not, or what `module.state_dict()` gives.
+    architecture : str, default: None
+        The layers in their order, such as ``linear:fc1(weights=sign) batchnorm:bn1 sign
+        linear:fc2(weights=sign)``. Not needed for known layouts.
+    shape : sequence of int, default: None
+        Shape of one sample, (channels, height, width), if the first layer is a convolution.
+    bits : int or sequence of int, default: None
+        1 says that all weights and activations have one bit, (1, 2) that weights have one and activations and
+        inputs two, if the file does not say it (Brevitas); a third number is for the inputs.
+    inputs : Integers, Reals or Bits, default: None
+        What raw samples are. A file says what happens to its inputs, not what they can be.
+    zero : {1, -1}, default: None
+        What sign(0) is, if the source says 0 and zero can occur.
+    strict : bool, default: True
+        False keeps a float stem or head outside of the exact part; `report` has them.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
         Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
-        source are images themselves; never guessed from how many features there are.
-    prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
+        are images.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` says what was found in each layer, and what was compared with the
+        source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly; the message says where and why.
+
+    See Also
+    --------
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     if isinstance(source, str | Path):
@@ -278,8 +366,10 @@ def from_state_dict(
         arrays, parts, told = state_dict.declared(source, architecture, bits)
     name = Path(source).name if isinstance(source, str | Path) else "state dict"
     chain = state_dict.chain_of_parts(name, arrays, parts, shape)
-    imported = _imported(chain, options, lambda chain: interpreters_of_state_dict(arrays, parts, chain.shape))
-    return replace(imported, remarks=(*imported.remarks, told)) if told else imported
+    remarks = (told,) if told else ()
+    return _network(
+        chain, options, lambda chain: interpreters_of_state_dict(arrays, parts, chain.shape), remarks
+    )
 
 
 def read_larq(
@@ -293,36 +383,59 @@ def read_larq(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
-    """Read a model of Keras, Larq, QKeras or hls4ml's examples; needs the package h5py, and no TensorFlow.
+) -> Network:
+    """Read a model of Keras, Larq, QKeras or hls4ml's examples; needs the package h5py, but not TensorFlow.
 
     Parameters
     ----------
-    path
-        The file, `.h5` or `.keras`, packed by gzip or not; or the layers alone as `.json`
+    path : str or Path
+        The file, `.h5` or `.keras`, compressed with gzip or not; or the layers alone as `.json`
         (``model.to_json()``).
-    weights_file
-        The file of the weights, where the layers stand alone (``model.save_weights(...)``).
-    inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
-        what they can be.
-    zero
-        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
-    strict
-        False keeps a float stem or head outside the exact part, and says so.
-    names, classes
-        Names of features and classes.
-    image
+    weights_file : str or Path, default: None
+        The file of the weights, if the layers are alone (``model.save_weights(...)``).
+    inputs : Integers, Reals or Bits, default: None
+        What raw samples are. A file says what happens to its inputs, not what they can be.
+    zero : {1, -1}, default: None
+        What sign(0) is, if the source says 0 and zero can occur.
+    strict : bool, default: True
+        False keeps a float stem or head outside of the exact part; `report` has them.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
         Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
-        source are images themselves; never guessed from how many features there are.
-    prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
+        are images.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` says what was found in each layer, and what was compared with the
+        source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly; the message says where and why.
+
+    Examples
+    --------
+    >>> read_larq("nowhere.h5")
+    Traceback (most recent call last):
+    sugenet.errors.FileError: nowhere.h5: it cannot be opened: No such file or directory.
+
+    See Also
+    --------
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
     """
     with plain_file(path) as file, plain_file(path if weights_file is None else weights_file) as arrays:
         chain, layers = larq_reader.read_model(file, None if weights_file is None else arrays)
     options = _Options(inputs, zero, strict, names, classes, image, prove)
-    return _imported(chain, options, lambda chain: [interpreter_of_layers(layers, _signs(chain))])
+    return _network(chain, options, lambda chain: [interpreter_of_layers(layers, _signs(chain))])
 
 
 def _signs(chain: OpChain) -> list[str]:
@@ -343,36 +456,56 @@ def read_npz(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
-    """Read a network kept as arrays in an `.npz` file.
+) -> Network:
+    """Read a network that is stored as arrays in an `.npz` file.
 
     Parameters
     ----------
-    path
-        The file, packed by gzip or not.
-    features, outputs, above
-        For files of match counts (W0, T0, ...): how many inputs there are (columns beyond are padding), how
-        many of the last rows are classes, and that an input is on iff the raw number is above this.
-    inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
-        what they can be.
-    zero
-        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
-    strict
-        False keeps a float stem or head outside the exact part, and says so.
-    names, classes
-        Names of features and classes.
-    image
+    path : str or Path
+        The file, compressed with gzip or not.
+    features : int, default: None
+        For files of match counts (W0, T0, ...): number of inputs; columns beyond are padding.
+    outputs : int, default: None
+        For the same: how many of the last rows are classes.
+    above : float, default: None
+        For the same: an input is on iff the raw number is above this.
+    inputs : Integers, Reals or Bits, default: None
+        What raw samples are. A file says what happens to its inputs, not what they can be.
+    zero : {1, -1}, default: None
+        What sign(0) is, if the source says 0 and zero can occur.
+    strict : bool, default: True
+        False keeps a float stem or head outside of the exact part; `report` has them.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
         Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
-        source are images themselves; never guessed from how many features there are.
-    prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
+        are images.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` says what was found in each layer, and what was compared with the
+        source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly; the message says where and why.
+
+    See Also
+    --------
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     with plain_file(path) as file:
         chain = arrays_reader.read_npz(file, features=features, outputs=outputs, above=above)
-        return _imported(
+        return _network(
             chain,
             options,
             lambda _: [interpreter_of_arrays(arrays_reader.read_arrays(file), features, outputs, above)],
@@ -389,31 +522,48 @@ def read_bnnquanalyst(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read a BNNQuanalyst folder of CSV files.
 
     Parameters
     ----------
-    folder
+    folder : str or Path
         The folder.
-    inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
-        what they can be.
-    zero
-        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
-    strict
-        False keeps a float stem or head outside the exact part, and says so.
-    names, classes
-        Names of features and classes.
-    image
+    inputs : Integers, Reals or Bits, default: None
+        What raw samples are. A file says what happens to its inputs, not what they can be.
+    zero : {1, -1}, default: None
+        What sign(0) is, if the source says 0 and zero can occur.
+    strict : bool, default: True
+        False keeps a float stem or head outside of the exact part; `report` has them.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
         Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
-        source are images themselves; never guessed from how many features there are.
-    prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
+        are images.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` says what was found in each layer, and what was compared with the
+        source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly; the message says where and why.
+
+    See Also
+    --------
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
-    return _imported(
+    return _network(
         arrays_reader.read_bnnquanalyst(folder), options, lambda _: [interpreter_of_folder(folder)]
     )
 
@@ -433,38 +583,66 @@ def read_bnn_pynq(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
-    """Read a parameter folder of BNN-PYNQ with one bit for weights and activations: ``0-0-weights.bin``,
-    ``0-0-thres.bin``, ... and ``classes.txt``. Samples are bytes, 0 to 255; of a convolutional design plane
-    by plane, (channels, height, width), as files of CIFAR-10 hold them.
+) -> Network:
+    """Read a parameter folder of BNN-PYNQ with one bit for weights and activations.
+
+    Samples are bytes, 0 to 255; of a convolutional design plane by plane, (channels, height, width), as files
+    of CIFAR-10 hold them.
 
     Parameters
     ----------
-    folder
-        The folder.
-    design
+    folder : str or Path
+        The folder, with ``0-0-weights.bin``, ``0-0-thres.bin``, ... and ``classes.txt``.
+    design : str or Path, default: None
         How the words are folded: ``"lfcW1A1"``, ``"cnvW1A1"``, or the path of the ``config.h`` that the
-        folder was made with. Not needed where a config.h lies in the folder, or its files are those of one
-        of the two.
-    features
+        folder was made with. Not needed if the folder has a config.h, or its files are those of one of the
+        two.
+    features : int, default: None
         How many bits a dense design reads; those beyond are padding. Known of lfcW1A1.
-    outputs
-        How many of the last rows are classes; else as many as ``classes.txt`` names.
-    last
-        ``"bits"``: the class of the highest bit that is on, which is what the driver answers where the last
-        layer has thresholds (lfcW1A1), and taken unless said; ``"matches"``: the class of most matches.
-    rounding
-        Of pixels to fixed point, where the first layer reads them so (cnvW1A1): ``"nearest"`` as newer
-        drivers do, taken unless said, or ``"floor"`` as older ones.
-    inputs, zero, strict
-        As other importers have them; here they have no use, since the driver reads bytes and no sum is 0.
-    names, classes
-        Names of features and classes.
-    image
-        Shape of the image that each flat row is, (height, width), so that features are called
-        ``pixel (row,column)``; (28, 28) of lfcW1A1 unless said.
-    prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+    outputs : int, default: None
+        How many of the last rows are classes. None: as many as ``classes.txt`` names.
+    last : {"bits", "matches"}, default: None
+        ``"bits"``: the class of the highest bit that is on, as the driver answers (default). ``"matches"``:
+        the class of most matches.
+    rounding : {"nearest", "floor"}, default: None
+        Rounding of pixels to fixed point (cnvW1A1): ``"nearest"`` as newer drivers do (default), or
+        ``"floor"`` as older ones.
+    inputs : Integers, default: None
+        Of no use here: the driver reads bytes.
+    zero : {1, -1}, default: None
+        Of no use here: no sum is 0.
+    strict : bool, default: True
+        Of no use here: nothing is a float.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
+        Shape of the image that each flat row is, (height, width). None: (28, 28) for lfcW1A1.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` says what was found in each layer, and what was compared with the
+        source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly; the message says where and why.
+
+    Examples
+    --------
+    >>> read_bnn_pynq("nowhere")
+    Traceback (most recent call last):
+    sugenet.errors.FileError: nowhere: nowhere is no folder.
+
+    See Also
+    --------
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
     """
     with within(Path(folder).name):
         refuse_if(
@@ -484,7 +662,7 @@ def read_bnn_pynq(
     options = _Options(Integers(0, 255), None, True, names, classes, image, prove)
     last_op = chain.ops[-1]
     assert isinstance(last_op, LinearOp)
-    return _imported(
+    return _network(
         chain, options, lambda _: [interpreter_of_memory(memory, len(last_op.weights), last, rounding)]
     )
 
@@ -499,34 +677,52 @@ def read_ipq(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
-    """Read the network of an input query of Marabou (``query.saveQuery("net.ipq")``), where it is one of
-    signs; `read_query` reads what the file asks about it.
+) -> Network:
+    """Read the network of an input query of Marabou (``query.saveQuery("net.ipq")``), if it is one of signs.
 
     Parameters
     ----------
-    path
-        The file, packed by gzip or not.
-    inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
-        what they can be.
-    zero
-        What sign(0) shall be; of no use here, since Marabou's is +1.
-    strict
-        False keeps a float stem or head outside the exact part, and says so.
-    names, classes
-        Names of features and classes.
-    image
+    path : str or Path
+        The file, compressed with gzip or not.
+    inputs : Integers, Reals or Bits, default: None
+        What raw samples are. A file says what happens to its inputs, not what they can be.
+    zero : {1, -1}, default: None
+        What sign(0) is, if the source says 0 and zero can occur.
+    strict : bool, default: True
+        False keeps a float stem or head outside of the exact part; `report` has them.
+    names : iterable, default: None
+        Names of the features.
+    classes : iterable, default: None
+        Names of the classes.
+    image : sequence of int, default: None
         Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width), so that features are called ``pixel (row,column)``. Never guessed.
-    prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
+        are images.
+    prove : bool, default: True
+        False skips the comparison of the network with its source.
+
+    Returns
+    -------
+    Network
+        The exact network. Its `report` says what was found in each layer, and what was compared with the
+        source.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read exactly; the message says where and why.
+
+    See Also
+    --------
+    sugenet.io.read_query : reads what the file asks about it.
+    sugenet.io.import_file : reads any of these files, by its ending.
+    verify_against : compares a network with its source on samples.
     """
     contents = read_input_query(path)
     with within(contents.source):
         chain = chain_of_query(contents)
     options = _Options(inputs, zero, strict, names, classes, image, prove)
-    return _imported(chain, options, lambda _: [interpreter_of_query(contents)])
+    return _network(chain, options, lambda _: [interpreter_of_query(contents)])
 
 
 def read_query(path: str | Path) -> Query:
@@ -564,7 +760,7 @@ def import_file(
     design: str | Path | None = None,
     last: Last | None = None,
     rounding: PixelRounding | None = None,
-) -> Imported:
+) -> Network:
     """Read any kind of file that has an importer, by its ending.
 
     Parameters
@@ -574,7 +770,7 @@ def import_file(
         ``.ipq``, each also packed as ``.gz``; a folder is BNN-PYNQ's where it has files such as
         ``0-0-weights.bin``, else BNNQuanalyst's.
     inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
         what they can be.
     zero
         What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
@@ -625,12 +821,13 @@ def import_file(
         refuse_if(
             misplaced is not None, f"{misplaced}= is for {what}, and {file.name} is none. Leave it out."
         )
-    return reader(
+    network: Network = reader(
         file, **common, **{name: (checkpoint | counts | layers | packed)[name] for name in accepted}
     )
+    return network
 
 
-def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:
+def _reader_of(file: Path) -> tuple[Callable[..., Network], tuple[str, ...]]:
     """Who reads a file, and the options that it takes alone."""
     refuse_tensorflow(file)
     if file.is_dir() and is_folder(file):
@@ -638,7 +835,7 @@ def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:
     if file.is_dir():
         return read_bnnquanalyst, ()
     name = file.name.lower().removesuffix(".gz")
-    readers: dict[tuple[str, ...], tuple[Callable[..., Imported], tuple[str, ...]]] = {
+    readers: dict[tuple[str, ...], tuple[Callable[..., Network], tuple[str, ...]]] = {
         (".onnx",): (read_onnx, ()),
         (".pt", ".pth", ".tar"): (from_state_dict, ("architecture", "shape", "bits")),
         (".h5", ".hdf5", ".keras", ".json"): (read_larq, ("weights_file",)),

@@ -75,14 +75,14 @@ def outputs_at(onnx: str | os.PathLike[str], x: Sequence[float]) -> tuple[float,
 
 def _network(onnx: str | os.PathLike[str], query: Query, prove: bool) -> Network:
     try:
-        return read_onnx(str(onnx), prove=prove).network
+        return read_onnx(str(onnx), prove=prove)
     except FileError as error:
         if "reads inputs that are not binarized" not in str(error):
             raise
     ends = [end for case in query.cases for row in (case.box.lower, case.box.upper) for end in row]
     low, high = (floor(min(ends)), ceil(max(ends))) if ends else (0, 1)
     reals = Reals(_float(low, -inf), _float(max(high, low + 1), inf))
-    return read_onnx(str(onnx), inputs=reals, prove=prove).network
+    return read_onnx(str(onnx), inputs=reals, prove=prove)
 
 
 def _float(end: int, way: float) -> float:

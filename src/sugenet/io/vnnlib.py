@@ -50,23 +50,32 @@ _STRICT = (
 
 
 def read_vnnlib(path: str | os.PathLike[str]) -> Query:
-    """Read a query from a file, compressed by gzip or not.
+    """Read a query from a VNNLIB file, compressed with gzip or not.
 
     Parameters
     ----------
-    path
+    path : str or Path
         A file of at most 64 MiB of text.
+
+    Returns
+    -------
+    Query
+        The query, which `verify` decides.
 
     Raises
     ------
     FileError
-        When the file is missing or damaged, or says something that is not supported; with line and column.
+        If the file is missing or damaged, or says something that is not supported; with line and column.
 
     Examples
     --------
     >>> read_vnnlib("nowhere.vnnlib")
     Traceback (most recent call last):
     sugenet.errors.FileError: 'nowhere.vnnlib' cannot be read: No such file or directory. Check the path.
+
+    See Also
+    --------
+    verify : decides the query.
     """
     name = os.fspath(path)
     try:

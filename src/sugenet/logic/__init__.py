@@ -2,10 +2,10 @@
 it fail (docs/theory.md 12).
 
 A network reads a sample: a `Reading`, a variable whose values are the classes, each with the gap by which it
-is behind the best. A *whole* follows from several readings: a `Sum` of digits, a `Sudoku` of cells, something
-`Stated` of them. `read`, `verify`, `whatif` and `why` ask about a whole what the verbs of `sugenet.reason`
-ask about one sample, and their certificates are made of those of the parts. `integrate` is the Sugeno
-integral over interpretations by any capacity, of which possibility is one.
+is behind the best. A *whole* follows from several readings: a `Sum` of digits, a `Sudoku` of cells, a
+`Statement` about them. `read`, `verify`, `whatif` and `why` ask about a whole what the verbs of
+`sugenet.reason` ask about one sample, and their certificates are made of those of the parts. `integrate` is
+the Sugeno integral over interpretations by any capacity, of which possibility is one.
 """
 
 from sugenet.logic.addition import Sum
@@ -27,7 +27,7 @@ from sugenet.logic.composed import Composed
 from sugenet.logic.integral import integrate, interpretations, necessity_of, possibility_of
 from sugenet.logic.parsing import parse_formula
 from sugenet.logic.readings import Reading, readings_of
-from sugenet.logic.stated import Stated
+from sugenet.logic.stated import Statement
 from sugenet.logic.sudoku import GapLine, Sudoku
 
 __all__ = [
@@ -43,7 +43,7 @@ __all__ = [
     "NoComposedChange",
     "OpenComposedChange",
     "Reading",
-    "Stated",
+    "Statement",
     "Sudoku",
     "Sum",
     "answer_of",

@@ -64,7 +64,7 @@ class Sum(Composed):
             if wrong is not None:
                 raise QuestionError(
                     f"{reading.name} may be {wrong!r}, which is no digit. A network that reads more than "
-                    f"digits is asked about these alone: network.among(['0', '1', ...])."
+                    f"digits is asked about these alone: network.with_classes(['0', '1', ...])."
                 )
 
     @classmethod

@@ -17,12 +17,12 @@ from sugenet.logic.addition import Sum
 from sugenet.logic.composed import Choice, Composed
 from sugenet.logic.envelopes import composite_in
 from sugenet.logic.readings import Gap, exact_gap, gap_text
-from sugenet.logic.stated import Stated
+from sugenet.logic.stated import Statement
 from sugenet.logic.sudoku import Sudoku
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import region_of
 from sugenet.reason.counterfactuals import Counterfactual
-from sugenet.reason.envelope import Recorded, Source, changes_data, opened
+from sugenet.reason.envelope import Recorded, Source, changes_data, is_outcome, opened
 from sugenet.reason.phrases import advice, changes_listed, show_cost
 from sugenet.reason.questions import raw_of, reading_data
 from sugenet.reason.reasons import Reason
@@ -46,12 +46,10 @@ __all__ = [
 def _fields(**extra: Source) -> Mapping[str, Source]:
     """The fields of an answer in JSON: its own between those that all have."""
     return {
-        "outcome": "outcome",
-        "claim": str,
-        "stated": lambda answer: answer.whole.text if isinstance(answer.whole, Stated) else ...,
+        "claim": "claim",
+        "stated": lambda answer: answer.whole.text if isinstance(answer.whole, Statement) else ...,
         **extra,
         "seconds": "seconds",
-        "certificate": "certificate",
     }
 
 
@@ -81,6 +79,25 @@ class ComposedAnswer(Recorded):
     seconds: float
 
     @property
+    def claim(self) -> str:
+        """The answer as a sentence."""
+        return str(self)
+
+    @property
+    def question(self) -> dict[str, Any]:
+        """The question as JSON data, as the certificate has it."""
+        question: dict[str, Any] = self.certificate["question"]
+        return question
+
+    def _question_data(self) -> dict[str, Any]:
+        return {"question": self.question}
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether the certificate shows something: all but undecided answers."""
+        return self.outcome != "undecided"
+
+    @property
     def _parts(self) -> list[tuple[int, dict[str, Any]]]:
         return [(part["reading"], part["certificate"]) for part in self.certificate["parts"]]
 
@@ -108,7 +125,7 @@ class ComposedAnswer(Recorded):
                 continue
             if part["answer"] == "refuted":
                 label = (_label(network, witness),)
-                changes[index] = Refuted(network, asked, "", witness, label, "", 0.0, part).changes  # type: ignore[arg-type]
+                changes[index] = Refuted(network, asked, "", witness, label, "", 0.0, part).changes()  # type: ignore[arg-type]
             else:
                 value, lower = exact(part["value"]), exact(part["lower"])
                 if index not in changes or value < costs[index]:
@@ -155,6 +172,7 @@ def _claimed(composed: Composed) -> str:
 class ComposedRead(ComposedAnswer):
     """How possible it is that a whole has a value, and how far any other value is behind."""
 
+    is_read = is_outcome("read")
     outcome: ClassVar[str] = "read"
     json: ClassVar[Mapping[str, Source]] = _fields(
         value="value",
@@ -202,17 +220,14 @@ class _Changed(ComposedAnswer):
         """The value that the whole has then."""
         return self.whole.value(self._choice)
 
-    @property
     def changes(self) -> dict[str, dict[str, tuple[Any, Any]]]:
         """How images change, by the name of their reading."""
         return {
             self.whole.readings[index].name: changes for index, changes in sorted(self._changes().items())
         }
 
-    @property
-    def changes_plain(self) -> dict[str, Any]:
-        """The same as JSON."""
-        return {name: changes_data(changes) for name, changes in self.changes.items()}
+    def _changes_data(self) -> dict[str, Any]:
+        return {name: changes_data(changes) for name, changes in self.changes().items()}
 
 
 # -- can it fail ---------------------------------------------------------------------------------------------
@@ -235,7 +250,14 @@ class _OfRegion(ComposedAnswer):
 
 
 @dataclass(frozen=True, eq=False)
-class ComposedProved(_OfRegion):
+class _OfVerify(_OfRegion):
+    is_proved = is_outcome("proved")
+    is_refuted = is_outcome("refuted")
+    is_undecided = is_outcome("undecided")
+
+
+@dataclass(frozen=True, eq=False)
+class ComposedProved(_OfVerify):
     """The whole stays what it is."""
 
     outcome: ClassVar[str] = "proved"
@@ -247,11 +269,11 @@ class ComposedProved(_OfRegion):
 
 
 @dataclass(frozen=True, eq=False)
-class ComposedRefuted(_OfRegion, _Changed):
+class ComposedRefuted(_OfVerify, _Changed):
     """The whole changes: with these images."""
 
     outcome: ClassVar[str] = "refuted"
-    json: ClassVar[Mapping[str, Source]] = _fields(value="value", changes="changes_plain")
+    json: ClassVar[Mapping[str, Source]] = _fields(value="value", changes="_changes_data")
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
@@ -259,7 +281,7 @@ class ComposedRefuted(_OfRegion, _Changed):
 
 
 @dataclass(frozen=True, eq=False)
-class ComposedUndecided(_OfRegion):
+class ComposedUndecided(_OfVerify):
     """Neither shown: some parts are open."""
 
     outcome: ClassVar[str] = "undecided"
@@ -290,8 +312,12 @@ class ComposedUndecided(_OfRegion):
 
 @dataclass(frozen=True, eq=False)
 class _OfChange(ComposedAnswer):
+    is_found = is_outcome("found")
+    is_none = is_outcome("none")
+    is_undecided = is_outcome("undecided")
+
     @property
-    def cost_name(self) -> str:
+    def metric(self) -> str:
         """How changes are counted."""
         return str(self.certificate["question"]["cost"]["kind"])
 
@@ -308,9 +334,14 @@ class _OfChange(ComposedAnswer):
 class ComposedChange(_OfChange, _Changed):
     """Changed images with which the whole has another value, and what is proved of their cost."""
 
-    outcome: ClassVar[str] = "counterfactual"
+    outcome: ClassVar[str] = "found"
     json: ClassVar[Mapping[str, Source]] = _fields(
-        value="value", cost="cost", lower="lower", changes="changes_plain"
+        value="value",
+        metric="metric",
+        cost="cost",
+        lower="lower",
+        is_minimum="is_minimum",
+        changes="_changes_data",
     )
     cost = _certified("cost", "What the changes cost together; for L2 a sum of squares.")
     lower = _certified(
@@ -326,12 +357,12 @@ class ComposedChange(_OfChange, _Changed):
         """One sentence, its verdict put through `mark`."""
         proof = f"{mark('proved')} to be the least"
         if not self.is_minimum:
-            proof = f"the least is at least {show_cost(self.cost_name, self.lower, -1)}"
-            if show_cost(self.cost_name, self.lower) == show_cost(self.cost_name, self.cost):
+            proof = f"the least is at least {show_cost(self.metric, self.lower, -1)}"
+            if show_cost(self.metric, self.lower) == show_cost(self.metric, self.cost):
                 proof = f"{mark('proved')} to be the least but for rounding"
         before, after = _claimed(self.whole), self.whole.words(self.value)
         after = _shown(self.whole, self._choice) if isinstance(self.whole, Sum) else after
-        return f"{before}; {after} with {show_cost(self.cost_name, self.cost)}, {proof}: {self._listed()}"
+        return f"{before}; {after} with {show_cost(self.metric, self.cost)}, {proof}: {self._listed()}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,12 +384,12 @@ class OpenComposedChange(_OfChange):
     """Nothing was found, and nothing more proved than a lower bound."""
 
     outcome: ClassVar[str] = "undecided"
-    json: ClassVar[Mapping[str, Source]] = _fields(lower="lower")
+    json: ClassVar[Mapping[str, Source]] = _fields(metric="metric", lower="lower")
     lower = _certified("lower", "Nothing cheaper than this does it.")
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
-        bound = show_cost(self.cost_name, self.lower, -1)
+        bound = show_cost(self.metric, self.lower, -1)
         return (
             f"{self._wanted}: {mark('undecided')}. Proved so far: it needs at least {bound}. "
             f"{advice('time limit', 'ask for another value')}"
@@ -372,15 +403,22 @@ class OpenComposedChange(_OfChange):
 class ComposedReason(_OfRegion):
     """Features of the images that suffice for the value of the whole, whatever else changes in the region."""
 
+    is_found = is_outcome("found")
+    is_undecided = is_outcome("undecided")
     json: ClassVar[Mapping[str, Source]] = _fields(
-        reasons=lambda answer: {name: reason.conditions() for name, reason in answer.reasons.items()}
+        status="status",
+        reasons=lambda answer: {name: reason.conditions() for name, reason in answer.reasons.items()},
     )
     status = _certified(
         "answer",
         "``minimum``: none smaller exists; ``minimal``: none can be left out; ``sufficient``; ``unknown``.",
         str,
     )
-    outcome = _certified("answer", "Its status.", str)
+
+    @property
+    def outcome(self) -> str:  # type: ignore[override]
+        """``"found"``, or ``"undecided"`` if nothing is proved."""
+        return "undecided" if self.status == "unknown" else "found"
 
     @cached_property
     def reasons(self) -> dict[str, Reason]:

@@ -22,9 +22,11 @@ from sugenet.logic.composed import Composed, Least, Wanted
 from sugenet.logic.envelopes import PartOf, certificate_of, proof_that_none
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import row_of
-from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf, Region
+from sugenet.problem.regions import L0, L1, L2, AnyInput, Hamming, Linf, Region
 from sugenet.reason import Robust, reasons, verdicts
+from sugenet.reason.questions import named_region
 from sugenet.reason.verdicts import Proved, Refuted, Undecided
+from sugenet.reprs import quoted
 
 __all__ = ["read", "see_network", "verify", "why"]
 
@@ -38,7 +40,7 @@ def read(composed: Composed, value: Any = None) -> ComposedRead:
     Parameters
     ----------
     composed
-        A `Sum`, a `Sudoku` or something `Stated`.
+        A `Sum`, a `Sudoku` or a `Statement`.
     value
         The sum; or whether it is a Sudoku, or holds. The sum as it is read, or True, unless given.
 
@@ -83,21 +85,21 @@ def _proof_of_gap(composed: Composed, wanted: Wanted, best: Least | None) -> dic
 def _wanted(composed: Composed, value: Any) -> Wanted:
     if composed.kind == "sum":
         if isinstance(value, bool) or not isinstance(value, int):
-            raise QuestionError(f"value={value!r} is no sum: give a whole number.")
+            raise QuestionError(f"value={quoted(value)} is no sum: give a whole number.")
     elif not isinstance(value, bool):
-        raise QuestionError(f"value={value!r} must be True or False.")
+        raise QuestionError(f"value={quoted(value)} must be True or False.")
     return Wanted(value)
 
 
 def _region_data(region: Any, *, joint: bool = False) -> dict[str, Any]:
     """A region as JSON that means the same for every network; refuses those that name features."""
-    if not isinstance(region, Hamming | L0 | L1 | L2 | Linf | Anything):
+    if not isinstance(region, Hamming | L0 | L1 | L2 | Linf | AnyInput):
         raise QuestionError(
-            f"region={region!r} is none for several images: give Hamming, L0, L1, L2, Linf or Anything."
+            f"region={quoted(region)} is none for several images: give Hamming, L0, L1, L2, Linf or AnyInput."
         )
-    if joint and isinstance(region, Linf | Anything):
-        raise QuestionError(f"{region!r} has no budget that images could share: leave joint out.")
-    if isinstance(region, Anything):
+    if joint and isinstance(region, Linf | AnyInput):
+        raise QuestionError(f"{quoted(region)} has no budget that images could share: leave joint out.")
+    if isinstance(region, AnyInput):
         return {"kind": "Anything"}
     return {"kind": type(region).__name__, "radius": str(Fraction(region.radius))}
 
@@ -128,9 +130,9 @@ def verify(
     Parameters
     ----------
     composed
-        A `Sum`, a `Sudoku` or something `Stated`.
+        A `Sum`, a `Sudoku` or a `Statement`.
     region
-        How far each image may change: `L0`, `L1`, `L2`, `Linf`, `Hamming` or `Anything`.
+        How far each image may change: `L0`, `L1`, `L2`, `Linf`, `Hamming` or `AnyInput`.
     joint
         Whether the images share the budget of the region, instead of having it each. For a sum and a valid
         Sudoku both come to the same: one changed reading changes them.
@@ -145,7 +147,7 @@ def verify(
     >>> print(verify(Sum.of(models.digits(), X[[7]], X[[4]]), L0(1)))
     3 + 6 = 9, with up to 1 feature changed in each sample: proved, by 2 parts
     """
-    clock = Clock(time_limit, threads, seed, notify)
+    clock, region = Clock(time_limit, threads, seed, notify), named_region(region)
     question = {"kind": "robust", "region": _region_data(region, joint=joint), "joint": joint}
     asking = _Verifying(composed, region, clock, see_network(composed))
     if joint and not composed.is_sensitive():
@@ -283,7 +285,7 @@ def why(
     Parameters
     ----------
     composed
-        A `Sum`, a `Sudoku` or something `Stated`.
+        A `Sum`, a `Sudoku` or a `Statement`.
     region
         How far each image may change, as in `verify`; any input unless given.
     minimal
@@ -303,7 +305,7 @@ def why(
     ('minimum', 2)
     """
     clock = Clock(time_limit, threads, seed, notify)
-    region = Anything() if region is None else region
+    region = AnyInput() if region is None else named_region(region)
     question = {"kind": "reason", "region": _region_data(region)}
     indices = see_network(composed)
     sensitive = composed.is_sensitive()

@@ -27,6 +27,8 @@ from sugenet.reason import counterfactuals
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual
 from sugenet.reason.counterfactuals.answers import Answer
 from sugenet.reason.envelope import envelope
+from sugenet.reason.questions import named_cost
+from sugenet.reprs import quoted
 
 __all__ = ["whatif"]
 
@@ -37,7 +39,7 @@ _ANY = -1
 def whatif(
     composed: Composed,
     value: Any = None,
-    cost: type[Cost] = L0,
+    cost: type[Cost] | str = L0,
     *,
     time_limit: float | None = None,
     threads: int | None = None,
@@ -50,7 +52,7 @@ def whatif(
     Parameters
     ----------
     composed
-        A `Sum`, a `Sudoku` or something `Stated`.
+        A `Sum`, a `Sudoku` or a `Statement`.
     value
         The sum that it shall have; any other than it has unless given. A statement or a Sudoku can only turn.
     cost
@@ -66,8 +68,11 @@ def whatif(
     >>> print(whatif(Sum.of(models.digits(), X[[7]], X[[4]])))  # doctest: +ELLIPSIS
     3 + 6 = 9; 3 + 1 = 4 with 2 features changed, proved to be the least: right 1 from 6 to 1 (pixel (5,2) ...
     """
+    cost = named_cost(cost)
     if cost not in (L0, L1, L2, Hamming):
-        raise QuestionError(f"cost={cost!r} does not add up over several images: give L0, L1, L2 or Hamming.")
+        raise QuestionError(
+            f"cost={quoted(cost)} does not add up over several images. Use 'L0', 'L1', 'L2' or 'Hamming'."
+        )
     clock = Clock(time_limit, threads, seed, notify)
     wanted = _other(composed, value)
     searcher = _CompositeSearch(composed, wanted, cost, clock)
@@ -96,7 +101,7 @@ def _other(composed: Composed, value: Any) -> Wanted:
     fits = (isinstance(value, int) and not isinstance(value, bool)) == (composed.kind == "sum")
     if not fits or not isinstance(value, int):
         kind = "a whole number" if composed.kind == "sum" else "True or False"
-        raise QuestionError(f"value={value!r} must be {kind}.")
+        raise QuestionError(f"value={quoted(value)} must be {kind}.")
     if value == composed.says:
         raise QuestionError(f"{composed.words(value)} already, as it is read: ask for another value.")
     return Wanted(value)
@@ -198,7 +203,7 @@ class _CompositeSearch:
                 network.encoder.values(reading.sample),
                 self.cost,
                 target=target,
-                limit=None if limit is None or self.cost is L2 else limit,
+                max_cost=None if limit is None or self.cost is L2 else limit,
                 time_limit=self._seconds(asked),
                 threads=self.clock.threads,
                 seed=self.clock.seed,
@@ -229,14 +234,14 @@ class _CompositeSearch:
     def _bound(self, index: int, answer: Answer) -> Gap | None:
         """What the classes that were asked about cost at least; None: they cannot be reached."""
         if isinstance(answer, Counterfactual):
-            became = answer.label
-            known, value = self.upper[index][became], _short(answer.value)
+            became = answer.index
+            known, value = self.upper[index][became], _short(answer.cost)
             self.upper[index][became] = value if known is None else min(known, value)
             if answer.is_minimum:
                 self.settled.add((index, became))
         if not isinstance(answer, NoCounterfactual):
             return _short(answer.lower)
-        limit = answer.limit
+        limit = answer.max_cost
         return None if limit is None else limit.__floor__() + 1 if self.integer_steps else _short(limit)
 
     def _learn(self, index: int, others: list[int], bound: Gap | None) -> None:

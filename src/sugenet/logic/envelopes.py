@@ -31,7 +31,7 @@ from sugenet.logic.composed import Composed, Wanted
 from sugenet.logic.formulas import Every, Listed, LogicFormula, formula_of
 from sugenet.logic.parsing import parse_formula
 from sugenet.logic.readings import Gap, Reading, exact_gap, readings_of
-from sugenet.logic.stated import Stated
+from sugenet.logic.stated import Statement
 from sugenet.logic.sudoku import Sudoku
 from sugenet.problem.boxes import plain
 from sugenet.problem.cascade import Cascade, FeatureSteps, Thresholds
@@ -117,7 +117,7 @@ def composite_in(certificate: Mapping[str, Any], networks: Sequence[Network], te
             formula = formula_of(data["formula"])
             if not isinstance(text, str) or not _says(text, formula, readings):
                 raise CertificateError("the text of the statement does not say what its formula says.")
-            return Stated(tuple(readings), formula, text)
+            return Statement(tuple(readings), formula, text)
     raise CertificateError(f"there is no whole of kind {str(data['kind'])[:40]!r}.")
 
 
@@ -143,7 +143,7 @@ def _says(text: str, formula: LogicFormula, readings: Sequence[Reading]) -> bool
         return formula.on and _is_called(text, formula, readings)
     if not isinstance(formula, Every) or len(formula.parts) != 2:
         return False
-    cuts = [hit.start() for hit in finditer(r"\) and \(", text)]  # as `Stated.also` joins two
+    cuts = [hit.start() for hit in finditer(r"\) and \(", text)]  # as `Statement.also` joins two
     return (
         text.startswith("(")
         and text.endswith(")")

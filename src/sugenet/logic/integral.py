@@ -47,7 +47,7 @@ def _all(readings: Sequence[Reading]) -> list[tuple[int, ...]]:
     if count > _MOST:
         raise TooLargeError(
             f"there are {count:,} interpretations, more than {_MOST:,} to list. Possibility and necessity "
-            f"need no list: read(Stated.of(readings, formula))."
+            f"need no list: read(Statement.of(readings, formula))."
         )
     return list(product(*(range(len(reading.values)) for reading in readings)))
 

@@ -118,7 +118,7 @@ def readings_of(
     >>> print(*readings_of(models.digits(), X[:2], ["left", "right"]), sep="; ")
     left = 9, ahead by 0.5 points; right = 9, ahead by 4.75 points
     """
-    chosen = network if among is None else network.among(among)
+    chosen = network if among is None else network.with_classes(among)
     is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object
     rows = X if is_table else [network.encoder.values(x) for x in X]
     named = [f"x{number}" for number in range(1, len(rows) + 1)] if names is None else list(names)

@@ -26,21 +26,21 @@ from sugenet.logic.search import Choices, Costs
 from sugenet.reprs import cut
 from sugenet.visible import visible
 
-__all__ = ["Stated"]
+__all__ = ["Statement"]
 
 _LONGEST = 200
 """Letters of a statement in a sentence."""
 
 
 @dataclass(frozen=True, eq=False)
-class Stated(Composed):
+class Statement(Composed):
     """A statement about readings; its value is whether it holds.
 
     Examples
     --------
     >>> valve = Reading.given("valve", {"open": 0, "shut": 4})
     >>> flow = Reading.given("flow", {"none": 0, "some": 3, "much": 7})
-    >>> rule = Stated.of([valve, flow], "if valve = open then flow != none")
+    >>> rule = Statement.of([valve, flow], "if valve = open then flow != none")
     >>> print(rule)
     as read it does not hold that if valve = open then flow != none; that it holds is behind by 3 points
     """
@@ -58,7 +58,7 @@ class Stated(Composed):
             raise QuestionError("a statement needs a reading that it is about.")
 
     @classmethod
-    def of(cls, readings: Iterable[Reading], *claims: str) -> Stated:
+    def of(cls, readings: Iterable[Reading], *claims: str) -> Statement:
         """Formulas as text, all of which shall hold (`sugenet.logic.parse_formula`)."""
         all_readings = tuple(readings)
         see_names(all_readings)
@@ -71,7 +71,7 @@ class Stated(Composed):
     @classmethod
     def of_rows(
         cls, readings: Iterable[Reading], names: Sequence[str], rows: Iterable[Sequence[Any]]
-    ) -> Stated:
+    ) -> Statement:
         """The values of some readings stand together in a list of rows."""
         all_readings = tuple(readings)
         listed = listed_rows(all_readings, names, rows)
@@ -80,7 +80,7 @@ class Stated(Composed):
     @classmethod
     def of_predicate(
         cls, readings: Iterable[Reading], names: Sequence[str], predicate: Callable[..., Any]
-    ) -> Stated:
+    ) -> Statement:
         """A function of Python is true of the values of some readings, which it gets as text; it is asked
         once about each combination of them.
         """
@@ -91,11 +91,11 @@ class Stated(Composed):
             all_readings, predicate_rows(all_readings, names, predicate), f"{shown}({', '.join(names)})"
         )
 
-    def also(self, other: Stated) -> Stated:
+    def also(self, other: Statement) -> Statement:
         """Both statements, about the same readings."""
         if list(map(_described, other.readings)) != list(map(_described, self.readings)):
             raise QuestionError("the two statements are not about the same readings.")
-        return Stated(
+        return Statement(
             self.readings, Every((self.formula, other.formula)), f"({self.text}) and ({other.text})"
         )
 

@@ -30,14 +30,19 @@ _LONG = 12
 
 @dataclass(frozen=True)
 class Box(ShortRepr):
-    """Some features between bounds, both included, or at one of several categories;
-    the others as they are in the sample.
+    """Region with some features between bounds, both included, or at one of several categories; the others
+    stay as they are.
 
     Parameters
     ----------
-    limits
+    limits : mapping
         For a feature, by name or number from 0: a pair (low, high), None for no bound; a single value; or a
         set of categories.
+
+    Raises
+    ------
+    QuestionError
+        If a limit does not fit its feature.
 
     Examples
     --------
@@ -45,6 +50,11 @@ class Box(ShortRepr):
     >>> net = Network(Encoder([integer(0, 3)] * 2, ["a", "b"]), [], Head([[1] * 6, [-1] * 6]))
     >>> [(move.feature, move.value) for move in Box({"a": (1, 2)}).around(net, [2, 0]).moves]
     [(0, 1)]
+
+    See Also
+    --------
+    Always : a claim about all inputs within limits.
+    Free : features without limits.
     """
 
     limits: tuple[tuple[Any, Any], ...]

@@ -11,6 +11,7 @@ from time import monotonic
 from sugenet.bits.compile_policy import see_compiler
 from sugenet.compile_notice import compiling_seconds, listen
 from sugenet.errors import QuestionError
+from sugenet.reprs import quoted
 
 __all__ = ["Clock"]
 
@@ -57,7 +58,7 @@ class Clock:
             if value is None and name != "seed":
                 continue
             if isinstance(value, bool) or not isinstance(value, kind) or not value >= minimum:
-                raise QuestionError(f"{name}={value!r} must be {wanted}.")
+                raise QuestionError(f"{name}={quoted(value)} must be {wanted}.")
         if self.time_limit is not None and self.time_limit > 2**1000:
             self.time_limit = inf  # also for an integer that no float holds
         if self.time_limit is not None:

@@ -27,7 +27,7 @@ __all__ = [
     "L1",
     "L2",
     "REGIONS",
-    "Anything",
+    "AnyInput",
     "Box",
     "Cost",
     "Free",
@@ -107,7 +107,17 @@ class _Ball:
 
 @dataclass(frozen=True)
 class Hamming(_Ball):
-    """At most `radius` bits flipped, legal patterns only.
+    """Region of the inputs with at most `radius` bits flipped, legal patterns only.
+
+    Parameters
+    ----------
+    radius : int, float, Fraction or str
+        Radius, read exactly: a float is the decimal number that it prints.
+
+    Raises
+    ------
+    QuestionError
+        If the radius is negative, when a question is asked.
 
     Examples
     --------
@@ -116,6 +126,11 @@ class Hamming(_Ball):
     >>> near = Hamming(2).around(net, [1, -1, 1])
     >>> [(move.feature, move.value, move.weight) for move in near.moves], near.budget
     ([(0, 0, 1), (1, 1, 1), (2, 0, 1)], 2)
+
+    See Also
+    --------
+    verify : ``verify(network, x, region)``.
+    whatif : takes the class, or its name, as a cost.
     """
 
     wording: ClassVar[str] = "up to {radius} bit{s} flipped"
@@ -128,7 +143,28 @@ class Hamming(_Ball):
 
 @dataclass(frozen=True)
 class L0(_Ball):
-    """At most `radius` raw features changed, each to anything."""
+    """Region of the inputs with at most `radius` raw features changed, each to any value.
+
+    Parameters
+    ----------
+    radius : int, float, Fraction or str
+        Radius, read exactly: a float is the decimal number that it prints.
+
+    Raises
+    ------
+    QuestionError
+        If the radius is negative, when a question is asked.
+
+    Examples
+    --------
+    >>> print(L0(1))
+    up to 1 feature changed
+
+    See Also
+    --------
+    verify : ``verify(network, x, region)``.
+    whatif : takes the class, or its name, as a cost.
+    """
 
     wording: ClassVar[str] = "up to {radius} feature{s} changed"
 
@@ -140,12 +176,54 @@ class L0(_Ball):
 
 @dataclass(frozen=True)
 class L1(_Ball):
-    """Raw changes summing to at most `radius`."""
+    """Region of the inputs whose raw changes sum to at most `radius`.
+
+    Parameters
+    ----------
+    radius : int, float, Fraction or str
+        Radius, read exactly: a float is the decimal number that it prints.
+
+    Raises
+    ------
+    QuestionError
+        If the radius is negative, when a question is asked.
+
+    Examples
+    --------
+    >>> print(L1(2.5))
+    raw changes of up to 2.5 in all
+
+    See Also
+    --------
+    verify : ``verify(network, x, region)``.
+    whatif : takes the class, or its name, as a cost.
+    """
 
 
 @dataclass(frozen=True)
 class L2(_Ball):
-    """Squares of raw changes summing to at most the square of `radius`."""
+    """Region of the inputs whose squared raw changes sum to at most the square of `radius`.
+
+    Parameters
+    ----------
+    radius : int, float, Fraction or str
+        Radius, read exactly: a float is the decimal number that it prints.
+
+    Raises
+    ------
+    QuestionError
+        If the radius is negative, when a question is asked.
+
+    Examples
+    --------
+    >>> print(L2(2))
+    raw changes within a distance of 2
+
+    See Also
+    --------
+    verify : ``verify(network, x, region)``.
+    whatif : takes the class, or its name, as a cost.
+    """
 
     wording: ClassVar[str] = "raw changes within a distance of {radius}"
 
@@ -161,7 +239,29 @@ class L2(_Ball):
 
 @dataclass(frozen=True)
 class Linf(_Ball):
-    """Every raw feature changed by at most `radius`; as a cost, the largest change counts."""
+    """Region of the inputs with every raw feature changed by at most `radius`; as a cost, the largest change
+    counts.
+
+    Parameters
+    ----------
+    radius : int, float, Fraction or str
+        Radius, read exactly: a float is the decimal number that it prints.
+
+    Raises
+    ------
+    QuestionError
+        If the radius is negative, when a question is asked.
+
+    Examples
+    --------
+    >>> print(Linf(8))
+    every feature changed by up to 8
+
+    See Also
+    --------
+    verify : ``verify(network, x, region)``.
+    whatif : takes the class, or its name, as a cost.
+    """
 
     wording: ClassVar[str] = "every feature changed by up to {radius}"
 
@@ -172,7 +272,28 @@ class Linf(_Ball):
 
 @dataclass(frozen=True)
 class Free(ShortRepr):
-    """Some features free, by name or number from 0, the others as they are."""
+    """Region in which some features are free and the others stay as they are.
+
+    Parameters
+    ----------
+    features : iterable
+        Features by name or number from 0.
+
+    Raises
+    ------
+    QuestionError
+        If these are not features, when a question is asked.
+
+    Examples
+    --------
+    >>> print(Free(["age", 3]))
+    2 features free
+
+    See Also
+    --------
+    verify : ``verify(network, x, region)``.
+    Box : features within limits.
+    """
 
     features: tuple[Any, ...]
 
@@ -195,8 +316,18 @@ class Free(ShortRepr):
 
 
 @dataclass(frozen=True)
-class Anything:
-    """All inputs."""
+class AnyInput:
+    """Region of all inputs.
+
+    Examples
+    --------
+    >>> print(AnyInput())
+    any input
+
+    See Also
+    --------
+    verify : ``verify(network, x, region)``.
+    """
 
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
         """The neighbourhood of a raw sample: everything; `limits` as in `build`."""
@@ -208,15 +339,29 @@ class Anything:
 
 @dataclass(frozen=True)
 class Prices(ShortRepr):
-    """The user's own prices of changing features; a feature without a price stays as it is.
+    """Cost by your own prices of changing features; a feature without a price stays as it is.
 
     Parameters
     ----------
-    prices
-        For a feature, by name or number from 0, what a change of it costs: not negative.
-    per_unit
-        Whether the price is for each unit of raw change (a change of category is one unit),
-        not for any change.
+    prices : mapping
+        For a feature, by name or number from 0, the price of changing it: not negative.
+    per_unit : bool, default: False
+        Whether the price is for each unit of raw change, not for any change. A change of category is one
+        unit.
+
+    Raises
+    ------
+    QuestionError
+        If a price is negative, or a feature has two.
+
+    Examples
+    --------
+    >>> Prices({"age": 2, "income": 0.5}, per_unit=True).per_unit
+    True
+
+    See Also
+    --------
+    whatif : ``whatif(network, x, cost=Prices({...}))``.
     """
 
     prices: tuple[tuple[Any, Any], ...]
@@ -254,18 +399,18 @@ class Prices(ShortRepr):
 
 
 Cost: TypeAlias = Hamming | L0 | L1 | L2 | Linf
-Region: TypeAlias = Hamming | L0 | L1 | L2 | Linf | Free | Box | Anything
+Region: TypeAlias = Hamming | L0 | L1 | L2 | Linf | Free | Box | AnyInput
 
 BALLS: dict[str, type[Cost]] = {"Hamming": Hamming, "L0": L0, "L1": L1, "L2": L2, "Linf": Linf}
 """Regions with a radius, which are costs too, by the names that JSON has for them."""
-REGIONS: dict[str, type[Region]] = {**BALLS, "Free": Free, "Box": Box, "Anything": Anything}
+REGIONS: dict[str, type[Region]] = {**BALLS, "Free": Free, "Box": Box, "Anything": AnyInput}
 
 
 def region_data(network: Network, region: Region) -> dict[str, Any]:
     """A region as JSON; features by their numbers."""
     kind = next(name for name, made in REGIONS.items() if type(region) is made)
     match region:
-        case Anything():
+        case AnyInput():
             return {"kind": kind}
         case Box():
             return {"kind": kind, "limits": limits_data(network, region)}
@@ -289,7 +434,7 @@ def region_of(data: Mapping[str, Any], network: Network) -> Region:
     """
     kind = data["kind"]
     if kind == "Anything":
-        return Anything()
+        return AnyInput()
     if kind == "Box":
         return limits_of(data["limits"], network)
     if kind == "Free":

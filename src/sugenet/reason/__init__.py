@@ -8,16 +8,15 @@ answer goes to JSON with `data`, and `answer_of` (`reading`) makes the same of i
 `check` says, which knows nothing of all this.
 """
 
-from sugenet.checker.certificate import check
-from sugenet.problem.regions import L0, L1, L2, Anything, Box, Free, Hamming, Linf, Prices, Region
-from sugenet.reason.asking import Predicted, answer_of, ask, is_settled, outcome_of, settings_of
+from sugenet.problem.regions import L0, L1, L2, AnyInput, Box, Free, Hamming, Linf, Prices, Region
+from sugenet.reason.asking import Predicted, answer_of, ask, is_settled, settings_of
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
 from sugenet.reason.questions import (
     Agree,
     Always,
+    Count,
     Fair,
-    HowMany,
     Monotone,
     Never,
     Predict,
@@ -31,8 +30,8 @@ from sugenet.reason.questions import (
     problems_of,
     question_of,
 )
-from sugenet.reason.reasons import Chain, Reason, Reasons, chain_of, each_reason, why
-from sugenet.reason.rechecking import AnswerCheck, check_answer
+from sugenet.reason.reasons import Chain, Reason, Reasons, each_reason, trace_reasons, why
+from sugenet.reason.rechecking import AnswerCheck, check, check_answer
 from sugenet.reason.rules import (
     CheckedRule,
     NetworkRule,
@@ -54,10 +53,11 @@ __all__ = [
     "Agree",
     "Always",
     "AnswerCheck",
-    "Anything",
+    "AnyInput",
     "Box",
     "Chain",
     "CheckedRule",
+    "Count",
     "CountOpen",
     "CountSampled",
     "Counted",
@@ -65,7 +65,6 @@ __all__ = [
     "Fair",
     "Free",
     "Hamming",
-    "HowMany",
     "Linf",
     "Monotone",
     "NetworkRule",
@@ -91,7 +90,6 @@ __all__ = [
     "Why",
     "answer_of",
     "ask",
-    "chain_of",
     "check",
     "check_answer",
     "check_rule",
@@ -100,7 +98,6 @@ __all__ = [
     "each",
     "each_reason",
     "is_settled",
-    "outcome_of",
     "parse_rule",
     "problems_of",
     "question_of",
@@ -108,6 +105,7 @@ __all__ = [
     "rulebook",
     "rules_of_tree",
     "settings_of",
+    "trace_reasons",
     "verify",
     "whatif",
     "why",

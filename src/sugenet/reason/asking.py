@@ -13,17 +13,17 @@ import numpy as np
 from sugenet.bnn import Network
 from sugenet.errors import CertificateError, QuestionError, refuse
 from sugenet.fields import KINDS
-from sugenet.plottable import Plottable
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
 from sugenet.reason.counterfactuals.searching import is_minimum_up_to_rounding
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
-from sugenet.reason.envelope import Recorded, Source, answered, asked_of, opened
-from sugenet.reason.questions import Asked, HowMany, Predict, Question, Suffices, WhatIf, Why, reading_data
+from sugenet.reason.envelope import Recorded, Source, answered, asked_of, is_outcome, opened
+from sugenet.reason.questions import Asked, Count, Predict, Question, Suffices, WhatIf, Why, reading_data
 from sugenet.reason.reasons import Reason, Reasons, why
 from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule
 from sugenet.reason.verdicts import Proved, Refuted, Undecided, verify
+from sugenet.reprs import quoted
 
 __all__ = [
     "Answer",
@@ -32,27 +32,37 @@ __all__ = [
     "answer_of",
     "ask",
     "is_settled",
-    "outcome_of",
     "settings_of",
 ]
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted(Recorded, Plottable):
-    """The class of a sample. There is no certificate: who doubts it predicts again, by the definition."""
+class Predicted(Recorded):
+    """The class of a sample: what the question `Predict` gives.
+
+    There is no certificate: to check it, predict again by the definition.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import Predict, ask
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> ask(net, Predict([1, 1, 1])).label
+    'on'
+
+    See Also
+    --------
+    Predict : gives this answer.
+    check : verifies its certificate.
+    """
 
     outcome: ClassVar[str] = "predicted"
     certificate: ClassVar[None] = None
     is_certified: ClassVar[bool] = False
     json: ClassVar[Mapping[str, Source]] = {
-        "outcome": "outcome",
-        "class": "label",
-        "label": lambda answer: answer.network.classes[answer.label],
-        "matches": "matches",
-        "scores": "scores",
-        "tie": "is_tie",
-        "question": lambda answer: answer.question.data(answer.network),
+        name: name for name in ("label", "index", "matches", "scores", "is_tie")
     }
+    is_predicted = is_outcome("predicted")
 
     network: Network
     question: Predict
@@ -60,7 +70,12 @@ class Predicted(Recorded, Plottable):
     """Match count M of every class, which decides all else."""
 
     @property
-    def label(self) -> int:
+    def label(self) -> str:
+        """Name of the class."""
+        return self.network.classes[self.index]
+
+    @property
+    def index(self) -> int:
         """The class with the largest exact score; of equal ones the lowest number."""
         return int(self.network.head.classes(self._counts)[0])
 
@@ -98,7 +113,7 @@ class Predicted(Recorded, Plottable):
         return {"matches": tuple(matches)}
 
     def __str__(self) -> str:
-        label, head = self.label, self.network.head
+        label, head = self.index, self.network.head
         tie = ", a tie that the lowest class wins" if self.is_tie else ""
         match_text = f"{self.matches[label]} of {int(head.sizes[label])} matches"
         return f"class {self.network.class_texts[label]}, score {self.scores[label]:.6g} ({match_text}{tie})"
@@ -141,13 +156,13 @@ def settings_of(question: Asked, **values: Any) -> dict[str, Any]:
     known = _SETTINGS.get("Robust" if isinstance(question, Question) else kind)
     if known is None:
         raise QuestionError(
-            f"{kind} is no question that is asked so. Ask Robust, Why, WhatIf, HowMany, Predict, Always, "
+            f"{kind} is no question that is asked so. Ask Robust, Why, WhatIf, Count, Predict, Always, "
             f"Never, Monotone, Fair, Agree or a Query."
         )
     for name, value in values.items():
         if name not in known:
             has = f"It has {', '.join(known)}." if known else "It has none."
-            raise QuestionError(f"{name}={value!r} is no setting of {kind}. {has}")
+            raise QuestionError(f"{name}={quoted(value)} is not a setting of {kind}. {has}")
     return known | values
 
 
@@ -169,7 +184,7 @@ def ask(
     network
         The network.
     question
-        `Robust`, `Why`, `WhatIf`, `HowMany`, `Predict`, or anything else that `verify` decides.
+        `Robust`, `Why`, `WhatIf`, `Count`, `Predict`, or anything else that `verify` decides.
     within
         Ask about inputs that can occur, as in `Network.within`.
     time_limit, threads, seed, notify
@@ -198,12 +213,12 @@ def ask(
             about = {"target": question.target, "ties": question.ties}
             return why(network, question.sample, question.region, **about, **asked, **how)
         case WhatIf():
-            names = ("target", "immutable", "region", "limit", "ties")
+            names = ("target", "keep", "region", "max_cost", "ties")
             about = {name: getattr(question, name) for name in names}
             return whatif(network, question.sample, question.cost, **about, **asked, **how)
-        case HowMany():
+        case Count():
             return count(network, question.sample, question.region, where=question.where, **asked, **how)
-    return verify(network, question, **asked, **how)  # type: ignore[arg-type]  # its kind is known by now
+    return verify(network, question, **asked, **how)
 
 
 def is_settled(answer: Found, **settings: Any) -> bool:
@@ -230,16 +245,6 @@ def is_settled(answer: Found, **settings: Any) -> bool:
             first = {"minimum"} if asked["minimal"] == "size" else proved
             return enough and bool(status) and status[0] in first and set(status) <= proved
     return True
-
-
-def outcome_of(answer: Found) -> str:
-    """What came out, in one word: proved, refuted or undecided; minimum, found or none for `whatif`; what is
-    proved of the first reason for `why`: minimum, minimal, sufficient or unknown; counted or estimated;
-    predicted.
-    """
-    if isinstance(answer, Reasons):
-        return answer.reasons[0].status if answer.reasons else "undecided"
-    return str(answer.data()["outcome"])
 
 
 Answer: TypeAlias = (
@@ -274,6 +279,7 @@ _FREE: dict[str, Any] = {
     "engine": str,
     "facts": Mapping,
     "seconds": int | float,
+    "sets": int | None,
 }
 """Fields that are kept as they are given, and of which kind they must be."""
 
@@ -348,7 +354,7 @@ def _type(asked: Asked, outcome: Any) -> Any:
     """The type of an answer."""
     if isinstance(asked, Why | Suffices):
         return Reasons if isinstance(asked, Why) else Reason
-    others = {WhatIf: _WHATIFS, HowMany: _COUNTS, Predict: _PREDICTIONS}
+    others = {WhatIf: _WHATIFS, Count: _COUNTS, Predict: _PREDICTIONS}
     kinds = others.get(type(asked), _VERDICTS)
     if not isinstance(outcome, str) or outcome not in kinds:
         raise CertificateError(f"there is no such answer: {str(outcome)[:40]!r}.")

@@ -7,17 +7,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sugenet.bnn import Domain, Network
 from sugenet.errors import CertificateError, refuse
 from sugenet.plottable import Plottable
 from sugenet.problem.boxes import plain
-from sugenet.reason.phrases import engine_in, engine_text
+from sugenet.reason.phrases import engine_text
 from sugenet.reason.questions import Asked, data_of, each, question_of
-from sugenet.reprs import Sentences
 
 __all__ = [
+    "Answered",
     "Certified",
     "Envelope",
     "Recorded",
@@ -31,6 +31,7 @@ __all__ = [
     "conditions_of",
     "domain_data",
     "envelope",
+    "is_outcome",
     "kind_of",
     "opened",
 ]
@@ -132,29 +133,75 @@ Source = str | Callable[[Any], Any]
 """Where a field of JSON comes from: an attribute or method of the answer, or a function of the answer."""
 
 
-class Recorded(Sentences):
+class _OutcomeTest(property):
+    """A property that tests for one outcome."""
+
+
+def is_outcome(word: str) -> Any:
+    """A property of an answer: whether its outcome is this word."""
+    return _OutcomeTest(lambda answer: answer.outcome == word, doc=f"Whether `outcome` is ``{word!r}``.")
+
+
+class Answered(Plottable):
+    """What all answers have in common: an outcome in one word, a question and a certificate.
+
+    For each outcome that an answer may have there is a property, such as `is_proved`.
+    """
+
+    if TYPE_CHECKING:  # a property here would be the default of fields of that name
+
+        @property
+        def outcome(self) -> str:
+            """The result in one word, such as ``"proved"``."""
+
+        @property
+        def certificate(self) -> dict[str, Any] | None:
+            """JSON data that `check` verifies; None if there is none."""
+
+    def __bool__(self) -> bool:
+        tests = " or ".join(f"answer.{name}" for name in self._tests())
+        raise TypeError(
+            f"The truth value of an answer is ambiguous. Test {tests}; or compare answer.outcome, which is "
+            f"{self.outcome!r} here."
+        )
+
+    @classmethod
+    def _tests(cls) -> list[str]:
+        """Names of the properties that test for an outcome."""
+        return [
+            name
+            for kind in cls.__mro__
+            for name, value in vars(kind).items()
+            if isinstance(value, _OutcomeTest)
+        ]
+
+
+class Recorded(Answered):
     """An answer that goes to JSON and back by a table of its fields."""
 
     json: ClassVar[Mapping[str, Source]]
-    """The fields in JSON, in their order. One whose value is `...` is left out; with the question go the
-    inputs that can occur.
+    """The fields in JSON, in their order, besides outcome, question and certificate. One whose value is `...`
+    is left out.
     """
 
     network: Network
     question: Any
 
     def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        contents: dict[str, Any] = {}
+        """Everything as JSON data: the outcome, fields named like the attributes, question and certificate.
+
+        With the question go the inputs that can occur, if these are limited.
+        """
+        contents: dict[str, Any] = {"outcome": self.outcome}
         for name, source in self.json.items():
             value = getattr(self, source) if isinstance(source, str) else source(self)
             value = value() if callable(value) else value
-            if source == "question" or (source == "certificate" and value is None):
-                contents |= {} if source == "question" else {name: None}
-                contents |= {"question": data_of(self.network, self.question), **domain_data(self.network)}
-            elif value is not ...:
+            if value is not ...:
                 contents[name] = _plain_data(value)
-        return contents
+        return contents | self._question_data() | {"certificate": self.certificate}
+
+    def _question_data(self) -> dict[str, Any]:
+        return {"question": data_of(self.network, self.question), **domain_data(self.network)}
 
     @classmethod
     def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
@@ -186,7 +233,7 @@ def _plain_data(value: Any) -> Any:
     return str(value) if isinstance(value, Fraction) else value
 
 
-class Certified(Recorded, Plottable):
+class Certified(Recorded):
     """An answer with a certificate; None: the engine gives no proof."""
 
     certificate: dict[str, Any] | None
@@ -208,11 +255,6 @@ class Settled(Certified):
     engine: str
     sets: int | None = None
     """Sets of changes that the engine enumerated."""
-
-    @classmethod
-    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
-        """The engine, and the number of sets."""
-        return dict(zip(("engine", "sets"), engine_in(data["engine"]), strict=True))
 
     @property
     def settled_by(self) -> str:

@@ -7,7 +7,6 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from fractions import Fraction
 from itertools import islice
 from math import ceil, floor, isqrt
-from re import fullmatch
 from typing import Any
 
 from sugenet.bnn import Network
@@ -18,7 +17,6 @@ __all__ = [
     "LISTED",
     "advice",
     "changes_listed",
-    "engine_in",
     "engine_text",
     "part_text",
     "percent_text",
@@ -43,7 +41,6 @@ _ENGINES = {
     "program": "an integer program over patterns of patches",
     "patches": "patterns of patches and an exact linear bound",
 }
-_NAMES = {phrase: name for name, phrase in _ENGINES.items()}
 
 
 def uncovered_text(names: Iterable[str]) -> str:
@@ -64,19 +61,9 @@ def engine_text(engine: str, sets: int | None = None) -> str:
     --------
     >>> engine_text("flips", 1200)
     'flip enumeration (1,200 changes)'
-    >>> engine_in("flip enumeration (1,200 changes)")
-    ('flips', 1200)
     """
     phrase = _ENGINES.get(engine, visible(engine))
     return phrase if sets is None else f"{phrase} ({sets:,} changes)"
-
-
-def engine_in(phrase: str) -> tuple[str, int | None]:
-    """The engine and the number of sets that `engine_text` said."""
-    counted = fullmatch(r"(.*) \(([0-9,]{1,40}) changes\)", phrase)
-    if counted is None:
-        return _NAMES.get(phrase, phrase), None
-    return _NAMES.get(counted[1], counted[1]), int(counted[2].replace(",", ""))
 
 
 def percent_text(share: Fraction, towards: int = 0) -> str:

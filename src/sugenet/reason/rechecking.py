@@ -7,12 +7,13 @@ each claim is compared with what certificates prove, or proved anew, or named as
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from sugenet.bnn import Network
-from sugenet.checker import check
-from sugenet.checker.limit import SECONDS, Limit
+from sugenet.checker import check as check_certificate
+from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.reason import hitting_set_within
 from sugenet.engines.ladder import decide
 from sugenet.errors import CertificateError, CheckLimitError, SugenetError, TooLargeError, refuse
@@ -25,7 +26,7 @@ from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
 from sugenet.reason.counts.space import combinations_within
 from sugenet.reason.envelope import envelope
 from sugenet.reason.phrases import uncovered_text
-from sugenet.reason.questions import HowMany, Robust, Suffices
+from sugenet.reason.questions import Count, Robust, Suffices
 from sugenet.reason.reasons import Reasons
 from sugenet.reason.reasons.hitting import is_antichain, unlisted_change
 from sugenet.reason.reasons.oracle import Features
@@ -34,7 +35,15 @@ from sugenet.reason.rules.checked import CheckedRule
 from sugenet.reason.verdicts import Proved, Refuted, Undecided
 from sugenet.reprs import Sentences
 
-__all__ = ["STATUSES", "AnswerCheck", "certificates_of", "check_answer", "is_checkable", "trusted_in"]
+__all__ = [
+    "STATUSES",
+    "AnswerCheck",
+    "certificates_of",
+    "check",
+    "check_answer",
+    "is_checkable",
+    "trusted_in",
+]
 
 STATUSES = {
     "holds": "hold",
@@ -47,7 +56,7 @@ STATUSES = {
 }
 """What can come of checking one answer, and the words for many."""
 
-REMARKS = ("engine", "facts", "method", "order", "reason", "seconds")
+REMARKS = ("engine", "facts", "is_nearest", "method", "order", "reason", "seconds", "sets")
 """Fields that say how an answer came about. Nothing shows them, and no claim rests on them."""
 
 _DRAWN = 1 << 24
@@ -75,6 +84,69 @@ class AnswerCheck(Sentences):
 
     def __str__(self) -> str:
         return f"{self.words}; {uncovered_text(self.uncovered)}" if self.uncovered else self.words
+
+
+def check(
+    answer: Any,
+    network: Any,
+    other: Any = None,
+    *,
+    time_limit: float | None = SECONDS,
+    memory_limit: int | None = MEMORY,
+    plain: bool = False,
+) -> str:
+    """Check the certificate of an answer by code that shares nothing with the engines.
+
+    Parameters
+    ----------
+    answer : answer or dict
+        An answer of any verb, or a certificate as JSON data. If an answer has several certificates, such as
+        one for each reason, all of them are checked.
+    network : Network or list of Network or Ratings
+        What it is about. For a whole that several networks read, all of them.
+    other : Network, default: None
+        The second network of a certificate about `Agree`. An answer has it with its question.
+    time_limit : float or None, default: 60
+        Seconds for each certificate. None: no limit.
+    memory_limit : int or None
+        Bytes that may be used besides network and certificate (default: 2 GiB). None: no limit.
+    plain : bool, default: False
+        Use only the plain form of each rule: short to read, and for small cases only.
+
+    Returns
+    -------
+    str
+        What was checked, in words.
+
+    Raises
+    ------
+    CertificateError
+        If there is no certificate, if it is damaged or about another network, or if a claim is not true.
+    CheckLimitError
+        If time or memory ended first. Then it is not known whether the certificate holds.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import L0, verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> check(verify(net, [-1, -1, +1, -1], L0(1)), net)
+    'bounds through all layers exclude every violation'
+
+    See Also
+    --------
+    check_answer : checks everything that an answer says, not only its certificates.
+    """
+    if isinstance(answer, Rulebook):
+        return answer.check(network, time_limit=time_limit)
+    if isinstance(answer, Mapping) and answer.get("format") == "sugenet rulebook":
+        return str(check_answer(Rulebook.from_data(network, answer, time_limit=time_limit)))
+    certificates: list[Any] = [answer]
+    if hasattr(answer, "certificate"):
+        certificates = list(certificates_of(answer)) or [None]
+        other = getattr(answer.question, "other", other) if hasattr(answer, "question") else other
+    limits: dict[str, Any] = {"time_limit": time_limit, "memory_limit": memory_limit, "plain": plain}
+    return "; ".join(check_certificate(one, network, other, **limits) for one in certificates)
 
 
 def check_answer(
@@ -106,7 +178,7 @@ def check_answer(
     >>> net = Network.of_bits([DenseLayer([[1, 1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> found = check_answer(why(net, [1, 1, -1], n="all"))
     >>> found.status, found.uncovered
-    ('holds', ('order', 'seconds'))
+    ('holds', ('is_nearest', 'order', 'seconds'))
     """
     if isinstance(answer, Rulebook):
         message, _, names = answer.check(time_limit=time_limit).partition("; not covered by a certificate: ")
@@ -203,7 +275,7 @@ class _Recheck:
 
     def checked(self, certificate: dict[str, Any]) -> str:
         """What `check` says of a certificate."""
-        return check(certificate, self.network, self.other, time_limit=self.limit.seconds)
+        return check_certificate(certificate, self.network, self.other, time_limit=self.limit.seconds)
 
     def _trusting(self, answer: Answer, solver: str) -> tuple[str, str]:
         for certificate in certificates_of(answer):  # a witness can be replayed all the same
@@ -242,12 +314,12 @@ class _Recheck:
         if certificate is None:
             self.claims.append("figures")
             return status, text
-        asked = envelope(self.network, HowMany(None, None, answer.rule.box))
+        asked = envelope(self.network, Count(None, None, answer.rule.box))
         if certificate["question"] != asked["question"] or certificate.get("domain") != asked.get("domain"):
             raise CertificateError("the count is about other inputs than those that the rule covers.")
         counted = self.checked(certificate)
         counts = certificate["counts"][: self.network.head.outputs]
-        right = counts[answer.rule.label]
+        right = counts[answer.rule.index]
         if (figures.covered, figures.right, figures.max_right) != (sum(counts), right, right):
             raise CertificateError("the figures of the rule are not those of the count.")
         if self.network.domain.laws:  # how many inputs obey them, nothing shows
@@ -268,14 +340,14 @@ class _Recheck:
         for row in answer.others:
             if row.question.data(self.network) != asked:
                 raise CertificateError("a further counterfactual is about another question.")
-        values = [row.value for row in rows]
+        costs = [row.cost for row in rows]
         refuse(
             CertificateError,
             (
-                values != sorted(values) or len(set(states)) < len(states),
+                costs != sorted(costs) or len(set(states)) < len(states),
                 "further counterfactuals are others, and the cheapest come first.",
             ),
-            (n == "all" and len(set(values)) > 1, "a further counterfactual is not of least cost."),
+            (n == "all" and len(set(costs)) > 1, "a further counterfactual is not of least cost."),
             (
                 isinstance(n, int) and len(rows) > n,
                 f"{n} counterfactuals were asked for, but there are {len(rows)}.",
@@ -283,7 +355,7 @@ class _Recheck:
         )
         if n == 1 or not answer.all_listed or (n is None and not answer.others):
             return []
-        if len(set(values)) == 1 and n in (None, "all"):
+        if len(set(costs)) == 1 and n in (None, "all"):
             n_changes = self._of_min_cost(answer)
             if n_changes == len(rows):
                 return [f"no more than {n_changes} inputs do it at this cost"]
@@ -310,7 +382,7 @@ class _Recheck:
             return None
         kind: Any = question.cost
         try:
-            region = kind(int(answer.value) if answer.value.denominator == 1 else answer.value)
+            region = kind(int(answer.cost) if answer.cost.denominator == 1 else answer.cost)
             counted = count(self.network, question.sample, region, time_limit=self.limit.left())
         except SugenetError:  # too large, or too finely divided
             return None
@@ -413,7 +485,7 @@ class _Reasons:
                 )
             if not self._suffices(rest):
                 break
-        self.work.claims += ["all_contrastive", "relevant", "irrelevant"]
+        self.work.claims += ["all_contrasts", "relevant", "irrelevant"]
 
     def _least(self, features: Features) -> Features:
         """As few of the features as meet every contrastive set."""

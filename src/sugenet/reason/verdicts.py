@@ -23,11 +23,20 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.pairs import Joint
 from sugenet.problem.problem import Fails, Holds, Open, Outcome
 from sugenet.problem.query import Query, of_network
-from sugenet.reason.envelope import Settled, Source, changes_between, changes_data, conditions_of, envelope
+from sugenet.reason.envelope import (
+    Settled,
+    Source,
+    changes_between,
+    changes_data,
+    conditions_of,
+    envelope,
+    is_outcome,
+)
 from sugenet.reason.phrases import LISTED, advice, changes_listed, show_cost
 from sugenet.reason.questions import Agree, Fair, Monotone, Question, Robust, described, problems_of, raw_of
 from sugenet.reason.questions.problems import query_about
 from sugenet.reason.shown import short_pair, short_witness, tie_text, winners
+from sugenet.reprs import quoted
 from sugenet.visible import visible
 
 __all__ = [
@@ -45,28 +54,43 @@ _WHOLE, _SOME = 12, 4
 class _Verdict(Settled):
     """Something about a claim."""
 
+    is_proved = is_outcome("proved")
+    is_refuted = is_outcome("refuted")
+    is_undecided = is_outcome("undecided")
+
     network: Network
     question: Question
     claim: str
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The claim, and by what it was settled."""
+        """The claim."""
         return {"claim": described(network, question), **super().known(network, question, data)}
 
 
 @dataclass(frozen=True, eq=False)
 class Proved(_Verdict):
-    """The claim holds."""
+    """The claim holds: the outcome ``"proved"`` of `verify`.
+
+    Besides `claim`, `question` and `certificate` it has the `engine` and the `seconds` that it took.
+    `is_certified` is False if a solver gave no proof; then `certificate` is None.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, [1, 1, -1], "L0(1)").is_proved
+    True
+
+    See Also
+    --------
+    verify : gives this answer.
+    check : verifies its certificate.
+    """
 
     outcome: ClassVar[str] = "proved"
-    json: ClassVar[Mapping[str, Source]] = {
-        "outcome": "outcome",
-        "claim": "claim",
-        "engine": "settled_by",
-        "seconds": "seconds",
-        "certificate": "certificate",
-    }
+    json: ClassVar[Mapping[str, Source]] = {name: name for name in ("claim", "engine", "sets", "seconds")}
 
     engine: str
     seconds: float
@@ -82,30 +106,67 @@ class Proved(_Verdict):
 
 @dataclass(frozen=True, eq=False)
 class Refuted(_Verdict):
-    """The claim does not hold: here is an input, or a pair of inputs, against it."""
+    """The claim does not hold: the outcome ``"refuted"`` of `verify`.
+
+    `witness` is an input against it, or a pair of inputs; `label` and `index` are its class, and `changes()`
+    says how it differs from the sample.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, [1, 1, -1], "L0(2)").label
+    'off'
+
+    See Also
+    --------
+    verify : gives this answer.
+    check : verifies its certificate.
+    """
 
     outcome: ClassVar[str] = "refuted"
     json: ClassVar[Mapping[str, Source]] = {
-        "outcome": "outcome",
         "claim": "claim",
-        "labels": "labels",
+        "label": "label",
+        "index": "index",
+        "labels": lambda answer: answer.labels if len(answer.labels) > 1 else ...,
+        "indices": lambda answer: answer.indices if len(answer.labels) > 1 else ...,
         "tied": lambda answer: answer.tied or ...,
-        "changes": lambda answer: changes_data(answer.changes),
+        "changes": lambda answer: changes_data(answer.changes()),
         "conditions": "conditions",
         "witness": lambda answer: answer.certificate["witness"],
-        "source_witness": lambda answer: ... if answer.in_source is None else [*map(str, answer.in_source)],
-        "engine": "settled_by",
+        "source_witness": lambda answer: (
+            ... if answer.source_witness is None else [*map(str, answer.source_witness)]
+        ),
+        "engine": "engine",
         "seconds": "seconds",
-        "certificate": "certificate",
     }
 
     witness: tuple[Any, ...]
     """Raw sample; for questions about pairs, two of them."""
     labels: tuple[str, ...]
-    """Class of each."""
+    """Names of their classes: of one input, of two inputs, or of one input by two networks."""
     engine: str
     seconds: float
     certificate: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        """Name of the class of the witness; of a pair, that of its first input."""
+        return self.labels[0]
+
+    @property
+    def index(self) -> int:
+        """Number of the class `label`, from 0."""
+        return self.indices[0]
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """Numbers of the classes `labels`, from 0."""
+        other = self.question.other if isinstance(self.question, Agree) else self.network
+        networks = (self.network, other)
+        return tuple(net.classes.index(name) for net, name in zip(networks, self.labels, strict=False))
 
     @property
     def is_pair(self) -> bool:
@@ -119,7 +180,6 @@ class Refuted(_Verdict):
             return short_pair(self.network, self.question, *self.witness)
         return short_witness(self.network, self.question, self.witness)
 
-    @property
     def changes(self) -> dict[str, tuple[Any, Any]]:
         """How `example` differs: from the sample of the question, or the two of a pair from each other."""
         if self.is_pair:
@@ -132,7 +192,7 @@ class Refuted(_Verdict):
     def is_long(self) -> bool:
         """Whether its sentence leaves some of the witness out; `example` has it all."""
         if isinstance(self.question, Robust):
-            return len(self.changes) > LISTED
+            return len(self.changes()) > LISTED
         return self.network.encoder.features > _WHOLE and not isinstance(self.question, Query)
 
     @cached_property
@@ -149,7 +209,7 @@ class Refuted(_Verdict):
 
     def conditions(self) -> dict[str, str]:
         """What each changed value must fulfil, in words."""
-        return conditions_of(self.network, self.changes)
+        return conditions_of(self.network, self.changes())
 
     @property
     def is_certified(self) -> bool:
@@ -158,7 +218,7 @@ class Refuted(_Verdict):
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The witness, whose classes are computed again, the claim, and by what it was settled."""
+        """The witness, whose classes are computed again, and the claim."""
         row, networks = data["certificate"]["witness"], [network]
         if isinstance(question, Monotone | Fair):
             witness: tuple[Any, ...] = tuple(raw_of(network, one) for one in row)
@@ -176,27 +236,26 @@ class Refuted(_Verdict):
         subject = f"Class {' and '.join(map(visible, self.labels))}"
         if self.tied:
             subject = tie_text(self.tied).capitalize()
-        if self.changes:
-            shown = f"with {changes_listed(self.network, self.changes)}"
+        changes = self.changes()
+        if changes:
+            shown = f"with {changes_listed(self.network, changes)}"
             if self.is_pair and len(self.example[0]) <= _WHOLE:
                 named = zip(self.network.encoder.names, self.example[0], strict=True)
-                rest = [
-                    f"{visible(name)} = {number_text(one)}" for name, one in named if name not in self.changes
-                ]
+                rest = [f"{visible(name)} = {number_text(one)}" for name, one in named if name not in changes]
                 shown += f", where {'; '.join(rest)}" if rest else ""
         elif isinstance(self.question, Robust):
             shown = "for the sample itself"
         else:
-            values = self.example if self.in_source is None else self.in_source
+            values = self.example if self.source_witness is None else self.source_witness
             rows = zip(self.network.encoder.names, values, strict=True)
             pairs = [f"{visible(name)} = {number_text(value)}" for name, value in rows]
             few = len(pairs) if len(pairs) <= _WHOLE else _SOME
             shown = f"for {'; '.join(pairs[:few])}" + ("; ..." if len(pairs) > few else "")
-            shown += "" if self.in_source is None else ", in the numbers of the file, as the query"
+            shown += "" if self.source_witness is None else ", in the numbers of the file, as the query"
         return f"{self.claim}: {mark('refuted')} by {self.settled_by}. {subject} {shown}"
 
     @property
-    def in_source(self) -> tuple[Any, ...] | None:
+    def source_witness(self) -> tuple[Any, ...] | None:
         """The witness in the numbers of the file that a query is about,
         where these are not the network's own.
         """
@@ -206,11 +265,27 @@ class Refuted(_Verdict):
 
 @dataclass(frozen=True, eq=False)
 class Undecided(_Verdict):
-    """Neither shown: what was tried, and what is known so far."""
+    """The claim is neither proved nor refuted: the outcome ``"undecided"`` of `verify`.
+
+    `reason` says why it ended, and `facts` what is known so far.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, [1, 1, -1], "AnyInput", engine="flips").outcome
+    'undecided'
+
+    See Also
+    --------
+    verify : gives this answer.
+    check : verifies its certificate.
+    """
 
     outcome: ClassVar[str] = "undecided"
     json: ClassVar[Mapping[str, Source]] = {
-        name: name for name in ("outcome", "claim", "reason", "facts", "engine", "seconds", "certificate")
+        name: name for name in ("claim", "reason", "facts", "engine", "seconds")
     }
 
     reason: str
@@ -223,11 +298,6 @@ class Undecided(_Verdict):
     def is_certified(self) -> bool:
         """Nothing is claimed but what the certificate says."""
         return False
-
-    @classmethod
-    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
-        """The claim; the engine is named as it is."""
-        return {"claim": described(network, question)}
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
@@ -247,7 +317,8 @@ class Undecided(_Verdict):
 
 def verify(
     network: Network,
-    question: Question,
+    question: Any,
+    region: Any = None,
     *,
     within: Any = None,
     engine: str = "auto",
@@ -260,41 +331,59 @@ def verify(
 
     Parameters
     ----------
-    network
+    network : Network
         The network.
-    question
-        `Robust`, `Always`, `Never`, `Monotone`, `Fair`, `Agree`, or a `Query` that `read_vnnlib` gives. A
-        query speaks of the file that the network was read from: its inputs are in the order and the numbers
-        of that file. All others speak of raw samples.
-    within
-        Ask about inputs that can occur: ``"data"``, laws as text or a `Domain`, as in `Network.within`.
-    engine
-        ``auto`` climbs the ladder of engines, cheapest first; or one by name: see `sugenet.engines.ladder`.
-    time_limit
-        Seconds after which what is known so far is given.
-    threads
-        How many may work at once; one for each core unless said.
-    seed
-        Of searches.
-    notify
-        Is told what is going on.
+    question : question, array, list or mapping
+        `Robust`, `Always`, `Never`, `Monotone`, `Fair` or `Agree`; a `Query` that `read_vnnlib` gives, in the
+        order and the numbers of its file; or one raw sample `x`, together with `region`.
+    region : region or str, default: None
+        Only with a sample: ``verify(network, x, L0(1))`` is short for ``verify(network, Robust(x, L0(1)))``.
+        A value, or text such as ``"L0(1)"``.
+    within : str, list of str or Domain, default: None
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
+        a `Domain`, as in `Network.within`.
+    engine : str, default: "auto"
+        ``"auto"`` tries engines in the order of their expected cost. Or the name of one: see
+        `sugenet.engines.ladder`.
+    time_limit : float, default: None
+        Seconds after which the best answer so far is given. None: no limit.
+    threads : int, default: None
+        How many threads may work at once. None: one per core.
+    seed : int, default: 0
+        Seed of random choices. The answer is the same for the same seed, unless time runs out.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+
+    Returns
+    -------
+    Proved, Refuted or Undecided
+        Its `outcome` is ``"proved"``, ``"refuted"`` or ``"undecided"``.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+    EncodingError
+        If the sample has a value that its feature cannot have.
 
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
     >>> from sugenet.reason import Hamming, Robust
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
-    >>> print(verify(net, Robust([-1, -1, +1, -1], Hamming(1))))
+    >>> print(verify(net, [-1, -1, +1, -1], Hamming(1)))
     the class stays off, with up to 1 bit flipped: proved by bounds through all layers
     >>> answer = verify(net, Robust([-1, -1, +1, -1], Hamming(2)))
-    >>> type(answer).__name__, answer.labels, answer.changes
-    ('Refuted', ('on',), {'x1': (-1, 1), 'x2': (-1, 1)})
+    >>> answer.outcome, answer.is_refuted, answer.label, answer.changes()
+    ('refuted', True, 'on', {'x1': (-1, 1), 'x2': (-1, 1)})
+
+    See Also
+    --------
+    whatif : the cheapest change that gives another class.
+    sweep : one question about each sample of a data set.
+    check : verifies the certificate of an answer.
     """
-    if not isinstance(question, Question):
-        raise QuestionError(
-            f"{question!r} is no question. Ask Robust, Always, Never, Monotone, Fair, Agree or a Query that "
-            f"read_vnnlib gives."
-        )
+    question = _question_in(question, region)
     network = network.within(within)
     if network.passes_reals and not isinstance(question, Query):
         question, network = query_about(network, question), network.by_itself()
@@ -333,6 +422,23 @@ def verify(
     return Undecided(
         network, question, claim, outcome.reason, facts, outcome.engine, clock.seconds, certificate
     )
+
+
+def _question_in(question: Any, region: Any) -> Question:
+    """The question that is asked: as it is given, or `Robust` for a sample and a region."""
+    if isinstance(question, Question):
+        if region is not None:
+            raise QuestionError(
+                f"{type(question).__name__} is a question of its own. Leave out region={quoted(region)}."
+            )
+        return question
+    if region is None:
+        raise QuestionError(
+            f"verify needs a question, not {quoted(question)}. For one sample add a region: "
+            f"verify(network, x, L0(1)). Questions are Robust, Always, Never, Monotone, Fair and Agree, and "
+            f"read_vnnlib reads one from a file."
+        )
+    return Robust(question, region)
 
 
 def _all(problems: Any, clock: Clock, engine: str) -> Outcome:

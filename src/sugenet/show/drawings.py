@@ -16,7 +16,7 @@ from sugenet.capacity.arguments import number_text, rating_text
 from sugenet.errors import NetworkError, SugenetError, TooLargeError
 from sugenet.fit import CapacityFit, Conflict, InducedCapacity, LearnedModel, VersionSpace
 from sugenet.problem.boxes import limit_text
-from sugenet.problem.neighbourhood import feature_index, row_of
+from sugenet.problem.neighbourhood import feature_index
 from sugenet.problem.query import Query
 from sugenet.reason import (
     Box,
@@ -222,7 +222,7 @@ def _(answer: Refuted) -> Drawing:
     labels = " and ".join(answer.labels)
     if isinstance(question, Robust):
         sample = question.values(network)
-        label = network.trace(row_of(sample)).label
+        label = network.trace(sample).label
         changed = changes_figure(network, sample, answer.example, f"{label} becomes {labels}")
         return Drawing(str(answer), (changed, *_before(network, sample)), table)
     if answer.is_pair:
@@ -259,14 +259,14 @@ def _input(network: Network, row: Sequence[Any], title: str) -> Figure:
 @drawing.register
 def _(answer: Counterfactual) -> Drawing:
     network = answer.network
-    before, after = network.classes[answer.prop.label], network.classes[answer.label]
+    before, after = network.classes[answer.prop.label], answer.label
     main = changes_figure(network, answer.sample, answer.example, f"{before} becomes {after}")
     others = tuple(
         changes_figure(
             network,
             one.sample,
             one.example,
-            f"or {network.classes[one.label]}, with {show_cost(one.cost, one.value)}",
+            f"or {one.label}, with {show_cost(one.metric, one.cost)}",
         )
         for one in answer.others[:3]
     )
@@ -348,10 +348,10 @@ def _conditions(reasons: Sequence[Reason]) -> Cells:
 @drawing.register
 def _(answer: Chain) -> Drawing:
     network, last = answer.network, len(answer.network.layers)
-    label, figures = network.classes[answer.label], []
+    label, figures = answer.label, []
     links = [answer.links[last, key_of(literal)] for literal in answer.decisive] if answer.links else []
     if links:
-        seen = network.trace(row_of(list(answer.sample))).layers[last - 1]
+        seen = network.trace(list(answer.sample)).layers[last - 1]
         neurons = list(dict.fromkeys(link.neuron for link in links))
         meters, left = tuple(meter_of(seen, j - 1) for j in neurons[:ROWS]), max(0, len(neurons) - ROWS)
         figures.append(Meters(f"neurons of layer {last} that decide {label}", meters, left))
@@ -390,7 +390,7 @@ def _class_bars(title: str, axis: str, bars: list[tuple[int, Bar]]) -> Bars:
 def _(answer: Counted) -> Drawing:
     names, total = answer.network.classes, answer.total
     bars = [
-        (k, Bar(names[k], _share(count, total), f"{count:,}", strong=k == answer.label))
+        (k, Bar(names[k], _share(count, total), f"{count:,}", strong=k == answer.index))
         for k, count in enumerate(answer.counts)
         if count
     ]
@@ -440,7 +440,7 @@ def _(answer: CheckedRule) -> Drawing:
     if not figures.total:  # how many inputs obey the laws is not known
         return Drawing(str(answer), verdict.figures, verdict.table)
     low, high = figures.precision_bounds if figures.covered else (Fraction(0), Fraction(0))
-    label = answer.rule.network.classes[answer.rule.label]
+    label = answer.rule.label
     ends = (None, None) if figures.is_exact else (low, high)
     bars = (
         Bar("covered", figures.coverage, f"{float(figures.coverage):.3g} of all inputs"),
@@ -556,7 +556,7 @@ def _(value: Trace) -> Drawing:
     table = Cells(head, tuple(rows)) if rows else None
     figures: list[Figure] = [votes_of(value)]
     figures += [meters_of(value, number, _BANDS) for number in range(1, 1 + min(2, len(value.layers)))]
-    votes, size = value.matches[value.predicted], value.network.head.sizes[value.predicted]
+    votes, size = value.matches[value.index], value.network.head.sizes[value.index]
     return Drawing(f"class {value.label}, with {votes} of {size} votes", tuple(figures), table)
 
 
@@ -602,7 +602,7 @@ def _(value: Network) -> Drawing:
 def _(answer: Predicted) -> Drawing:
     network = answer.network
     return Drawing(
-        str(answer), (sample_figure(network, answer.sample), votes_of(network.trace(row_of(answer.sample))))
+        str(answer), (sample_figure(network, answer.sample), votes_of(network.trace(answer.sample)))
     )
 
 

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from sugenet.bnn import Layer, Network, Steps, Trace
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import row_of
 from sugenet.reason import (
     L0,
+    AnyInput,
     Chain,
     Hamming,
     Linf,
@@ -25,7 +25,7 @@ from sugenet.reason import (
     Region,
     Robust,
     Undecided,
-    chain_of,
+    trace_reasons,
     verify,
     whatif,
     why,
@@ -88,7 +88,7 @@ class Findings:
             for answer in (self.nearest, *(one for _, one in self.targets))
             if isinstance(answer, Counterfactual)
         ]
-        return min(counterfactuals, key=lambda answer: answer.value, default=None)
+        return min(counterfactuals, key=lambda answer: answer.cost, default=None)
 
 
 class _Asking:
@@ -135,7 +135,7 @@ def find(
     ):
         raise QuestionError(f"time_limit={time_limit!r} must be a number of seconds, not negative.")
     values = network.encoder.values(x)
-    trace = network.trace(row_of(values))
+    trace = network.trace(values)
     asking = _Asking(time_limit, notify)
     with on_interrupt(asking.stop):
         return _ask_all(network, values, trace, asking, {"seed": seed, "threads": threads, "notify": notify})
@@ -166,8 +166,8 @@ def _ask_all(
     targets = []
     order = sorted(range(len(network.classes)), key=lambda k: (-trace.scores[k], k))
     # the nearest of all answers that one
-    known = nearest.label if isinstance(nearest, Counterfactual) and nearest.is_minimum else None
-    rivals = [k for k in order if k not in (trace.predicted, known)][:_TARGETS] if len(order) > 2 else []
+    known = nearest.index if isinstance(nearest, Counterfactual) and nearest.is_minimum else None
+    rivals = [k for k in order if k not in (trace.index, known)][:_TARGETS] if len(order) > 2 else []
     for k in rivals:
         answer = asking.ask(
             f"the least change to {network.classes[k]}",
@@ -177,7 +177,7 @@ def _ask_all(
         targets += [(k, answer)] if answer is not None else []
     near = asking.ask("a reason in a small region", 0.7, lambda t: _near(network, values, nearest, t, how))
     everywhere = asking.ask(
-        "a reason for any input", 0.9, lambda t: why(network, values, time_limit=t, **how)
+        "a reason for any input", 0.9, lambda t: why(network, values, AnyInput(), time_limit=t, **how)
     )
     chain = asking.ask("the chain of neurons", 0, lambda _: _chain(network, values))
     return Findings(
@@ -202,7 +202,7 @@ def _chain(network: Network, values: list[Any]) -> Chain:
         raise QuestionError(
             f"{neurons:,} neurons are too many to follow here. sugenet why --chain shows them"
         )
-    return chain_of(network, values)
+    return trace_reasons(network, values)
 
 
 def _first_work(network: Network) -> int:

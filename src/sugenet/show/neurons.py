@@ -115,7 +115,7 @@ class NeuronView(_View):
         """What the neuron reads in the sample, as -1 and +1."""
         if self.sample is None:
             return None
-        trace = self.network.trace(self.sample)
+        trace = self.network.trace(self.network.encoder.values(self.sample))
         bits = trace.first_bits() if self.layer == 1 else trace.layers[self.layer - 2].active
         return [1 if on else -1 for on in bits]
 
@@ -348,7 +348,7 @@ class QuantizedView(_View):
     # -- on a sample -----------------------------------------------------------------------------------------
 
     def _seen(self) -> dict[str, Any]:
-        trace = self.network.trace(self.sample)
+        trace = self.network.trace(self.network.encoder.values(self.sample))
         seen = trace.layers[self.layer - 1]
         level = int((seen.active if seen.levels is None else seen.levels)[self.number - 1])
         return {

@@ -42,11 +42,11 @@ class PredictionView(Sentences):
         for i, k in enumerate(self.classes.tolist()):
             row: dict[str, Any] = {
                 "sample": self.first + i,
-                "class": k,
                 "label": names[k],
+                "index": k,
                 "scores": self.logits[i].tolist(),
                 "margin": float(margins[i]),
-                "tie": bool(self.tied[i]),
+                "is_tie": bool(self.tied[i]),
             }
             if self.truth is not None:
                 row["truth"] = int(self.truth[i])
@@ -72,13 +72,13 @@ class PredictionView(Sentences):
         for row in shown:
             wrong = (
                 ""
-                if self.truth is None or row["truth"] == row["class"]
+                if self.truth is None or row["truth"] == row["index"]
                 else f"  wrong: it is {names[row['truth']]}"
             )
-            tie = "  tie" if row["tie"] else ""
-            score = row["scores"][row["class"]]
+            tie = "  tie" if row["is_tie"] else ""
+            score = row["scores"][row["index"]]
             lines.append(
-                f"{row['sample']:>6}  {names[row['class']]:<{width}}  {score:>9.6g}  "
+                f"{row['sample']:>6}  {names[row['index']]:<{width}}  {score:>9.6g}  "
                 f"{row['margin']:>9.6g}{tie}{wrong}"
             )
         if len(shown) < len(rows):
@@ -133,10 +133,10 @@ class TraceView(Sentences):
             "scores": [float(score) for score in trace.scores],
             "possibility": trace.network.head.possibility(trace.matches[None, :])[0].tolist(),
         }
-        return {"class": trace.predicted, "label": trace.label, "layers": layers, "head": head}
+        return {"label": trace.label, "index": trace.index, "layers": layers, "head": head}
 
     def __str__(self) -> str:
-        lines = [f"prediction: {self.trace.network.class_texts[self.trace.predicted]}", str(self.trace)]
+        lines = [f"prediction: {self.trace.network.class_texts[self.trace.index]}", str(self.trace)]
         if self.layer is not None:
             seen = self.trace.layers[self.layer - 1]
             has_levels = seen.levels is not None
@@ -174,4 +174,4 @@ def view_trace(network: Network, x: Any, layer: int | None = None, limit: int = 
         network.layer(layer)
     if limit < 0:
         raise NetworkError(f"limit={limit} must not be negative.")
-    return TraceView(network.trace(x), layer, limit)
+    return TraceView(network.trace(network.encoder.values(x)), layer, limit)

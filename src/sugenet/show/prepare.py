@@ -28,7 +28,7 @@ from sugenet.capacity.arguments import number_text, rating_text
 from sugenet.capacity.criteria import bits
 from sugenet.errors import CapacityError, NetworkError, TooLargeError
 from sugenet.problem.first_layer import first_layer, move_gains, reach
-from sugenet.problem.neighbourhood import Neighbourhood, row_of
+from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.regions import Region
 from sugenet.show.figures import (
     Bar,
@@ -291,7 +291,7 @@ def votes_of(
             int(head.sizes[k]),
             trace.scores[k],
             float(possibility[k]),
-            k == trace.predicted,
+            k == trace.index,
             k == truth,
         )
         for k in shown
@@ -353,7 +353,7 @@ def match_meters(
     (1, 0, 1, 'locked off')
     """
     values = network.encoder.values(x)
-    plain = meters_of(network.trace(row_of(values)), layer, limit, neurons)
+    plain = meters_of(network.trace(values), layer, limit, neurons)
     if region is None:
         return plain
     low, high = _bands(network, values, layer, region)

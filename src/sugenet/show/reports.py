@@ -90,7 +90,7 @@ class Page:
     def __init__(self, findings: Findings, truth: int | None, title: str) -> None:
         self.found, self.truth, self.title = findings, truth, title
         self.network = findings.network
-        self.label = self.network.classes[findings.trace.predicted]
+        self.label = self.network.classes[findings.trace.index]
         self.noun = "pixel" if grid_of(self.network) is not None else "feature"
         self.cited: dict[str, tuple[str, str]] = {}
         """By the one text of each certificate that its digest is of: the claim and its status."""
@@ -145,7 +145,7 @@ class Page:
             sentence = f"All claims on this page are about {inputs}: what else there might be, cannot occur."
             body.append(paragraph(sentence, kind="lead"))
         if self.truth is not None:
-            right = self.truth == trace.predicted
+            right = self.truth == trace.index
             judgement = "which is right" if right else f"but the true class is {network.classes[self.truth]}"
             sentence = f"{'' if right else '✗ '}The network answers {self.label}, {judgement}."
             body.append(paragraph(sentence, kind="lead" if right else "lead wrong"))
@@ -161,12 +161,12 @@ class Page:
         """The decision and what is proved about small changes, in one sentence."""
         nearest, best = self.found.nearest, self.found.best
         occurs = ", for inputs that can occur" if self.network.domain else ""
-        if best is not None and best.value <= 1:
+        if best is not None and best.cost <= 1:
             return f"{self.label}. A change of 1 {self.noun} can alter it."
         match nearest:
-            case Counterfactual() if nearest.is_minimum and nearest.is_certified and nearest.value > 1:
+            case Counterfactual() if nearest.is_minimum and nearest.is_certified and nearest.cost > 1:
                 return (
-                    f"{self.label}. No change of {self._up_to(nearest.value - 1)} alters it{occurs}: proved."
+                    f"{self.label}. No change of {self._up_to(nearest.cost - 1)} alters it{occurs}: proved."
                 )
             case Counterfactual() | OpenCounterfactual() if nearest.lower > 1 and (
                 isinstance(nearest, OpenCounterfactual) or nearest.is_certified
@@ -186,11 +186,11 @@ class Page:
         """By how much the class wins, in votes and in score."""
         trace = self.found.trace
         order = sorted(range(len(trace.scores)), key=lambda k: (-trace.scores[k], k))
-        votes, size = int(trace.matches[trace.predicted]), int(self.network.head.sizes[trace.predicted])
-        sentence = f"{votes} of {size} possible votes, score {roughly(trace.scores[trace.predicted])}"
+        votes, size = int(trace.matches[trace.index]), int(self.network.head.sizes[trace.index])
+        sentence = f"{votes} of {size} possible votes, score {roughly(trace.scores[trace.index])}"
         if len(order) > 1:
             second = order[1]
-            margin = trace.scores[trace.predicted] - trace.scores[second]
+            margin = trace.scores[trace.index] - trace.scores[second]
             next_best = self.network.classes[second]
             sentence += (
                 (
@@ -362,7 +362,7 @@ class Page:
                     self.network,
                     one.sample,
                     one.example,
-                    f"{self.label} becomes {self.network.classes[label]}",
+                    f"{self.label} becomes {label}",
                 )
             )
             for label, one in reversed(first.items())
@@ -379,14 +379,14 @@ class Page:
         match answer:
             case Counterfactual() if at_most is not None:
                 cost = (
-                    f"at most {self.plain(show_cost(at_most.cost, at_most.value))}; "
+                    f"at most {self.plain(show_cost(at_most.metric, at_most.cost))}; "
                     f"the least needs at least {short_number(answer.lower, -1)}"
                 )
-                what, status = f"as for {self.network.classes[at_most.label]}", "undecided"
+                what, status = f"as for {at_most.label}", "undecided"
                 claim = f"to {goal}: the least needs at least {short_number(answer.lower, -1)}"
             case Counterfactual():
                 is_proved = answer.is_minimum and answer.is_certified
-                cost = self.plain(show_cost(answer.cost, answer.value))
+                cost = self.plain(show_cost(answer.metric, answer.cost))
                 if not answer.is_minimum:
                     cost += f"; the least needs at least {short_number(answer.lower, -1)}"
                 parts = []
@@ -402,7 +402,7 @@ class Page:
                 status = "proved" if answer.is_certified else "undecided"
                 claim = f"to {goal}: no change leads there"
             case _:
-                bound = show_cost(answer.cost, answer.lower, -1)
+                bound = show_cost(answer.metric, answer.lower, -1)
                 cost, what = f"none found; at least {self.plain(bound)}", answer.reason
                 status, claim = "undecided", f"to {goal}: at least {bound}"
         middle = [what] if self.noun == "pixel" else []  # in a table the figure says it
@@ -431,7 +431,7 @@ class Page:
             case Proved():
                 return "proved" if answer.is_certified else "undecided", answer.settled_by
             case Refuted():
-                changes = changes_listed(self.network, answer.changes, 4)
+                changes = changes_listed(self.network, answer.changes(), 4)
                 labels = " and ".join(answer.labels)
                 return "refuted", f"{answer.settled_by}: class {labels} with {changes}"
         known = answer.facts.get("proved_up_to")
@@ -443,12 +443,12 @@ class Page:
         """Where robustness ends: the least change that was found refutes any larger region."""
         if not isinstance(nearest, Counterfactual):
             return []
-        cost, value = nearest.question.cost, nearest.value
+        cost, value = nearest.question.cost, nearest.cost
         assert not isinstance(cost, Prices)
         region = cost(Fraction(short_number(value, 1)))
         claim = f"the class stays {self.label}, with {self.plain(str(region))}"
-        mark = self.marked(nearest, f"a change: {show_cost(nearest.cost, nearest.value)}", "refuted")
-        by = f"a changed sample of class {self.network.classes[nearest.label]}"
+        mark = self.marked(nearest, f"a change: {show_cost(nearest.metric, nearest.cost)}", "refuted")
+        by = f"a changed sample of class {nearest.label}"
         return [row_html(claim, mark, by)]
 
     def _meters(self) -> Html:

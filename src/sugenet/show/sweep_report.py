@@ -58,11 +58,8 @@ _GLOSSARY = (
     ("refused", "A sample that the question makes no sense for, as of the class that it has already."),
 )
 _OUTCOMES = {
-    "minimum": "Proved to be the least: no change is cheaper, or no reason is smaller.",
-    "found": "A change that does it. Nothing that costs less than what stands under at least does.",
+    "found": "A change of the class, which costs no less than the column at least says; or a reason.",
     "none": "Nothing that may change alters the class: proved.",
-    "minimal": "A reason of which nothing can be left out: proved.",
-    "sufficient": "A reason that suffices; some of it may not be needed.",
     "counted": "All inputs in question were counted, exactly.",
     "estimated": "Inputs were drawn at random: a share lies in its interval with the stated confidence.",
     "predicted": "The class that the network gives. Nothing is claimed about other inputs.",
@@ -168,7 +165,7 @@ class _SweepPage:
 
         def rank(sample: int) -> tuple[Any, ...]:
             rows = self.of(sample)
-            wrong = any(row.truth is not None and row.truth != row.label for row in rows)
+            wrong = any(row.truth is not None and row.truth != row.index for row in rows)
             is_open = not all(row.settled for row in rows)
             return (not is_open, not wrong, -sum(row.seconds for row in rows), sample)
 
@@ -232,7 +229,7 @@ class _SweepPage:
         """One row a sample, those without an answer, too."""
         listed = range(min(self.samples, _ROWS))
         has_truth = any(tally.has_truth for tally in self.tallies)
-        has_cost = any(row.value or row.lower for rows in self.rows for row in rows.values())
+        has_cost = any(row.cost or row.lower for rows in self.rows for row in rows.values())
         has_several, cost = len(self.results) > 1, "sum of squares" if self.tallies[0].squares else "cost"
         head = ["sample", "class", *["true class"] * has_truth]
         for name in self.names:
@@ -270,7 +267,7 @@ class _SweepPage:
         if not rows:
             cells += [element("td", "")] * (1 + has_truth)
         else:
-            truth, label = rows[0].truth, rows[0].label
+            truth, label = rows[0].truth, rows[0].index
             wrong = truth is not None and truth != label
             cells.append(element("td", classes[label], class_="wrong" if wrong else None))
             cells += [element("td", "" if truth is None else classes[truth])] * has_truth
@@ -280,7 +277,7 @@ class _SweepPage:
                 element("td", status_html("missing") if row is None else _mark(row), data_key=_word(row))
             )
             if len(self.results) == 1:
-                costs = [None, None] if row is None else [row.value, row.lower]
+                costs = [None, None] if row is None else [row.cost, row.lower]
                 cells += [_cost(cost) for cost in costs] if has_cost else []
                 cells.append(_number("", "") if row is None else _number(time_text(row.seconds), row.seconds))
         return element("tr", *cells)
@@ -316,10 +313,10 @@ class _SweepPage:
 
     def _sample(self, sample: int) -> Html:
         first = self.of(sample)[0]
-        label, truth = self.network.classes[first.label], first.truth
+        label, truth = self.network.classes[first.index], first.truth
         title = f"Sample {sample}: {label}"
         if truth is not None:
-            right = "which is right" if truth == first.label else f"but it is {self.network.classes[truth]}"
+            right = "which is right" if truth == first.index else f"but it is {self.network.classes[truth]}"
             title += f", {right}"
         body = []
         pictures: set[Figure] = set()
@@ -388,7 +385,7 @@ def _mark(row: Row) -> Html:
 def _word(row: Row | None) -> str:
     if row is None:
         return "missing"
-    on_trust = row.outcome in ("proved", "minimum", "none", "minimal", "sufficient") and not row.certified
+    on_trust = row.outcome in ("proved", "found", "none") and not row.certified
     return f"{row.outcome}, not certified" if on_trust else row.outcome
 
 

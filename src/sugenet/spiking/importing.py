@@ -19,7 +19,7 @@ import numpy.typing as npt
 from sugenet.bnn import Encoder, Network
 from sugenet.capacity.arguments import number_text
 from sugenet.errors import FileError, NetworkError, SoundnessError, refuse
-from sugenet.io import Imported, ImportProof
+from sugenet.io import ImportProof, ImportReport
 from sugenet.io.arrays.reader import read_arrays
 from sugenet.io.exact.pixels import pixel_names
 from sugenet.io.nir.contents import NirNode, chain_of_nodes
@@ -417,7 +417,7 @@ def read_nir(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read a NIR file: a chain of Linear or Affine nodes and LIF, IF or LI neurons; needs the package h5py.
 
     Parameters
@@ -457,7 +457,7 @@ def from_snntorch(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read a state dict of `torch.nn.Linear` and `snntorch.Leaky` in turn; snnTorch itself is not needed.
 
     Parameters
@@ -497,7 +497,7 @@ def read_spiking_npz(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read arrays ``weight1``, ``leak1``, ``threshold1``, ``bias1``, ``weight2`` and so on of an `.npz` file.
 
     Parameters
@@ -524,7 +524,7 @@ def import_spiking(
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
     prove: bool = True,
-) -> Imported:
+) -> Network:
     """Read a spiking network by the ending of its file.
 
     Parameters
@@ -589,7 +589,7 @@ def _imported(
     image: Sequence[int] | None,
     *,
     prove: bool,
-) -> Imported:
+) -> Network:
     parts, notes = _parts(source, read, convention, floats)
     name = Path(source).name if isinstance(source, str | Path) else "state dict"
     step = None if grid is None else exact(grid, "grid")
@@ -614,7 +614,7 @@ def _imported(
         if differing
         else f"float64 gives the same class on {len(pool)} random samples"
     )
-    return Imported(network, (), (str(convention), *notes), (spiking.inputs,), proof=proof)
+    return ImportReport(network, (), (str(convention), *notes), (spiking.inputs,), proof=proof).reported
 
 
 def _leak_of(leak: Any, number: int, count: int) -> Any:

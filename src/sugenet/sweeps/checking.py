@@ -30,7 +30,6 @@ from sugenet.reason import (
     answer_of,
     ask,
     is_settled,
-    outcome_of,
     rechecking,
 )
 from sugenet.reason.phrases import uncovered_text
@@ -209,7 +208,7 @@ def check_results(
     >>> print(check_results(found, jobs=1))
     checked 3 of 3 answers:
       3 hold
-    not covered by a certificate: engine, seconds, time_limit, version
+    not covered by a certificate: engine, seconds, sets, time_limit, version
     """
     from joblib import delayed
 
@@ -339,7 +338,7 @@ def _check_refusal(
         raise CertificateError("the answer does not name its sample.") from error
     refuse(CertificateError, (hash_of(values) != known, "the answer is about another sample than its row."))
     label = int(network.predict(row_of(values), engine="definition")[0])
-    kept = (row.label, row.outcome, row.settled, row.certified, row.value, row.lower)
+    kept = (row.index, row.outcome, row.settled, row.certified, row.cost, row.lower)
     refuse(
         CertificateError,
         (
@@ -374,11 +373,11 @@ def _check_row(
     label = int(network.predict(row_of(list(values)), engine="definition")[0])
     is_cost = isinstance(answer, Counterfactual | OpenCounterfactual)
     claims = {
-        "class": (row.label, label),
-        "outcome": (row.outcome, outcome_of(answer)),
+        "index": (row.index, label),
+        "outcome": (row.outcome, answer.outcome),
         "settled": (row.settled, is_settled(answer, **settings)),
         "certified": (row.certified, is_checkable(answer)),
-        "value": (row.value, str(answer.value) if isinstance(answer, Counterfactual) else None),
+        "cost": (row.cost, str(answer.cost) if isinstance(answer, Counterfactual) else None),
         "lower bound": (row.lower, str(answer.lower) if is_cost else None),
     }
     if isinstance(answer, CountSampled):

@@ -121,8 +121,8 @@ def safety_of_whatif(rows: Iterable[Row], limit: Fraction | None) -> dict[int, S
     safety: dict[int, Safety] = {}
     for row in rows:
         safe = _joined(safety, row)
-        if row.value is not None:
-            safe.breaks(exact(row.value))
+        if row.cost is not None:
+            safe.breaks(exact(row.cost))
         ends = safe.proved if row.certified else safe.trusted
         if row.outcome == "none":
             ends.append(_EVERYTHING if limit is None else (limit, True))
@@ -133,10 +133,10 @@ def safety_of_whatif(rows: Iterable[Row], limit: Fraction | None) -> dict[int, S
 
 def _joined(safety: dict[int, Safety], row: Row) -> Safety:
     """What is known of the sample of a row, which must have the same classes everywhere."""
-    safe = safety.setdefault(row.sample, Safety(row.label, row.truth))
+    safe = safety.setdefault(row.sample, Safety(row.index, row.truth))
     refuse_if(
-        row.label != safe.label,
-        f"sample {row.sample} has class number {safe.label} in one file and {row.label} in another, "
+        row.index != safe.label,
+        f"sample {row.sample} has class number {safe.label} in one file and {row.index} in another, "
         f"though network and samples are the same: one of the files is damaged. Check them.",
     )
     if row.truth is not None:

@@ -32,8 +32,8 @@ from sugenet.sweeps.tally import SweepTally, tally_of
 __all__ = ["COLUMNS", "Results", "csv_text", "export_rows", "read_results", "write_parquet"]
 
 COLUMNS = (
-    *("sample", "outcome", "class", "true_class", "right", "settled", "certified", "engine"),
-    *("seconds", "time_limit", "value", "lower", "version"),
+    *("sample", "outcome", "label", "true_label", "right", "settled", "certified", "engine"),
+    *("seconds", "time_limit", "cost", "lower", "version"),
 )
 """Names of the columns, in their order."""
 
@@ -48,9 +48,9 @@ def _columns(sample: int, row: Row | None, classes: Sequence[str]) -> tuple[Any,
     if row is None:
         return (sample, "missing", *[None] * (len(COLUMNS) - 2))
     truth = None if row.truth is None else classes[row.truth]
-    right = None if row.truth is None else row.truth == row.label
-    outcome_fields = (row.outcome, classes[row.label], truth, right, row.settled, row.certified, row.engine)
-    return (sample, *outcome_fields, row.seconds, row.time_limit, row.value, row.lower, row.version)
+    right = None if row.truth is None else row.truth == row.index
+    outcome_fields = (row.outcome, classes[row.index], truth, right, row.settled, row.certified, row.engine)
+    return (sample, *outcome_fields, row.seconds, row.time_limit, row.cost, row.lower, row.version)
 
 
 def csv_text(rows: Iterable[Row], samples: int, classes: Sequence[str]) -> str:
@@ -60,7 +60,7 @@ def csv_text(rows: Iterable[Row], samples: int, classes: Sequence[str]) -> str:
     --------
     >>> row = Row(1, 0, 1, "proved", True, True, "bounds", 0.5, None, None, None, "0.1.0")
     >>> print(csv_text([row], 2, ["no", "yes, sir"]).replace("\r", ""), end="")
-    sample,outcome,class,true_class,right,settled,certified,engine,seconds,time_limit,value,lower,version
+    sample,outcome,label,true_label,right,settled,certified,engine,seconds,time_limit,cost,lower,version
     0,missing,,,,,,,,,,,
     1,proved,no,"yes, sir",false,true,true,bounds,0.5,,,,0.1.0
     """
@@ -107,7 +107,10 @@ def write_parquet(
 
 
 class Results(Plottable, AbstractContextManager["Results"]):
-    """What a sweep found: short rows, and answers of the same types as the verbs give; read only.
+    """Rows and answers that a sweep found; read only.
+
+    Rows are short; answers are of the same types as the verbs give. `to_pandas` gives all rows as a data
+    frame.
 
     Examples
     --------
@@ -120,6 +123,11 @@ class Results(Plottable, AbstractContextManager["Results"]):
     ['refuted', 'proved', 'proved']
     >>> print(found.answer(2))
     the class stays 2, with up to 1 bit flipped: proved by bounds through all layers
+
+    See Also
+    --------
+    sweep : gives them.
+    read_results : reads them from a file.
     """
 
     def __init__(self, store: Store, network: Network | None = None) -> None:
@@ -167,7 +175,7 @@ class Results(Plottable, AbstractContextManager["Results"]):
 
     def _fitting(self, row: Row) -> Row:
         """A row, which must be of a sample and of classes that there are."""
-        numbers = (row.label, row.label if row.truth is None else row.truth)
+        numbers = (row.index, row.index if row.truth is None else row.truth)
         classes = len(self.network.classes)
         fits = 0 <= row.sample < self.samples and all(0 <= n < classes for n in numbers)
         self._store.refuse_if(not fits, f"the row of sample {row.sample} has a number that is none here")
@@ -221,8 +229,7 @@ class Results(Plottable, AbstractContextManager["Results"]):
         row, known = self._found(sample)
         data = self.data(sample)
         try:
-            asked = data.get("question") or data["certificate"]["question"]
-            values = raw_of(self.network, asked["sample"])
+            values = raw_of(self.network, data["question"]["sample"])
         except (LookupError, TypeError, ValueError, SugenetError) as error:
             raise self._store.damaged(f"the answer of sample {row.sample} does not name it") from error
         self._check_hash(row, list(values), known)
@@ -254,6 +261,26 @@ class Results(Plottable, AbstractContextManager["Results"]):
     def hashes(self) -> dict[int, bytes]:
         """The same of all samples that have an answer, by number."""
         return dict(self._store.hashes())
+
+    def to_pandas(self) -> Any:
+        """All samples as a data frame of pandas, one row per sample with the columns of the CSV file.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A sample without an answer has the outcome ``"missing"``. Costs are exact numbers as text.
+
+        Raises
+        ------
+        SugenetError
+            If pandas is not installed.
+        """
+        try:
+            import pandas as pd  # type: ignore[import-untyped]
+        except ImportError as error:
+            raise SugenetError("a data frame needs pandas: pip install pandas.") from error
+        table = export_rows(self.rows(), self.samples, self.network.classes)
+        return pd.DataFrame(table, columns=list(COLUMNS))
 
     def tally(self) -> SweepTally:
         """All rows in figures: outcomes, certified accuracy, times."""
@@ -314,15 +341,30 @@ def read_results(path: str | os.PathLike[str], network: Network | None = None) -
 
     Parameters
     ----------
-    path
-        The file.
-    network
-        The network that it must be about; unless given, the one inside is taken as it is.
+    path : str or Path
+        Results file.
+    network : Network, default: None
+        The network that it must be about. None: the one in the file.
+
+    Returns
+    -------
+    Results
+        Rows and answers.
 
     Raises
     ------
     FileError
-        Where it is no results file, of a later version, damaged, or about another network.
+        If it is not a results file, is of a later version, is damaged, or is about another network.
+
+    Examples
+    --------
+    >>> read_results("nowhere.db")
+    Traceback (most recent call last):
+    sugenet.errors.FileError: 'nowhere.db' cannot be read: it is empty, or there is no such file.
+
+    See Also
+    --------
+    sweep : writes a results file.
     """
     store = reading(path)
     try:

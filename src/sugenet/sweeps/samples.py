@@ -124,15 +124,15 @@ REFUSALS = (CapacityError, EncodingError, NetworkError, QuestionError)
 class Row:
     """The answer about one sample, in short: samples and classes are numbered from 0.
 
-    `label` is the predicted class and `truth` the right one, None where it is not known. `certified` says
-    that there is a proof or a witness that `check` can check; it is False where a solver is trusted. `value`
-    and `lower` are exact numbers as text, or None: the cost of a counterfactual and its lower bound, as its
-    certificate has them (under L2 they are squares). `seconds` is the time that the answer took, `time_limit`
-    the one that it had, and `version` that of the program that gave it.
+    `index` is the number of the predicted class and `truth` that of the right one, None if it is not known.
+    `certified` says that there is a proof or a witness that `check` can check; it is False if a solver is
+    trusted. `cost` and `lower` are exact numbers as text, or None: the cost of a counterfactual and its lower
+    bound, as its certificate has them (under L2 they are squares). `seconds` is the time that the answer
+    took, `time_limit` the one that it had, and `version` that of the program that gave it.
     """
 
     sample: int
-    label: int
+    index: int
     truth: int | None
     outcome: str
     settled: bool
@@ -140,6 +140,6 @@ class Row:
     engine: str | None
     seconds: float
     time_limit: float | None
-    value: str | None
+    cost: str | None
     lower: str | None
     version: str

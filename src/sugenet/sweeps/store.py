@@ -167,7 +167,7 @@ _NAMES = tuple(field.name for field in fields(Row))
 _FLAGS = ("settled", "certified")
 _TYPES = {
     "sample": "INTEGER PRIMARY KEY",
-    "label": "INTEGER NOT NULL",
+    "index": "INTEGER NOT NULL",
     "truth": "INTEGER",
     "outcome": "TEXT NOT NULL",
     "settled": "INTEGER NOT NULL",
@@ -175,17 +175,18 @@ _TYPES = {
     "engine": "TEXT",
     "seconds": "REAL NOT NULL",
     "time_limit": "REAL",
-    "value": "TEXT",
+    "cost": "TEXT",
     "lower": "TEXT",
     "version": "TEXT NOT NULL",
 }
+_WRITTEN = ", ".join(f'"{name}" {_TYPES[name]}' for name in _NAMES)
 _SCHEMA = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL) WITHOUT ROWID",
-    f"CREATE TABLE answers ({', '.join(f'{name} {_TYPES[name]}' for name in _NAMES)}, "
+    f"CREATE TABLE answers ({_WRITTEN}, "
     f"hash BLOB NOT NULL, packed BLOB NOT NULL, digest BLOB NOT NULL, answer BLOB NOT NULL)",
 )
 _COLUMNS = ", ".join(
-    f"iif(length({name}) > {_LONGEST}, NULL, {name})" for name in (*_NAMES, "hash", "packed", "digest")
+    f'iif(length("{name}") > {_LONGEST}, NULL, "{name}")' for name in (*_NAMES, "hash", "packed", "digest")
 )
 _RETRY = "Restore a copy of it, or give another file and start again."
 
@@ -562,12 +563,12 @@ def _is_row(columns: Mapping[str, Any]) -> bool:
     texts, numbers = ("engine", "outcome", "version"), ("seconds", "time_limit")
     return (
         all(isinstance(columns[name], str) or (name == "engine" and columns[name] is None) for name in texts)
-        and all(type(columns[name]) is int for name in ("sample", "label", *_FLAGS))
+        and all(type(columns[name]) is int for name in ("sample", "index", *_FLAGS))
         and all(columns[name] in (0, 1) for name in _FLAGS)
         and (columns["truth"] is None or type(columns["truth"]) is int)
         and columns["seconds"] is not None
         and all(columns[name] is None or _is_time(columns[name]) for name in numbers)
-        and all(columns[name] is None or _is_exact(columns[name]) for name in ("value", "lower"))
+        and all(columns[name] is None or _is_exact(columns[name]) for name in ("cost", "lower"))
     )
 
 

@@ -35,7 +35,7 @@ __all__ = ["sweep"]
 
 _TRIED = 20
 """Samples that a question is tried out with, at most, besides one of each class."""
-_RANKS = {"undecided": 0, "unknown": 0, "sufficient": 1, "found": 1}
+_RANKS = {"undecided": 0, "found": 1}
 """Outcomes that are not all that was asked for; of the others, more time makes none worse."""
 
 
@@ -58,39 +58,57 @@ def sweep(
     notify: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> Results:
-    """Ask one question about every sample of a data set, and keep each answer as soon as it is there.
+    """Ask one question about every sample of a data set, and keep each answer as soon as it is found.
 
-    Run again with the same file, it goes on where it was, whatever ended it. Ctrl-C ends it at once.
+    If it is interrupted, run it again with the same file to resume.
 
     Parameters
     ----------
-    network, X
-        The network and raw samples, as `predict` takes them.
-    question
-        A question about one sample with `each` in its place, such as ``Robust(each, Linf(25))``,
-        ``WhatIf(each)``, ``Why(each, Hamming(3))``, ``HowMany(each, Hamming(3))`` or ``Predict(each)``.
-    y
-        The true classes, by name or number, where they are known.
-    store
-        The results file, which is made, or gone on with: it must be about the same network, samples,
-        question, settings and seed. None keeps everything in memory.
-    backend, backend_options, jobs
-        Who does the work, as `joblib.parallel_config` takes it, and how many at once. Unless given, what is
-        configured there; processes of this machine, one a core, where nothing is. Each uses one thread.
-    time_limit
+    network : Network
+        The network.
+    X : array or data frame
+        Raw samples, as `predict` takes them.
+    question : question
+        A question with `each` in place of its sample: ``Robust(each, Linf(25))``, ``WhatIf(each)``,
+        ``Why(each, Hamming(3))``, ``Count(each, Hamming(3))`` or ``Predict(each)``.
+    y : array, default: None
+        True classes, by name or index.
+    store : str or Path, default: None
+        Results file (created or resumed). It must be about the same network, samples, question, settings and
+        seed. None: keep everything in memory.
+    backend : str, default: None
+        Backend of joblib. None: as configured there, else processes of this machine.
+    backend_options : mapping, default: None
+        Options of the backend, as `joblib.parallel_config` takes them.
+    jobs : int, default: None
+        How many samples to ask about at once. None: one per core. Each uses one thread.
+    time_limit : float, default: None
         Seconds for each sample.
-    total_time
-        Seconds for all of them, after which the samples that are left have no answer.
-    seed
-        Of searches.
-    within
-        Ask about inputs that can occur, as in `Network.within`.
-    retry
-        Ask also about samples that are not settled and had a shorter time limit.
-    notify
-        Is told how far it is.
-    settings
-        Those of the question's kind, as in its verb: ``engine``, ``n``, ``minimal``, ``method``, ...
+    total_time : float, default: None
+        Seconds for all of them, after which the other samples have no answer.
+    seed : int, default: 0
+        Seed of random choices. The answer is the same for the same seed, unless time runs out.
+    within : str, list of str or Domain, default: None
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
+        a `Domain`, as in `Network.within`.
+    retry : bool, default: False
+        Ask again about samples that are not settled and had a shorter time limit.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+    settings : keyword arguments
+        Settings of the verb that answers the question: ``engine``, ``n``, ``minimal``, ``method``, ...
+
+    Returns
+    -------
+    Results
+        Rows and answers.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+    FileError
+        If the results file is damaged, or about something else.
 
     Examples
     --------
@@ -100,6 +118,10 @@ def sweep(
     >>> found = sweep(digits(), X[:4], Robust(each, Hamming(2)), y=y[:4], jobs=1)
     >>> [(row.sample, row.outcome) for row in found.rows()]
     [(0, 'refuted'), (1, 'proved'), (2, 'refuted'), (3, 'proved')]
+
+    See Also
+    --------
+    read_results : reads a results file.
     """
     _check(network, question, jobs, total_time)
     network = network.within(within)
@@ -298,5 +320,5 @@ def _says_less(new: Row, old: Row) -> bool:
     ranks = [_RANKS.get(row.outcome, 2) for row in (new, old)]
     if ranks[0] != ranks[1]:
         return ranks[0] < ranks[1]
-    ends = [(-exact(row.value or "0"), exact(row.lower or "0")) for row in (new, old)]
+    ends = [(-exact(row.cost or "0"), exact(row.lower or "0")) for row in (new, old)]
     return ends[0] != ends[1] and all(mine <= its for mine, its in zip(*ends, strict=True))

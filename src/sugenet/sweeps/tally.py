@@ -34,11 +34,11 @@ __all__ = [
     "time_text",
 ]
 
-TRUSTING = frozenset({"proved", "none", "minimum", "found", "minimal", "sufficient"})
+TRUSTING = frozenset({"proved", "none", "found"})
 """Outcomes that claim something; where such a row is not certified, a solver is trusted."""
 _ORDER = (
-    *("proved", "refuted", "minimum", "found", "none", "minimal", "sufficient", "counted", "estimated"),
-    *("predicted", "unknown", "undecided", REFUSED),
+    *("proved", "refuted", "found", "none", "counted", "estimated"),
+    *("predicted", "undecided", REFUSED),
 )
 """In which order outcomes are listed; others come behind."""
 _STEPS = (1, 3)
@@ -145,7 +145,7 @@ class SweepTally(Plottable):
     @property
     def right(self) -> int | None:
         """Answered samples whose class is right; None where the right classes are not known."""
-        return sum(row.label == row.truth for row in self.rows) if self.has_truth else None
+        return sum(row.index == row.truth for row in self.rows) if self.has_truth else None
 
     @property
     def accuracy(self) -> Between | None:
@@ -170,12 +170,12 @@ class SweepTally(Plottable):
         return Between(_share(good, self.samples), _share(self.samples - bad, self.samples))
 
     def _is_right(self, row: Row) -> bool:
-        return row.truth == row.label or not self.has_truth
+        return row.truth == row.index or not self.has_truth
 
     @cached_property
     def costs(self) -> tuple[Fraction, ...]:
         """Least costs that are proved, of `WhatIf`, from the smallest to the largest."""
-        return tuple(sorted(exact(row.value) for row in self.rows if row.outcome == "minimum" and row.value))
+        return tuple(sorted(exact(row.cost) for row in self.rows if row.cost and row.cost == row.lower))
 
     # -- times -----------------------------------------------------------------------------------------------
 
@@ -390,7 +390,7 @@ def _share(part: int, of: int) -> Fraction:
 
 
 def _is_wrong(row: Row) -> bool:
-    return row.truth is not None and row.truth != row.label
+    return row.truth is not None and row.truth != row.index
 
 
 def _binned(seconds: list[float]) -> tuple[TimeBin, ...]:

@@ -26,7 +26,7 @@ from sugenet.io.native.file import network_from
 from sugenet.orphans import end_with_parent
 from sugenet.problem.boxes import plain
 from sugenet.problem.neighbourhood import sets_within
-from sugenet.reason import ask, is_settled, outcome_of
+from sugenet.reason import ask, is_settled
 from sugenet.reason.rechecking import is_checkable
 from sugenet.sweeps.interrupts import deaf, loud
 from sugenet.sweeps.samples import REFUSALS, REFUSED, Row, hash_of
@@ -197,12 +197,12 @@ def _entry(
         outcome, settled, certified, engine, seconds = REFUSED, True, False, None, 0.0
     else:
         seconds, data = monotonic() - start, answer.data()
-        outcome, settled = outcome_of(answer), is_settled(answer, **job.settings)
+        outcome, settled = answer.outcome, is_settled(answer, **job.settings)
         certified, engine = is_checkable(answer), getattr(answer, "engine", None)
-    value, lower = (part if isinstance(part, str) else None for part in map(data.get, ("value", "lower")))
+    cost, lower = (part if isinstance(part, str) else None for part in map(data.get, ("cost", "lower")))
     limit = None if job.time_limit is None else float(job.time_limit)
     row = Row(
-        sample, label, truth, outcome, settled, certified, engine, seconds, limit, value, lower, __version__
+        sample, label, truth, outcome, settled, certified, engine, seconds, limit, cost, lower, __version__
     )
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     refuse(

@@ -143,12 +143,12 @@ class Standing(_Closed):
 
 
 class Prediction(_Closed):
-    """The class of a sample, by number and by name, with the scores of all classes."""
+    """The class of a sample, by name and by number, with the scores of all classes."""
 
-    class_: int = Field(alias="class", ge=0)
     label: str
+    index: int = Field(ge=0)
     scores: list[float]
-    tie: bool
+    is_tie: bool
 
 
 class Predictions(_Closed):

@@ -77,8 +77,8 @@ def ask(
     >>> neuron, sample = DenseLayer([[+1, +1, -1, +1]], [2]), [1, -1, 1, -1]
     >>> net = Network.of_bits([neuron], Head([[-1], [+1]]), classes=["off", "on"])
     >>> answer = ask(net, {"kind": "whatif", "sample": sample, "cost": "L0", "target": "on"})
-    >>> answer["outcome"], answer["value"], answer["label"]
-    ('minimum', '1', 'on')
+    >>> answer["outcome"], answer["cost"], answer["label"]
+    ('found', '1', 'on')
     >>> ball = {"kind": "L0", "radius": "1"}
     >>> ask(net, {"kind": "verify", "sample": sample, "region": ball})["sentence"].partition(". ")[0]
     'the class stays off, with up to 1 feature changed: refuted by flip enumeration'
@@ -101,8 +101,6 @@ def ask(
     except KeyboardInterrupt:  # where no engine could give an answer of its own any more
         return _stopped(fields["kind"], parts, monotonic() - start)
     reply: dict[str, Any] = cleaned({"kind": fields["kind"], "sentence": str(answer)} | answer.data())
-    if fields["kind"] == "why":
-        reply["outcome"] = "found" if answer.reasons else "undecided"
     return reply
 
 
@@ -120,7 +118,7 @@ def _call(
                 **options,
             )
         case "whatif":
-            wanted = {name: fields[name] for name in ("target", "immutable", "n")}
+            wanted = {name: fields[name] for name in ("target", "keep", "n")}
             return whatif(
                 network, fields["sample"], BALLS[fields["cost"]], **wanted, time_limit=limit, **options
             )
@@ -168,7 +166,7 @@ def _rule(
     interrupted.
     """
     named = {network.encoder.names[feature]: kept for feature, kept in rule.limits}
-    verdict = verify(network, Always(rule.label, named), time_limit=limit, **options)
+    verdict = verify(network, Always(rule.index, named), time_limit=limit, **options)
     add_part(_Rule(rule, verdict, None))
     if options["notify"] is not None:
         options["notify"]("counting how many inputs the rule covers, and for how many it is right")
@@ -255,7 +253,7 @@ def precompute(
     >>> neuron = DenseLayer([[+1, +1, -1, +1]], [2])
     >>> net = Network.of_bits([neuron], Head([[-1], [+1]]), classes=["off", "on"])
     >>> [pair["answer"]["outcome"] for pair in precompute(net, [1, -1, 1, -1])][:3]
-    ['minimum', 'refuted', 'minimum']
+    ['found', 'refuted', 'found']
     """
     values = network.encoder.values(x)
     if network.domain.broken(values) is not None:  # the page says so, and asks nothing
@@ -281,7 +279,7 @@ def precompute(
         return answer
 
     def nearest(target: str | None) -> dict[str, Any] | None:
-        return add(0.15, kind="whatif", sample=sample, cost="L0", target=target, immutable=[], n=1)
+        return add(0.15, kind="whatif", sample=sample, cost="L0", target=target, keep=[], n=1)
 
     first = nearest(None)
     safe = _safe_radius(first)
@@ -289,8 +287,8 @@ def precompute(
         add(0.1, kind="verify", sample=sample, region={"kind": "L0", "radius": str(radius)}, target=None)
     for name in [name for name in network.classes if name != label][:_TARGETS]:
         nearest(name)
-    if first is not None and first["outcome"] == "minimum":  # in a smaller region nothing matters
-        region = {"kind": "L0", "radius": first["value"]}
+    if first is not None and first.get("is_minimum"):  # in a smaller region nothing matters
+        region = {"kind": "L0", "radius": first["cost"]}
         add(0.2, kind="why", sample=sample, region=region, minimal="size", n=5)
         add(0.1, kind="count", sample=sample, region=region)
     add(0.2, kind="why", sample=sample, region={"kind": "Anything"}, minimal="subset", n=1)

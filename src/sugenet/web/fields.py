@@ -17,7 +17,7 @@ from sugenet.bnn.codings import Coding
 from sugenet.capacity.arguments import read_number
 from sugenet.errors import QuestionError
 from sugenet.fields import FIELDS, KINDS
-from sugenet.problem.regions import BALLS, Anything, Free, Region
+from sugenet.problem.regions import BALLS, AnyInput, Free, Region
 from sugenet.reason.rules.rule import parse_rule
 
 __all__ = [
@@ -233,7 +233,7 @@ def _region(network: Network, region: Any) -> Region:
             f"not {_shown(', '.join(map(str, region)))}."
         )
     if kind == "Anything":
-        return Anything()
+        return AnyInput()
     if kind == "Free":
         return Free(_names(network, region["features"], "region: features"))
     radius = read_number(region["radius"], "region: radius", QuestionError)
@@ -296,7 +296,7 @@ _FIELDS = {
     "target": _Field(_target, lambda network: {"enum": [None, *network.classes]}),
     "cost": _one_of("cost", list(BALLS), "L0"),
     "minimal": _one_of("minimal", list(FIELDS["minimal"].choices), FIELDS["minimal"].default),
-    "immutable": _Field(lambda network, names: _names(network, names, "immutable"), _names_schema, ()),
+    "keep": _Field(lambda network, names: _names(network, names, "keep"), _names_schema, ()),
     "n": _number("n", int, 1, _MOST_ANSWERS, 1),
     "text": _Field(_text, lambda _: {"type": "string", "minLength": 1, "maxLength": _RULE_LETTERS}),
     "time_limit": _number("time_limit", float, 0, MOST_SECONDS, SECONDS),

@@ -14,22 +14,30 @@ __all__ = ["explore"]
 
 
 def explore(network: Network, sample: Any, *, title: str = "network", height: int = 640) -> Explorer:
-    """The page of a network in a cell of a notebook, joined to Python both ways.
+    """Show the page of a network in a cell of a notebook, connected to Python both ways.
 
-    What is clicked in the page changes `sample` and `prediction` of the object that this returns, and
-    ``observe`` tells of it; to set `sample` moves the page. Everything is worked out in the browser and in
-    the kernel; nothing is fetched. Needs anywidget: the extra ``notebook``.
+    Everything is computed in the browser and in the kernel; nothing is fetched.
 
     Parameters
     ----------
-    network
+    network : Network
         The network.
-    sample
-        Where the page begins: a row of raw values, or something with names, as everywhere.
-    title
-        What the page is called.
-    height
-        Of the cell, in pixels.
+    sample : array, list or mapping
+        The sample that the page starts with.
+    title : str, default: "network"
+        Title of the page.
+    height : int, default: 640
+        Height of the cell, in pixels.
+
+    Returns
+    -------
+    Explorer
+        Clicks in the page change its `sample` and `prediction`, and setting `sample` moves the page.
+
+    Raises
+    ------
+    SugenetError
+        If anywidget, the extra ``notebook``, is not installed.
 
     Examples
     --------
@@ -44,6 +52,10 @@ def explore(network: Network, sample: Any, *, title: str = "network", height: in
     >>> page
     Explorer of digits: the sample's class is 4. A notebook shows the page; elsewhere, .save("page.html")
     writes it as a file to open in a browser.
+
+    See Also
+    --------
+    sugenet.show.report : a report as one HTML file.
     """
     try:
         from sugenet.web.widget import Explorer

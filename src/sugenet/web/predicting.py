@@ -116,7 +116,7 @@ class Predictor:
         head, classes = self._network.head, self._network.classes
         columns = head.classes(counts).tolist(), head.logits(counts).tolist(), head.tied(counts).tolist()
         predictions = [
-            {"class": label, "label": classes[label], "scores": scores, "tie": tie}
+            {"label": classes[label], "index": label, "scores": scores, "is_tie": tie}
             for label, scores, tie in zip(*columns, strict=True)
         ]
         ends = np.cumsum([len(rows) for rows in batch]).tolist()

@@ -24,8 +24,8 @@ from sugenet.web.page_data import MOST_SAMPLES, payload, raw_values
 __all__ = ["COLUMNS", "Shelf", "embedded", "overview", "sample_data", "stored", "with_results"]
 
 COLUMNS = (
-    *("sample", "label", "truth", "outcome", "settled", "certified"),
-    *("engine", "seconds", "time_limit", "value", "lower"),
+    *("sample", "index", "truth", "outcome", "settled", "certified"),
+    *("engine", "seconds", "time_limit", "cost", "lower"),
 )
 MOST_VALUES = 1_000_000
 """Values of samples in a file; of more samples, the first, as many as in any page."""

@@ -57,7 +57,7 @@ def prepared(data):
     n, levels, rows, ratings = data
     tables = monotone_tables(n, levels)
     given_values = [[values_of(table, row, levels - 1) for row in rows] for table in tables]
-    return sg.Ratings(rows, ratings, scale=range(levels)), tables, given_values
+    return sg.fit.Ratings(rows, ratings, scale=range(levels)), tables, given_values
 
 
 @settings(max_examples=30)
@@ -66,8 +66,8 @@ def test_the_version_space_is_every_capacity_that_fits(data):
     n, _, rows, ratings = data
     stays, tables, found = prepared(data)
     fit = {table for table, values in zip(tables, found, strict=True) if values == ratings}
-    answer = sg.version_space(stays)
-    assert isinstance(answer, sg.VersionSpace if fit else sg.Conflict)
+    answer = sg.fit.version_space(stays)
+    assert isinstance(answer, sg.fit.VersionSpace if fit else sg.fit.Conflict)
     assert sg.check(answer.certificate, stays)
     if fit:
         assert all_of(answer, n, tables) == fit
@@ -82,8 +82,8 @@ def test_the_version_space_is_every_capacity_that_fits(data):
 def test_a_new_sample_gets_every_value_between_and_no_other(data):
     n, levels, _, ratings = data
     stays, tables, found = prepared(data)
-    answer = sg.version_space(stays)
-    if isinstance(answer, sg.Conflict):
+    answer = sg.fit.version_space(stays)
+    if isinstance(answer, sg.fit.Conflict):
         return
     fit = [table for table, values in zip(tables, found, strict=True) if values == ratings]
     for row in product(range(levels), repeat=n):
@@ -98,8 +98,8 @@ def test_a_new_sample_gets_every_value_between_and_no_other(data):
 def test_conflicts_are_what_no_capacity_can_meet_and_the_fewest_samples_are_dropped(data):
     _, _, _, ratings = data
     stays, _, found = prepared(data)
-    answer = sg.version_space(stays)
-    if isinstance(answer, sg.VersionSpace):
+    answer = sg.fit.version_space(stays)
+    if isinstance(answer, sg.fit.VersionSpace):
         return
     count = len(ratings)
     fewest = min(
@@ -107,7 +107,7 @@ def test_conflicts_are_what_no_capacity_can_meet_and_the_fewest_samples_are_drop
     )  # a sample is dropped or met
     assert len(answer.dropped) == fewest
     if answer.rest is not None:
-        assert isinstance(sg.version_space(answer.rest), sg.VersionSpace)
+        assert isinstance(sg.fit.version_space(answer.rest), sg.fit.VersionSpace)
     alone = {k for k in range(count) if all(values[k] != ratings[k] for values in found)}
     assert set(answer.alone) == alone
     clashing = {
@@ -123,8 +123,8 @@ def test_conflicts_are_what_no_capacity_can_meet_and_the_fewest_samples_are_drop
 @given(rated())
 def test_clashes_are_transitive(data):
     stays, _, _ = prepared(data)
-    answer = sg.version_space(stays)
-    pairs = set(answer.pairs) if isinstance(answer, sg.Conflict) else set()
+    answer = sg.fit.version_space(stays)
+    pairs = set(answer.pairs) if isinstance(answer, sg.fit.Conflict) else set()
     assert all((k, n) in pairs for k, m in pairs for other, n in pairs if other == m)
 
 
@@ -134,7 +134,7 @@ def test_the_least_largest_error_and_all_capacities_that_attain_it(data):
     n, _, _, ratings = data
     stays, tables, found = prepared(data)
     errors = [max(abs(a - b) for a, b in zip(values, ratings, strict=True)) for values in found]
-    answer = sg.fit_capacity(stays)
+    answer = sg.fit.fit_capacity(stays)
     assert answer.error == min(errors)
     best = {table for table, error in zip(tables, errors, strict=True) if error == min(errors)}
     assert all_of(answer, n, tables) == best
@@ -157,7 +157,7 @@ def test_k_maxitive_and_k_minitive_fits_are_best_and_the_greatest_or_least(data,
             for table, error in zip(tables, errors, strict=True)
             if small_maxitive(table if kind == "maxitive" else conjugate(table, levels - 1), n, k)
         ]
-        answer = sg.fit_capacity(stays, **{kind: k})
+        answer = sg.fit.fit_capacity(stays, **{kind: k})
         assert answer.error == min(error for _, error in allowed)
         assert is_kind(answer.capacity, k)
         assert answer.capacity.is_capacity
@@ -187,7 +187,7 @@ def test_the_least_total_cost_for_any_costs_and_weights(data, more):
     count = len(ratings)
     weights = more.draw(st.lists(st.integers(0, 3), min_size=count, max_size=count))
     table = [[more.draw(st.integers(0, 4)) * (a != b) for b in range(levels)] for a in range(levels)]
-    stays = sg.Ratings(rows, ratings, scale=range(levels), weights=weights)
+    stays = sg.fit.Ratings(rows, ratings, scale=range(levels), weights=weights)
     for costs in (None, {"over": 2, "under": 3}, {"over": 0, "under": 1}, table):
         price = priced(costs)
 
@@ -195,9 +195,9 @@ def test_the_least_total_cost_for_any_costs_and_weights(data, more):
             triples = zip(weights, ratings, values, strict=True)
             return sum(weight * price(rating, value) for weight, rating, value in triples)
 
-        answer = sg.fit_capacity(stays, "total", costs=costs)
+        answer = sg.fit.fit_capacity(stays, "total", costs=costs)
         assert answer.error == answer.least == min(map(total, found))
-        early = sg.fit_capacity(stays, "total", costs=costs, time_limit=0)
+        early = sg.fit.fit_capacity(stays, "total", costs=costs, time_limit=0)
         assert early.least <= answer.error <= early.error
         assert total([int(value) for value in early.fitted]) == early.error
         assert sg.check(early.certificate, stays)
@@ -215,19 +215,19 @@ def test_numbers_between_the_data_do_no_better(loss):
     for _ in range(25):
         rows = [tuple(2 * int(value) for value in row) for row in rng.integers(0, 5, (4, 2))]
         ratings = [2 * int(value) for value in rng.integers(0, 5, 4)]
-        stays = sg.Ratings([[v / 8 for v in row] for row in rows], [a / 8 for a in ratings])
+        stays = sg.fit.Ratings([[v / 8 for v in row] for row in rows], [a / 8 for a in ratings])
         measure = max if loss == "largest" else sum
         best = min(
             measure(abs(values_of(table, row, 8) - a) for row, a in zip(rows, ratings, strict=True))
             for table in tables
         )
-        assert sg.fit_capacity(stays, loss).error == Fraction(best, 8)
+        assert sg.fit.fit_capacity(stays, loss).error == Fraction(best, 8)
 
 
 def test_the_worked_example_of_max_min_systems():
     """Baaj, arXiv 2408.07768: the greatest 2-maxitive capacity of three rated samples."""
-    stays = sg.Ratings([[0.15, 0.2, 0.3], [0.5, 0.25, 0.3], [0.4, 0.7, 0.35]], [0.2, 0.3, 0.4])
-    answer = sg.fit_capacity(stays, maxitive=2)
+    stays = sg.fit.Ratings([[0.15, 0.2, 0.3], [0.5, 0.25, 0.3], [0.4, 0.7, 0.35]], [0.2, 0.3, 0.4])
+    answer = sg.fit.fit_capacity(stays, maxitive=2)
     assert answer.error == 0
     worth = {(1,): 0.3, (2,): 0.4, (3,): 0.2, (1, 2): 1, (1, 3): 1, (2, 3): 1, (1, 2, 3): 1}
     assert {members: answer.capacity(members) for members in worth} == worth
@@ -243,10 +243,10 @@ def test_three_criteria_on_five_levels(seed):
     stays, tables, found = prepared(data)
     ratings = data[3]
     errors = [max(abs(a - b) for a, b in zip(values, ratings, strict=True)) for values in found]
-    best = sg.fit_capacity(stays)
+    best = sg.fit.fit_capacity(stays)
     assert best.error == min(errors)
     assert all_of(best, 3, tables) == {
         table for table, error in zip(tables, errors, strict=True) if error == min(errors)
     }
     totals = [sum(abs(a - b) for a, b in zip(values, ratings, strict=True)) for values in found]
-    assert sg.fit_capacity(stays, "total").error == min(totals)
+    assert sg.fit.fit_capacity(stays, "total").error == min(totals)

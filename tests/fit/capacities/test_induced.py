@@ -29,7 +29,7 @@ def test_it_is_what_the_network_says_or_as_near_as_any_capacity(seed):
     x, features = [-1, -1, -1, 1, -1], [0, 2, 4]
     good = {f"x{j + 1}": 1 for j in features}
     for label in (0, 1):
-        found = sg.induced_capacity(network, x, good, label=label)
+        found = sg.fit.induced_capacity(network, x, good, label=label)
         table = [said(network, x, features, label, mask) for mask in range(8)]
         mine = [found.capacity.at(mask) for mask in range(8)]
         assert found.is_exact
@@ -52,7 +52,7 @@ def test_a_neuron_of_the_first_layer_is_a_threshold_over_any_number_of_features(
     weights = np.ones((1, n), dtype=int)
     network = Network.of_bits([DenseLayer(weights, [25])], Head([[1], [-1]]))
     good = {f"x{j + 1}": 1 for j in range(n - 4)}
-    found = sg.induced_capacity(network, [-1] * (n - 4) + [1] * 4, good, neuron=(1, 1))
+    found = sg.fit.induced_capacity(network, [-1] * (n - 4) + [1] * 4, good, neuron=(1, 1))
     assert found.is_exact
     assert found.tried is None
     for _ in range(50):
@@ -70,7 +70,7 @@ def test_the_threshold_of_a_neuron_is_what_all_sets_say(seed):
         weights = network.layers[0].weights[number - 1]
         good = {f"x{j + 1}": int(weights[j]) for j in range(5)}
         base = [-int(weights[j]) for j in range(5)]
-        found = sg.induced_capacity(network, base, good, neuron=(1, number))
+        found = sg.fit.induced_capacity(network, base, good, neuron=(1, number))
         for mask in range(32):
             row = [good[f"x{j + 1}"] if mask >> j & 1 else base[j] for j in range(5)]
             assert found.capacity.at(mask) == int(network.hidden([row])[0][0, number - 1] > 0)
@@ -80,8 +80,8 @@ def test_the_threshold_of_a_neuron_is_what_all_sets_say(seed):
 def test_from_samples_and_the_gap_to_all_sets():
     network = random_network(1, n=8, hidden=5)
     good = {f"x{j + 1}": 1 for j in range(8)}
-    every = sg.induced_capacity(network, [-1] * 8, good)
-    some = sg.induced_capacity(network, [-1] * 8, good, samples=60, label=every.what.split()[1])
+    every = sg.fit.induced_capacity(network, [-1] * 8, good)
+    some = sg.fit.induced_capacity(network, [-1] * 8, good, samples=60, label=every.what.split()[1])
     assert (some.tried, some.is_exact) == (60, False)
     assert (
         some.gap(every)
@@ -94,11 +94,11 @@ def test_from_samples_and_the_gap_to_all_sets():
 def test_as_json_and_what_no_capacity_can_be_is_said():
     net = Network.of_bits([DenseLayer([[1, 1, 1], [1, 1, -1]], tau=[2, 3])], Head([[1, -1], [-1, 1]]))
     good = {"x1": 1, "x2": 1, "x3": 1}
-    neuron = sg.induced_capacity(net, [-1, -1, -1], good, neuron=(1, 1))
+    neuron = sg.fit.induced_capacity(net, [-1, -1, -1], good, neuron=(1, 1))
     assert neuron.data()["capacity"] == {"weights": ["1", "1", "1"], "theta": "2"}
-    label = sg.induced_capacity(net, [-1, -1, -1], good, neuron=(1, 1), samples=8)
+    label = sg.fit.induced_capacity(net, [-1, -1, -1], good, neuron=(1, 1), samples=8)
     assert label.data()["capacity"] == {"focal sets": [["x1", "x2"], ["x1", "x3"], ["x2", "x3"]]}
-    always = sg.induced_capacity(net, [-1, -1, -1], good, samples=8)
+    always = sg.fit.induced_capacity(net, [-1, -1, -1], good, samples=8)
     assert (always.wrong, always.falls) == (1, None)
     assert "wrong on 1 of these, as every capacity is" in str(always)
     for answer in (neuron, label, always):
@@ -122,4 +122,4 @@ def test_as_json_and_what_no_capacity_can_be_is_said():
 def test_what_cannot_be_asked_is_said(options, message):
     given = {"good": {"x1": 1}} | options
     with pytest.raises(QuestionError, match=message):
-        sg.induced_capacity(random_network(0), [-1] * 5, **given)
+        sg.fit.induced_capacity(random_network(0), [-1] * 5, **given)

@@ -52,9 +52,9 @@ def formula(rows, ratings):
 @settings(max_examples=30)
 @given(rated(most=8, widest=4))
 def test_the_least_largest_error_is_its_formula_and_attained(data):
-    stays = sg.Ratings(*data)
+    stays = sg.fit.Ratings(*data)
     rows, ratings = exact(*data)
-    answer = sg.fit_capacity(stays)
+    answer = sg.fit.fit_capacity(stays)
     assert answer.error == formula(rows, ratings)
     for mu in (answer.lower, answer.upper):
         values = [sugeno(mu, list(row)) for row in data[0]]
@@ -84,8 +84,8 @@ def test_the_least_total_cost_over_numbers_of_the_data(data, weights):
         ]
         return sum(Fraction(w) * abs(v - a) for w, v, a in zip(weights, value, ratings, strict=True))
 
-    stays = sg.Ratings(*data, weights=weights)
-    answer = sg.fit_capacity(stays, "total")
+    stays = sg.fit.Ratings(*data, weights=weights)
+    answer = sg.fit.fit_capacity(stays, "total")
     assert answer.error == min(map(total, tables))
     assert sg.check(json.loads(json.dumps(answer.certificate)), stays)
     again = sg.fit.learned_of(json.loads(json.dumps(answer.data())))
@@ -97,9 +97,9 @@ def test_numbers_are_looked_at_coarsely_first_and_bounds_hold_at_any_time(seed):
     """The checker proves which is least; whenever time is up, what is said is true, and the gap closes."""
     rng = np.random.default_rng(seed)
     rows = rng.random((25, 3))
-    stays = sg.Ratings(rows, rng.random(25), weights=rng.integers(1, 4, 25))
+    stays = sg.fit.Ratings(rows, rng.random(25), weights=rng.integers(1, 4, 25))
     costs = Costs.of(stays, {"over": 2, "under": 1})
-    best = sg.fit_capacity(stays, "total", costs={"over": 2, "under": 1})
+    best = sg.fit.fit_capacity(stays, "total", costs={"over": 2, "under": 1})
     assert best.is_best
     assert sg.check(best.certificate, stays)
     gaps = []
@@ -116,9 +116,13 @@ def test_numbers_are_looked_at_coarsely_first_and_bounds_hold_at_any_time(seed):
 @settings(max_examples=20)
 @given(rated())
 def test_answers_go_to_json_and_back(data):
-    stays = sg.Ratings(*data)
-    assert sg.Ratings.of(json.loads(json.dumps(stays.data()))) == stays
-    for answer in (sg.version_space(stays), sg.fit_capacity(stays), sg.fit_capacity(stays, maxitive=1)):
+    stays = sg.fit.Ratings(*data)
+    assert sg.fit.Ratings.of(json.loads(json.dumps(stays.data()))) == stays
+    for answer in (
+        sg.fit.version_space(stays),
+        sg.fit.fit_capacity(stays),
+        sg.fit.fit_capacity(stays, maxitive=1),
+    ):
         again = sg.fit.learned_of(json.loads(json.dumps(answer.data())))
         assert type(again) is type(answer)
         assert str(again) == str(answer)
@@ -130,7 +134,7 @@ def test_answers_go_to_json_and_back(data):
 def test_neighbouring_floats_are_told_apart():
     """Differences that floats round to the same are different errors."""
     low, high = 0.3, float(np.nextafter(0.3, 1))
-    errors = [sg.fit_capacity(sg.Ratings([[x, x]], [0.9])).error for x in (low, high)]
+    errors = [sg.fit.fit_capacity(sg.fit.Ratings([[x, x]], [0.9])).error for x in (low, high)]
     assert errors == [Fraction(0.9) - Fraction(low), Fraction(0.9) - Fraction(high)]
     assert 0.9 - low == 0.9 - high or errors[0] > errors[1]
 
@@ -140,7 +144,7 @@ def test_sets_of_any_width(n):
     rng = np.random.default_rng(n)
     rows = rng.integers(0, 4, (30, n))
     ratings = rng.integers(0, 4, 30)
-    stays = sg.Ratings(rows, ratings, scale=range(4))
+    stays = sg.fit.Ratings(rows, ratings, scale=range(4))
     k, m = Tolerance.of(stays.samples).clashes()
     slow = {
         (i, j)
@@ -150,7 +154,11 @@ def test_sets_of_any_width(n):
     }
     assert set(zip(k.tolist(), m.tolist(), strict=True)) == slow
     assert min_largest_error(stays.samples)[0] == slow_error(rows.tolist(), ratings.tolist())
-    for answer in (sg.version_space(stays), sg.fit_capacity(stays), sg.fit_capacity(stays, "total")):
+    for answer in (
+        sg.fit.version_space(stays),
+        sg.fit.fit_capacity(stays),
+        sg.fit.fit_capacity(stays, "total"),
+    ):
         assert sg.check(answer.certificate, stays)
 
 
@@ -167,9 +175,9 @@ def slow_error(rows, ratings):
 def test_fifty_criteria_need_no_table():
     rng = np.random.default_rng(0)
     rows = rng.random((40, 50))
-    stays = sg.Ratings(rows, np.sort(rows, axis=1)[:, 25])
-    space = sg.version_space(stays)
-    assert isinstance(space, sg.VersionSpace)
+    stays = sg.fit.Ratings(rows, np.sort(rows, axis=1)[:, 25])
+    space = sg.fit.version_space(stays)
+    assert isinstance(space, sg.fit.VersionSpace)
     new = rng.random((20, 50))
     least, greatest = space.values(new)
     middle = np.sort(new, axis=1)[:, 25]
@@ -216,13 +224,13 @@ def test_exact_ratings_give_exact_capacities(data, kind):
     n, many = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 5))
     X = data.draw(st.lists(st.tuples(*[EXACT[kind]] * n), min_size=many, max_size=many))
     a = data.draw(st.lists(EXACT[kind], min_size=many, max_size=many))
-    stays = sg.Ratings(X, a)
+    stays = sg.fit.Ratings(X, a)
     answers = [
-        sg.version_space(stays),
-        sg.fit_capacity(stays),
-        sg.fit_capacity(stays, maxitive=1),
-        sg.fit_capacity(stays, minitive=1),
-        sg.fit_capacity(stays, "total"),
+        sg.fit.version_space(stays),
+        sg.fit.fit_capacity(stays),
+        sg.fit.fit_capacity(stays, maxitive=1),
+        sg.fit.fit_capacity(stays, minitive=1),
+        sg.fit.fit_capacity(stays, "total"),
     ]
     for answer in [*answers, *(sg.fit.learned_of(json.loads(json.dumps(one.data()))) for one in answers)]:
         assert floats_in([answer.ratings.X, answer.ratings.a]) == []
@@ -244,6 +252,6 @@ def test_the_errors_of_exact_ratings_are_no_larger_than_said():
         n, many, top = rng.integers(1, 5), rng.integers(1, 9), int(rng.choice([2, 3, 8, 10]))
         X = [[Fraction(int(k), top) for k in row] for row in rng.integers(0, top + 1, (many, n))]
         a = [Fraction(int(k), top) for k in rng.integers(0, top + 1, many)]
-        answer = sg.fit_capacity(sg.Ratings(X, a))
+        answer = sg.fit.fit_capacity(sg.fit.Ratings(X, a))
         for mu in (answer.lower, answer.upper):
             assert max(abs(sugeno(mu, x) - rating) for x, rating in zip(X, a, strict=True)) <= answer.error

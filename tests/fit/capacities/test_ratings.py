@@ -16,20 +16,20 @@ from sugenet.errors import (
     TooLargeError,
 )
 
-FINE = sg.Ratings([[0.5, 1]], [0.5])
+FINE = sg.fit.Ratings([[0.5, 1]], [0.5])
 LEVELS = ["bad", "ok", "good"]
 ROWS = [["good", "bad"], ["ok", "good"], ["bad", "ok"]]
 
 
 def test_names_in_any_order_and_tables_of_all_kinds_are_the_same():
     pandas = pytest.importorskip("pandas")
-    plain = sg.Ratings(ROWS, ["ok", "ok", "bad"], LEVELS, ["room", "food"])
+    plain = sg.fit.Ratings(ROWS, ["ok", "ok", "bad"], LEVELS, ["room", "food"])
     frame = pandas.DataFrame(ROWS, columns=["room", "food"])
     turned = frame[["food", "room"]]
     dicts = [{"food": food, "room": room} for room, food in ROWS]
     for X in (frame, turned, dicts, np.array(ROWS), np.array(ROWS, dtype=object)):
-        assert sg.Ratings(X, ["ok", "ok", "bad"], LEVELS, ["room", "food"]) == plain
-    assert sg.Ratings(turned, ["ok", "ok", "bad"], LEVELS).criteria.names == ("food", "room")
+        assert sg.fit.Ratings(X, ["ok", "ok", "bad"], LEVELS, ["room", "food"]) == plain
+    assert sg.fit.Ratings(turned, ["ok", "ok", "bad"], LEVELS).criteria.names == ("food", "room")
 
 
 def test_ordered_categories_bring_their_scale():
@@ -37,17 +37,17 @@ def test_ordered_categories_bring_their_scale():
     kind = pandas.CategoricalDtype(LEVELS, ordered=True)
     frame = pandas.DataFrame(ROWS, columns=["room", "food"]).astype(kind)
     a = pandas.Series(["ok", "ok", "bad"]).astype(kind)
-    assert sg.Ratings(frame, a) == sg.Ratings(ROWS, ["ok", "ok", "bad"], LEVELS, ["room", "food"])
+    assert sg.fit.Ratings(frame, a) == sg.fit.Ratings(ROWS, ["ok", "ok", "bad"], LEVELS, ["room", "food"])
     other = pandas.CategoricalDtype(LEVELS[::-1], ordered=True)
     with pytest.raises(ScaleError, match="categories of food are ordered good < ok < bad"):
-        sg.Ratings(frame.astype({"food": other}), a)
+        sg.fit.Ratings(frame.astype({"food": other}), a)
 
 
 def test_whole_numbers_fractions_and_floats_are_what_they_are():
-    ratings = sg.Ratings([[1, 0.1], [Fraction(1, 3), "1/2"]], [0.1, Fraction(1, 3)])
+    ratings = sg.fit.Ratings([[1, 0.1], [Fraction(1, 3), "1/2"]], [0.1, Fraction(1, 3)])
     assert ratings.scale == UNIT
     assert ratings.value(ratings.samples.ratings[1]) == Fraction(1, 3)
-    assert sg.Ratings([[1, 2]], [2], scale=range(4)).scale == Ordinal(range(4))
+    assert sg.fit.Ratings([[1, 2]], [2], scale=range(4)).scale == Ordinal(range(4))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_whole_numbers_fractions_and_floats_are_what_they_are():
 )
 def test_what_is_wrong_is_said(arguments, error, said):
     with pytest.raises(error, match=said):
-        sg.Ratings(*arguments)
+        sg.fit.Ratings(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_what_is_wrong_is_said(arguments, error, said):
 )
 def test_what_cannot_be_asked_is_said(options, said):
     with pytest.raises(CapacityError, match=said):
-        sg.fit_capacity(sg.Ratings([[0.5, 1]], [0.5]), **options)
+        sg.fit.fit_capacity(sg.fit.Ratings([[0.5, 1]], [0.5]), **options)
 
 
 LONG = Fraction(1, 3**9000)
@@ -96,30 +96,38 @@ LONG = Fraction(1, 3**9000)
 @pytest.mark.parametrize(
     ("ask", "error", "said"),
     [
-        (lambda: sg.Ratings([[1]], [1], weights=[LONG]), TooLargeError, r"weights\[0\] is a number of over"),
-        (lambda: sg.fit_capacity(FINE, "total", costs={"over": LONG, "under": 1}), TooLargeError, "over'"),
         (
-            lambda: sg.fit_capacity(
-                sg.Ratings([[Fraction(1, 3**6000)]], [1], weights=[Fraction(1, 5**4000)]), "total"
+            lambda: sg.fit.Ratings([[1]], [1], weights=[LONG]),
+            TooLargeError,
+            r"weights\[0\] is a number of over",
+        ),
+        (
+            lambda: sg.fit.fit_capacity(FINE, "total", costs={"over": LONG, "under": 1}),
+            TooLargeError,
+            "over'",
+        ),
+        (
+            lambda: sg.fit.fit_capacity(
+                sg.fit.Ratings([[Fraction(1, 3**6000)]], [1], weights=[Fraction(1, 5**4000)]), "total"
             ),
             TooLargeError,
             "together make whole numbers of over 13,000 bits",
         ),
         (
-            lambda: sg.fit_capacity(sg.Ratings([[0]], [0], range(2)), "total", costs=[[0], [1, 0]]),
+            lambda: sg.fit.fit_capacity(sg.fit.Ratings([[0]], [0], range(2)), "total", costs=[[0], [1, 0]]),
             CapacityError,
             "2 rows of 1, 2 costs",
         ),
         (
-            lambda: sg.fit_capacity(sg.Ratings([[0]], [0], range(2)), "total", costs=5),
+            lambda: sg.fit.fit_capacity(sg.fit.Ratings([[0]], [0], range(2)), "total", costs=5),
             CapacityError,
             "costs is 5",
         ),
         (lambda: FINE.without([1]), CapacityError, "no sample 1: they go from 0 to 0"),
-        (lambda: sg.version_space(FINE).says([[0.5, 1]]), CriteriaError, "one sample at a time"),
-        (lambda: sg.Ratings.of(FINE.data() | {"X": 5}), CapacityError, "ratings are damaged"),
+        (lambda: sg.fit.version_space(FINE).says([[0.5, 1]]), CriteriaError, "one sample at a time"),
+        (lambda: sg.fit.Ratings.of(FINE.data() | {"X": 5}), CapacityError, "ratings are damaged"),
         (
-            lambda: sg.Ratings.of(FINE.data() | {"weights": ["1e999999999"]}),
+            lambda: sg.fit.Ratings.of(FINE.data() | {"weights": ["1e999999999"]}),
             CertificateError,
             "a number such as",
         ),
@@ -131,7 +139,7 @@ def test_long_numbers_damage_and_unknown_samples_are_refused(ask, error, said):
 
 
 def test_damaged_answers_are_refused():
-    for answer in (sg.fit_capacity(FINE, "total"), sg.fit_capacity(FINE, maxitive=1)):
+    for answer in (sg.fit.fit_capacity(FINE, "total"), sg.fit.fit_capacity(FINE, maxitive=1)):
         for error in ("x", "1e999999999", None, float("nan")):
             data = answer.data()
             data["certificate"]["error"] = error
@@ -145,7 +153,7 @@ def test_floats_are_the_same_numbers_in_any_kind_of_array():
         for high in (1, 0.3, 1 - 2**-53):
             rows, ratings = [[low, high], [high, low]], [high, 0.25]
             fast, slow = (
-                sg.Ratings(np.array(rows, dtype=kind), np.array(ratings, dtype=kind))
+                sg.fit.Ratings(np.array(rows, dtype=kind), np.array(ratings, dtype=kind))
                 for kind in (float, object)
             )
             assert fast == slow
@@ -157,23 +165,23 @@ def test_floats_are_the_same_numbers_in_any_kind_of_array():
 
 
 def test_weights_that_mean_nothing_are_refused():
-    weighted = sg.Ratings([[0.5], [1]], [0.5, 1], weights=[1, 2])
-    for ask in (sg.version_space, sg.fit_capacity):
+    weighted = sg.fit.Ratings([[0.5], [1]], [0.5, 1], weights=[1, 2])
+    for ask in (sg.fit.version_space, sg.fit.fit_capacity):
         with pytest.raises(CapacityError, match=r"unweighted\(\)"):
             ask(weighted)
         assert ask(weighted.unweighted())
 
 
 def test_conflicts_are_said_in_words():
-    stays = sg.Ratings(
+    stays = sg.fit.Ratings(
         [["good", "bad"], ["good", "ok"], ["bad", "bad"]], ["good", "bad", "ok"], LEVELS, ["room", "food"]
     )
-    answer = sg.version_space(stays)
+    answer = sg.fit.version_space(stays)
     assert answer.sentences() == [
         "sample 1 has at least ok on every criterion, but is rated bad.",
         "sample 2 has at most bad on every criterion, but is rated ok.",
     ]
-    other = sg.Ratings([["good", "bad"], ["good", "bad"]], ["good", "bad"], LEVELS, ["room", "food"])
-    said = str(sg.version_space(other))
+    other = sg.fit.Ratings([["good", "bad"], ["good", "bad"]], ["good", "bad"], LEVELS, ["room", "food"])
+    said = str(sg.fit.version_space(other))
     assert "Sample 0 is rated good and reaches that on room alone, where sample 1 is above bad" in said
     assert "drop so that one fits the rest: 1, for instance sample" in said

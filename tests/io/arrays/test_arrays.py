@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sugenet.errors import FileError
 from sugenet.io.arrays import reader as arrays_reader
 from sugenet.io.arrays.reader import read_arrays, read_bnnquanalyst, read_npz
-from sugenet.io.exact.domains import BitInputs, Integers
+from sugenet.io.exact.domains import Bits, Integers
 from sugenet.io.exact.lower import lower
 from tests.io.chains import evaluate
 from tests.zoo import readers
@@ -86,7 +86,7 @@ def test_match_counts_against_thresholds(tmp_path, random):
     for k in (0, 1):
         on = (on[:, None, :] == arrays[f"W{k}"]).sum(axis=2) > arrays[f"T{k}"]
     counts = (on[:, None, :] == arrays["W2"]).sum(axis=2)
-    imported = lower(read_npz(tmp_path / "net.npz"), BitInputs())
+    imported = lower(read_npz(tmp_path / "net.npz"), Bits())
     assert np.array_equal(imported.network.match_counts(x), counts)
     assert all(layer.ties == 0 for layer in imported.layers)
     few = lower(read_npz(tmp_path / "net.npz", features=4, outputs=2, above=100), Integers(0, 255)).network
@@ -95,7 +95,7 @@ def test_match_counts_against_thresholds(tmp_path, random):
     padded = np.concatenate([raw > 100, np.zeros((40, 3), bool)], axis=1)
     assert np.array_equal(
         few.match_counts(raw),
-        lower(read_npz(tmp_path / "net.npz"), BitInputs()).network.match_counts(padded)[:, :2],
+        lower(read_npz(tmp_path / "net.npz"), Bits()).network.match_counts(padded)[:, :2],
     )
 
 
@@ -214,7 +214,7 @@ def test_thresholds_that_are_not_whole(tmp_path):
     """More than 2.75 matches are three."""
     limits = np.array([2.75, 2.25, 2.0, -0.5, -9.0, 3.5, 99.0])
     np.savez(tmp_path / "net.npz", W0=np.ones((7, 4)), T0=limits, W1=np.ones((2, 7)))
-    network = lower(read_npz(tmp_path / "net.npz"), BitInputs()).network
+    network = lower(read_npz(tmp_path / "net.npz"), Bits()).network
     x = np.array([[k > j for j in range(4)] for k in range(5)])
     expected = x.sum(axis=1)[:, None] > limits
     assert network.match_counts(x)[:, 0].tolist() == expected.sum(axis=1).tolist()
@@ -262,7 +262,7 @@ def test_bnnquanalyst_folder(tmp_path, random):
     chain = read_bnnquanalyst(place)
     x = random.choice([-1.0, 1.0], (32, 5))
     assert np.array_equal(evaluate(chain, x), readers.quanalyst_float(place)(x).scores)
-    assert lower(chain, BitInputs()).network == readers.quanalyst_exact(place)
+    assert lower(chain, Bits()).network == readers.quanalyst_exact(place)
 
 
 @needs_zoo
@@ -270,7 +270,7 @@ def test_public_bnnquanalyst_folders():
     places = sorted((Path(ZOO) / "bnnquanalyst").glob("mnist_bnn*"))
     assert len(places) == 6
     for place in places:
-        ours = lower(read_bnnquanalyst(place), BitInputs()).network
+        ours = lower(read_bnnquanalyst(place), Bits()).network
         assert ours == readers.quanalyst_exact(place)
 
 

@@ -243,7 +243,7 @@ def test_weights_that_are_floats_are_exact_over_raw_inputs():
     with pytest.raises(FileError, match="row 0 of the weights is not quantized"):
         lower(
             OpChain("net", (7,), (LinearOp("fc", weights), Sign("s"), LinearOp("out", np.ones((2, 9))))),
-            sg.BitInputs(),
+            sg.Bits(),
         )
 
 
@@ -327,7 +327,7 @@ def test_whole_number_questions_of_real_inputs_are_refused_with_the_way():
     x = [0.1, 0.2, 0.3]
     for ask in (
         lambda: sg.whatif(network, x),
-        lambda: sg.why(network, x),
+        lambda: sg.why(network, x, sg.AnyInput()),
         lambda: sg.count(network),
         lambda: sg.verify(network, sg.Monotone(0)),
         lambda: sg.verify(network, sg.Fair([0])),

@@ -60,11 +60,11 @@ def test_a_module_whose_scores_saturate_is_refused(tail):
     x = torch.ones(1, 4)
     assert module(x).tolist() == [[1.0, 1.0]]  # of the scores 22 and 30
     with pytest.raises(FileError, match=r"classes with the scores .* tie in 32-bit floats\. Remove it"):
-        sg.from_torch(module, x, inputs=sg.BitInputs())
-    assert sg.from_torch(module[:3], x, inputs=sg.BitInputs()).network.predict([[1] * 4]).tolist() == [1]
+        sg.from_torch(module, x, inputs=sg.Bits())
+    assert sg.from_torch(module[:3], x, inputs=sg.Bits()).predict([[1] * 4]).tolist() == [1]
     last.weight.data *= 0.125
     last.weight.data[:, 20:] = 0
-    found = sg.from_torch(module, x, inputs=sg.BitInputs())  # scores from -2.5 to 2.5
+    found = sg.from_torch(module, x, inputs=sg.Bits()).report  # scores from -2.5 to 2.5
     assert found.network.predict([[1] * 4]).tolist() == [1]
 
 

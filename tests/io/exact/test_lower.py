@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sugenet.bnn import Window
 from sugenet.errors import FileError
-from sugenet.io.exact.domains import BitInputs, Integers, Reals
+from sugenet.io.exact.domains import Bits, Integers, Reals
 from sugenet.io.exact.lower import Refusal, lower, lowered
 from sugenet.io.exact.ops import (
     Affine,
@@ -286,7 +286,7 @@ class Maker:
             n = self.dense(n)
         self.head(n)
         inputs = {
-            "bits": BitInputs(),
+            "bits": Bits(),
             "levels": Integers(0, 3),
             "cuts": Integers(-1, 2, step=Fraction(1, 2)),
             "reals": Reals(-2, 2),
@@ -296,7 +296,7 @@ class Maker:
 
 def samples(rng, chain, inputs, count):
     shape = (count, prod(chain.shape))
-    if isinstance(inputs, BitInputs):
+    if isinstance(inputs, Bits):
         raw = rng.choice([-1, 1], shape)
         return raw, raw.astype(object)
     if isinstance(inputs, Integers):
@@ -361,7 +361,7 @@ def test_a_traced_example_by_hand():
             LinearOp("out", F([[1], [-1]]), F([0, 0.25])),
         ),
     )
-    imported = lower(chain, BitInputs(), classes=["off", "on"])
+    imported = lower(chain, Bits(), classes=["off", "on"])
     assert imported.layers[0].flipped == 1
     assert imported.layers[0].ties == 0
     assert imported.network.predict([[1, -1, 1, -1]]).tolist() == [0]
@@ -375,7 +375,7 @@ def head_with_norms(beta):
 
 
 def test_class_scores_with_square_roots_are_rounded_only_with_proof():
-    imported = lower(head_with_norms(0.5), BitInputs())
+    imported = lower(head_with_norms(0.5), Bits())
     assert "proved unchanged" in str(imported)
     scores = imported.network.logits([[1, 1], [1, -1]])
     assert np.allclose(scores, [[2 / 2**0.5, 0.5], [0, 2 / 3**0.5 + 0.5]])
@@ -383,7 +383,7 @@ def test_class_scores_with_square_roots_are_rounded_only_with_proof():
     for offset in range(-30, 30):  # both classes at about 1.41421356, one rounding apart
         beta = 2**0.5 - 2 / 3**0.5 + offset * 2.0**-54
         try:
-            network = lower(head_with_norms(beta), BitInputs()).network
+            network = lower(head_with_norms(beta), Bits()).network
         except FileError as error:
             assert "can have scores so close" in str(error)  # noqa: PT017
             refused += 1
@@ -407,23 +407,23 @@ def test_class_scores_with_square_roots_are_rounded_only_with_proof():
         ),
         (
             [LinearOp("fc", F([[1, 0.3]])), Sign("s")],
-            BitInputs(),
+            Bits(),
             "fc: row 0 of the weights is not quantized: it holds weights of size 0.3 and 1",
         ),
         (
             [LinearOp("fc", F([[1, 1]])), LinearOp("o", F([[1]]))],
-            BitInputs(),
+            Bits(),
             "o: Linear behind fc without a sign between",
         ),
-        ([LinearOp("fc", F([[1, 1]])), Sign("s")], BitInputs(), "ends without class scores"),
+        ([LinearOp("fc", F([[1, 1]])), Sign("s")], Bits(), "ends without class scores"),
         (
             [LinearOp("fc", F([[1, 1]])), Sign("s", zero=0), LinearOp("o", F([[1]]))],
-            BitInputs(),
+            Bits(),
             "operation 1, s: neuron 1: 1 matches of 2 give exactly zero",
         ),
         ([Sign("s", zero=0), LinearOp("o", F([[1, 1]]))], Reals(), "input 0 can be exactly zero"),
-        ([LinearOp("fc", F([[1, 1, 1]])), Sign("s")], BitInputs(), "3 weights a neuron for values of shape"),
-        ([LinearOp("fc", F([[1, np.nan]])), Sign("s")], BitInputs(), "not finite"),
+        ([LinearOp("fc", F([[1, 1, 1]])), Sign("s")], Bits(), "3 weights a neuron for values of shape"),
+        ([LinearOp("fc", F([[1, np.nan]])), Sign("s")], Bits(), "not finite"),
         (
             [BatchNorm("bn", F([1]), F([0]), F([0]), F([-1]), 0.0), Sign("s"), LinearOp("o", F([[1, 1]]))],
             Reals(),
@@ -466,7 +466,7 @@ def test_a_refusal_is_a_value_with_its_operation():
 def test_a_sign_of_zero_can_be_declared_at_import():
     ops = (LinearOp("fc", F([[1, 1]])), Sign("s", zero=0), LinearOp("o", F([[1]])))
     for zero in (1, -1):
-        imported = lower(OpChain("net", (2,), ops), BitInputs(), zero=zero)
+        imported = lower(OpChain("net", (2,), ops), Bits(), zero=zero)
         assert imported.network.logits([[1, -1]]).tolist() == [[zero]]
         assert imported.layers[0].ties == 1
 

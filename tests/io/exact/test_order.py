@@ -25,7 +25,7 @@ from sugenet.bnn import (
 )
 from sugenet.cli import main
 from sugenet.errors import EncodingError, NetworkError, QuestionError
-from sugenet.io.exact.domains import BitInputs, Integers
+from sugenet.io.exact.domains import Bits, Integers
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import LinearOp, OpChain, Sign
 from sugenet.io.exact.pixels import pixel_by_pixel, pixel_order
@@ -126,7 +126,7 @@ def test_queries_about_a_channels_last_file_are_about_its_own_pixels(tmp_path, s
     proved = refuted = 0
     for number in range(6):
         path = channels_last_file(tmp_path / f"net{number}.onnx", rng, divide=scale)
-        found = sg.read_onnx(path, inputs=Integers(0, TOP, step=Fraction(1, scale)))
+        found = sg.read_onnx(path, inputs=Integers(0, TOP, step=Fraction(1, scale))).report
         sg.save(found.network, tmp_path / "net.sugenet")
         for network in (found.network, sg.load(tmp_path / "net.sugenet")):
             for _ in range(4):
@@ -194,7 +194,7 @@ def test_bits_of_a_file_have_the_files_values():
         (2,),
         (LinearOp("fc", np.array([[1.0, 1.0]])), Sign("sign"), LinearOp("out", np.array([[1.0], [-1.0]]))),
     )
-    network = lower(chain, BitInputs(-1, 1)).network
+    network = lower(chain, Bits(-1, 1)).network
     for low, high, holds in (
         ((1, 1), (1, 1), True),
         ((-1, 1), (1, 1), True),
@@ -212,11 +212,11 @@ def test_what_is_not_the_files_output_is_not_asked(tmp_path):
     )
     compared = some_query(rng, plain)
     absolute = Query(8, 3, [Case(compared.cases[0].box, [[Inequality({0: 1}, 1)]])])
-    read = {path: sg.read_onnx(path, inputs=Integers(0, TOP)).network for path in (plain, soft, hard)}
+    read = {path: sg.read_onnx(path, inputs=Integers(0, TOP)) for path in (plain, soft, hard)}
     assert [read[path].source.outputs for path in (plain, soft, hard)] == ["equal", "ordered", "other"]
     sg.verify(read[plain], absolute)
     sg.verify(read[soft], compared)
-    for copy in (read[soft], sg.simplify(read[soft]), read[soft].unrolled()):
+    for copy in (read[soft], sg.nn.simplify(read[soft]), read[soft].unrolled()):
         with pytest.raises(
             QuestionError,
             match=r"more than compare outputs, and the network's scores only compare as .*Softmax",
@@ -263,7 +263,7 @@ def test_a_source_checks_its_numbers():
 def test_samples_in_the_shape_of_the_file(tmp_path):
     rng = np.random.default_rng(5)
     path = channels_last_file(tmp_path / "net.onnx", rng)
-    found = sg.read_onnx(path, inputs=Integers(0, TOP))
+    found = sg.read_onnx(path, inputs=Integers(0, TOP)).report
     network = found.network
     X = rng.integers(0, TOP + 1, (20, *SHAPE))
     flat = X.reshape(20, -1)
@@ -280,7 +280,7 @@ def test_samples_in_the_shape_of_the_file(tmp_path):
     )
     assert sg.whatif(network, X[3]).changed == sg.whatif(network, flat[3]).changed
     assert sg.count(network, X[3], sg.L0(1)).counts == sg.count(network, flat[3].tolist(), sg.L0(1)).counts
-    assert str(sg.verify_against(found, path, X)).startswith("equal on 20 samples")
+    assert str(sg.verify_against(found.reported, path, X)).startswith("equal on 20 samples")
     np.save(tmp_path / "X.npy", X)
     assert (sg.io.read_samples(tmp_path / "X.npy", network)[0] == flat).all()
 
@@ -396,7 +396,7 @@ def test_a_network_pixel_by_pixel_computes_what_its_twin_does(kind, top, seed, t
             first.hidden(X, engine), last.hidden(moved.reshape(-1, *last.encoder.shape), engine), strict=True
         ):
             assert (ours == theirs).all()
-    for other in (last.unrolled(), sg.simplify(last)):
+    for other in (last.unrolled(), sg.nn.simplify(last)):
         assert (other.logits(moved) == last.logits(moved)).all()
         assert other.encoder.shape == last.encoder.shape
     if last.layers:

@@ -13,7 +13,7 @@ from sugenet.bnn import ConvLayer, DenseLayer
 from sugenet.errors import FileError
 from sugenet.io.exact import branches
 from sugenet.io.exact.branches import straightened
-from sugenet.io.exact.domains import BitInputs
+from sugenet.io.exact.domains import Bits
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import (
     Affine,
@@ -141,7 +141,7 @@ def direct(ops, x):
 def compared(ops, shape, count=40, zero=None):
     """The import, after all its scores were compared with `direct`, and with the chain as its own judge."""
     chain = OpChain("net", shape, tuple(ops))
-    found = lower(sharpened(chain), BitInputs(), zero=zero)
+    found = lower(sharpened(chain), Bits(), zero=zero)
     size = int(np.prod(shape))
     X = (
         np.array(list(product((0, 1), repeat=size)))
@@ -150,7 +150,7 @@ def compared(ops, shape, count=40, zero=None):
     )
     expected = np.array([direct(ops, row.reshape(shape)) for row in X * 2.0 - 1])
     assert np.abs(found.network.logits(X) - expected).max() <= 1e-9
-    return prove_import(found, chain, [interpreter_of_chain(chain)], BitInputs(), declared=zero is not None)
+    return prove_import(found, chain, [interpreter_of_chain(chain)], Bits(), declared=zero is not None)
 
 
 M = Maker(1)
@@ -344,8 +344,8 @@ def test_ties_are_ties_of_the_file():
         assert found.layers[1].ties == 2
     neither = (first, Sign("s0"), Branches("add", ((inner, Sign("s1", 0)), ())), LinearOp("out", np.eye(2)))
     with pytest.raises(FileError, match=r"a sum of exactly zero can occur.*Declare zero=1 or zero=-1"):
-        lower(OpChain("net", (3,), neither), BitInputs())
-    assert lower(OpChain("net", (3,), neither), BitInputs(), zero=-1).layers[1].ties == 2
+        lower(OpChain("net", (3,), neither), Bits())
+    assert lower(OpChain("net", (3,), neither), Bits(), zero=-1).layers[1].ties == 2
 
 
 def test_relu_in_a_branch_is_a_step_like_any_other():
@@ -434,19 +434,19 @@ REFUSED = [
 @pytest.mark.parametrize(("ops", "why"), REFUSED)
 def test_what_cannot_be_carried_is_refused_by_name(ops, why):
     with pytest.raises(FileError, match=why):
-        lower(OpChain("net", (1, 4, 4), ops), BitInputs())
+        lower(OpChain("net", (1, 4, 4), ops), Bits())
 
 
 def test_a_wrong_reading_of_a_shortcut_is_noticed(monkeypatch):
     """The comparison with the source sees a lane that is left out, and names where."""
     ops = (*MAPS["one block"], Sign("s"), Flatten("f"), LinearOp("out", M.floats(3, 48)))
     chain = OpChain("net", (1, 4, 4), ops)
-    found = lower(chain, BitInputs())
+    found = lower(chain, Bits())
     (block,) = [op for op in ops if isinstance(op, Branches)]
     other = tuple(replace(op, branches=(op.branches[0],)) if op is block else op for op in ops)
     judge = interpreter_of_chain(replace(chain, ops=other))
     with pytest.raises(FileError, match="first difference is at conv"):
-        prove_import(found, chain, [judge], BitInputs())
+        prove_import(found, chain, [judge], Bits())
     real = branches.smallest_sum
     monkeypatch.setattr(
         branches,
@@ -455,9 +455,9 @@ def test_a_wrong_reading_of_a_shortcut_is_noticed(monkeypatch):
             found if isinstance(found := real(*given), bool) else found._replace(least=found.least + 1)
         ),
     )
-    wrong = lower(chain, BitInputs())
+    wrong = lower(chain, Bits())
     with pytest.raises(FileError, match="first difference is at conv"):
-        prove_import(wrong, chain, [interpreter_of_chain(chain)], BitInputs())
+        prove_import(wrong, chain, [interpreter_of_chain(chain)], Bits())
 
 
 def test_a_straight_chain_is_the_same_function():

@@ -10,7 +10,7 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.bnn.head import WIDE
 from sugenet.errors import FileError, NetworkError, TooLargeError
-from sugenet.io.exact.domains import BitInputs
+from sugenet.io.exact.domains import Bits
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import (
     Affine,
@@ -137,7 +137,7 @@ def by_fractions(ops, x):
 @pytest.mark.parametrize("name", ENDS)
 def test_scores_are_the_rationals_that_the_file_says(name):
     chain = OpChain("net", (1, 4, 4), (*FRONT, *ENDS[name]))
-    found = lower(chain, BitInputs())
+    found = lower(chain, Bits())
     X = RNG.integers(0, 2, (12, 16))
     assert found.remarks == ()
     assert found.network.source.outputs == "equal"
@@ -158,7 +158,7 @@ def test_scores_are_the_rationals_that_the_file_says(name):
 )
 def test_square_roots_are_rounded_as_far_as_it_is_said(last):
     chain = OpChain("net", (1, 4, 4), (*FRONT, norm(4), *last))
-    found = lower(chain, BitInputs())
+    found = lower(chain, Bits())
     assert "within" in found.remarks[0]
     assert found.network.source.outputs == "other"
     assert 0 < found.error < 1e-12
@@ -170,7 +170,7 @@ def test_the_bound_on_rounding_holds_in_200_digits():
     """Roots to 200 bits: no score is further from the file's than is said, and some are off at all."""
     bn = norm(4)
     chain = OpChain("net", (1, 4, 4), (*FRONT, bn, Flatten("f"), LinearOp("out", (weights := floats(3, 36)))))
-    found = lower(chain, BitInputs())
+    found = lower(chain, Bits())
     X = RNG.integers(0, 2, (20, 16))
     bits, scores = found.network.hidden(X)[-1], found.network.head.scores(found.network.match_counts(X))
     factor = []
@@ -209,7 +209,7 @@ def test_levels_have_float_tails_too():
         Affine("a", np.full(1, 0.25), np.full(1, -1.0)),
         LinearOp("out", weights := floats(3, 6)),
     )
-    found = lower(OpChain("net", (5,), ops), BitInputs())
+    found = lower(OpChain("net", (5,), ops), Bits())
     X = np.array(list(product((0, 1), repeat=5)))
     levels = found.network.hidden(X)[-1]
     for row, mine in zip(levels, found.network.head.scores(found.network.match_counts(X)), strict=True):
@@ -224,10 +224,10 @@ def test_what_leaves_the_bits_is_refused_with_a_way():
     weights[0, 0] = 1e-30
     ops = (LinearOp("fc", signs(3, 4)), Sign("s"), LinearOp("out", weights))
     with pytest.raises(FileError, match=f"leave {WIDE} bits .*Round them to a common grid"):
-        lower(OpChain("net", (4,), ops), BitInputs())
+        lower(OpChain("net", (4,), ops), Bits())
     ops = (LinearOp("fc", floats(3, 4)), Sign("s"), LinearOp("out", signs(2, 3)))
     with pytest.raises(FileError, match="row 0 of the weights is not quantized"):  # a hidden layer is no tail
-        lower(OpChain("net", (4,), ops), BitInputs())
+        lower(OpChain("net", (4,), ops), Bits())
 
 
 # -- wide heads ----------------------------------------------------------------------------------------------
@@ -299,7 +299,11 @@ def test_questions_of_wide_heads_are_answered_as_the_definition_says(bits):
     change = sg.whatif(network, x)
     assert f"with {apart[labels != labels[77]].min()} feature" in str(change)
     sg.check(change.certificate, network)
-    held = [k for k, feature in enumerate(network.encoder.names) if feature in str(sg.why(network, x))]
+    held = [
+        k
+        for k, feature in enumerate(network.encoder.names)
+        if feature in str(sg.why(network, x, sg.AnyInput()))
+    ]
     assert (labels[(X[:, held] == x[held]).all(axis=1)] == labels[77]).all()
 
 

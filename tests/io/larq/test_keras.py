@@ -103,7 +103,7 @@ def test_a_dense_model_in_every_kind_of_file(tmp_path):
     model.layers[-1].activation = keras.activations.linear
     prints = set()
     for path, weights in every_file(model, tmp_path):
-        found = sg.read_larq(path, weights_file=weights, inputs=sg.BitInputs())
+        found = sg.read_larq(path, weights_file=weights, inputs=sg.Bits()).report
         agree(found, model)
         prints.add(found.network.fingerprint)
     assert len(prints) == 1
@@ -125,7 +125,7 @@ def test_a_convolutional_model_in_every_kind_of_file(tmp_path):
     depthwise = next(layer for layer in model.layers if isinstance(layer, layers.DepthwiseConv2D))
     depthwise.set_weights([np.sign(depthwise.get_weights()[0])])
     for path, weights in every_file(model, tmp_path):
-        found = sg.read_larq(path, weights_file=weights, inputs=sg.Integers(0, 15))
+        found = sg.read_larq(path, weights_file=weights, inputs=sg.Integers(0, 15)).report
         agree(found, model, high=15, start=0, step=1)
 
 
@@ -156,7 +156,7 @@ def test_models_within_models(tmp_path):
     model = shuffled(nested())
     prints = set()
     for path, weights in every_file(model, tmp_path):
-        found = sg.read_larq(path, weights_file=weights, inputs=sg.BitInputs())
+        found = sg.read_larq(path, weights_file=weights, inputs=sg.Bits()).report
         assert [layer.where.split(" ")[0] for layer in found.layers] == [
             "one/fc",
             "middle/deeper/fc",
@@ -174,7 +174,7 @@ def test_a_sequential_model_that_begins_with_a_model(tmp_path):
     )
     model = shuffled(keras.Sequential([inner, QuantDense(3, **SIGNED)]))
     for path, weights in every_file(model, tmp_path):
-        agree(sg.read_larq(path, weights_file=weights, inputs=sg.BitInputs()), model)
+        agree(sg.read_larq(path, weights_file=weights, inputs=sg.Bits()).report, model)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_operations_of_keras(tmp_path, sign, zero):
     x = sign(layers.BatchNormalization()(QuantDense(9, **SIGNED)(first)))
     model = shuffled(keras.Model(first, QuantDense(3, **SIGNED)(x)))
     model.save(tmp_path / "net.keras")
-    agree(sg.read_larq(tmp_path / "net.keras", inputs=sg.BitInputs(), zero=zero), model)
+    agree(sg.read_larq(tmp_path / "net.keras", inputs=sg.Bits(), zero=zero).report, model)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_quantizers_of_qkeras(tmp_path, name, alpha, more):
         seed=5,
     )
     model.save(tmp_path / "net.keras")
-    found = sg.read_larq(tmp_path / "net.keras", inputs=sg.Integers(-4, 4))
+    found = sg.read_larq(tmp_path / "net.keras", inputs=sg.Integers(-4, 4)).report
     agree(found, model, low=-4, high=4, start=0, step=1)
 
 
@@ -246,7 +246,11 @@ def test_layers_of_hls4ml(tmp_path, height):
     )
     for path, weights in every_file(model, tmp_path):
         agree(
-            sg.read_larq(path, weights_file=weights, inputs=sg.Integers(0, 7)), model, high=7, start=0, step=1
+            sg.read_larq(path, weights_file=weights, inputs=sg.Integers(0, 7)).report,
+            model,
+            high=7,
+            start=0,
+            step=1,
         )
 
 
@@ -281,7 +285,7 @@ def saved(path, *inner, **more):
 )
 def test_refusals(tmp_path, inner, message):
     with pytest.raises(FileError, match=message):
-        sg.read_larq(saved(tmp_path / "net.keras", *inner), inputs=sg.BitInputs())
+        sg.read_larq(saved(tmp_path / "net.keras", *inner), inputs=sg.Bits())
 
 
 def test_lone_halves_and_wrong_pairs(tmp_path):
@@ -303,7 +307,7 @@ def test_lone_halves_and_wrong_pairs(tmp_path):
         sg.read_larq(whole, weights_file=weights)
     shuffled(images()).save_weights(tmp_path / "other.weights.h5")
     with pytest.raises(FileError, match=r"would be left over|groups of arrays for"):
-        sg.read_larq(json_file, weights_file=tmp_path / "other.weights.h5", inputs=sg.BitInputs())
+        sg.read_larq(json_file, weights_file=tmp_path / "other.weights.h5", inputs=sg.Bits())
 
 
 def repacked(path, change):
@@ -359,5 +363,5 @@ def edited(edit):
 def test_damaged_and_foreign_archives(tmp_path, change, message):
     shuffled(dense()).save(tmp_path / "net.keras")
     with pytest.raises(FileError, match=message) as refused:
-        sg.read_larq(repacked(tmp_path / "net.keras", change), inputs=sg.BitInputs())
+        sg.read_larq(repacked(tmp_path / "net.keras", change), inputs=sg.Bits())
     assert str(refused.value).count("damaged") <= 1 + message.count("damaged")

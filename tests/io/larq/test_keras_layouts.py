@@ -16,7 +16,7 @@ h5py = pytest.importorskip("h5py", reason="h5py is not installed")
 
 import sugenet as sg  # noqa: E402
 from sugenet.errors import FileError  # noqa: E402
-from sugenet.io import BitInputs, Integers, import_file, read_larq  # noqa: E402
+from sugenet.io import Bits, Integers, import_file, read_larq  # noqa: E402
 from sugenet.io.exact.ops import Affine, Quantize, Sign  # noqa: E402
 from sugenet.io.larq import quantizers  # noqa: E402
 from sugenet.io.larq.keras_file import KerasLayer  # noqa: E402
@@ -169,7 +169,7 @@ def write_archive(folder):
 @pytest.mark.parametrize("write", [write_h5, write_pair, write_archive])
 def test_models_within_a_model(tmp_path, write):
     path, weights = write(tmp_path)
-    found = import_file(path, weights_file=weights, inputs=BitInputs())
+    found = import_file(path, weights_file=weights, inputs=Bits()).report
     bits = RANDOM.integers(0, 2, (300, 6))
     agree(found, scores_of(2.0 * bits - 1), bits)
 
@@ -235,7 +235,7 @@ def test_weights_whose_place_is_not_known(tmp_path, write, change, message):
     else:
         change_h5(path, change)
     with pytest.raises(FileError, match=message):
-        read_larq(path, inputs=BitInputs())
+        read_larq(path, inputs=Bits())
 
 
 # -- hls4ml's example models ---------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ def test_models_of_hls4ml(tmp_path, height, listed):
         if activation:
             layers.append(("Activation", {"activation": activation}, {}))
     path, weights = plain_file(tmp_path, layers, (16,), listed)
-    found = import_file(path, weights_file=weights, inputs=Integers(0, 15))
+    found = import_file(path, weights_file=weights, inputs=Integers(0, 15)).report
     x = samples = RANDOM.integers(0, 16, (300, 16))
     x = binary_tanh(normed(x @ (height * binary_tanh(kernels[0])), norms[0], 1e-6))
     x = ternary_tanh(normed(x @ (height * ternary_tanh(kernels[1] / height)), norms[1], 1e-6))
@@ -512,7 +512,7 @@ def test_a_sign_that_is_a_layer(tmp_path, layer):
     kernels = [RANDOM.uniform(-1, 1, shape).astype(F) for shape in ((7, 5), (5, 3))]
     dense = [("QuantDense", {"units": k.shape[1], **SIGNED}, {"kernel": k}) for k in kernels]
     path, weights = plain_file(tmp_path, [dense[0], (*layer, {}), dense[1]], (7,))
-    found = read_larq(path, weights_file=weights, inputs=BitInputs())
+    found = read_larq(path, weights_file=weights, inputs=Bits()).report
     bits = RANDOM.integers(0, 2, (200, 7))
     agree(found, signs((2.0 * bits - 1) @ signs(kernels[0])) @ signs(kernels[1]), bits)
     assert any(isinstance(op, Sign) for op in sg.io.larq.reader.read_model(path, weights)[0].ops)
@@ -583,7 +583,7 @@ def test_no_word_of_a_model_is_left_over(tmp_path, change, message):
     change(model)
     path.write_text(json.dumps(model))
     with pytest.raises(FileError, match=message):
-        read_larq(path, weights_file=weights, inputs=BitInputs())
+        read_larq(path, weights_file=weights, inputs=Bits())
 
 
 def test_a_part_of_an_archive_that_is_there_twice(tmp_path):
@@ -591,4 +591,4 @@ def test_a_part_of_an_archive_that_is_there_twice(tmp_path):
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(path, "a") as archive:
         archive.writestr("config.json", "{}")
     with pytest.raises(FileError, match=r"^net.keras: one of its parts is there twice"):
-        read_larq(path, inputs=BitInputs())
+        read_larq(path, inputs=Bits())

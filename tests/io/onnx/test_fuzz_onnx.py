@@ -33,7 +33,7 @@ def test_graphs_that_are_equal_prove_themselves():
     proved = 0
     for case in islice(cases(12), 60):
         if result(case).kind == "equal":
-            proof = read_onnx(case.raw, inputs=case.inputs).proof
+            proof = read_onnx(case.raw, inputs=case.inputs).report.proof
             assert proof is not None
             assert proof.judges[0].startswith("an interpreter of ONNX operators in float64")
             proved += 1

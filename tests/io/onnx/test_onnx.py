@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import FileError
-from sugenet.io.exact.domains import BitInputs, Integers
+from sugenet.io.exact.domains import Bits, Integers
 from sugenet.io.exact.evaluation import apply
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Affine, Flatten, Quantize, Sign
@@ -91,7 +91,7 @@ def check(case, source):
     )
     np.testing.assert_allclose(ends.numpy(), expected.numpy(), atol=1e-4)
 
-    domain = Integers(0, 3) if case.values is torch_models.PIXELS else BitInputs()
+    domain = Integers(0, 3) if case.values is torch_models.PIXELS else Bits()
     imported = lower(chain, domain)
     rows = x.numpy()
     np.testing.assert_allclose(imported.network.logits(rows), value, atol=1e-5)

@@ -86,10 +86,10 @@ def pool():
 
 
 def test_the_report_counts_nodes_that_were_compared_alone():
-    found = sg.read_onnx(clipped(), inputs=sg.BitInputs())
+    found = sg.read_onnx(clipped(), inputs=sg.Bits()).report
     assert found.operations_judged_alone == 7  # all but Equal, which is not a sign by itself
-    assert sg.read_onnx(clipped(), inputs=sg.BitInputs(), prove=False).operations_judged_alone == 0
-    assert sg.read_onnx(pool(), inputs=sg.BitInputs()).operations_judged_alone == 7
+    assert sg.read_onnx(clipped(), inputs=sg.Bits(), prove=False).report.operations_judged_alone == 0
+    assert sg.read_onnx(pool(), inputs=sg.Bits()).report.operations_judged_alone == 7
 
 
 def unread(_, given):
@@ -116,4 +116,4 @@ def averaged(node, given):
 def test_a_fault_is_refused_by_the_name_of_the_node(monkeypatch, name, wrong, file):
     monkeypatch.setitem(reader.RULES, name, wrong)
     with pytest.raises(FileError, match=rf"\({name}\) was compared alone with the interpreter"):
-        sg.read_onnx(file, inputs=sg.BitInputs())
+        sg.read_onnx(file, inputs=sg.Bits())

@@ -159,7 +159,7 @@ def test_dense_units_are_what_finn_executes(domain, ending, mode):
     )
     add_unit(made, random, 6, 5, mode, levels)
     add_unit(made, random, 5, 4, mode, levels, last=True)
-    found = sg.read_onnx(made.raw(), inputs=sg.Integers(0, 255))
+    found = sg.read_onnx(made.raw(), inputs=sg.Integers(0, 255)).report
     assert "an interpreter of ONNX operators" in found.proof.judges[0]
     X = random.integers(0, 256, (100, 7))
     want = np.array([made.run(row[None])[0] for row in X])
@@ -196,7 +196,7 @@ def test_convolutions_pools_and_labels(domain, ending):
     add_unit(made, random, 6, 3, "bipolar", "BIPOLAR", last=True)
     scores = made.run
     made.add(f"LabelSelect{ending}", [], lambda x: x, Labels=3, K=1, PE=1, inputDataType="UINT4", last=True)
-    found = sg.read_onnx(made.raw(), inputs=sg.Integers(0, 255))
+    found = sg.read_onnx(made.raw(), inputs=sg.Integers(0, 255)).report
     X = random.integers(0, 256, (60, 8, 8, 2))
     want = np.array([scores(image[None]).reshape(-1) for image in X])
     assert np.array_equal(found.network.logits(X), want)
@@ -213,7 +213,7 @@ def test_popcounts_of_the_general_domain():
             "MultiThreshold", [limits], lambda x, t=limits: (x >= t[:, 0]).astype(int), out_dtype="BINARY"
         )
         made.add("XnorPopcountMatMul", [weights], unit(weights, None, "count", 0))
-        found = sg.read_onnx(made.raw(), inputs=sg.Integers(0, 255))
+        found = sg.read_onnx(made.raw(), inputs=sg.Integers(0, 255)).report
         X = random.integers(0, 256, (100, 9))
         assert np.array_equal(found.network.logits(X), [made.run(row[None])[0] for row in X])
 
@@ -255,14 +255,14 @@ def test_what_is_refused_says_the_way(changes, words):
 
 
 def test_what_is_refused_is_read_without_the_change():
-    assert len(sg.read_onnx(small(), inputs=sg.Integers(0, 255)).network.classes) == 3
+    assert len(sg.read_onnx(small(), inputs=sg.Integers(0, 255)).classes) == 3
 
 
 def test_the_old_domain_is_the_general_one():
     made = Made((3,), "finn", "")
     made.add("MultiThreshold", [[[0.5]]], None, out_scale=2.0, out_bias=-1.0)
     made.add("MatMul", [np.eye(3)], None, domain="")
-    assert sg.read_onnx(made.raw()).network.encoder.features == 3
+    assert sg.read_onnx(made.raw()).encoder.features == 3
     made = Made((3,), "finn", "")
     made.add("SecretOp", [], None)
     with pytest.raises(FileError, match=r"node 0 \(SecretOp\)"):

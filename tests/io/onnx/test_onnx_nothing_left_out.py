@@ -7,7 +7,7 @@ import pytest
 
 from sugenet.errors import FileError
 from sugenet.io import importers
-from sugenet.io.exact.domains import BitInputs, Integers, Reals
+from sugenet.io.exact.domains import Bits, Integers, Reals
 from sugenet.io.importers import read_onnx
 from sugenet.io.onnx import layers, operators, patterns, reader
 from sugenet.io.onnx.reader import ACCEPTED
@@ -57,7 +57,7 @@ def sign(x, y):
 
 def equal(raw, inputs, X, batch=None):
     """What was read is what the runtime computes."""
-    found = read_onnx(raw, inputs=inputs)
+    found = read_onnx(raw, inputs=inputs).report
     expected = run(raw, X)
     flat = np.asarray(X).reshape(len(X), -1)
     np.testing.assert_allclose(found.network.logits(flat), expected.reshape(len(X), -1), atol=1e-6)
@@ -110,7 +110,7 @@ def test_numbers_that_differ_from_sample_to_sample_are_refused(shape):
     with pytest.raises(FileError, match=r"node 2 \(Gemm\): its constant differs from sample to sample"):
         read_onnx(model(nodes, {**SIGN, "w": EYE, "c": c}, [2, 2]), inputs=Reals())
     same = model(nodes, {**SIGN, "w": EYE, "c": np.full(shape, 3, F)}, [2, 2])
-    assert read_onnx(same, inputs=Reals()).network.logits([[1, -1]]).tolist() == [[4, 2]]
+    assert read_onnx(same, inputs=Reals()).logits([[1, -1]]).tolist() == [[4, 2]]
 
 
 def test_more_inputs_than_an_operator_has():
@@ -149,7 +149,7 @@ def test_the_sign_of_clipped_values_has_two_values(name, options):
     ]
     constants = {**SIGN, "two": F(2), "both": np.array([1, 2], F), "w": np.array([[1, -1], [1, 1]], F)}
     raw = model(nodes, {**constants, "h": np.array([[1, 2], [-3, 1]], F), "c": np.array([0, 9], F)}, ["n", 2])
-    found = read_onnx(raw, inputs=Integers(-3, 3), **options)
+    found = read_onnx(raw, inputs=Integers(-3, 3), **options).report
     assert found.network.logits(GRID).tolist() == run(raw, GRID).tolist()
 
 
@@ -171,7 +171,7 @@ def test_the_sign_of_unsigned_numbers():
     nodes = [("Sign", ["x"], "u"), ("Cast", ["u"], "s", {"to": 1}), ("MatMul", ["s", "w"], "y")]
     raw = model(nodes, {"w": EYE + 1}, ["n", 2], kind=TensorProto.UINT8)
     X = np.array([[a, b] for a in range(3) for b in range(3)])
-    found = read_onnx(raw, inputs=Integers(0, 2))
+    found = read_onnx(raw, inputs=Integers(0, 2)).report
     assert found.network.logits(X).tolist() == run(raw, X).tolist()
 
 
@@ -372,7 +372,7 @@ def test_tails_that_change_the_class(name):
 def test_tails_that_do_not(nodes):
     constants = {**SIGN, "w": EYE + 1, "flat": np.array([-1, 2]), "axes": np.array([1])}
     raw = model([*sign("x", "s"), ("MatMul", ["s", "w"], "z"), *nodes], constants, ["n", 2])
-    found = read_onnx(raw, inputs=Integers(-3, 3))
+    found = read_onnx(raw, inputs=Integers(-3, 3)).report
     mine, theirs = found.network.predict(GRID), run(raw, GRID)
     theirs = theirs.argmax(axis=1) if theirs.dtype.kind == "f" else theirs.reshape(-1)
     logits = found.network.logits(GRID)
@@ -393,14 +393,14 @@ NUMBERS = {**SIGN, "w": EYE + 1, "b": np.array([1, -2], F), "h": np.array([[1, -
 
 
 def test_the_report_says_by_whom_and_on_how_many_samples():
-    found = read_onnx(model(HIDDEN, NUMBERS, ["n", 2]), inputs=Integers(-3, 3))
+    found = read_onnx(model(HIDDEN, NUMBERS, ["n", 2]), inputs=Integers(-3, 3)).report
     assert found.proof is not None
     assert found.proof.judges == ("an interpreter of ONNX operators in float64", "ONNX Runtime")
     assert found.proof.layers == 2
     assert not found.proof.unseen
     assert "equal to an interpreter of ONNX operators in float64 and ONNX Runtime on " in str(found)
     assert "nothing was compared" in str(
-        read_onnx(model(HIDDEN, NUMBERS, ["n", 2]), inputs=Integers(-3, 3), prove=False)
+        read_onnx(model(HIDDEN, NUMBERS, ["n", 2]), inputs=Integers(-3, 3), prove=False).report
     )
 
 
@@ -446,7 +446,7 @@ def test_what_cannot_be_run_is_said(monkeypatch):
     from sugenet.io.onnx.interpreter import program
 
     monkeypatch.delitem(program.OPERATORS, "Where")
-    found = read_onnx(model(HIDDEN, NUMBERS, ["n", 2]), inputs=Integers(-3, 3))
+    found = read_onnx(model(HIDDEN, NUMBERS, ["n", 2]), inputs=Integers(-3, 3)).report
     assert "could not be run (node 3 (Where): the interpreter does not know this operator" in str(found)
 
 
@@ -465,7 +465,7 @@ def test_fixed_batches_and_channels_last_are_compared_layer_by_layer():
         raw = model(
             nodes, {**SIGN, "k": k, "flat": np.array([batch or -1, 8]), "w": w}, [batch or "n", 3, 3, 1]
         )
-        found = read_onnx(raw, inputs=BitInputs())
+        found = read_onnx(raw, inputs=Bits()).report
         assert found.proof.layers == 1
         assert not found.proof.left
 
@@ -494,7 +494,7 @@ def likes(shape, fill):
 def test_ones_like_the_data(fill, batch):
     raw = likes([batch, 2], fill)
     if batch == 1:
-        assert read_onnx(raw, inputs=Integers(-3, 3)).network.predict(GRID[:1]).shape == (1,)
+        assert read_onnx(raw, inputs=Integers(-3, 3)).predict(GRID[:1]).shape == (1,)
     else:
         equal(raw, Integers(-3, 3), GRID)
 
@@ -540,7 +540,7 @@ def test_the_largest_scores_and_their_classes_are_not_taken_for_one_another(coun
         ("TopK", ["p", "k"], ["v", "i"], {"axis": 1}),
     ]
     raw = model(nodes, {**SIGN, "w": weights, "k": np.array([count])}, ["n", 2], outputs=outputs)
-    found = read_onnx(raw, inputs=Integers(-3, 3))
+    found = read_onnx(raw, inputs=Integers(-3, 3)).report
     assert found.network.source.outputs == "other"
     classes = (
         ort.InferenceSession(raw, providers=["CPUExecutionProvider"]).run(None, {"x": GRID})[
@@ -568,8 +568,8 @@ def test_classes_that_tie_behind_the_scores_are_refused(tail, scores, said):
     made = model(nodes, {**SIGN, "w": np.array([scores], F)}, ["n", 1])
     if said is not None:
         with pytest.raises(FileError, match=said):
-            read_onnx(made, inputs=BitInputs())
+            read_onnx(made, inputs=Bits())
         return
-    found = read_onnx(made, inputs=BitInputs())
+    found = read_onnx(made, inputs=Bits()).report
     assert found.network.predict([[1], [-1]]).tolist() == [1, 0]
     assert found.proof is not None

@@ -103,7 +103,7 @@ def compared(seed, prove=False):
     model = quantized_model(random)
     inputs = [PIXELS, None, Integers(-100, 155, step=Fraction(1, 128))][seed % 3]
     try:
-        network = read_onnx(model.raw, inputs=inputs, prove=prove).network
+        network = read_onnx(model.raw, inputs=inputs, prove=prove)
     except FileError as error:
         if "pairs of levels do not agree" in str(error) or "in floats, because float32 sums" in str(error):
             return False
@@ -314,7 +314,7 @@ CASES = [
 @pytest.mark.parametrize(("kind", "quant_format", "activations", "per_channel"), CASES)
 def test_what_quantize_static_writes(tmp_path, kind, quant_format, activations, per_channel):
     path, shape = static(tmp_path, kind, quant_format, activations, per_channel)
-    found = read_onnx(path, inputs=PIXELS)
+    found = read_onnx(path, inputs=PIXELS).report
     assert found.proof.judges[-1] == "ONNX Runtime"
     X = np.random.default_rng(4).integers(0, 256, (100, *shape))
     theirs = run(path.read_bytes(), x=(X / 255).astype(np.float32)).reshape(100, -1)
@@ -330,7 +330,7 @@ def test_averages_whose_order_of_additions_decides(tmp_path):
         FileError, match=r"AveragePool.*in floats, because float32 sums depend on their order"
     ):
         read_onnx(path, inputs=PIXELS)
-    found = read_onnx(path, inputs=PIXELS, strict=False)
+    found = read_onnx(path, inputs=PIXELS, strict=False).report
     assert any("read in exact numbers" in remark for remark in found.remarks)
 
 
@@ -338,14 +338,14 @@ def test_int8_tensors_that_are_read_twice_are_floats_in_onnx_runtime(tmp_path):
     path, _ = static(tmp_path, "residual", "QDQ", "QInt8", False)
     with pytest.raises(FileError, match=r"is int8 and read more than once.*uint8"):
         read_onnx(path, inputs=PIXELS)
-    assert read_onnx(path, inputs=PIXELS, strict=False).proof is not None
+    assert read_onnx(path, inputs=PIXELS, strict=False).report.proof is not None
 
 
 # -- inputs --------------------------------------------------------------------------------------------------
 
 
 def test_real_inputs_are_cut_where_the_quantizer_rounds():
-    network = read_onnx(dense()).network
+    network = read_onnx(dense())
     cuts = network.encoder.codings[0].cuts
     scale = f32(1 / 255)
     for m, cut in enumerate(cuts, start=1):
@@ -355,7 +355,7 @@ def test_real_inputs_are_cut_where_the_quantizer_rounds():
     X = np.random.default_rng(0).uniform(-1, 2, (200, 2)).astype(np.float32)
     X[:100] = np.array(cuts, np.float32)[np.random.default_rng(1).integers(0, 255, (100, 2))]
     assert np.array_equal(network.logits(X, engine="definition").astype(np.float32), run(dense(), x=X))
-    assert read_onnx(dense(), inputs=Reals(0, 1)).network.encoder.codings[0].high == 1
+    assert read_onnx(dense(), inputs=Reals(0, 1)).encoder.codings[0].high == 1
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_real_inputs_are_cut_where_the_quantizer_rounds():
     ],
 )
 def test_whole_inputs_of_any_step(inputs):
-    network = read_onnx(dense(), inputs=inputs).network
+    network = read_onnx(dense(), inputs=inputs)
     X = np.random.default_rng(0).integers(inputs.low, inputs.high + 1, (300, 2))
     values = np.array([[float(inputs.value(int(x))) for x in row] for row in X], np.float32)
     assert np.array_equal(network.logits(X, engine="definition").astype(np.float32), run(dense(), x=values))
@@ -396,7 +396,7 @@ def test_a_normalized_input():
     }
     raw = file(nodes, held, [("x", FLOAT, [None, 2])], [("y", FLOAT, None)])
     X = np.random.default_rng(0).integers(0, 256, (300, 2))
-    network = read_onnx(raw, inputs=PIXELS).network
+    network = read_onnx(raw, inputs=PIXELS)
     assert np.array_equal(
         network.logits(X, engine="definition").astype(np.float32), run(raw, x=(X / 255).astype(np.float32))
     )
@@ -421,7 +421,7 @@ def test_whole_numbers_as_input():
         "yz": np.uint8(0),
     }
     raw = file(nodes, held, [("x", UINT8, [None, 2])], [("y", UINT8, None)])
-    network = read_onnx(raw).network
+    network = read_onnx(raw)
     X = np.random.default_rng(0).integers(0, 256, (500, 2))
     assert np.array_equal(network.logits(X, engine="definition"), run(raw, x=X.astype(np.uint8)))
     with pytest.raises(FileError, match=r"whole numbers from 0 to 255. Declare inputs=Integers\(0, 255\)"):
@@ -447,7 +447,7 @@ def test_class_scores_without_a_last_quantizer(kind):
         *middle,
     ]
     raw = file(nodes, held, [("x", FLOAT, [None, 2])], [("y", FLOAT, None)])
-    network = read_onnx(raw, inputs=PIXELS).network
+    network = read_onnx(raw, inputs=PIXELS)
     X = np.random.default_rng(0).integers(0, 256, (300, 2))
     theirs = run(raw, x=(X / 255).astype(np.float32))
     assert np.allclose(network.logits(X, engine="definition"), theirs, rtol=1e-6)
@@ -458,7 +458,7 @@ def test_class_scores_without_a_last_quantizer(kind):
 def test_tails_are_left_out(tail):
     end = [("DequantizeLinear", ["yq", "ys", "yz"], "t", {}), (tail, ["t"], "y", {"axis": 1})]
     raw = dense(end=end, kind=TensorProto.INT64 if tail == "ArgMax" else FLOAT)
-    found = read_onnx(raw, inputs=PIXELS)
+    found = read_onnx(raw, inputs=PIXELS).report
     X = np.random.default_rng(0).integers(0, 256, (300, 2))
     theirs = run(raw, x=(X / 255).astype(np.float32))
     theirs = theirs.reshape(-1) if tail == "ArgMax" else theirs.argmax(axis=1)
@@ -488,7 +488,7 @@ def test_concatenated_branches():
         ("DequantizeLinear", ["f", "c", "zc"], "y", {}),
     ]
     raw = file(nodes, held, [("x", FLOAT, [None, 1, 2, 2])], [("y", FLOAT, None)])
-    network = read_onnx(raw, inputs=PIXELS).network
+    network = read_onnx(raw, inputs=PIXELS)
     X = np.random.default_rng(0).integers(0, 256, (100, 4))
     theirs = run(raw, x=(X / 255).astype(np.float32).reshape(-1, 1, 2, 2))
     assert np.array_equal(network.logits(X, engine="definition").astype(np.float32), theirs)
@@ -517,7 +517,7 @@ def test_a_constant_that_is_added_is_a_function_of_single_levels(left, shape):
         ("DequantizeLinear", ["f", "ys", "yz"], "y", {}),
     ]
     raw = file(nodes, held, [("x", FLOAT, [None, *shape])], [("y", FLOAT, None)])
-    network = read_onnx(raw, inputs=PIXELS).network
+    network = read_onnx(raw, inputs=PIXELS)
     X = np.repeat(np.arange(256)[:, None], np.prod(shape), axis=1)
     theirs = run(raw, x=(X / 255).astype(np.float32).reshape(-1, *shape))
     assert np.array_equal(network.logits(X, engine="definition").astype(np.float32), theirs)
@@ -533,11 +533,11 @@ def test_widths_are_said_by_the_file():
     raw = dense(constants={"w": tensor, "wz": zero, "yz": np.uint16(100), "ys": f32(0.0001)}, opset=21)
     with pytest.raises(FileError, match="in floats, because its weights have 4 bits"):
         read_onnx(raw, inputs=PIXELS)
-    network = read_onnx(raw, inputs=PIXELS, strict=False).network
+    network = read_onnx(raw, inputs=PIXELS, strict=False)
     assert network.layers[0].weights.tolist() == [[3, -2], [7, -8]]
     assert network.layers[0].height == 65535
     four = {"z": helper.make_tensor("z", TensorProto.UINT4, [], [0]), "s": f32(1 / 15)}
-    narrow = read_onnx(dense(constants=four, opset=21), inputs=PIXELS, strict=False).network
+    narrow = read_onnx(dense(constants=four, opset=21), inputs=PIXELS, strict=False)
     assert narrow.layers[0].tops.tolist() == [15, 15]
 
 
@@ -717,7 +717,7 @@ def test_a_wrong_step_is_found_by_the_judge():
 def test_networks_of_levels_are_written_as_they_are():
     for seed in (0, 1, 2, 3, 4, 6):
         random = np.random.default_rng(seed)
-        network = read_onnx(quantized_model(random).raw, inputs=PIXELS, prove=False).network
+        network = read_onnx(quantized_model(random).raw, inputs=PIXELS, prove=False)
         raw = onnx_bytes(network, hidden=True)
         X = random.integers(0, 256, (20, network.encoder.features))
         session = onnxruntime.InferenceSession(raw, providers=["CPUExecutionProvider"])

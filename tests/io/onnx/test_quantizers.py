@@ -244,7 +244,7 @@ def maps(seed):
 
 
 def compared(model, inputs, samples):
-    found = read_onnx(model.file(), inputs=inputs)
+    found = read_onnx(model.file(), inputs=inputs).report
     network = found.network
     raw = [[float(inputs.value(v)) if isinstance(inputs, Integers) else v for v in row] for row in samples]
     scores = network.head.scores(network.match_counts(np.array(samples), engine="definition"))

@@ -62,7 +62,7 @@ def dense():
 
 
 def test_the_report_says_what_was_compared_and_by_whom():
-    found = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs())
+    found = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.Bits()).report
     proof = found.proof
     assert proof.judges == ("the module itself in float64",)
     assert (proof.layers, proof.unseen, proof.rounded, proof.left) == (2, (), 0, 0)
@@ -78,7 +78,7 @@ def test_the_report_says_what_was_compared_and_by_whom():
 
 
 def test_it_can_be_left_out_and_the_report_says_so():
-    found = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs(), prove=False)
+    found = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.Bits(), prove=False).report
     assert found.proof is None
     assert found.data()["proof"] is None
     assert str(found).endswith("nothing was compared with the source")
@@ -86,7 +86,7 @@ def test_it_can_be_left_out_and_the_report_says_so():
 
 def test_near_samples_bring_neurons_of_the_first_layer_to_their_thresholds():
     for module, shape, inputs in (
-        (dense(), (40,), sg.BitInputs()),
+        (dense(), (40,), sg.Bits()),
         (binary(nn.Linear(30, 8), Cut(), nn.Linear(8, 2)), (30,), sg.Integers(0, 255)),
         (
             binary(nn.Conv2d(2, 3, 3, padding=1), Cut(), nn.Flatten(), nn.Linear(75, 2)),
@@ -94,7 +94,7 @@ def test_near_samples_bring_neurons_of_the_first_layer_to_their_thresholds():
             sg.Integers(0, 15),
         ),
     ):
-        network = sg.from_torch(module, torch.zeros(1, *shape), inputs=inputs, prove=False).network
+        network = sg.from_torch(module, torch.zeros(1, *shape), inputs=inputs, prove=False)
         domain = RawRanges.of_encoder(network.encoder)
         random = np.random.default_rng(0)
         pool = domain.samples(32, random)
@@ -116,13 +116,13 @@ def test_one_threshold_that_is_off_by_one_is_found(monkeypatch, neuron, by):
             found.steps[neuron] += by
         return found
 
-    right = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs(), prove=False).network.layers[0]
+    right = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.Bits(), prove=False).layers[0]
     assert not right.constant[neuron]
     monkeypatch.setattr(lower, "_min_sums", wrong)
     with pytest.raises(
         FileError, match=rf"first difference is at 0 \(Linear\): neuron {neuron + 1} of layer 1 is"
     ):
-        sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs())
+        sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.Bits())
 
 
 def drops_the_first_pad(before, after, where):
@@ -208,7 +208,7 @@ MUTANTS = {
         r"3 \(Linear\)",
     ),
     "a negative scale is not a reversal": (
-        [(lower, "PoolLayer", lambda window, every, top=None: sg.PoolLayer(window, top=top))],
+        [(lower, "PoolLayer", lambda window, every, top=None: sg.nn.PoolLayer(window, top=top))],
         lambda: ones(
             nn.Conv2d(1, 2, 1),
             nn.MaxPool2d((1, 2), 1),
@@ -227,7 +227,7 @@ MUTANTS = {
 def test_a_reader_that_is_wrong_again_is_refused_at_the_module(monkeypatch, name):
     patches, make, shape, where = MUTANTS[name]
     example = torch.zeros(1, *shape)
-    assert sg.from_torch(make(), example, inputs=sg.Integers(0, 3)).proof is not None
+    assert sg.from_torch(make(), example, inputs=sg.Integers(0, 3)).report.proof is not None
     for room, what, instead in patches:
         monkeypatch.setattr(room, what, instead)
     with pytest.raises(FileError, match=rf"not what the source computes; the first difference is at {where}"):
@@ -242,14 +242,14 @@ def test_ties_count_where_floats_are_exact(monkeypatch):
     torch.nn.init.zeros_(module[0].bias)
     monkeypatch.setattr(lower._Lowering, "_zero", lambda _, op: -op.zero)
     with pytest.raises(FileError, match=r"first difference is at 0 \(Linear\).*has 0 before its sign, so on"):
-        sg.from_torch(module, torch.zeros(1, 4), inputs=sg.BitInputs())
+        sg.from_torch(module, torch.zeros(1, 4), inputs=sg.Bits())
 
 
 def test_a_declared_zero_is_not_held_against_the_module():
     module = binary(nn.Linear(4, 3), Do(torch.sign), nn.Linear(3, 2))
     with pytest.raises(FileError, match="zero"):
         sg.from_torch(module, torch.zeros(1, 4), inputs=sg.Integers(0, 3))
-    proof = sg.from_torch(module, torch.zeros(1, 4), inputs=sg.Integers(0, 3), zero=1).proof
+    proof = sg.from_torch(module, torch.zeros(1, 4), inputs=sg.Integers(0, 3), zero=1).report.proof
     assert proof.rounded > 0
     assert 0 < proof.left < proof.samples
 
@@ -260,7 +260,7 @@ def test_values_within_rounding_are_left_out_and_counted():
     with torch.no_grad():
         module[1].weight.fill_(1.0)
         module[1].bias.fill_(-0.3)
-    found = sg.from_torch(module, torch.zeros(1, 3), inputs=sg.Integers(0, 3))
+    found = sg.from_torch(module, torch.zeros(1, 3), inputs=sg.Integers(0, 3)).report
     assert found.proof.layers == 1
 
 
@@ -329,7 +329,7 @@ def test_a_judge_with_other_stages_is_aligned_by_size():
 
 def test_a_softmax_at_the_end_is_compared_in_front_of_it_and_by_classes():
     module = binary(nn.Linear(6, 5), Cut(), nn.Linear(5, 3), nn.Softmax(dim=1))
-    found = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.BitInputs())
+    found = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.Bits()).report
     assert found.proof.scores == 3 * found.proof.samples
 
 
@@ -354,9 +354,9 @@ def test_a_sum_that_only_rounding_turns_is_decided_as_in_the_framework_or_refuse
     x = torch.tensor(list(product((-1.0, 1.0), repeat=3)))
     if not is_read:
         with pytest.raises(FileError, match=r"by rounding alone\. Move its threshold"):
-            sg.from_torch(module, x[:1], inputs=sg.BitInputs())
+            sg.from_torch(module, x[:1], inputs=sg.Bits())
         return
-    found = sg.from_torch(module, x[:1], inputs=sg.BitInputs())
+    found = sg.from_torch(module, x[:1], inputs=sg.Bits()).report
     mine = found.network.predict(x.numpy()).tolist()
     assert mine == module(x).argmax(1).tolist() == module.double()(x.double()).argmax(1).tolist()
 
@@ -368,7 +368,7 @@ def test_a_network_with_float_ends_is_compared_as_a_whole():
     with torch.no_grad():
         module[0].weight.normal_()
         module[4].weight.normal_()
-    found = sg.from_torch(module, torch.zeros(1, 6), strict=False)
+    found = sg.from_torch(module, torch.zeros(1, 6), strict=False).report
     assert found.proof.layers >= 1
     assert found.proof.scores == 3 * (found.proof.samples - found.proof.left)
     whole = interpreter_of_chain(found.stem)
@@ -396,13 +396,13 @@ def test_a_module_without_a_copy_in_float64_judges_as_it_is():
 
     module = binary(nn.Linear(6, 5), Cut(), nn.Linear(5, 3))
     module[2].__class__ = Stubborn
-    found = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.Integers(0, 3))
+    found = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.Integers(0, 3)).report
     assert found.proof.judges == ("the module itself",)
 
 
 def test_the_default_float_is_as_it_was():
     before = torch.get_default_dtype()
-    sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs())
+    sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.Bits())
     assert torch.get_default_dtype() == before
 
 
@@ -411,7 +411,7 @@ def test_rounding_inside_an_elementwise_step_is_no_difference():
     module = binary(
         Do(lambda x: 2 * x - 1), Do(lambda x: (x + 1) / 2), Cut(), nn.Linear(6, 4), Cut(), nn.Linear(4, 2)
     )
-    proof = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.Reals()).proof
+    proof = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.Reals()).report.proof
     assert proof.left > 0
     assert proof.scores > 0
 
@@ -421,6 +421,8 @@ def test_weights_made_in_the_forward_pass_may_have_other_last_digits_in_float64(
     made = Do(
         lambda x: nn.functional.linear(x, (latent.sign() * latent.abs().mean(1, keepdim=True)).to(x.dtype))
     )
-    found = sg.from_torch(binary(made, Cut(), nn.Linear(4, 2)), torch.zeros(1, 6), inputs=sg.Integers(0, 3))
+    found = sg.from_torch(
+        binary(made, Cut(), nn.Linear(4, 2)), torch.zeros(1, 6), inputs=sg.Integers(0, 3)
+    ).report
     assert found.proof.judges == ("the module itself in float64",)
     assert found.proof.layers == 1

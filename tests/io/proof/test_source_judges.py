@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sugenet.errors import FileError
-from sugenet.io import BitInputs, from_state_dict, read_bnnquanalyst, read_npz
+from sugenet.io import Bits, from_state_dict, read_bnnquanalyst, read_npz
 from sugenet.io import importers as importers_module
 from sugenet.io.exact.ops import BatchNorm, Convolution, Flatten, LinearOp, MaxPool, OpChain, Sign
 from tests.io.arrays import test_arrays
@@ -46,7 +46,7 @@ TEXT = "conv:c(weights=sign, pad=1) batchnorm:n sign maxpool flatten(order=HWC) 
 
 def state_dict():
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    return from_state_dict(STATE, TEXT, shape=(2, 5, 4), inputs=BitInputs())
+    return from_state_dict(STATE, TEXT, shape=(2, 5, 4), inputs=Bits()).report
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def keras(tmp_path):
         ("Activation", {"activation": "softmax"}, {}),
     ]
     path = test_larq.write(tmp_path / "net.h5", layers, (5, 4, 2))
-    return importers_module.read_larq(path, inputs=BitInputs())
+    return importers_module.read_larq(path, inputs=Bits()).report
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ def test_misread_arrays_are_refused(monkeypatch, tmp_path, kind, change):
     np.savez(tmp_path / "blocks.npz", **test_arrays.msakai(random))
     folder = test_arrays.folder(tmp_path / "folder", random)
     reads = {
-        "match counts counted by NumPy": lambda: read_npz(tmp_path / "counts.npz", inputs=BitInputs()),
-        "blocks computed in float64 by NumPy": lambda: read_npz(tmp_path / "blocks.npz"),
-        "blocks computed in float64": lambda: read_bnnquanalyst(folder, inputs=BitInputs()),
+        "match counts counted by NumPy": lambda: read_npz(tmp_path / "counts.npz", inputs=Bits()).report,
+        "blocks computed in float64 by NumPy": lambda: read_npz(tmp_path / "blocks.npz").report,
+        "blocks computed in float64": lambda: read_bnnquanalyst(folder, inputs=Bits()).report,
     }
     for who, read in reads.items():
         assert f"equal to {who}" in str(read())
@@ -155,7 +155,7 @@ def test_misread_arrays_are_refused(monkeypatch, tmp_path, kind, change):
 
 def test_a_comparison_can_be_left_out_and_the_report_says_so():
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    found = from_state_dict(STATE, TEXT, shape=(2, 5, 4), inputs=BitInputs(), prove=False)
+    found = from_state_dict(STATE, TEXT, shape=(2, 5, 4), inputs=Bits(), prove=False).report
     assert found.proof is None
     assert "nothing was compared with the source" in str(found)
 
@@ -165,7 +165,7 @@ def test_a_feature_that_never_turns_raises_no_alarm(tmp_path):
     arrays = test_arrays.msakai(np.random.default_rng(4))
     arrays["input_bn/gamma"][:2] = 0
     np.savez(tmp_path / "net.npz", **arrays)
-    assert read_npz(tmp_path / "net.npz").proof.samples > 100
+    assert read_npz(tmp_path / "net.npz").report.proof.samples > 100
 
 
 def test_chains_are_altered_as_said():

@@ -22,11 +22,11 @@ def test_dense_folders(tmp_path, seed):
     made = random_dense(random, features, (11, 9), outputs=5)
     folder = made.write(tmp_path / "net")
     X = random.integers(0, 256, (100, features))
-    found = sg.read_bnn_pynq(folder, features=features)
+    found = sg.read_bnn_pynq(folder, features=features).report
     assert found.network.predict(X).tolist() == [made.highest_bit(x) for x in X]
     assert found.network.classes == tuple(made.classes)
     assert found.proof.layers == 3
-    found = sg.read_bnn_pynq(folder, features=features, last="matches")
+    found = sg.read_bnn_pynq(folder, features=features, last="matches").report
     counts = np.array([made.last(x)[0] for x in X])
     assert np.array_equal(found.network.match_counts(X), counts)
     assert (found.network.predict(X) == counts.argmax(axis=1)).all()
@@ -39,9 +39,9 @@ def test_one_layer_alone(tmp_path):
     made = random_dense(random, 20, (), outputs=4)
     folder = made.write(tmp_path / "net")
     X = random.integers(0, 256, (100, 20))
-    found = sg.read_bnn_pynq(folder, features=20)
+    found = sg.read_bnn_pynq(folder, features=20).report
     assert found.network.predict(X).tolist() == [made.highest_bit(x) for x in X]
-    found = sg.read_bnn_pynq(folder, features=20, last="matches")
+    found = sg.read_bnn_pynq(folder, features=20, last="matches").report
     assert found.network.predict(X).tolist() == [int(np.argmax(made.last(x)[0])) for x in X]
 
 
@@ -50,7 +50,7 @@ def test_convolutional_folders(tmp_path, seed):
     random = np.random.default_rng(seed)
     made = random_conv(random, side=[7, 8, 9][seed], channels=[(1, 3, 5), (3, 4, 6), (2, 3, 4)][seed])
     folder = made.write(tmp_path / "net")
-    found = sg.read_bnn_pynq(folder)
+    found = sg.read_bnn_pynq(folder).report
     side = made.layers[0].side
     X = random.integers(0, 256, (30, made.layers[0].weights.shape[1], side, side))
     X[0], X[1] = 127, 128
@@ -63,13 +63,13 @@ def test_pixels_are_a_table(tmp_path):
     """127 is -1 and 128 is +1, so that nothing is 0; 254 and 255 are both 127."""
     codes = [quantized(pixel) for pixel in range(256)]
     assert (codes[0], codes[127], codes[128], codes[254], codes[255]) == (-128, -1, 1, 127, 127)
-    found = sg.read_bnn_pynq(random_conv(np.random.default_rng(0)).write(tmp_path / "net"))
+    found = sg.read_bnn_pynq(random_conv(np.random.default_rng(0)).write(tmp_path / "net")).report
     encoder = found.network.encoder
     X = np.repeat(np.arange(256)[:, None], encoder.features, axis=1)
     assert np.array_equal(encoder.levels(X)[:, 0].astype(int) - 128, codes)
     coding = encoder.codings[0]
     assert [coding.reachable(code + 128) for code in (-1, 0, 1)] == [True, False, True]
-    below = sg.read_bnn_pynq(tmp_path / "net", rounding="floor")
+    below = sg.read_bnn_pynq(tmp_path / "net", rounding="floor").report
     assert [below.network.encoder.codings[0].state(v) - 128 for v in (127, 128, 254, 255)] == [
         -1,
         0,
@@ -118,9 +118,9 @@ def test_the_published_network_of_digits(tmp_path):
     folder = made.write(tmp_path / "mnist", config=False)
     images = idx(Path(ZOO or ".") / "mnist" / "t10k-images-idx3-ubyte.gz").reshape(-1, 784)
     labels = idx(Path(ZOO or ".") / "mnist" / "t10k-labels-idx1-ubyte.gz")
-    found = sg.read_bnn_pynq(folder, last="matches", prove=False)
+    found = sg.read_bnn_pynq(folder, last="matches", prove=False).report
     assert int((found.network.predict(images) == labels).sum()) == 9834
-    assert int((sg.read_bnn_pynq(folder, prove=False).network.predict(images) == labels).sum()) == 9840
+    assert int((sg.read_bnn_pynq(folder, prove=False).predict(images) == labels).sum()) == 9840
     assert found.network.encoder.names[29] == "pixel (1,1)"
 
 
@@ -189,7 +189,7 @@ DAMAGES = {
 @pytest.mark.parametrize("name", DAMAGES)
 def test_damaged_folders(folder, name):
     damage, words = DAMAGES[name]
-    assert sg.read_bnn_pynq(folder, features=40).network.encoder.features == 40
+    assert sg.read_bnn_pynq(folder, features=40).encoder.features == 40
     damage(folder)
     with pytest.raises(FileError, match=r"^net: ") as error:
         sg.read_bnn_pynq(folder, features=40)
@@ -205,7 +205,7 @@ def test_damaged_folders(folder, name):
         ({"features": 40, "last": "most"}, "last='most' is not known"),
         ({"features": 40, "rounding": "floor"}, "rounding='floor' is for designs that read pixels"),
         ({"features": 40, "design": "lfcW9"}, "design='lfcW9' is none of lfcW1A1, cnvW1A1"),
-        ({"features": 40, "inputs": sg.BitInputs()}, "reads bytes"),
+        ({"features": 40, "inputs": sg.Bits()}, "reads bytes"),
         ({"features": 40, "zero": 1}, "have no use here"),
     ],
 )
@@ -216,15 +216,15 @@ def test_what_is_said_wrongly(folder, options, words):
 
 
 def test_the_same_by_its_kind(folder, tmp_path):
-    found = import_file(folder, features=40)
-    assert found.network.fingerprint == sg.read_bnn_pynq(folder, features=40).network.fingerprint
+    found = import_file(folder, features=40).report
+    assert found.network.fingerprint == sg.read_bnn_pynq(folder, features=40).fingerprint
     with pytest.raises(FileError, match=r"above= is for an \.npz file"):
         import_file(folder, features=40, above=1)
     with pytest.raises(FileError, match="design= is for a folder of BNN-PYNQ"):
         import_file(tmp_path / "net.onnx", design="lfcW1A1")
     shutil.copy(folder / "hw" / "config.h", tmp_path / "config.h")
     shutil.rmtree(folder / "hw")
-    again = sg.read_bnn_pynq(folder, tmp_path / "config.h", features=40)
+    again = sg.read_bnn_pynq(folder, tmp_path / "config.h", features=40).report
     assert again.network.fingerprint == found.network.fingerprint
 
 
@@ -240,5 +240,5 @@ def test_an_older_last_layer_is_shorter(tmp_path):
         for kind, words in (("weights", 6 // layer.simd), ("thres", 1)):
             path = folder / f"1-{pe}-{kind}.bin"
             path.write_bytes(path.read_bytes()[: 8 * rows * words])
-    found = sg.read_bnn_pynq(folder, features=20)
+    found = sg.read_bnn_pynq(folder, features=20).report
     assert found.network.predict(X).tolist() == [made.highest_bit(x) for x in X]

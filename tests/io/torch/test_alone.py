@@ -64,7 +64,7 @@ def maps(*between):
 
 def test_whole_bounds_of_a_hard_tanh_are_bounds():
     """PyTorch leaves out -1 and 1, which equal the operator's defaults; a clipped sum never reaches 1.5."""
-    net = sg.from_torch(dense(nn.Hardtanh(-1, 1)), torch.ones(1, 64), inputs=sg.BitInputs()).network
+    net = sg.from_torch(dense(nn.Hardtanh(-1, 1)), torch.ones(1, 64), inputs=sg.Bits())
     answer = sg.verify(net, sg.Always(net.classes[1], {}))
     assert answer.outcome == "proved"
     sg.check(answer.certificate, net)
@@ -81,7 +81,7 @@ def test_whole_bounds_of_a_hard_tanh_are_bounds():
 )
 def test_every_default_is_known(cut):
     module = dense(Do(cut), shift=-0.25, size=8)
-    found = sg.from_torch(module, torch.ones(1, 8), inputs=sg.BitInputs())
+    found = sg.from_torch(module, torch.ones(1, 8), inputs=sg.Bits()).report
     X = np.array(list(product([-1, 1], repeat=8)))
     with torch.no_grad():
         assert (found.network.logits(X) == module(torch.tensor(X, dtype=torch.float32)).numpy()).all()
@@ -90,7 +90,7 @@ def test_every_default_is_known(cut):
 def test_decimals_of_a_rounding_are_not_passed_over():
     module = dense(Do(lambda x: torch.round(x, decimals=1)))
     with pytest.raises(FileError, match=r"1 \(Do\): round cannot be read. It rounds to decimals"):
-        sg.from_torch(module, torch.ones(1, 64), inputs=sg.BitInputs())
+        sg.from_torch(module, torch.ones(1, 64), inputs=sg.Bits())
 
 
 def bounded(random):
@@ -129,9 +129,9 @@ def test_bounds_of_all_kinds(seed):
     module = nn.Sequential(first, bounded(random), shifted(4, shift), Sign(), last).eval()
     if isinstance(module[1], nn.Threshold):
         with pytest.raises(FileError, match=r"1 \(Threshold\): threshold cannot be read"):
-            sg.from_torch(module, torch.ones(1, 7), inputs=sg.BitInputs())
+            sg.from_torch(module, torch.ones(1, 7), inputs=sg.Bits())
         return
-    found = sg.from_torch(module, torch.ones(1, 7), inputs=sg.BitInputs())
+    found = sg.from_torch(module, torch.ones(1, 7), inputs=sg.Bits()).report
     X = np.array(list(product([-1, 1], repeat=7)))
     with torch.no_grad():
         assert (found.network.logits(X) == module(torch.tensor(X, dtype=torch.float32)).numpy()).all()
@@ -198,24 +198,24 @@ def test_a_fault_is_refused_by_the_name_of_the_operation(monkeypatch, fault):
     example = torch.ones(1, 1, 5, 5) if isinstance(module[0], nn.Conv2d) else torch.ones(1, 64)
     monkeypatch.setitem(reader.OPERATIONS, name, wrong)
     with pytest.raises(FileError, match=rf"\): {name} was compared alone with PyTorch's own: .*Nothing was"):
-        sg.from_torch(module, example, inputs=sg.BitInputs())
+        sg.from_torch(module, example, inputs=sg.Bits())
 
 
 def test_the_first_fault_is_missed_by_samples_of_the_whole_network(monkeypatch):
     """So comparing each operation alone is needed: samples at the threshold are within rounding of it."""
     monkeypatch.setitem(reader.OPERATIONS, "hardtanh", unread)
     monkeypatch.setattr(reader.Operation, "compare", lambda _: False)
-    found = sg.from_torch(dense(nn.Hardtanh(-1, 1)), torch.ones(1, 64), inputs=sg.BitInputs())
+    found = sg.from_torch(dense(nn.Hardtanh(-1, 1)), torch.ones(1, 64), inputs=sg.Bits()).report
     assert found.proof.samples > 200
 
 
 def test_the_report_counts_operations_that_were_compared_alone():
     module = dense(nn.Hardtanh(-1, 1))
-    found = sg.from_torch(module, torch.ones(1, 64), inputs=sg.BitInputs())
+    found = sg.from_torch(module, torch.ones(1, 64), inputs=sg.Bits()).report
     assert found.operations_judged_alone == 6  # mm, hardtanh, batch norm, ge, where, mm
     assert found.data()["operations_judged_alone"] == found.operations_judged_alone
     assert f"; {found.operations_judged_alone} operations compared alone" in str(found)
-    plain = sg.from_torch(module, torch.ones(1, 64), inputs=sg.BitInputs(), prove=False)
+    plain = sg.from_torch(module, torch.ones(1, 64), inputs=sg.Bits(), prove=False).report
     assert plain.operations_judged_alone == 0
 
 
@@ -227,5 +227,5 @@ def filled(x):
 def test_other_floats_and_constants_that_are_written_in_place(dtype):
     first, _, norm, _, last = dense(nn.Hardtanh(-1, 1), shift=-0.125, size=8)
     module = nn.Sequential(first, nn.Hardtanh(-1, 1), norm, Do(filled), last).to(dtype).eval()
-    found = sg.from_torch(module, torch.ones(1, 8, dtype=dtype), inputs=sg.BitInputs())
+    found = sg.from_torch(module, torch.ones(1, 8, dtype=dtype), inputs=sg.Bits()).report
     assert found.operations_judged_alone == 6

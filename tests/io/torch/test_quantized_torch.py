@@ -99,7 +99,7 @@ def levels_of(arrays, sample, bits, scales=(1, 1, 1)):
 @pytest.mark.parametrize("bits", [(1, 2, 2), (2, 2, 2), (2, 3, 1), (4, 2, 3), (8, 4, 4), (3, 8, 8)])
 def test_a_checkpoint_of_brevitas_has_the_levels_of_its_formulas_on_every_input(bits):
     arrays = state(sum(bits))
-    found = from_state_dict(arrays, bits=bits, inputs=WHOLE)
+    found = from_state_dict(arrays, bits=bits, inputs=WHOLE).report
     assert "equal to PyTorch's functions in float64" in str(found.proof)
     assert " hidden levels of 2 layers" in str(found.proof)
     samples = list(product(range(4), repeat=3))
@@ -120,7 +120,7 @@ def test_how_many_bits_is_asked_and_never_assumed():
     for wrong in (0, 9, (1, 2, 3, 4), (1, 2.0), "1", True, ()):
         with pytest.raises(FileError, match="but a whole number of 1 to 8 is needed"):
             from_state_dict(arrays, bits=wrong, inputs=WHOLE)
-    one, two = (from_state_dict(arrays, bits=bits, inputs=WHOLE).network for bits in (1, 2))
+    one, two = (from_state_dict(arrays, bits=bits, inputs=WHOLE) for bits in (1, 2))
     assert one.layers != two.layers
 
 
@@ -140,7 +140,7 @@ def test_a_learned_scale_is_never_dropped():
     samples = list(product(range(4), repeat=3))
     for kept, scale in (("value", np.float32(0.49)), ("log2", np.float32(2) ** np.float32(0.49))):
         text = f"affine(scale=2, shift=-1) quantize:{KEY}(bits=2, learned={kept}) {rest}"
-        hidden = from_state_dict(learned, text, inputs=WHOLE).network.hidden(samples)
+        hidden = from_state_dict(learned, text, inputs=WHOLE).hidden(samples)
         for k, sample in enumerate(samples):
             raw = [WHOLE.value(v) for v in sample]
             expected = levels_of(arrays, raw, (1, 2, 2), (scale, 1, 1))
@@ -207,7 +207,7 @@ def test_a_module_that_rounds_is_the_checkpoint_of_the_same_numbers(bits):
         owner, _, last = name.rpartition(".")
         tensors[f"{places[owner]}.{last}"] = torch.from_numpy(arrays[name])
     net.load_state_dict({**net.state_dict(), **tensors})
-    found = from_torch(net, torch.rand(1, 3), inputs=WHOLE)
+    found = from_torch(net, torch.rand(1, 3), inputs=WHOLE).report
     assert "the module itself in float64" in str(found.proof)
     text = (
         "quantize(bits=N) linear:features.2(weights=quantized, bits=W) batchnorm:features.3 quantize(bits=N) "
@@ -215,7 +215,7 @@ def test_a_module_that_rounds_is_the_checkpoint_of_the_same_numbers(bits):
     text += "linear:features.6(weights=quantized, bits=W) batchnorm:features.7 quantize(bits=N) "
     text += "linear:features.10(weights=quantized, bits=W)"
     text = text.replace("N", str(narrow)).replace("W", str(wide))
-    other = from_state_dict({name: arrays[name] for name in names}, text, inputs=WHOLE)
+    other = from_state_dict({name: arrays[name] for name in names}, text, inputs=WHOLE).report
     assert found.network.layers == other.network.layers
     assert found.network.head == other.network.head
 
@@ -225,7 +225,7 @@ def test_scales_of_their_own_for_each_neuron():
     net = nn.Sequential(
         QuantLinear(4, 6, 4, rows=True), nn.BatchNorm1d(6), Rounded(3), QuantLinear(6, 3, 2)
     ).eval()
-    found = from_torch(net, torch.rand(1, 4), inputs=Integers(0, 7, step=Fraction(1, 8)))
+    found = from_torch(net, torch.rand(1, 4), inputs=Integers(0, 7, step=Fraction(1, 8))).report
     X = np.random.default_rng(0).integers(0, 8, (200, 4))
     with torch.no_grad():
         expected = net(torch.from_numpy(X / 8).float()).numpy()
@@ -247,7 +247,7 @@ def test_fake_quantizers_are_quantizers():
 
     torch.manual_seed(5)
     net = nn.Sequential(FakeLinear(3, 5, bias=False), Fake(), FakeLinear(5, 2, bias=False)).eval()
-    found = from_torch(net, torch.rand(1, 3), inputs=Integers(0, 7, step=Fraction(1, 7)))
+    found = from_torch(net, torch.rand(1, 3), inputs=Integers(0, 7, step=Fraction(1, 7))).report
     assert found.layers[0].kind == "quantized"
     X = np.array(list(product(range(8), repeat=3)))
     with torch.no_grad():
@@ -258,7 +258,7 @@ def test_fake_quantizers_are_quantizers():
 def test_a_float_stem_may_end_in_a_quantizer():
     torch.manual_seed(6)
     net = nn.Sequential(nn.Linear(3, 4), Rounded(3), QuantLinear(4, 4, 2), Rounded(2), nn.Linear(4, 2)).eval()
-    found = from_torch(net, torch.rand(1, 3), strict=False)
+    found = from_torch(net, torch.rand(1, 3), strict=False).report
     X = np.array(list(product(range(8), repeat=3))) / 7
     with torch.no_grad():
         expected = net.double()(torch.from_numpy(X)).numpy()
@@ -372,7 +372,7 @@ def scores_of(module, X, shape, batch):
 def test_a_quantized_module_is_read_byte_by_byte(name):
     shape, make = NETS[name]
     module = seeded(make, shape, 0)
-    found = from_torch(module, torch.rand(1, *shape), inputs=PIXELS)
+    found = from_torch(module, torch.rand(1, *shape), inputs=PIXELS).report
     assert "the module itself, byte by byte" in str(found.proof)
     assert " hidden levels of " in str(found.proof)
     X = np.random.default_rng(1).integers(0, 256, (300, int(np.prod(shape))))
@@ -392,7 +392,7 @@ def test_steps_are_where_the_kernels_have_them(name, seed):
     module = seeded(make, shape, seed)
     X = np.random.default_rng(1).integers(0, 256, (3000, int(np.prod(shape))))
     for batch in (1, 500):
-        found = from_torch(module, torch.rand(batch, *shape), inputs=PIXELS, prove=batch > 1)
+        found = from_torch(module, torch.rand(batch, *shape), inputs=PIXELS, prove=batch > 1).report
         asked, steps = re.match(
             r"([\d,]+) of ([\d,]+) steps of 2 operations were asked", found.remarks[0]
         ).groups()
@@ -414,7 +414,7 @@ def test_steps_are_where_the_kernels_have_them(name, seed):
 def test_every_input_of_two_bytes_has_its_levels(make, seed):
     """The definition itself: all that can be given is given."""
     module = seeded(make, (2, 1, 1), seed)
-    found = from_torch(module, torch.rand(256, 2, 1, 1), inputs=PIXELS, prove=False)
+    found = from_torch(module, torch.rand(256, 2, 1, 1), inputs=PIXELS, prove=False).report
     X = np.array(list(product(range(256), repeat=2)))
     mine = found.network.logits(X).astype(np.float32)
     assert np.array_equal(mine, scores_of(module, X, (2, 1, 1), 256))
@@ -425,7 +425,7 @@ def test_the_size_of_the_example_says_in_which_batches(batch):
     """A module whose own bytes depend on it, at one step, where oneDNN has products in 32 bits."""
     shape = (2, 1, 2)
     module = seeded(lambda: (nn.Conv2d(2, 4, (1, 2), groups=2), nn.Flatten()), shape, 5)
-    found = from_torch(module, torch.rand(batch, *shape), inputs=PIXELS, prove=False)
+    found = from_torch(module, torch.rand(batch, *shape), inputs=PIXELS, prove=False).report
     with torch.no_grad():
         levels = module[0](torch.arange(256) / 255).int_repr().numpy()
     raw = np.unique(levels, return_index=True)[1]  # one number for each level
@@ -439,9 +439,9 @@ def test_the_most_doubtful_steps_come_first_where_not_all_can_be_asked(monkeypat
     from sugenet.io.torch import backend
 
     module = seeded(NETS["dense"][1], (6,), 0)
-    whole = from_torch(module, torch.rand(1, 6), inputs=PIXELS, prove=False)
+    whole = from_torch(module, torch.rand(1, 6), inputs=PIXELS, prove=False).report
     monkeypatch.setattr(backend, "_WORK", 1 << 32)
-    found = from_torch(module, torch.rand(1, 6), inputs=PIXELS)
+    found = from_torch(module, torch.rand(1, 6), inputs=PIXELS).report
     assert len(whole.remarks) == 1
     said = r"steps could not be asked .* the nearest of them is 0\.\d+ levels from a tie"
     assert re.search(said, found.remarks[1])

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch import nn  # noqa: E402
 
 from sugenet.errors import FileError  # noqa: E402
-from sugenet.io import BitInputs, from_state_dict  # noqa: E402
+from sugenet.io import Bits, from_state_dict  # noqa: E402
 from sugenet.io.torch.architecture import recognized_chain  # noqa: E402
 
 
@@ -83,7 +83,7 @@ def test_the_line_that_is_told_can_be_typed_and_means_what_was_said(module, layo
     with pytest.raises(
         FileError, match=r"follow no known layout. Say what they are for. By names"
     ) as refused:
-        from_state_dict(state, inputs=BitInputs())
+        from_state_dict(state, inputs=Bits())
     said = str(refused.value)
     assert f"one chain of layers ({layout})" in said
     for asked in ("weights=stored", "sign(zero=0)", "affine(scale=2, shift=-1)", "eps=1e-5"):
@@ -93,7 +93,7 @@ def test_the_line_that_is_told_can_be_typed_and_means_what_was_said(module, layo
     if layout == "net.N":  # real numbers behind a batch norm, which is a case of its own
         assert line.startswith("batchnorm:net.0 sign linear:net.1(weights=sign) batchnorm:net.2 sign")
         return
-    found = from_state_dict(state, line, inputs=BitInputs())
+    found = from_state_dict(state, line, inputs=Bits()).report
     assert not any("recognized" in remark for remark in found.remarks)
     bits = np.random.default_rng(0).integers(0, 2, (300, 9))
     scores = run(module.double(), torch.from_numpy(2.0 * bits - 1)).detach().numpy()
@@ -115,7 +115,11 @@ def test_convolutions_ask_for_pads_strides_pools_and_the_shape():
         "conv:features.0(weights=sign) batchnorm:features.1 sign conv:features.3(weights=sign) sign flatten "
         "linear:classifier.0(weights=sign)"
     )
-    assert from_state_dict(net.state_dict(), line, shape=(1, 6, 6), inputs=BitInputs()).shape == (1, 6, 6)
+    assert from_state_dict(net.state_dict(), line, shape=(1, 6, 6), inputs=Bits()).report.shape == (
+        1,
+        6,
+        6,
+    )
 
 
 def test_binary_weights_are_not_asked_about_and_zeros_are():
@@ -169,11 +173,11 @@ def test_known_layouts_are_told_and_their_line_gives_the_same_network(numbers):
         if k != numbers[-1]:
             state |= {f"bn{k}.{part}": random.uniform(0.5, 2, 4) for part in STATISTICS}
         before = 4
-    found = from_state_dict(state, inputs=BitInputs(), zero=1)
+    found = from_state_dict(state, inputs=Bits(), zero=1).report
     said = next(remark for remark in found.remarks if remark.startswith("recognized by its names as NPAQ's"))
     assert said in str(found)
     line = said.partition("as an architecture: ")[2]
-    again = from_state_dict(state, line, inputs=BitInputs(), zero=1)
+    again = from_state_dict(state, line, inputs=Bits(), zero=1).report
     assert again.network.fingerprint == found.network.fingerprint
     assert again.remarks == ()
 
@@ -182,4 +186,4 @@ def test_names_that_many_programs_use_are_not_taken_for_one_of_them():
     """fc1, bn1, fc2 without the fc5 of NPAQ: signs, eps and binarized weights are anybody's."""
     state = {"fc1.weight": np.ones((4, 3)), "fc2.weight": np.ones((2, 4)), **norm("bn1", 4)}
     with pytest.raises(FileError, match="By names and shapes it is one chain"):
-        from_state_dict(state, inputs=BitInputs())
+        from_state_dict(state, inputs=Bits())

@@ -20,7 +20,7 @@ from torch import nn  # noqa: E402
 
 from sugenet.errors import FileError  # noqa: E402
 from sugenet.io.arrays.reader import read_npz  # noqa: E402
-from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
+from sugenet.io.exact.domains import Bits, Integers  # noqa: E402
 from sugenet.io.exact.lower import lower  # noqa: E402
 from sugenet.io.exact.ops import BatchNorm, LinearOp, Sign  # noqa: E402
 from sugenet.io.importers import from_state_dict  # noqa: E402
@@ -77,7 +77,7 @@ def test_npaq_has_its_accuracy(name, accuracy):
     small = np.array(
         [np.asarray(Image.fromarray(image).resize((side, side), Image.Resampling.BILINEAR)) for image in x]
     )
-    network = lower(chain, BitInputs()).network  # torch.sign: that 0 never occurs is proved here
+    network = lower(chain, Bits()).network  # torch.sign: that 0 never occurs is proved here
     assert (network.predict(small.reshape(len(small), -1) / 255 > 0.1307) == y).mean() == accuracy
 
 
@@ -295,7 +295,7 @@ def test_brevitas_files_are_read_when_their_bits_are_said(old):
         for bits in (2, (1, 2), (2, 1), (1, 1, 2)):
             with pytest.raises(FileError, match=r"early releases of Brevitas wrote it.* Say them in an"):
                 from_state_dict(state, bits=bits)
-    found = from_state_dict(state, bits=1)
+    found = from_state_dict(state, bits=1).report
     x = np.random.default_rng(1).uniform(0, 1, (200, 6))
     h = np.where(2 * x - 1 >= 0, 1.0, -1.0)
     for b in range(2):
@@ -344,9 +344,7 @@ def test_tfc_asks_for_its_bits():
     with pytest.raises(FileError, match=r"TFC_1W1A.tar: Brevitas wrote it, .* say bits=1"):
         from_state_dict(path)
     x, y = images(10_000)
-    assert (
-        from_state_dict(path, bits=1, inputs=PIXELS).network.predict(x.reshape(-1, 784)) == y
-    ).mean() == 0.9338
+    assert (from_state_dict(path, bits=1, inputs=PIXELS).predict(x.reshape(-1, 784)) == y).mean() == 0.9338
 
 
 def test_bits_beside_an_architecture_are_refused():
@@ -373,7 +371,7 @@ def test_npaq_networks_made_from_a_description(blocks):
             layer.weight.data.normal_()
     layers[0].weight.data[0, 0] = 0  # a sparse one
     net.eval().double()
-    found = from_state_dict(net.state_dict(), inputs=BitInputs())
+    found = from_state_dict(net.state_dict(), inputs=Bits()).report
     x = torch.randint(0, 2, (300, 9)).double() * 2 - 1
     with torch.no_grad():
         h = x
@@ -398,9 +396,9 @@ def test_npaq_networks_made_from_a_description(blocks):
 def test_a_list_of_other_modules_is_not_taken_for_npaq(change):
     state = {"mod_list.0.weight": np.ones((5, 9)), "mod_list.3.weight": np.ones((10, 5))}
     state |= {f"mod_list.1.{part}": np.ones(5) for part in STATISTICS}
-    assert from_state_dict(state, inputs=BitInputs(), zero=1).shape == (9,)
+    assert from_state_dict(state, inputs=Bits(), zero=1).report.shape == (9,)
     with pytest.raises(FileError, match=r"follow no known layout|'head.weight' would be left over"):
-        from_state_dict(state | change, inputs=BitInputs(), zero=1)
+        from_state_dict(state | change, inputs=Bits(), zero=1)
 
 
 @pytest.mark.parametrize(
@@ -424,7 +422,7 @@ def test_no_parameter_is_left_over(text, message):
     from_state_dict(
         STATE | {"n.num_batches_tracked": np.array(3)},
         "linear:a(weights=sign) batchnorm:n sign linear:b",
-        inputs=BitInputs(),
+        inputs=Bits(),
     )
     with pytest.raises(FileError, match=r"'a.scale' is a float and no tensor"):
         from_state_dict(STATE | {"a.scale": 0.5}, "linear:a batchnorm:n sign linear:b")
@@ -457,12 +455,12 @@ def test_a_state_dict_that_starts_with_a_convolution():
         FileError,
         match=r"the shape of a sample is not known. Give shape=\(channels, .* such as shape=\(1, 28, 28\)",
     ):
-        from_state_dict(module.state_dict(), text, inputs=BitInputs())
+        from_state_dict(module.state_dict(), text, inputs=Bits())
     with pytest.raises(
         FileError, match=r"shape=\(2, 4\) must be \(features,\) or \(channels, height, width\)"
     ):
-        from_state_dict(module.state_dict(), text, shape=(2, 4), inputs=BitInputs())
-    found = from_state_dict(module.state_dict(), text, shape=(2, 4, 4), inputs=BitInputs())
+        from_state_dict(module.state_dict(), text, shape=(2, 4), inputs=Bits())
+    found = from_state_dict(module.state_dict(), text, shape=(2, 4, 4), inputs=Bits()).report
     for layer in (conv, fc):
         layer.weight.data = torch.where(layer.weight >= 0, 1.0, -1.0).double()
     x = torch.randint(0, 2, (200, 2, 4, 4)).double() * 2 - 1

@@ -13,7 +13,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
 from sugenet.errors import FileError  # noqa: E402
-from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
+from sugenet.io.exact.domains import Bits, Integers  # noqa: E402
 from sugenet.io.exact.lower import lower  # noqa: E402
 from sugenet.io.exact.ops import (  # noqa: E402
     Affine,
@@ -369,7 +369,7 @@ def test_a_whole_convolutional_network_becomes_exact():
     with torch.no_grad():
         module[11].weight.abs_()
     x = torch.where(torch.rand(60, 2, 4, 4, generator=torch.Generator().manual_seed(1)) < 0.5, -1.0, 1.0)
-    imported = lower(chain_of_module(module, x[:2]), BitInputs())
+    imported = lower(chain_of_module(module, x[:2]), Bits())
     with torch.no_grad():
         expected = module(x).argmax(1).numpy()
     assert (imported.network.predict(x.numpy()) == expected).all()

@@ -58,11 +58,11 @@ def same(module, shape, inputs, values, **options):
         if len(values) ** count <= 1024
         else np.random.default_rng(0).choice(values, (512, count))
     )
-    found = sg.from_torch(module, torch.zeros(1, *shape), inputs=inputs, prove=False, **options)
+    found = sg.from_torch(module, torch.zeros(1, *shape), inputs=inputs, prove=False, **options).report
     with torch.no_grad():
         expected = module(torch.tensor(X, dtype=torch.float32).reshape(-1, *shape)).numpy()
     assert np.allclose(found.network.logits(X), expected, rtol=1e-5, atol=1e-5)
-    proved = sg.from_torch(module, torch.zeros(1, *shape), inputs=inputs, **options)
+    proved = sg.from_torch(module, torch.zeros(1, *shape), inputs=inputs, **options).report
     assert proved.proof.left == 0
 
 
@@ -71,7 +71,7 @@ def levels(module, shape):
 
 
 def bits(module, shape):
-    same(module, shape, sg.BitInputs(), [-1, 1])
+    same(module, shape, sg.Bits(), [-1, 1])
 
 
 def norm(features, shifts):
@@ -291,7 +291,7 @@ def test_the_class_of_the_largest_score_is_followed(pick):
         head.bias.copy_(torch.tensor([0.0, 0.5, 0.25]))
     module = nn.Sequential(Sign(), head, Do(pick)).eval()
     X = np.array(list(product((-1.0, 1.0), repeat=2)))
-    found = sg.from_torch(module, torch.zeros(1, 2), inputs=sg.Reals())
+    found = sg.from_torch(module, torch.zeros(1, 2), inputs=sg.Reals()).report
     expected = module(torch.from_numpy(X).float()).numpy().reshape(len(X), -1)[:, 0]
     assert found.network.predict(X).tolist() == expected.tolist()
 
@@ -323,10 +323,8 @@ def test_a_training_mode_that_matters_is_refused():
     with pytest.raises(FileError, match=r"training mode, where it computes something else.*module\.eval\(\)"):
         sg.from_torch(module, torch.ones(1, 2), inputs=sg.Reals())
     assert all(part.training for part in module.modules())
-    assert sg.from_torch(module.eval(), torch.ones(1, 2), inputs=sg.Reals()).network.logits([[1, 1]]) > 1
-    assert (
-        sg.from_torch(nn.Sequential(Sign(), linear), torch.ones(1, 2), inputs=sg.Reals()).network.layers == ()
-    )
+    assert sg.from_torch(module.eval(), torch.ones(1, 2), inputs=sg.Reals()).logits([[1, 1]]) > 1
+    assert sg.from_torch(nn.Sequential(Sign(), linear), torch.ones(1, 2), inputs=sg.Reals()).layers == ()
 
 
 def test_an_example_that_does_not_fit_is_named():
@@ -343,5 +341,5 @@ def test_parameters_that_are_not_finite_are_named(value):
         linear.bias.fill_(value)
     with pytest.raises(FileError, match="not finite"):
         sg.from_torch(
-            nn.Sequential(linear, Sign(), nn.Linear(1, 1)).eval(), torch.ones(1, 2), inputs=sg.BitInputs()
+            nn.Sequential(linear, Sign(), nn.Linear(1, 1)).eval(), torch.ones(1, 2), inputs=sg.Bits()
         )

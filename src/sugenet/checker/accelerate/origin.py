@@ -49,7 +49,7 @@ class Original(Backed):
 
     def among(self, classes: Sequence[int]) -> NetworkForm:
         """The network that chooses among some classes alone."""
-        return form_of(self.origin.among(classes), plain=self.is_plain)
+        return form_of(self.origin.with_classes(classes), plain=self.is_plain)
 
     def see_texts(self, laws: Sequence[Any]) -> None:
         """See that laws say in words what their clauses say."""

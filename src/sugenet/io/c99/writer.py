@@ -35,24 +35,29 @@ _KEYWORDS = re.compile(
 def write_c(network: Network, path: str | os.PathLike[str]) -> None:
     """Write a network as a C99 file that needs no library and allocates nothing.
 
-    The file is named by its stem: ``net.c`` has ``int net_predict(const uint8_t x[])``, the number of the
-    class, and ``int net_match_counts(const uint8_t x[], int32_t counts[])``. Both give -1 where a value is
-    none of its feature. Raw values are ``double``, or the smallest whole type that holds all of them; a
-    category is given by its place, from 0. Compiled with ``-Dnet_SELF_TEST``, the file is a program that
-    compares itself with what `Network` computes for samples in it. With ``net_DECLARATIONS_ONLY`` defined
-    it can be included as its own header.
+    Functions are named by the stem of the file: ``net.c`` has ``int net_predict(const uint8_t x[])``, the
+    index of the class, and ``int net_match_counts(const uint8_t x[], int32_t counts[])``. Both give -1 if a
+    value is not valid for its feature. Raw values are ``double``, or the smallest integer type that holds all
+    of them; a category is given by its index. Compiled with ``-Dnet_SELF_TEST``, the file is a program that
+    compares itself with `Network` on samples in it. With ``net_DECLARATIONS_ONLY`` defined it can be included
+    as its own header.
 
     Parameters
     ----------
-    network
-        Any network.
-    path
-        Where to write. A file that is there is replaced in one step, when the new one is complete.
+    network : Network
+        The network.
+    path : str or Path
+        Where to write. An existing file is replaced in one step.
+
+    Returns
+    -------
+    None
+        The file is complete when this returns.
 
     Raises
     ------
     FileError
-        When the path cannot be written, or the network cannot be said in a C file of reasonable size.
+        If the path cannot be written, or the network cannot be written as a C file of reasonable size.
 
     Examples
     --------
@@ -64,6 +69,10 @@ def write_c(network: Network, path: str | os.PathLike[str]) -> None:
     ...     text = Path(folder, "small.c").read_text()
     >>> next(line for line in text.splitlines() if "predict(" in line)
     'int small_predict(const int8_t x[3]);'
+
+    See Also
+    --------
+    write_onnx : writes a file for ONNX Runtime.
     """
     try:
         text = c_text(network, _prefix(Path(path).stem))

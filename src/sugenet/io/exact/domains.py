@@ -21,14 +21,29 @@ from sugenet.io.exact.steps import Pipeline, sign_of
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.reprs import ShortRepr
 
-__all__ = ["BitInputs", "CutInputs", "Inputs", "Integers", "Reals", "cut_inputs", "line_of"]
+__all__ = ["Bits", "CutInputs", "Inputs", "Integers", "Reals", "cut_inputs", "line_of"]
 
 
 @dataclass(frozen=True)
 class Integers(ShortRepr):
-    """Whole numbers ``low..high``, of which x enters the network as ``start + step * x``: uint8 pixels
-    divided by 255 have step 1/255. Both may be rows of numbers, one for each channel of images or each
-    feature of flat samples: what is done to samples before they enter the network.
+    """Say that raw samples are integers from `low` to `high`; x enters the network as ``start + step * x``.
+
+    Parameters
+    ----------
+    low : int, default: 0
+        Smallest value.
+    high : int, default: 255
+        Largest value.
+    step : number or sequence, default: 1
+        For uint8 pixels divided by 255, 1/255. A sequence has one number for each channel of images, or each
+        feature of flat samples.
+    start : number or sequence, default: 0
+        What 0 enters the network as.
+
+    Raises
+    ------
+    FileError
+        If the range is empty.
 
     Examples
     --------
@@ -37,6 +52,12 @@ class Integers(ShortRepr):
     >>> normal = Integers(0, 255, step=[Fraction(1, 255), Fraction(1, 510)], start=[0, -0.5])  # two channels
     >>> [str(normal.value(51, channel)) for channel in range(2)]
     ['1/5', '-2/5']
+
+    See Also
+    --------
+    Bits : samples of bits.
+    Reals : samples of floats.
+    from_torch : takes it as ``inputs=``.
     """
 
     low: int = 0
@@ -94,8 +115,32 @@ def _exact(value: Any, name: str) -> Any:
 
 @dataclass(frozen=True)
 class Reals(ShortRepr):
-    """Floats between two bounds, each the exact number that it is; compared with a threshold where a network
-    takes the sign of its inputs at once, else kept as they are.
+    """Say that raw samples are floats between two bounds, each the exact number that it is.
+
+    They are compared with a threshold if a network takes the sign of its inputs at once, else kept as they
+    are.
+
+    Parameters
+    ----------
+    low : float, default: -inf
+        Smallest value.
+    high : float, default: inf
+        Largest value.
+
+    Raises
+    ------
+    FileError
+        If the range is empty.
+
+    Examples
+    --------
+    >>> Reals(0, 255).high
+    255
+
+    See Also
+    --------
+    Integers : samples of integers.
+    from_torch : takes it as ``inputs=``.
     """
 
     low: float = -inf
@@ -106,22 +151,44 @@ class Reals(ShortRepr):
 
 
 @dataclass(frozen=True)
-class BitInputs:
-    """Bits that enter the network as `low` and `high`: -1 and +1 unless said.
+class Bits:
+    """Say that raw samples are bits, which enter the network as `low` and `high`.
 
     Raw samples may be written with 0 or -1 for off.
+
+    Parameters
+    ----------
+    low : number, default: -1
+        What a bit that is off enters the network as.
+    high : number, default: 1
+        What a bit that is on enters the network as.
+
+    Raises
+    ------
+    FileError
+        If a value is not a finite number.
+
+    Examples
+    --------
+    >>> Bits(0, 1).high
+    1
+
+    See Also
+    --------
+    Integers : samples of integers.
+    from_torch : takes it as ``inputs=``.
     """
 
     low: Any = -1
     high: Any = 1
 
 
-Inputs: TypeAlias = Integers | Reals | BitInputs
+Inputs: TypeAlias = Integers | Reals | Bits
 
 
 def line_of(inputs: Inputs | None) -> tuple[Any, Any]:
     """Start and step with which raw numbers enter a network; a bit is the raw number 0 or 1."""
-    if isinstance(inputs, BitInputs) and inputs.low != inputs.high:
+    if isinstance(inputs, Bits) and inputs.low != inputs.high:
         return Fraction(inputs.low), Fraction(inputs.high) - Fraction(inputs.low)
     return (inputs.start, inputs.step) if isinstance(inputs, Integers) else (Fraction(0), Fraction(1))
 

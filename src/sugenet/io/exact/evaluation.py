@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Window
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers
+from sugenet.io.exact.domains import Bits, Inputs, Integers
 from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
@@ -350,7 +350,7 @@ def _start(inputs: Inputs | None, floats: Floats, largest: float) -> _Known:
         ends = [inputs.value(x, k) for k in range(inputs.channels) for x in (inputs.low, inputs.high)]
         values = np.array([*ends, *inputs.starts, *inputs.steps], dtype=object)
         return _settled(float(max(map(abs, ends))), 1, 0.0, _grid(values), floats)
-    if isinstance(inputs, BitInputs):
+    if isinstance(inputs, Bits):
         values = np.array([Fraction(inputs.low), Fraction(inputs.high)], dtype=object)
         return _settled(float(max(abs(values))), 1, 0.0, _grid(values), floats)
     return _Known(largest, 0.0, None)

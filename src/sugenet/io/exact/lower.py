@@ -30,11 +30,12 @@ from sugenet.bnn import (
     Source,
     Window,
 )
-from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.arrays import Bits as BitArray
+from sugenet.bnn.arrays import Ints
 from sugenet.bnn.layers import dense_layer
 from sugenet.errors import FileError, NetworkError, TieError
 from sugenet.io.exact.branches import Straight, straightened
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals, cut_inputs, line_of
+from sugenet.io.exact.domains import Bits, Inputs, Integers, Reals, cut_inputs, line_of
 from sugenet.io.exact.head import head_of, head_of_tail, is_affine, see_apart
 from sugenet.io.exact.ops import (
     Affine,
@@ -54,7 +55,7 @@ from sugenet.io.exact.ops import (
     op_word,
 )
 from sugenet.io.exact.pixels import pixel_by_pixel, pixel_names, source_shape
-from sugenet.io.exact.report import Imported, LayerReport, SignLocation
+from sugenet.io.exact.report import ImportReport, LayerReport, SignLocation
 from sugenet.io.exact.signals import (
     LevelSignal,
     Padding,
@@ -97,7 +98,7 @@ def lower(
     zero: Literal[1, -1] | None = None,
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
-) -> Imported:
+) -> ImportReport:
     """Make a chain of operations exact.
 
     Parameters
@@ -105,7 +106,7 @@ def lower(
     chain
         What a reader found.
     inputs
-        What raw samples are: `Integers`, `Reals` or `BitInputs`. Needed when the first layer reads inputs
+        What raw samples are: `Integers`, `Reals` or `Bits`. Needed when the first layer reads inputs
         that are not binarized; else they are real numbers, each compared with a threshold.
     zero
         What sign(0) shall be where the file says 0 and zero can occur; such a file is refused without it.
@@ -141,7 +142,7 @@ def lowered(
     zero: Literal[1, -1] | None = None,
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
-) -> Imported | Refusal:
+) -> ImportReport | Refusal:
     """The same as `lower`, with a refusal as a value."""
     try:
         walk = _Lowering(straightened(chain, zero), inputs, zero)
@@ -202,7 +203,7 @@ class _Lowering:
             before = Affine("inputs", np.array(domain.steps, object), np.array(domain.starts, object))
             self.signal = RawSignal(shape, indices, (before,))
             self.inputs = Integers(domain.low, domain.high)
-        if isinstance(self.inputs, BitInputs):
+        if isinstance(self.inputs, Bits):
             self.encoder = Encoder.of_bits(len(indices))
             self.signal = _levels(shape, indices, Fraction(self.inputs.low), Fraction(self.inputs.high))
 
@@ -372,7 +373,7 @@ class _Lowering:
     def _cut(self, raw: RawSignal, op: Sign | Quantize) -> LevelSignal:
         """A sign on raw inputs is one threshold a feature, a quantizer several."""
         domain = Reals() if self.inputs is None else self.inputs
-        assert not isinstance(domain, BitInputs)
+        assert not isinstance(domain, Bits)
         channels = raw.shape[0]
         channel_of = np.repeat(np.arange(channels), len(raw.order) // channels)[np.argsort(raw.order)]
         lines = pipelines(raw.steps, channels)
@@ -492,7 +493,9 @@ class _Lowering:
         self._report(sums, layer, flipped, marks["ties"], min_sums.nearest[int(zero == -1)])
         return layer
 
-    def _report(self, sums: SumSignal, layer: Layer, flipped: Bits, ties: Bits, nearest: float) -> None:
+    def _report(
+        self, sums: SumSignal, layer: Layer, flipped: BitArray, ties: BitArray, nearest: float
+    ) -> None:
         kind = type(layer).__name__.removesuffix("Layer").lower()
         counts = (layer.outputs, int(flipped.sum()), int(layer.constant.sum()), int(ties.sum()))
         self.reports.append(LayerReport(sums.where, kind, *counts, float(nearest)))
@@ -634,7 +637,7 @@ class _Lowering:
         classes: Iterable[object] | None,
         levels: LevelSignal | None = None,
         tail: Sequence[Op] = (),
-    ) -> Imported:
+    ) -> ImportReport:
         """The network, with the head that is left: sums, or levels and a float tail behind them."""
         outputs: Literal["equal", "ordered", "other"]
         if levels is None:
@@ -662,7 +665,7 @@ class _Lowering:
         remarks += self.remarks
         source = self._source(outputs, remarks)
         network = Network(encoder, layers, head, classes, {"source": self.chain.source}, source)
-        return Imported(
+        return ImportReport(
             network, tuple(self.reports), tuple(remarks), shape, signs=tuple(self.signs), error=error
         )
 
@@ -717,12 +720,12 @@ class _MinSums(NamedTuple):
 
     weights: Ints
     """Turned around in rows that fall with their sum, of which these are then the sums."""
-    flipped: Bits
+    flipped: BitArray
     lows: Ints
     """The least sum of each row of weights and each case."""
     steps: Ints
     """Of each row, case and threshold; one more than the largest sum if none reaches it."""
-    ties: Bits
+    ties: BitArray
     nearest: npt.NDArray[np.float64]
     """For each threshold, how far the nearest sum is from where it is reached."""
 
@@ -754,7 +757,7 @@ def _min_sums(
     return _MinSums(weights, flipped, lows, steps, ties, nearest)
 
 
-def _turned(sums: SumSignal, lines: list[Pipeline]) -> tuple[Bits, Ints]:
+def _turned(sums: SumSignal, lines: list[Pipeline]) -> tuple[BitArray, Ints]:
     """Which rows fall with their sum, and the weights with these turned around."""
     flipped = np.array([line.direction() * sign_of(u) < 0 for line, u in zip(lines, sums.unit, strict=True)])
     turned = flipped.reshape(-1, *[1] * (sums.weights.ndim - 1))

@@ -30,7 +30,7 @@ from sugenet.bnn import (
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.layers import dense_layer
 from sugenet.io.exact.ops import OpChain
-from sugenet.io.exact.report import Imported
+from sugenet.io.exact.report import ImportReport
 from sugenet.io.exact.signals import flat_order
 from sugenet.io.plain.refusals import refuse_if
 
@@ -57,7 +57,7 @@ def pixel_names(shape: Sequence[int]) -> list[str] | None:
     return [f"{c}pixel ({y},{x})" for c in prefixes for y in range(height) for x in range(width)]
 
 
-def with_image(imported: Imported, image: Any, names: object = None) -> Imported:
+def with_image(imported: ImportReport, image: Any, names: object = None) -> ImportReport:
     """The same import for samples that are images of this shape: (height, width), (height, width, channels)
     or (channels, height, width), as the rows of the file are laid out.
     """
@@ -91,7 +91,7 @@ def with_image(imported: Imported, image: Any, names: object = None) -> Imported
     return _shaped(imported, called, sizes)
 
 
-def with_shape(imported: Imported, shape: tuple[int, ...]) -> Imported:
+def with_shape(imported: ImportReport, shape: tuple[int, ...]) -> ImportReport:
     """The same import for samples of this shape, (channels, height, width) or (height, width), where the
     source was followed as flat rows.
     """
@@ -100,7 +100,7 @@ def with_shape(imported: Imported, shape: tuple[int, ...]) -> Imported:
     return imported if called is None else _shaped(imported, called, shape)
 
 
-def _shaped(imported: Imported, names: list[str], shape: tuple[int, ...]) -> Imported:
+def _shaped(imported: ImportReport, names: list[str], shape: tuple[int, ...]) -> ImportReport:
     encoder = Encoder(imported.network.encoder.codings, names, shape)
     return replace(imported, network=replace(imported.network, encoder=encoder))
 

@@ -18,22 +18,22 @@ import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Source
 from sugenet.errors import EncodingError, FileError
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers
+from sugenet.io.exact.domains import Bits, Inputs, Integers
 from sugenet.io.exact.evaluation import laid_out, passed
 from sugenet.io.exact.lower import WAY, Refusal, lowered
 from sugenet.io.exact.ops import Convolution, Flatten, LinearOp, Op, OpChain, Quantize, Sign, every
 from sugenet.io.exact.pixels import source_shape
-from sugenet.io.exact.report import Imported, SignLocation
+from sugenet.io.exact.report import ImportReport, SignLocation
 from sugenet.io.plain.refusals import refuse_if, required
 
-__all__ = ["PartlyImported", "source_values", "split"]
+__all__ = ["PartialImportReport", "source_values", "split"]
 
 _MOST = 1 << 12
 """Values that the exact part may end with, where a float part reads them."""
 
 
 @dataclass(frozen=True, eq=False)
-class PartlyImported(Imported):
+class PartialImportReport(ImportReport):
     """An exact network with float operations in front of it, behind it, or both.
 
     `network` is the exact part by itself: with a float stem its features are the signs that the stem gives,
@@ -82,7 +82,7 @@ def source_values(chain: OpChain, inputs: Inputs | None, X: Any) -> npt.NDArray[
     >>> chain = OpChain("net", (2,), ())
     >>> source_values(chain, Integers(0, 4, step=[Fraction(1, 4), 1], start=[0, -2]), [[1, 3]]).tolist()
     [[0.25, 1.0]]
-    >>> source_values(chain, BitInputs(0, 1), [[-1, 1]]).tolist()
+    >>> source_values(chain, Bits(0, 1), [[-1, 1]]).tolist()
     [[0.0, 1.0]]
     """
     count, rows = prod(chain.shape), np.asarray(X).reshape(len(X), -1)
@@ -98,7 +98,7 @@ def source_values(chain: OpChain, inputs: Inputs | None, X: Any) -> npt.NDArray[
                 indices % inputs.channels if chain.channels_last else indices // (count // inputs.channels)
             )
             return np.asarray(np.array(tables)[channel, levels])
-        case BitInputs():
+        case Bits():
             bits = Encoder.of_bits(count).encode(rows)
             return np.where(bits, float(inputs.high), float(inputs.low))
     return rows.astype(np.float64)
@@ -111,7 +111,7 @@ def split(
     zero: Literal[1, -1] | None = None,
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
-) -> Imported:
+) -> ImportReport:
     """Lower a chain, leaving out as few operations at its ends as possible; parameters as of `lower`.
 
     Names of features or classes are refused where a float part reads the features or gives the scores: the
@@ -159,7 +159,7 @@ def _middle(
     inputs: Inputs | None,
     zero: Literal[1, -1] | None,
     about: _Names,
-) -> PartlyImported | Refusal:
+) -> PartialImportReport | Refusal:
     stem, exact, tail = (
         chain.ops[: stem_end + 1],
         chain.ops[stem_end + 1 : tail_start],
@@ -173,7 +173,7 @@ def _middle(
         assert isinstance(last, Sign | Quantize)
         if isinstance(last, Quantize) and last.top > 1 << 16:
             return Refusal("more steps than integers have.")
-        inputs = BitInputs(last.low, last.high) if isinstance(last, Sign) else Integers(0, last.top)
+        inputs = Bits(last.low, last.high) if isinstance(last, Sign) else Integers(0, last.top)
         names = _numbered(last, prod(shape))
     kept = exact
     if tail:
@@ -194,7 +194,7 @@ def _middle(
     floats = _places((*stem, *tail))
     source = replace(source, outputs="other", remark=f"a part of it is computed in floats: {floats}")
     remarks = _said(chain, stem, kept, tail, prod(shape), outcome.network.head.outputs)
-    return PartlyImported(
+    return PartialImportReport(
         replace(outcome.network, source=source),
         outcome.layers,
         (*outcome.remarks, *remarks),

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sugenet.bnn import Network
 from sugenet.reprs import Sentences, ShortRepr
 
-__all__ = ["ImportProof", "Imported", "LayerReport", "SignLocation", "many"]
+__all__ = ["ImportProof", "ImportReport", "LayerReport", "SignLocation", "many"]
 
 _NEAR = 1e-4
 
@@ -122,7 +122,7 @@ class ImportProof(Sentences):
 
 
 @dataclass(frozen=True, eq=False)
-class Imported(Sentences):
+class ImportReport(Sentences):
     """An exact network read from elsewhere, with the report of its import."""
 
     network: Network
@@ -139,6 +139,11 @@ class Imported(Sentences):
     """Operations of the source that were compared, each alone, with the framework's own, at, beside and
     beyond every number where they change.
     """
+
+    @property
+    def reported(self) -> Network:
+        """The network, which has this report as its `report`."""
+        return self.network.with_report(self)
 
     def data(self) -> dict[str, Any]:
         """The report as JSON data."""

@@ -21,23 +21,26 @@ __all__ = ["load", "network_bytes", "network_from", "save"]
 def save(network: Network, path: str | os.PathLike[str]) -> None:
     """Write a network to a file.
 
-    The file is the same byte for byte whenever the network is. Before anything is written, the bytes are read
-    back and must give an equal network. They go to a temporary file beside the target, which takes its place
-    in one step when all is on the disk: a failure leaves no half-written file,
-    and an older one stays as it was.
+    Before anything is written, the bytes are read back and must give an equal network. They go to a temporary
+    file first, which replaces the target in one step: a failure leaves no half-written file.
 
     Parameters
     ----------
-    network
-        Any network; its notes and the marks of its layers are kept too.
-    path
-        Where to write, by custom with the ending ``.sugenet``. A file that is there is replaced.
+    network : Network
+        Any network; its notes and the marks of its layers are kept too. Its `report` is not.
+    path : str or Path
+        Where to write, usually with the ending ``.sugenet``. An existing file is replaced.
+
+    Returns
+    -------
+    None
+        The file is the same, byte for byte, for equal networks.
 
     Raises
     ------
     FileError
-        When the path cannot be written, or the network holds what the format has no place for, such as a
-        category that is a tuple.
+        If the path cannot be written, or the format has no place for something, such as a category that is a
+        tuple.
 
     Examples
     --------
@@ -49,6 +52,11 @@ def save(network: Network, path: str | os.PathLike[str]) -> None:
     ...     save(net, f"{folder}/small.sugenet")
     ...     load(f"{folder}/small.sugenet") == net
     True
+
+    See Also
+    --------
+    load : reads the file.
+    write_onnx : writes a file for other programs.
     """
     try:
         raw = network_bytes(network)
@@ -83,7 +91,7 @@ def load(path: str | os.PathLike[str]) -> Network:
 
     Parameters
     ----------
-    path
+    path : str or Path
         A file of at most 1 GiB.
 
     Returns
@@ -94,7 +102,7 @@ def load(path: str | os.PathLike[str]) -> Network:
     Raises
     ------
     FileError
-        When the file is missing, damaged in any bit, written by a newer sugenet, or by another program.
+        If the file is missing, damaged in any bit, written by a newer sugenet, or by another program.
 
     Examples
     --------
@@ -102,6 +110,11 @@ def load(path: str | os.PathLike[str]) -> Network:
     Traceback (most recent call last):
     sugenet.errors.FileError: 'nowhere.sugenet' cannot be read: there is no such file or folder.
     Check the path.
+
+    See Also
+    --------
+    save : writes such a file.
+    read_onnx : reads networks of others.
     """
     try:
         with open_file(path, MAX_FILE) as stream:

@@ -145,25 +145,29 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
     """Write a network as an ONNX file that ONNX Runtime and others evaluate exactly.
 
     The input ``x`` holds raw samples as float64 of shape (samples, features); a category is given by its
-    number, its place in the categories of its coding, from 0. The outputs are ``class`` (int64), ``scores``
-    (float64, the same floats as `Network.logits`), ``match_counts`` (int64), and on request ``hidden_1``,
-    ``hidden_2``, ... (bool, or int64 where a layer gives levels). The class is decided in exact whole
-    numbers, never by the rounded scores; of equal ones the lowest is taken. The file does not check its
-    inputs: give values that the encoder accepts.
+    index. The outputs are ``class`` (int64), ``scores`` (float64, the same floats as `Network.logits`),
+    ``match_counts`` (int64), and on request ``hidden_1``, ``hidden_2``, ... (bool, or int64 if a layer gives
+    levels). The class is decided in exact integers, never by the rounded scores; of equal ones the lowest is
+    taken. The file does not check its inputs.
 
     Parameters
     ----------
-    network
-        Any network.
-    path
-        Where to write. A file that is there is replaced in one step, when the new one is complete.
-    hidden
-        Whether the activity of the hidden layers are outputs too.
+    network : Network
+        The network.
+    path : str or Path
+        Where to write. An existing file is replaced in one step.
+    hidden : bool, default: False
+        Whether the activities of the hidden layers are outputs, too.
+
+    Returns
+    -------
+    None
+        The file is complete when this returns.
 
     Raises
     ------
     FileError
-        When the path cannot be written, or a sum is too large to be exact in floating point.
+        If the path cannot be written, or a sum is too large to be exact in floating point.
 
     Examples
     --------
@@ -175,6 +179,11 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
     ...     write_onnx(net, f"{folder}/small.onnx")
     ...     os.listdir(folder)
     ['small.onnx']
+
+    See Also
+    --------
+    read_onnx : reads such a file.
+    write_c : writes a C file.
     """
     with within(f"the network cannot be written to {os.fspath(path)!r}"):
         raw = onnx_bytes(network, hidden=hidden)

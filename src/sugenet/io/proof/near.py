@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
 from sugenet.bnn.codings import Steps
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
+from sugenet.io.exact.domains import Bits, Inputs, Integers, Reals
 
 __all__ = ["RawRanges", "turning"]
 
@@ -70,7 +70,7 @@ class RawRanges:
         match inputs:
             case Integers():
                 ends, is_integer = (inputs.low, inputs.high), True
-            case BitInputs():
+            case Bits():
                 ends, is_integer = (0, 1), True
             case Reals():
                 ends, is_integer = (inputs.low, inputs.high), False

@@ -21,8 +21,8 @@ from sugenet.errors import FileError, TooLargeError
 from sugenet.io.exact.domains import Inputs
 from sugenet.io.exact.evaluation import rounding_of
 from sugenet.io.exact.ops import OpChain, Quantize, Sign, every
-from sugenet.io.exact.relaxed import PartlyImported, source_values
-from sugenet.io.exact.report import Imported, ImportProof, SignLocation, many
+from sugenet.io.exact.relaxed import PartialImportReport, source_values
+from sugenet.io.exact.report import ImportProof, ImportReport, SignLocation, many
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.interpreters import Seen, SourceInterpreter, interpreter_of_chain
 from sugenet.io.proof.near import RawRanges, turning
@@ -39,13 +39,13 @@ _CHUNK = 512
 
 
 def prove_import(
-    imported: Imported,
+    imported: ImportReport,
     chain: OpChain,
     interpreters: Sequence[SourceInterpreter],
     inputs: Inputs | None = None,
     *,
     declared: bool = False,
-) -> Imported:
+) -> ImportReport:
     """The import with its proof, or a refusal that names the first operation that differs.
 
     Parameters
@@ -93,9 +93,9 @@ def prove_import(
 class _Ours:
     """The exact network, or one with float ends, on raw samples in its own order and numbers."""
 
-    def __init__(self, imported: Imported, chain: OpChain, inputs: Inputs | None) -> None:
+    def __init__(self, imported: ImportReport, chain: OpChain, inputs: Inputs | None) -> None:
         self.imported, self.network, self.chain, self.inputs = imported, imported.network, chain, inputs
-        self.direct = not (isinstance(imported, PartlyImported) and imported.stem is not None)
+        self.direct = not (isinstance(imported, PartialImportReport) and imported.stem is not None)
         self.domain = (
             RawRanges.of_encoder(self.network.encoder)
             if self.direct
@@ -107,7 +107,7 @@ class _Ours:
         """What the network reads."""
         if self.direct:
             return rows
-        assert isinstance(self.imported, PartlyImported)
+        assert isinstance(self.imported, PartialImportReport)
         return self.imported.bits(rows)
 
     def hidden(self, rows: npt.NDArray[Any]) -> list[Bits]:
@@ -117,7 +117,7 @@ class _Ours:
             return self.network.hidden(self.read(rows))
 
     def scores(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        if isinstance(self.imported, PartlyImported):
+        if isinstance(self.imported, PartialImportReport):
             return self.imported.scores(rows)
         return self.network.head.logits(self.counts(rows))
 
@@ -247,7 +247,7 @@ class _Comparison:
         stands behind them.
         """
         ours, chain, mine = self.ours, self.chain, self.ours.scores(rows)
-        is_partly = isinstance(self.imported, PartlyImported)
+        is_partly = isinstance(self.imported, PartialImportReport)
         theirs = seen.scores if seen.scores is not None else None if chain.left_out else seen.outputs
         if theirs is not None:
             refuse_if(

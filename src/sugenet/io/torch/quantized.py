@@ -23,7 +23,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import Inputs, Integers
 from sugenet.io.exact.pixels import pixel_names, with_image
-from sugenet.io.exact.report import Imported, ImportProof, LayerReport, many
+from sugenet.io.exact.report import ImportProof, ImportReport, LayerReport, many
 from sugenet.io.exact.requantize import quantized_conv, quantized_layer, steps_of
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.near import RawRanges, turning
@@ -415,7 +415,7 @@ def read_quantized(
     classes: Iterable[object] | None = None,
     image: Any = None,
     prove: bool = True,
-) -> Imported:
+) -> ImportReport:
     """The exact network of a quantized module, compared with it byte by byte."""
     torch = require_torch()
     source = type(module).__name__
@@ -443,7 +443,7 @@ def read_quantized(
         encoder = Encoder([runner.coding(made.raw)] * prod(shape), called, shape if len(shape) > 1 else None)
         about = Source(inputs.start, inputs.step, "equal")
         network = Network(encoder, made.layers, made.head, classes, {"source": source}, about)
-        imported = Imported(network, tuple(made.reports), made.remarks(), shape)
+        imported = ImportReport(network, tuple(made.reports), made.remarks(), shape)
         imported = imported if image is None else with_image(imported, image, names)
         return _proved(imported, runner) if prove else imported
 
@@ -478,7 +478,7 @@ def _all_used(source: str, module: Any, steps: Sequence[_QuantizedStep]) -> None
     )
 
 
-def _proved(imported: Imported, runner: _QuantizedRun) -> Imported:
+def _proved(imported: ImportReport, runner: _QuantizedRun) -> ImportReport:
     """The import, after every byte of the module was compared with it."""
     network, random = imported.network, np.random.default_rng(0)
     domain = RawRanges.of_encoder(network.encoder)

@@ -22,6 +22,7 @@ from sugenet.reason.envelope import (
     changes_between,
     changes_data,
     conditions_of,
+    is_outcome,
     opened,
 )
 from sugenet.reason.phrases import LISTED, advice, changes_listed, show_cost
@@ -35,6 +36,10 @@ __all__ = ["Answer", "Counterfactual", "NoCounterfactual", "OpenCounterfactual"]
 class _OfWhatIf(Certified):
     """What these answers read from their question."""
 
+    is_found = is_outcome("found")
+    is_none = is_outcome("none")
+    is_undecided = is_outcome("undecided")
+
     network: Network
     question: WhatIf
 
@@ -44,34 +49,53 @@ class _OfWhatIf(Certified):
         return self.question.label_goal(self.network)
 
     @property
-    def cost(self) -> str:
+    def claim(self) -> str:
+        """The same in words."""
+        return str(self.prop)
+
+    @property
+    def metric(self) -> str:
         """How changes are counted: ``L0``, ``L1``, ``L2``, ``Linf``, ``Hamming`` or ``Prices``."""
         return self.question.cost_name
 
 
 @dataclass(frozen=True, eq=False)
 class Counterfactual(_OfWhatIf, Settled):
-    """A changed sample that violates the property, with what is proved about its cost."""
+    """A changed sample of another class: the outcome ``"found"`` of `whatif`.
+
+    `cost` is exact, `metric` its kind, and `lower` a proved lower bound: equal to `cost` if the change
+    `is_minimum`.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import whatif
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> whatif(net, [1, 1, 1]).cost
+    Fraction(1, 1)
+
+    See Also
+    --------
+    whatif : gives this answer.
+    check : verifies its certificate.
+    """
 
     json: ClassVar[Mapping[str, Source]] = {
-        "outcome": lambda answer: "minimum" if answer.is_minimum else "found",
-        "property": lambda answer: str(answer.prop),
-        "cost": "cost",
-        "value": "value",
-        "lower": "lower",
-        "label": lambda answer: answer.network.classes[answer.label],
+        **{name: name for name in ("claim", "metric", "cost", "lower", "is_minimum", "label", "index")},
         "changes": lambda answer: changes_data(answer.changes()),
         "conditions": "conditions",
-        "engine": "settled_by",
-        "certificate": "certificate",
+        "engine": "engine",
+        "sets": "sets",
         "all_listed": lambda answer: ... if answer.all_listed else False,
         "others": lambda answer: [other.data() for other in answer.others] or ...,
     }
 
-    value: Fraction
-    """Its cost; for L2 the sum of squares."""
+    outcome: ClassVar[str] = "found"
+
+    cost: Fraction
+    """Its cost, exact; for L2 the sum of squares. How it is counted says `metric`."""
     lower: Fraction
-    """No counterfactual is cheaper than this: equal to `value` if it is a minimum. The certificate may show
+    """No counterfactual is cheaper than this: equal to `cost` if it is a minimum. The certificate may show
     less, if an engine gives no proof.
     """
     changed: tuple[Any, ...]
@@ -89,7 +113,7 @@ class Counterfactual(_OfWhatIf, Settled):
     @property
     def is_minimum(self) -> bool:
         """Whether nothing cheaper exists."""
-        return self.lower == self.value
+        return self.lower == self.cost
 
     @property
     def is_certified(self) -> bool:
@@ -97,8 +121,13 @@ class Counterfactual(_OfWhatIf, Settled):
         return exact(self.certificate["lower"]) == self.lower
 
     @property
-    def label(self) -> int:
-        """Class of the changed sample."""
+    def label(self) -> str:
+        """Name of the class of the changed sample."""
+        return self.network.classes[self.index]
+
+    @property
+    def index(self) -> int:
+        """Number of the class `label`, from 0."""
         return int(self.network.predict(row_of(self.changed), engine="definition")[0])
 
     @cached_property
@@ -120,36 +149,35 @@ class Counterfactual(_OfWhatIf, Settled):
     @property
     def _example_cost(self) -> Fraction:
         """What the values that are shown cost, where raw values have a cost."""
-        return raw_cost(self.network, self.question.cost, self.sample, self.example) or self.value
+        return raw_cost(self.network, self.question.cost, self.sample, self.example) or self.cost
 
     def conditions(self) -> dict[str, str]:
         """What each changed value must fulfil, in words: any value that does is as good."""
         return conditions_of(self.network, self.changes())
 
     @classmethod
-    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
         """All that the certificate has, and further counterfactuals with theirs."""
         certificate = data["certificate"]
-        value, lower = exact(certificate["value"]), exact(data["lower"])
-        if not exact(certificate["lower"]) <= lower <= value:
+        cost, lower = exact(certificate["value"]), exact(data["lower"])
+        if not exact(certificate["lower"]) <= lower <= cost:
             raise CertificateError("the field 'lower' does not fit the certificate of the answer.")
         others = [cls.of(network, opened(one["certificate"], network), one) for one in data.get("others", ())]
         changed = raw_of(network, certificate["witness"])
-        settled = super().known(network, question, data)
-        return {**settled, "value": value, "lower": lower, "changed": changed, "others": tuple(others)}
+        return {"cost": cost, "lower": lower, "changed": changed, "others": tuple(others)}
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
         names, proved = self.network.class_texts, mark("proved")
-        shown, lower = show_cost(self.cost, self.value), show_cost(self.cost, self.lower, -1)
+        shown, lower = show_cost(self.metric, self.cost), show_cost(self.metric, self.lower, -1)
         proof = f"{proved} to be the least" if self.is_minimum else f"the least is at least {lower}"
         if not self.is_certified:
             proof = f"{'the least' if self.is_minimum else proof}, {self._uncertified}"
         elif not self.is_minimum and shown == show_cost(
-            self.cost, self.lower
+            self.metric, self.lower
         ):  # as where costs of floats were rounded to be walked
-            of = " of the sum of squares" if self.cost == "L2" else ""
-            proof = f"{proved} to be the least to within {_above(self.value - self.lower)}{of}"
+            of = " of the sum of squares" if self.metric == "L2" else ""
+            proof = f"{proved} to be the least to within {_above(self.cost - self.lower)}{of}"
         best = winners(self.network, self.changed)
         after = names[best[0]]
         if best[0] == self.prop.label:  # only where a tie counts as a change
@@ -158,8 +186,8 @@ class Counterfactual(_OfWhatIf, Settled):
             f"{names[self.prop.label]} becomes {after} with "
             f"{shown}, {proof}: {changes_listed(self.network, self.changes())}"
         )
-        if self._example_cost != self.value:
-            as_shown = show_cost(self.cost, self._example_cost, 1)
+        if self._example_cost != self.cost:
+            as_shown = show_cost(self.metric, self._example_cost, 1)
             text += f" (with just these values: {as_shown})"
         missing = (
             []
@@ -171,32 +199,46 @@ class Counterfactual(_OfWhatIf, Settled):
 
 @dataclass(frozen=True, eq=False)
 class NoCounterfactual(_OfWhatIf, Settled):
-    """Nothing allowed violates the property."""
+    """Nothing allowed changes the class: the outcome ``"none"`` of `whatif`.
+
+    `max_cost` is the largest cost that was looked for; None: any cost.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import whatif
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> whatif(net, [1, 1, 1], max_cost=0).is_none
+    True
+
+    See Also
+    --------
+    whatif : gives this answer.
+    check : verifies its certificate.
+    """
 
     json: ClassVar[Mapping[str, Source]] = {
-        "outcome": lambda _: "none",
-        "property": lambda answer: str(answer.prop),
-        "cost": "cost",
-        "limit": "limit",
-        "engine": "settled_by",
-        "certificate": "certificate",
+        name: name for name in ("claim", "metric", "max_cost", "engine", "sets")
     }
+    outcome: ClassVar[str] = "none"
 
     engine: str
     certificate: dict[str, Any] | None
     sets: int | None = None
 
     @property
-    def limit(self) -> Fraction | None:
+    def max_cost(self) -> Fraction | None:
         """Within this cost; None: at any cost."""
         return self.question.most
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
         within = (
-            "whatever is changed" if self.limit is None else f"with up to {show_cost(self.cost, self.limit)}"
+            "whatever is changed"
+            if self.max_cost is None
+            else f"with up to {show_cost(self.metric, self.max_cost)}"
         )
-        if self.question.region or self.question.immutable or self.cost == "Prices":
+        if self.question.region or self.question.keep or self.metric == "Prices":
             within += " of what may change"
         within = described_within(self.network, within)
         how = mark("proved") if self.is_certified else f"holds, {self._uncertified}"
@@ -205,16 +247,26 @@ class NoCounterfactual(_OfWhatIf, Settled):
 
 @dataclass(frozen=True, eq=False)
 class OpenCounterfactual(_OfWhatIf):
-    """Nothing was found, and nothing more proved than a lower bound: what is known, and what to try."""
+    """Nothing was found, and only a lower bound is proved: the outcome ``"undecided"`` of `whatif`.
 
-    json: ClassVar[Mapping[str, Source]] = {
-        "outcome": lambda _: "undecided",
-        "property": lambda answer: str(answer.prop),
-        "cost": "cost",
-        "lower": "lower",
-        "reason": "reason",
-        "certificate": "certificate",
-    }
+    `lower` is the bound, and `reason` says why the search ended.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import whatif
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> whatif(net, [1, 1, 1], engine="bounds", time_limit=0).outcome
+    'undecided'
+
+    See Also
+    --------
+    whatif : gives this answer.
+    check : verifies its certificate.
+    """
+
+    json: ClassVar[Mapping[str, Source]] = {name: name for name in ("claim", "metric", "lower", "reason")}
+    outcome: ClassVar[str] = "undecided"
 
     lower: Fraction
     """No counterfactual is cheaper than this."""
@@ -233,7 +285,7 @@ class OpenCounterfactual(_OfWhatIf):
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
-        known = f"Proved so far: any change needs at least {show_cost(self.cost, self.lower, -1)}."
+        known = f"Proved so far: any change needs at least {show_cost(self.metric, self.lower, -1)}."
         return f"{mark('undecided')}: {self.reason}. {known} {advice(self.reason, 'allow fewer changes')}"
 
 

@@ -38,7 +38,7 @@ from sugenet.reason.counterfactuals.answers import (
 )
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import WhatIf
-from sugenet.reprs import roughly
+from sugenet.reprs import quoted, roughly
 
 __all__ = [
     "ByLevels",
@@ -458,9 +458,9 @@ def whatif(
     cost: type[Cost] | Prices = L0,
     *,
     target: Any = None,
-    immutable: Iterable[Any] = (),
+    keep: Iterable[Any] = (),
     region: Region | None = None,
-    limit: Any = None,
+    max_cost: Any = None,
     ties: Ties = "lowest",
     within: Any = None,
     n: int | Literal["all"] = 1,
@@ -470,40 +470,59 @@ def whatif(
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
 ) -> Answer:
-    """Find a changed sample of another class at least cost, and prove that nothing cheaper is.
+    """Find the cheapest change to a sample that gives it another class.
+
+    The answer includes a proof that no cheaper change exists, if there was time for one.
 
     Parameters
     ----------
-    network, x
-        The network and one raw sample.
-    cost
-        `L0` (features changed), `L1`, `L2` (squares are summed), `Linf` on raw values, `Hamming` on bits, or
-        `Prices` of your own.
-    target
-        The class to reach, by name or number; any other one unless given.
-    immutable
+    network : Network
+        The network.
+    x : array, list or mapping
+        One raw sample: values in the order of the features, or by name.
+    cost : str, cost or Prices, default: L0
+        What a change costs: ``"L0"`` (features changed), ``"L1"``, ``"L2"`` (squares are summed) or
+        ``"Linf"`` on raw values, ``"Hamming"`` on bits, the classes of these names, or `Prices`.
+    target : str or int, default: None
+        Class to reach, by name or index. None: any other class.
+    keep : iterable, default: ()
         Features that must stay as they are, by name or number from 0.
-    region
-        Where the changed sample must lie: `Linf`, `Free` or `Box`.
-    limit
-        Look no further than this cost (for `L2` the distance, not its square).
-    ties
-        ``lowest``: a tie goes to the lowest class, as in `predict`. ``against``: a tie counts as changed.
-    within
-        Ask about inputs that can occur: ``"data"``, laws as text or a `Domain`, as in `Network.within`.
-    n
-        How many counterfactuals; the further ones are in `others`, cheapest first, each without a change that
-        could be left out. ``"all"``: all of least cost.
-    engine
-        ``auto``, or the engine that shall prove that nothing cheaper is: see `sugenet.engines.ladder`.
-    time_limit
-        Seconds after which the best answer so far is given, with what is proved about it.
-    threads
-        How many may work at once; one for each core unless said.
-    seed
-        Of the local search.
-    notify
-        Is told what is going on.
+    region : Linf, Free, Box or str, default: None
+        Region in which the changed sample must lie.
+    max_cost : int, float or Fraction, default: None
+        Largest cost to look for; for `L2` the distance, not its square.
+    ties : {"lowest", "against"}, default: "lowest"
+        ``"lowest"``: a tie goes to the lowest class, as in `predict`. ``"against"``: a tie counts as a
+        change.
+    within : str, list of str or Domain, default: None
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
+        a `Domain`, as in `Network.within`.
+    n : int or "all", default: 1
+        How many counterfactuals to list, cheapest first; those after the first are in `others`. No change of
+        any can be dropped. ``"all"``: all of minimum cost.
+    engine : str, default: "auto"
+        ``"auto"``, or the engine that proves the minimum: see `sugenet.engines.ladder`.
+    time_limit : float, default: None
+        Seconds after which the best answer so far is given. None: no limit.
+    threads : int, default: None
+        How many threads may work at once. None: one per core.
+    seed : int, default: 0
+        Seed of random choices. The answer is the same for the same seed, unless time runs out.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+
+    Returns
+    -------
+    Counterfactual, NoCounterfactual or OpenCounterfactual
+        Its `outcome` is ``"found"``, ``"none"`` or ``"undecided"``. A counterfactual `is_minimum` if no
+        cheaper one exists.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+    EncodingError
+        If the sample has a value that its feature cannot have.
 
     Examples
     --------
@@ -513,12 +532,17 @@ def whatif(
     off becomes on with 1 feature changed, proved to be the least: x2 from -1 to 1
     off becomes on with 1 feature changed, proved to be the least: x3 from 1 to -1
     off becomes on with 1 feature changed, proved to be the least: x4 from -1 to 1
+
+    See Also
+    --------
+    verify : whether the class can change at all in a region.
+    why : features that suffice for the class.
     """
     network = network.within(within)
-    question = WhatIf(x, cost, target, immutable, region, limit, ties)
+    question = WhatIf(x, cost, target, keep, region, max_cost, ties)
     if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
         raise QuestionError(
-            f"n={n!r} must be a number of counterfactuals, at least 1, or 'all' for all of least cost."
+            f"n={quoted(n)} must be a number of counterfactuals, at least 1, or 'all' for all of least cost."
         )
     return hunted(
         CounterfactualSearch(network, question, engine, Clock(time_limit, threads, seed, notify)), n
@@ -533,7 +557,9 @@ def hunted(searcher: CounterfactualSearch, n: int | Literal["all"] = 1) -> Answe
     way = ByRadius(searcher) if question.cost is Linf else ByLevels(searcher)
     reason = _searched(searcher, way)
     if searcher.best is not None:
-        return replace(_several(searcher, way, searcher.best, n), interrupted=reason == "interrupted")
+        if reason == "interrupted":
+            return replace(_several(searcher, way, searcher.best, 1), interrupted=True, all_listed=n == 1)
+        return _several(searcher, way, searcher.best, n)
     if way.is_complete:
         certificate = searcher.certificate("none") if searcher.is_shown else None
         return NoCounterfactual(network, question, searcher.how, certificate, searcher.sets)
@@ -565,9 +591,9 @@ def _several(
         return first
     listed, complete = _listed(searcher, way, best, n)
     if n == "all":
-        listed = [moves for moves in listed if searcher.value(moves) == first.value]
+        listed = [moves for moves in listed if searcher.value(moves) == first.cost]
     listed = sorted(listed, key=searcher.rank)
-    if listed and searcher.value(listed[0]) <= first.value:
+    if listed and searcher.value(listed[0]) <= first.cost:
         kept = listed if n == "all" else listed[:n]
         first, *others = [searcher.found(moves, searcher.value(moves)) for moves in kept]
         first = replace(first, others=tuple(others))

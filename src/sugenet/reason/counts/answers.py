@@ -13,11 +13,10 @@ from typing import Any, ClassVar
 
 from sugenet.bnn import Network
 from sugenet.errors import QuestionError
-from sugenet.plottable import Plottable
 from sugenet.problem.neighbourhood import row_of
-from sugenet.reason.envelope import Recorded, Source
+from sugenet.reason.envelope import Recorded, Source, is_outcome
 from sugenet.reason.phrases import percent_text
-from sugenet.reason.questions import HowMany, class_of, described_within
+from sugenet.reason.questions import Count, class_of, described_within
 
 __all__ = ["METHODS", "CountOpen", "CountSampled", "Counted"]
 
@@ -36,14 +35,17 @@ def _table(network: Network, rows: list[tuple[int, str]]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Count(Recorded, Plottable):
+class _Count(Recorded):
     """What is known of the inputs somewhere."""
 
+    is_counted = is_outcome("counted")
+    is_estimated = is_outcome("estimated")
+    is_undecided = is_outcome("undecided")
     is_certified: ClassVar[bool] = False
     """Whether there is a certificate that can be checked by counting again."""
 
     network: Network
-    question: HowMany
+    question: Count
     region: str
     """Where was counted, in words."""
 
@@ -59,32 +61,50 @@ class _Count(Recorded, Plottable):
 
 @dataclass(frozen=True, eq=False)
 class Counted(_Count):
-    """How many inputs of each class there are: exact.
+    """How many inputs of each class there are, exactly: the outcome ``"counted"`` of `count`.
 
     An input is a combination of legal states of the features, each state once.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import count
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> count(net, [1, 1, 1], "L0(1)").robustness
+    Fraction(1, 2)
+
+    See Also
+    --------
+    count : gives this answer.
+    check : verifies its certificate.
     """
 
     is_certified: ClassVar[bool] = True
     json: ClassVar[Mapping[str, Source]] = {
-        "outcome": lambda _: "counted",
         "region": "region",
-        "counted": lambda _: "combinations of legal states of the features, each state once",
         "counts": lambda answer: answer.by_class(answer.counts),
         "total": "total",
-        "robustness": lambda answer: None if answer.label is None else answer.robustness,
-        "method": lambda answer: METHODS[answer.method],
+        "label": "label",
+        "index": "index",
+        "robustness": lambda answer: None if answer.index is None else answer.robustness,
+        "method": "method",
         "seconds": "seconds",
-        "certificate": "certificate",
     }
+    outcome: ClassVar[str] = "counted"
 
     counts: tuple[int, ...]
     method: str
     seconds: float
     certificate: dict[str, Any]
 
+    @property
+    def label(self) -> str | None:
+        """Name of the class of the sample; None if there is no sample."""
+        return None if self.index is None else self.network.classes[self.index]
+
     @cached_property
-    def label(self) -> int | None:
-        """Class of the sample, where there is one."""
+    def index(self) -> int | None:
+        """Number of the class `label`, from 0."""
         sample = self.question.values(self.network)
         return None if sample is None else int(self.network.predict(row_of(sample))[0])
 
@@ -100,12 +120,12 @@ class Counted(_Count):
     @property
     def robustness(self) -> Fraction:
         """Share of the sample's own class."""
-        if self.label is None:
+        if self.index is None:
             raise QuestionError(
                 "there is no sample whose class could stay the same: count around one, "
                 "count(network, x, region)."
             )
-        return Fraction(self.counts[self.label], self.total)
+        return Fraction(self.counts[self.index], self.total)
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,12 +137,14 @@ class Counted(_Count):
     def __str__(self) -> str:
         some = sorted((-count, k) for k, count in enumerate(self.counts) if count)
         shown = [f"{-negative:,}" for negative, _ in some]
+        shares = [self._percent(-negative) for negative, _ in some]
+        width = max(map(len, shares), default=0)
         rows = [
-            (k, f"{text:>{len(shown[0])}}  {self._percent(-negative)}")
-            for (negative, k), text in zip(some, shown, strict=True)
+            (k, f"{text:>{len(shown[0])}}  {share:>{width}}")
+            for (_, k), text, share in zip(some, shown, shares, strict=True)
         ]
-        label, names = self.label, self.network.class_texts
-        stays = "" if label is None else f"; {self._percent(self.counts[label])} keep class {names[label]}"
+        index, names = self.index, self.network.class_texts
+        stays = "" if index is None else f"; {self._percent(self.counts[index])} keep class {names[index]}"
         first = (
             f"{self.total:,} inputs ({self.region}), each legal state of a feature once{stays}; exact, "
             f"by {METHODS[self.method]}"
@@ -135,18 +157,34 @@ class Counted(_Count):
 
 @dataclass(frozen=True, eq=False)
 class CountOpen(_Count):
-    """Not all could be counted: how many of each class there are at least, of how many in all."""
+    """Not all inputs could be counted: the outcome ``"undecided"`` of `count`.
+
+    `lower` and `upper` bound the number of inputs of each class, of `total` in all.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import count
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> count(net, time_limit=0, method="walk").outcome
+    'undecided'
+
+    See Also
+    --------
+    count : gives this answer.
+    check : verifies its certificate.
+    """
 
     json: ClassVar[Mapping[str, Source]] = {
-        "outcome": lambda _: "undecided",
         "region": "region",
         "lower": lambda answer: answer.by_class(answer.lower),
         "upper": lambda answer: answer.by_class(answer.upper),
         "total": "total",
         "reason": "reason",
         "seconds": "seconds",
-        "question": "question",
     }
+    outcome: ClassVar[str] = "undecided"
+    certificate: ClassVar[None] = None
 
     lower: tuple[int, ...]
     total: int
@@ -179,15 +217,26 @@ class CountOpen(_Count):
 
 @dataclass(frozen=True, eq=False)
 class CountSampled(_Count):
-    """Estimated shares of the classes, from inputs drawn at random, all with equal chance; nothing here is
-    exact but the total.
+    """Estimated shares of the classes, from random inputs: the outcome ``"estimated"`` of `count`.
 
-    The true share of a class lies in its interval of Clopper and Pearson, except in at most
-    ``1 - confidence`` of all draws.
+    Nothing here is exact but the total. The true share of a class lies in its interval of Clopper and
+    Pearson, except in at most ``1 - confidence`` of all draws.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import count
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> count(net, method="sample", samples=100).outcome
+    'estimated'
+
+    See Also
+    --------
+    count : gives this answer.
+    check : verifies its certificate.
     """
 
     json: ClassVar[Mapping[str, Source]] = {
-        "outcome": lambda _: "estimated",
         "region": "region",
         "hits": lambda answer: answer.by_class(answer.hits),
         "intervals": lambda answer: answer.by_class(list(map(list, answer.intervals))),
@@ -197,8 +246,9 @@ class CountSampled(_Count):
         "seed": "seed",
         "seconds": "seconds",
         "drawn": lambda answer: answer.drawn if answer.network.domain.laws else ...,
-        "question": "question",
     }
+    outcome: ClassVar[str] = "estimated"
+    certificate: ClassVar[None] = None
 
     hits: tuple[int, ...]
     intervals: tuple[tuple[float, float], ...]

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from numbers import Real
+from os import cpu_count
 from threading import Timer, current_thread, main_thread
 from typing import Any, TypeAlias, TypeVar
+from warnings import warn
 
 import numpy as np
 
@@ -29,7 +31,8 @@ from sugenet.reason.counts.space import Space, combinations_within, ways
 from sugenet.reason.counts.sums import count_sums
 from sugenet.reason.counts.walk import Part, Partition, count_walk, scores_of
 from sugenet.reason.envelope import envelope
-from sugenet.reason.questions import HowMany, described_within
+from sugenet.reason.questions import Count, described_within
+from sugenet.reprs import quoted
 
 __all__ = [
     "Alarm",
@@ -61,6 +64,18 @@ class Alarm:
         if self.clock.seconds - self.told > 1:
             self.told = self.clock.seconds
             self.clock.tell(f"counted {share:.0%} of {self.total:,}")
+
+    def announce(self, combinations: int) -> None:
+        """Say what an enumeration would take, before it starts; as a warning if nobody is to be told."""
+        seconds = combinations * _EACH / (self.clock.threads or cpu_count() or 1)
+        text = (
+            f"counting enumerates {combinations:,} combinations, which takes about {_time_text(seconds)}. "
+            f"Stop it with Ctrl-C or time_limit=, or estimate the shares with method='sample'."
+        )
+        if self.clock.notify is None:
+            warn(text, stacklevel=2)
+        else:
+            self.clock.tell(text)
 
     @contextmanager
     def _set(self) -> Iterator[None]:
@@ -101,11 +116,21 @@ class Alarm:
                     return future.result()
 
 
+def _time_text(seconds: float) -> str:
+    """About how long something takes, in the largest unit that fits."""
+    for size, unit in ((31_557_600, "years"), (86_400, "days"), (3_600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:,.0f} seconds"
+
+
 Where: TypeAlias = Mapping[Any, Any] | Box
 """Limits as in `Box`."""
 
 _FEW = 1 << 22  # combinations that a walk goes through at once
 _MANY = 1 << 36  # that it goes through in minutes
+_EACH = 1.5e-8
+"""Seconds that a walk takes for each combination on one core, about."""
 _FIRST, _MOST = 1 << 16, 1 << 22  # different sums: before a long walk, and instead of one
 _LEVELS = 64
 _SAMPLES = 10_000
@@ -128,29 +153,50 @@ def count(
 ) -> Counted | CountOpen | CountSampled:
     """Count the inputs of each class around a sample, within limits, or in the whole domain.
 
+    Combinations of legal states of the features are counted, each state once, however many raw values it
+    stands for.
+
     Parameters
     ----------
-    network
-        What gives the classes.
-    x, region
-        A raw sample and a region around it. Without them, all inputs.
-    where
-        Limits as in `Box`: only inputs within them are counted.
-        Features without limits stay as free as they are.
-    within
-        Count inputs that can occur alone: ``"data"``, laws as text or a `Domain`, as in `Network.within`.
-        Steps that laws name are states of their features, too.
-    method
-        ``auto``; ``walk`` goes through all combinations, ``sums`` merges equal sums feature by feature;
-        ``sample`` only estimates.
-    time_limit
-        Seconds, after which what was counted so far is given as `CountOpen`.
-    threads
-        One per core unless given.
-    seed, samples, confidence
-        For ``sample``: how many inputs are drawn (10,000 unless given), and of the interval for each class.
-    notify
-        Told in words what goes on in a long count.
+    network : Network
+        The network.
+    x : array, list or mapping, default: None
+        One raw sample, with a region around it.
+    region : region or str, default: None
+        Region around the sample.
+    where : mapping or Box, default: None
+        Limits as in `Box`. Features without limits are free.
+    within : str, list of str or Domain, default: None
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
+        a `Domain`, as in `Network.within`.
+    method : {"auto", "walk", "sums", "sample"}, default: "auto"
+        ``"walk"`` enumerates all combinations, ``"sums"`` merges equal sums feature by feature, and
+        ``"sample"`` only estimates.
+    time_limit : float, default: None
+        Seconds after which the counts so far are given as `CountOpen`. Without a limit, a huge enumeration
+        says what it would take before it starts: to `notify`, or as a warning.
+    threads : int, default: None
+        How many threads may work at once. None: one per core.
+    seed : int, default: 0
+        Seed of random choices. The answer is the same for the same seed, unless time runs out.
+    samples : int, default: None
+        How many inputs ``"sample"`` draws. None: 10,000.
+    confidence : float, default: 0.99
+        Confidence of the interval of each class, for ``"sample"``.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+
+    Returns
+    -------
+    Counted, CountOpen or CountSampled
+        Its `outcome` is ``"counted"``, ``"undecided"`` or ``"estimated"``.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+    TooLargeError
+        If costs are too finely divided to count.
 
     Examples
     --------
@@ -160,11 +206,15 @@ def count(
     >>> answer = count(net, [1, 1, 1, 1], Hamming(2))
     >>> answer.counts, answer.robustness
     ((6, 5), Fraction(5, 11))
+
+    See Also
+    --------
+    verify : whether there is any input of another class.
     """
     _see_settings(method, samples, confidence)
     clock = Clock(time_limit, threads, seed, notify)
     network = network.within(within)
-    question = HowMany(x, region, where)
+    question = Count(x, region, where)
     near = _asked(network, question)
     about = network, question, described_within(network, question.describe(network))
     try:
@@ -198,22 +248,22 @@ def _see_settings(method: str, samples: int | None, confidence: float) -> None:
         QuestionError,
         (
             method not in FIELDS["method"].choices,
-            f"method={method!r} is unknown. Use auto, walk, sums or sample.",
+            f"method={quoted(method)} is unknown. Use auto, walk, sums or sample.",
         ),
         (
             samples is not None and method != "sample",
-            f'samples={samples!r} is for method="sample", and method is {method!r}.',
+            f'samples={quoted(samples)} is for method="sample", and method is {quoted(method)}.',
         ),
         (
             samples is not None and not is_number,
-            f"samples={samples!r} must be a whole number, at least 1.",
+            f"samples={quoted(samples)} must be a whole number, at least 1.",
         ),
-        (not is_share, f"confidence={confidence!r} must be between 0 and 1."),
+        (not is_share, f"confidence={quoted(confidence)} must be between 0 and 1."),
     )
 
 
 def _answer(
-    about: tuple[Network, HowMany, str], near: Neighbourhood, alarm: Alarm, used: str, partition: Partition
+    about: tuple[Network, Count, str], near: Neighbourhood, alarm: Alarm, used: str, partition: Partition
 ) -> Counted | CountOpen:
     """What was counted, as an answer: exact, if nothing is left."""
     network, question, _ = about
@@ -243,7 +293,7 @@ def _answer(
 # -- the question --------------------------------------------------------------------------------------------
 
 
-def _asked(network: Network, question: HowMany) -> Neighbourhood:
+def _asked(network: Network, question: Count) -> Neighbourhood:
     """Where inputs are counted."""
     near = question.near(network)
     if near.budget is not None and near.only(lambda move: move.weight * near.unit == move.price) is not near:
@@ -296,6 +346,8 @@ def _counted(near: Neighbourhood, space: Space | None, method: str, alarm: Alarm
             return "sums", partition or Partition((), (), False)
     if part.total >= 1 << 60:
         return "walk", Partition((), (), False)
+    if part.total > _MANY and alarm.clock.left() is None:
+        alarm.announce(part.total)
     if not idle or not few:
         return "walk", count_walk(space, threads, alarm.stop, alarm.step)
     return "walk", _with_idle(space, live, idle, alarm)

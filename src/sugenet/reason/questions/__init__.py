@@ -5,8 +5,8 @@ is about, comes back from it, and comes down to problems.
 from sugenet.reason.questions.kinds import (
     Agree,
     Always,
+    Count,
     Fair,
-    HowMany,
     Monotone,
     Never,
     OfSample,
@@ -18,6 +18,8 @@ from sugenet.reason.questions.kinds import (
     Why,
     class_of,
     each,
+    named_cost,
+    named_region,
     raw_of,
 )
 from sugenet.reason.questions.problems import problems_of
@@ -35,8 +37,8 @@ __all__ = [
     "Agree",
     "Always",
     "Asked",
+    "Count",
     "Fair",
-    "HowMany",
     "Monotone",
     "Never",
     "OfSample",
@@ -52,6 +54,8 @@ __all__ = [
     "described",
     "described_within",
     "each",
+    "named_cost",
+    "named_region",
     "problems_of",
     "question_of",
     "raw_of",

@@ -6,6 +6,7 @@ A question about a sample may be asked of `each` sample of a data set, too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,6 +17,7 @@ import numpy as np
 
 from sugenet.bnn import Network, OneHot
 from sugenet.bnn.laws import some_obey
+from sugenet.capacity.arguments import read_number
 from sugenet.capacity.thresholds import exact_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError, refuse
@@ -27,7 +29,7 @@ from sugenet.problem.regions import (
     BALLS,
     L0,
     L2,
-    Anything,
+    AnyInput,
     Cost,
     Free,
     Linf,
@@ -36,14 +38,14 @@ from sugenet.problem.regions import (
     region_data,
     region_of,
 )
-from sugenet.reprs import ShortRepr
+from sugenet.reprs import ShortRepr, cut, quoted
 
 __all__ = [
     "Agree",
     "Always",
     "Asking",
+    "Count",
     "Fair",
-    "HowMany",
     "Limited",
     "Monotone",
     "Never",
@@ -57,6 +59,8 @@ __all__ = [
     "Written",
     "class_of",
     "each",
+    "named_cost",
+    "named_region",
     "raw_of",
     "see_that_some_obey",
 ]
@@ -103,7 +107,8 @@ def class_of(network: Network, label: Any) -> int:
         or not 0 <= label < len(network.classes)
     ):
         raise QuestionError(
-            f"there is no class {label!r}. The classes are {', '.join(network.class_texts)}, numbered from 0."
+            f"there is no class {quoted(label)}. The {len(network.classes)} classes are "
+            f"{cut(', '.join(network.class_texts), letters=200)}, numbered from 0."
         )
     return int(label)
 
@@ -111,6 +116,33 @@ def class_of(network: Network, label: Any) -> int:
 def _class_or_none(network: Network, label: Any) -> int | None:
     """Number of a class, where one is given."""
     return None if label is None else class_of(network, label)
+
+
+def named_region(region: Any) -> Any:
+    """A region that may be given by name: ``"L0(1)"``, ``"Linf(0.5)"`` or ``"AnyInput"``."""
+    if not isinstance(region, str):
+        return region
+    parts = re.fullmatch(r"\s*(\w+)\s*\(\s*([^()]*?)\s*\)\s*", region)
+    if region.strip() in ("AnyInput", "AnyInput()"):
+        return AnyInput()
+    if parts is None or parts[1] not in BALLS or not parts[2]:
+        raise QuestionError(
+            f"Unknown region {quoted(region)}. Write 'L0(1)', 'L1(2)', 'L2(1.5)', 'Linf(8)', 'Hamming(2)' or "
+            f"'AnyInput'."
+        )
+    return BALLS[parts[1]](read_number(parts[2], "radius"))
+
+
+def named_cost(cost: Any) -> Any:
+    """A cost that may be given by name, such as ``"L1"``."""
+    if not isinstance(cost, str):
+        return cost
+    if cost not in BALLS:
+        raise QuestionError(f"Unknown cost {quoted(cost)}. Use {_COSTS}, or Prices({{...}}).")
+    return BALLS[cost]
+
+
+_COSTS = "'L0', 'L1', 'L2', 'Linf' or 'Hamming'"
 
 
 def _tuple_of(features: Any) -> tuple[Any, ...]:
@@ -248,8 +280,8 @@ class OfSample(Asking):
         """The region, if it is one."""
         if not hasattr(self.region, "around"):
             raise QuestionError(
-                f"region={self.region!r} is no region. Give one such as Hamming(2), Linf(4), "
-                f"Free([...]) or Anything()."
+                f"region={quoted(self.region)} is not a region. Give one such as Hamming(2), Linf(4), "
+                f"Free([...]) or AnyInput()."
             )
         region: Region = self.region
         return region
@@ -262,7 +294,31 @@ class OfSample(Asking):
 
 @dataclass(frozen=True, eq=False)
 class Predict(OfSample):
-    """Which class a sample has, by which match counts."""
+    """Ask for the class of a sample, with its match counts.
+
+    Parameters
+    ----------
+    sample : array, list, mapping or each
+        One raw sample: values in the order of the features, or by name; or `each`.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import ask
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> ask(net, Predict([1, 1, 1])).label
+    'on'
+
+    See Also
+    --------
+    Network.predict : the same for many samples.
+    sweep : asks it about each sample of a data set.
+    """
 
     kind: ClassVar[str] = "predict"
     written: ClassVar[Mapping[str, Written]] = {"sample": _SAMPLE}
@@ -334,6 +390,9 @@ class _Kept(_ClassOf):
     target: Any = None
     ties: Ties = "lowest"
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "region", named_region(self.region))
+
     def near(self, network: Network) -> Neighbourhood:
         """The region around the sample."""
         kept = self.__dict__.get("_keeps")
@@ -349,19 +408,37 @@ class _Kept(_ClassOf):
 
 @dataclass(frozen=True, eq=False)
 class Robust(_Kept):
-    """The class of a sample stays what it is throughout a region; or, with a target,
-    does not become that class there.
+    """Claim that the class of a sample stays the same throughout a region.
 
     Parameters
     ----------
-    sample
-        One raw sample: values in the order of the features, or by name.
-    region
-        `Hamming`, `L0`, `L1`, `L2`, `Linf`, `Free`, `Box` or `Anything`.
-    target
-        The class that must not be reached, by name or number; any other than the sample's unless given.
-    ties
-        ``lowest``: a tie goes to the lowest class, as in `predict`. ``against``: a tie counts as a change.
+    sample : array, list, mapping or each
+        One raw sample: values in the order of the features, or by name; or `each`.
+    region : region or str
+        `Hamming`, `L0`, `L1`, `L2`, `Linf`, `Free`, `Box` or `AnyInput`; or text such as ``"L0(1)"``.
+    target : str or int, default: None
+        Class that must not be reached, by name or index. None: any other class.
+    ties : {"lowest", "against"}, default: "lowest"
+        ``"lowest"``: a tie goes to the lowest class, as in `predict`. ``"against"``: a tie counts as a
+        change.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import Hamming, verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, Robust([1, 1, -1], Hamming(1))).outcome
+    'proved'
+
+    See Also
+    --------
+    verify : decides it; ``verify(network, x, region)`` is short.
+    sweep : asks it about each sample of a data set.
     """
 
     kind: ClassVar[str] = "robust"
@@ -369,8 +446,36 @@ class Robust(_Kept):
 
 @dataclass(frozen=True, eq=False)
 class Why(_Kept):
-    """Which features suffice for the class of a sample, whatever the others do inside a region: what `why`
-    answers.
+    """Ask which features suffice for the class of a sample, whatever the others do inside a region.
+
+    Parameters
+    ----------
+    sample : array, list, mapping or each
+        One raw sample: values in the order of the features, or by name; or `each`.
+    region : region or str
+        `Hamming`, `L0`, `L1`, `L2`, `Linf`, `Free`, `Box` or `AnyInput`; or text such as ``"L0(1)"``.
+    target : str or int, default: None
+        Explain why the class is not this one.
+    ties : {"lowest", "against"}, default: "lowest"
+        ``"lowest"``: a tie goes to the lowest class, as in `predict`. ``"against"``: a tie counts as a
+        change.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import ask
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> ask(net, Why([1, 1, 1], "AnyInput")).conditions()
+    ['x1 = +1', 'x2 = +1']
+
+    See Also
+    --------
+    why : answers it.
     """
 
     kind: ClassVar[str] = "why"
@@ -432,7 +537,43 @@ def _read_fixed(network: Network, data: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class WhatIf(_ClassOf):
-    """The least change of a sample that changes its class: what `whatif` answers, with its parameters."""
+    """Ask for the cheapest change to a sample that gives it another class.
+
+    Parameters
+    ----------
+    sample : array, list, mapping or each
+        One raw sample: values in the order of the features, or by name; or `each`.
+    cost : str, cost or Prices, default: L0
+        What a change costs, as in `whatif`.
+    target : str or int, default: None
+        Class to reach. None: any other class.
+    keep : iterable, default: ()
+        Features that must stay as they are.
+    region : Linf, Free, Box or str, default: None
+        Region in which the changed sample must lie.
+    max_cost : int, float or Fraction, default: None
+        Largest cost to look for.
+    ties : {"lowest", "against"}, default: "lowest"
+        ``"lowest"``: a tie goes to the lowest class, as in `predict`. ``"against"``: a tie counts as a
+        change.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import ask
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> ask(net, WhatIf([1, 1, 1])).cost
+    Fraction(1, 1)
+
+    See Also
+    --------
+    whatif : answers it.
+    """
 
     kind: ClassVar[str] = "whatif"
     written: ClassVar[Mapping[str, Written]] = {
@@ -441,36 +582,37 @@ class WhatIf(_ClassOf):
         "target": _TARGET,
         "ties": _as_is("ties"),
         "cost": Written(_write_cost, _read_cost),
-        "movable": Written(lambda question, network: question.movable(network), _read_fixed, "immutable"),
+        "movable": Written(lambda question, network: question.movable(network), _read_fixed, "keep"),
         "region": _REGION,
         "limit": Written(
-            lambda question, _: None if question.most is None else str(question.most), _read_most
+            lambda question, _: None if question.most is None else str(question.most), _read_most, "max_cost"
         ),
     }
 
     sample: Any
     cost: type[Cost] | Prices = L0
     target: Any = None
-    immutable: Iterable[Any] = ()
+    keep: Iterable[Any] = ()
     region: Region | None = None
-    limit: Any = None
+    max_cost: Any = None
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "cost", named_cost(self.cost))
+        object.__setattr__(self, "region", named_region(self.region))
         refuse(
             QuestionError,
             (
                 not isinstance(self.cost, Prices) and self.cost not in BALLS.values(),
-                f"cost={self.cost!r} is no cost. Give L0, L1, L2, Linf or Hamming themselves, "
-                f"without a radius, or Prices({{...}}).",
+                f"cost={quoted(self.cost)} is not a cost. Use {_COSTS}, or Prices({{...}}).",
             ),
             (
-                self.region is not None and not isinstance(self.region, Linf | Free | Box | Anything),
-                f"region={self.region!r} has a budget of its own. Use Linf, Free or Box, "
-                f"and limit= for the cost.",
+                self.region is not None and not isinstance(self.region, Linf | Free | Box | AnyInput),
+                f"region={quoted(self.region)} has a budget of its own. Use Linf, Free or Box, "
+                f"and max_cost= for the cost.",
             ),
         )
-        object.__setattr__(self, "immutable", _tuple_of(self.immutable))
+        object.__setattr__(self, "keep", _tuple_of(self.keep))
 
     @property
     def cost_name(self) -> str:
@@ -480,18 +622,16 @@ class WhatIf(_ClassOf):
     @property
     def most(self) -> Fraction | None:
         """What it may cost; for L2 the sum of squares."""
-        if self.limit is None:
+        if self.max_cost is None:
             return None
-        limit = Fraction(exact_number(self.limit, "limit"))
+        limit = Fraction(exact_number(self.max_cost, "max_cost"))
         if limit < 0:
-            raise QuestionError(
-                f"a limit of {self.limit} is negative, but no change costs less than nothing."
-            )
+            raise QuestionError(f"a largest cost of {quoted(self.max_cost)} is negative. Give 0 or more.")
         return limit ** (2 if self.cost is L2 else 1)
 
     def movable(self, network: Network) -> list[int]:
         """Features that need not stay as they are, by number from 0."""
-        fixed = {feature_index(network, name) for name in self.immutable}
+        fixed = {feature_index(network, name) for name in self.keep}
         return [index for index in range(network.encoder.features) if index not in fixed]
 
     def describe(self, network: Network) -> str:
@@ -540,14 +680,31 @@ class _OfClass(Limited):
 
 @dataclass(frozen=True, eq=False)
 class Always(_OfClass):
-    """Every input within limits has a class; features without limits are free.
+    """Claim that every input within limits has a class.
 
     Parameters
     ----------
-    label
-        The class, by name or number.
-    where
-        Limits as in `Box`.
+    label : str or int
+        The class, by name or index.
+    where : mapping or Box, default: None
+        Limits as in `Box`. Features without limits are free.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, Always("on", {"x1": 1, "x2": 1})).outcome
+    'proved'
+
+    See Also
+    --------
+    verify : decides it.
     """
 
     kind: ClassVar[str] = "always"
@@ -556,7 +713,32 @@ class Always(_OfClass):
 
 @dataclass(frozen=True, eq=False)
 class Never(_OfClass):
-    """No input within limits has a class; features without limits are free."""
+    """Claim that no input within limits has a class.
+
+    Parameters
+    ----------
+    label : str or int
+        The class, by name or index.
+    where : mapping or Box, default: None
+        Limits as in `Box`. Features without limits are free.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, Never("on", {"x1": -1, "x2": -1})).outcome
+    'proved'
+
+    See Also
+    --------
+    verify : decides it.
+    """
 
     kind: ClassVar[str] = "never"
     verb: ClassVar[str] = "is never"
@@ -564,20 +746,35 @@ class Never(_OfClass):
 
 @dataclass(frozen=True, eq=False)
 class Monotone(Limited):
-    """Raising one feature, with all others as they are, never lowers the class number; or, with a label,
-    never loses that class.
+    """Claim that raising one feature never lowers the class; or, with a label, never loses that class.
 
     Parameters
     ----------
-    feature
-        By name or number from 0; a number, not a category.
-    label
-        The class that raising the feature must not lose; without it classes are taken as
-        ordered by their numbers.
-    rising
+    feature : str or int
+        Feature by name or number from 0; a number, not a category.
+    label : str or int, default: None
+        Class that raising the feature must not lose. None: classes are ordered by their index.
+    rising : bool, default: True
         False: lowering the feature instead.
-    where
-        Limits as in `Box`, for all features.
+    where : mapping or Box, default: None
+        Limits as in `Box`. Features without limits are free.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, Monotone("x1")).outcome
+    'proved'
+
+    See Also
+    --------
+    verify : decides it.
     """
 
     kind: ClassVar[str] = "monotone"
@@ -610,14 +807,31 @@ class Monotone(Limited):
 
 @dataclass(frozen=True, eq=False)
 class Fair(Limited):
-    """No two inputs that differ in protected features alone get different classes.
+    """Claim that no two inputs that differ in protected features alone get different classes.
 
     Parameters
     ----------
-    protected
+    protected : iterable
         Features by name or number from 0.
-    where
-        Limits as in `Box`, for both inputs.
+    where : mapping or Box, default: None
+        Limits as in `Box`. Features without limits are free.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, Fair(["x1"])).outcome
+    'refuted'
+
+    See Also
+    --------
+    verify : decides it.
     """
 
     kind: ClassVar[str] = "fair"
@@ -649,7 +863,32 @@ class Fair(Limited):
 
 @dataclass(frozen=True, eq=False)
 class Agree(Limited):
-    """Another network over the same features gives the same class to every input within limits."""
+    """Claim that another network over the same features gives the same class to every input within limits.
+
+    Parameters
+    ----------
+    other : Network
+        The other network.
+    where : mapping or Box, default: None
+        Limits as in `Box`. Features without limits are free.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> verify(net, Agree(net)).outcome
+    'proved'
+
+    See Also
+    --------
+    verify : decides it.
+    """
 
     kind: ClassVar[str] = "agree"
     written: ClassVar[Mapping[str, Written]] = {
@@ -669,9 +908,34 @@ class Agree(Limited):
 
 
 @dataclass(frozen=True, eq=False)
-class HowMany(OfSample, Limited):
-    """How many inputs of each class there are around a sample, within limits, or in the whole domain: what
-    `count` answers, with parameters as there.
+class Count(OfSample, Limited):
+    """Ask how many inputs of each class there are around a sample, within limits, or in the whole domain.
+
+    Parameters
+    ----------
+    sample : array, list, mapping or each, default: None
+        One raw sample. None: all inputs.
+    region : region or str, default: None
+        Region around the sample.
+    where : mapping or Box, default: None
+        Limits as in `Box`. Features without limits are free.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import ask
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> ask(net, Count()).counts
+    (4, 4)
+
+    See Also
+    --------
+    count : answers it.
     """
 
     kind: ClassVar[str] = "count"
@@ -682,16 +946,17 @@ class HowMany(OfSample, Limited):
     where: Any = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "region", named_region(self.region))
         refuse(
             QuestionError,
             (
                 self.region is None and self.sample is not None,
-                "a sample needs a region around it, such as Hamming(2) or Anything().",
+                "a sample needs a region around it, such as Hamming(2) or AnyInput().",
             ),
             (
                 self.region is not None and not hasattr(self.region, "around"),
-                f"region={self.region!r} is not a region. Give one such as Hamming(2), Linf(4), "
-                f"Free([...]) or Anything().",
+                f"region={quoted(self.region)} is not a region. Give one such as Hamming(2), Linf(4), "
+                f"Free([...]) or AnyInput().",
             ),
             (
                 self.region is not None and self.sample is None,

@@ -18,7 +18,7 @@ from sugenet.problem.neighbourhood import Neighbourhood, feature_index
 from sugenet.problem.pairs import Joint, abreast, merged, twins
 from sugenet.problem.problem import Problem
 from sugenet.problem.query import Case, Inequality, Query, QueryBox, of_network
-from sugenet.problem.regions import Anything, Box, Free, Linf
+from sugenet.problem.regions import AnyInput, Box, Free, Linf
 from sugenet.reason.questions.kinds import (
     Agree,
     Always,
@@ -204,11 +204,11 @@ def _around(network: Network, values: list[Any], region: Any) -> list[tuple[Frac
         case Free():
             free = Box(dict.fromkeys(region.features, (None, None)))
             return _between(network, free, values)
-        case Anything():
+        case AnyInput():
             return _between(network, Box({}), None)
     raise QuestionError(
         f"{region} is no box of real inputs, which this network reads. Ask about Linf(r), Box(...), "
-        "Free([...]) or Anything(); or import the network with inputs=Integers(...)."
+        "Free([...]) or AnyInput(); or import the network with inputs=Integers(...)."
     )
 
 

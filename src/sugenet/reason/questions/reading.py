@@ -13,8 +13,8 @@ from sugenet.problem.query import Case, Inequality, Query, QueryBox, of_network
 from sugenet.reason.questions.kinds import (
     Agree,
     Always,
+    Count,
     Fair,
-    HowMany,
     Monotone,
     Never,
     Predict,
@@ -29,7 +29,7 @@ __all__ = ["Asked", "Question", "data_of", "described", "described_within", "que
 
 Question: TypeAlias = Robust | Always | Never | Monotone | Fair | Agree | Query
 """What `verify` decides."""
-Asked: TypeAlias = Question | Why | Suffices | WhatIf | HowMany | Predict | Rules
+Asked: TypeAlias = Question | Why | Suffices | WhatIf | Count | Predict | Rules
 """What an answer may answer."""
 
 
@@ -41,7 +41,7 @@ def described(network: Network, question: Asked) -> str:
     if isinstance(question, Query):
         return described_within(network, f"no violation of the {question}")
     text = described_within(network, question.describe(network))
-    return f"how many inputs of each class there are: {text}" if isinstance(question, HowMany) else text
+    return f"how many inputs of each class there are: {text}" if isinstance(question, Count) else text
 
 
 def described_within(network: Network, text: str) -> str:
@@ -91,7 +91,7 @@ def _query_of(network: Network, data: Mapping[str, Any]) -> Query:
 
 _KINDS: dict[str, Any] = {
     kind.kind: kind
-    for kind in (Robust, Why, Suffices, WhatIf, Always, Never, Monotone, Fair, Agree, HowMany, Predict, Rules)
+    for kind in (Robust, Why, Suffices, WhatIf, Always, Never, Monotone, Fair, Agree, Count, Predict, Rules)
 }
 
 

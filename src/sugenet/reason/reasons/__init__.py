@@ -1,7 +1,7 @@
 """Why: `why`, reasons one by one, and the chain of rules that fired."""
 
 from sugenet.reason.reasons.answers import Reason, Reasons
-from sugenet.reason.reasons.chain import Chain, chain_of
+from sugenet.reason.reasons.chain import Chain, trace_reasons
 from sugenet.reason.reasons.finding import each_reason, why
 
-__all__ = ["Chain", "Reason", "Reasons", "chain_of", "each_reason", "why"]
+__all__ = ["Chain", "Reason", "Reasons", "each_reason", "trace_reasons", "why"]

@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 
 from sugenet.bnn import Network
 from sugenet.errors import CertificateError
-from sugenet.plottable import Plottable
 from sugenet.problem.boxes import plain
-from sugenet.reason.envelope import Certified, Recorded, Source, opened
+from sugenet.reason.envelope import Certified, Recorded, Source, is_outcome, opened
 from sugenet.reason.questions import Suffices, Why, described_within
 from sugenet.reason.reasons.oracle import Contrast, Features
 
@@ -24,14 +23,30 @@ __all__ = ["Reason", "Reasons"]
 
 @dataclass(frozen=True, eq=False)
 class Reason(Certified):
-    """Features that suffice for the answer as they are."""
+    """Features that suffice for the class as they are.
+
+    `status` is ``minimum``: none smaller exists; ``minimal``: none can be left out; ``sufficient``; or
+    ``unknown``, if it is not proved.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import why
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> why(net, [1, 1, 1], "AnyInput").reasons[0].names
+    ('x1', 'x2')
+
+    See Also
+    --------
+    why : gives this answer.
+    check : verifies its certificate.
+    """
 
     json: ClassVar[Mapping[str, Source]] = {
-        "features": "names",
-        "conditions": "conditions",
-        "status": "status",
-        "certificate": "certificate",
+        name: name for name in ("label", "index", "names", "features", "conditions", "status")
     }
+    is_found = is_outcome("found")
+    is_undecided = is_outcome("undecided")
 
     network: Network
     question: Suffices
@@ -41,6 +56,21 @@ class Reason(Certified):
     ``unknown``: not proved.
     """
     certificate: dict[str, Any]
+
+    @property
+    def outcome(self) -> str:
+        """``"found"``, or ``"undecided"`` if nothing is proved."""
+        return "undecided" if self.status == "unknown" else "found"
+
+    @property
+    def label(self) -> str:
+        """Name of the class that is explained."""
+        return self.network.classes[self.index]
+
+    @property
+    def index(self) -> int:
+        """Number of the class `label`, from 0."""
+        return self.question.label_goal(self.network).label
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -73,20 +103,38 @@ class Reason(Certified):
 
 
 @dataclass(frozen=True, eq=False)
-class Reasons(Recorded, Plottable):
-    """Reasons for one answer inside one region, shortest first."""
+class Reasons(Recorded):
+    """Reasons for the class of a sample inside one region, shortest first: what `why` gives.
+
+    The first reason can be read from it directly: `conditions()`, `features`, `names`, `status` and
+    `certificate`.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import why
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> why(net, [1, 1, 1], "AnyInput").conditions()
+    ['x1 = +1', 'x2 = +1']
+
+    See Also
+    --------
+    why : gives this answer.
+    check : verifies its certificate.
+    """
 
     json: ClassVar[Mapping[str, Source]] = {
+        "label": "label",
+        "index": "index",
         "region": "region",
+        "is_nearest": "is_nearest",
         "reasons": lambda answer: [reason.data() for reason in answer.reasons],
-        "contrastive": lambda answer: [
-            list(answer.named(contrast.features)) for contrast in answer.contrasts
-        ],
-        "contrastive_values": lambda answer: [
-            [plain(value) for value in contrast.values.values()] for contrast in answer.contrasts
+        "contrasts": lambda answer: [
+            {answer.network.encoder.names[f]: plain(value) for f, value in contrast.values.items()}
+            for contrast in answer.contrasts
         ],
         "all_reasons": "all_reasons",
-        "all_contrastive": "all_contrasts",
+        "all_contrasts": "all_contrasts",
         "lower": "lower",
         "upper": "upper",
         "core": "core",
@@ -95,11 +143,11 @@ class Reasons(Recorded, Plottable):
         "attribution": lambda answer: {
             name: str(share) for name, share in answer.attribution.items() if share
         },
-        "attribution_exact": "all_reasons",
         "order": "order",
         "seconds": "seconds",
-        "question": "question",
     }
+    is_found = is_outcome("found")
+    is_undecided = is_outcome("undecided")
 
     question: Why
     network: Network
@@ -121,8 +169,60 @@ class Reasons(Recorded, Plottable):
     order: str
     """In which order features were freed, in words."""
     seconds: float
+    is_nearest: bool = False
+    """Whether the region was chosen, since none was given: the smallest in which the class is known to
+    change.
+    """
     interrupted: bool = field(default=False, repr=False, compare=False)
     """Whether somebody ended the search: whoever asks several questions then asks no further one."""
+
+    @property
+    def outcome(self) -> str:
+        """``"found"``, or ``"undecided"`` if no reason is proved."""
+        return self.reasons[0].outcome if self.reasons else "undecided"
+
+    @property
+    def label(self) -> str:
+        """Name of the class that is explained."""
+        return self.network.classes[self.index]
+
+    @property
+    def index(self) -> int:
+        """Number of the class `label`, from 0."""
+        return self.question.label_goal(self.network).label
+
+    @property
+    def status(self) -> str:
+        """Status of the first reason; ``unknown`` if there is none."""
+        return self.reasons[0].status if self.reasons else "unknown"
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        """Features of the first reason, by number from 0."""
+        return self.reasons[0].features if self.reasons else ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features of the first reason."""
+        return self.reasons[0].names if self.reasons else ()
+
+    def conditions(self) -> list[str]:
+        """Conditions of the first reason, in words."""
+        return self.reasons[0].conditions() if self.reasons else []
+
+    @property
+    def certificate(self) -> dict[str, Any] | None:
+        """Certificate of the first reason; each reason has its own."""
+        return self.reasons[0].certificate if self.reasons else None
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether every reason has a proof to check, and there is one."""
+        return bool(self.reasons) and all(reason.is_certified for reason in self.reasons)
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data; each of the reasons has its own certificate."""
+        return {name: value for name, value in super().data().items() if name != "certificate"}
 
     @property
     def upper(self) -> int | None:
@@ -173,21 +273,18 @@ class Reasons(Recorded, Plottable):
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
         """Reasons with their certificates, contrastive sets, and what follows from the question."""
-        for name, kind in (("lower", int), ("all_reasons", bool), ("all_contrastive", bool)):
-            if type(data[name]) is not kind:
+        for name in ("lower", "all_reasons", "is_nearest", "all_contrasts"):
+            if type(data[name]) is not (int if name == "lower" else bool):
                 raise CertificateError(f"the field {name!r} of the answer is not what it must be.")
         contrasts = []
-        if [len(row) for row in data["contrastive"]] != [len(row) for row in data["contrastive_values"]]:
-            raise CertificateError("each feature of a contrastive set has a value in 'contrastive_values'.")
-        for names, values in zip(data["contrastive"], data["contrastive_values"], strict=True):
-            indices = tuple(map(network.encoder.names.index, names))
-            contrasts.append(Contrast(frozenset(indices), (), tuple(zip(indices, values, strict=True))))
+        for row in data["contrasts"]:
+            values = tuple((network.encoder.names.index(name), value) for name, value in row.items())
+            contrasts.append(Contrast(frozenset(feature for feature, _ in values), (), values))
         reasons = [Reason.of(network, opened(row["certificate"], network), row) for row in data["reasons"]]
         return {
             "region": described_within(network, question.described_region(network)),
             "reasons": tuple(reasons),
             "contrasts": tuple(contrasts),
-            "all_contrasts": data["all_contrastive"],
             "movable": frozenset(question.near(network).places),
         }
 
@@ -195,6 +292,7 @@ class Reasons(Recorded, Plottable):
         """A sentence for each reason, its verdict put through `mark`."""
         label = self.network.class_texts[self.question.label_goal(self.network).label]
         where = f"for {self.region}" if self.region == "any input" else f"with {self.region}"
+        where += " (the fewest known to change the class)" if self.is_nearest else ""
         total = self.network.encoder.features
         if not self.reasons:
             return (

@@ -24,7 +24,7 @@ from sugenet.plottable import Plottable
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reprs import ShortRepr
 
-__all__ = ["Chain", "Link", "chain_of", "key_of"]
+__all__ = ["Chain", "Link", "key_of", "trace_reasons"]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ class Chain(Plottable):
 
     network: Network
     sample: tuple[Any, ...]
-    label: int
+    index: int
+    """Number of the class, from 0."""
     decisive: tuple[int | Condition, ...]
     """Literals of the last hidden layer that suffice for the class; conditions on its levels in a network of
     several levels.
@@ -75,6 +76,11 @@ class Chain(Plottable):
     """By layer and neuron, both from 1; under -j what neuron j of several levels must not exceed."""
     features: tuple[int, ...]
     """Raw features at the bottom, from 0: sufficient for the class, though not always minimal as a whole."""
+
+    @property
+    def label(self) -> str:
+        """Name of the class."""
+        return self.network.classes[self.index]
 
     def conditions(self) -> list[str]:
         """What of the raw features the chain rests on, in words."""
@@ -95,12 +101,13 @@ class Chain(Plottable):
             }
             for k in self.links.values()
         ]
-        label = self.network.classes[self.label]
         return {
-            "class": label,
+            "label": self.label,
+            "index": self.index,
             "decisive": list(map(_plain, self.decisive)),
             "links": links,
-            "features": self.conditions(),
+            "features": list(self.features),
+            "conditions": self.conditions(),
         }
 
     def text(self, limit: int = 12) -> str:
@@ -111,7 +118,7 @@ class Chain(Plottable):
         if any(isinstance(literal, Condition) for literal in self.decisive):
             what = "conditions on the last layer"
         lines = [
-            f"{self.network.class_texts[self.label]}, because these {len(self.decisive)} {what} suffice:"
+            f"{self.network.class_texts[self.index]}, because these {len(self.decisive)} {what} suffice:"
         ]
         self._below(len(self.network.layers), self.decisive, 1, limit, lines, set())
         return "\n".join(lines)
@@ -168,18 +175,39 @@ class Chain(Plottable):
         return self.text()
 
 
-def chain_of(network: Network, x: Any) -> Chain:
-    """Make the chain of reasons of one prediction.
+def trace_reasons(network: Network, x: Any) -> Chain:
+    """Trace the reasons of one prediction through the layers, down to raw features.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+    x : array, list or mapping
+        One raw sample: values in the order of the features, or by name.
+
+    Returns
+    -------
+    Chain
+        The deciding neurons of each layer, and for each of them the inputs that suffice.
+
+    Raises
+    ------
+    EncodingError
+        If the sample has a value that its feature cannot have.
 
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
-    >>> print(chain_of(net, [+1, +1, +1, -1]))
+    >>> print(trace_reasons(net, [+1, +1, +1, -1]))
     on, because these 1 neurons of the last layer suffice:
       neuron 1 of layer 1 is on: M = 2 >= tau = 2, because of these 2:
         x1 = +1
         x2 = +1
+
+    See Also
+    --------
+    why : minimal sets of features, with certificates.
     """
     values = network.encoder.values(x)
     row = row_of(values)

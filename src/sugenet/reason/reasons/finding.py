@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Literal
 
 from sugenet.bnn import Network
@@ -19,19 +20,25 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Ties
 from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.problem import Problem
-from sugenet.problem.regions import Anything, Region
+from sugenet.problem.regions import L0, AnyInput, Region
+from sugenet.reason.counterfactuals import Counterfactual, whatif
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import Suffices, Why, described_within
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.hitting import HittingSets
 from sugenet.reason.reasons.oracle import Contrast, Features, Oracle
+from sugenet.reprs import quoted
 
 __all__ = ["each_reason", "why"]
 
 Minimal = Literal["subset", "size"]
 
+_NEAREST = 5.0
+"""Seconds for finding the region of a reason, if none is given."""
 _EXAMPLES = 80
 """Counterexamples by which features are ordered behind several hidden layers."""
+_AFTER_INTERRUPT = 1.0
+"""Seconds for the proof of a reason after Ctrl-C."""
 
 
 def why(
@@ -50,55 +57,97 @@ def why(
     notify: Callable[[str], None] | None = None,
     each: Callable[[Reason], None] | None = None,
 ) -> Reasons:
-    """Find sets of features that suffice: while they stay as they are, the class does, whatever the others do
-    inside the region.
+    """Find sets of features that suffice for the class of a sample.
+
+    While these features stay as they are, the class does, whatever the others do inside the region.
 
     Parameters
     ----------
-    network, x
-        The network and one raw sample.
-    region
-        Where the other features may go; anywhere unless given.
-    minimal
-        ``subset``: no feature of a reason can be left out. ``size``: no smaller reason exists. None:
-        whatever is found first.
-    n
-        How many reasons, shortest first; ``all`` for all of them.
-    target
+    network : Network
+        The network.
+    x : array, list or mapping
+        One raw sample: values in the order of the features, or by name.
+    region : region or str, default: None
+        Where the other features may go. None: the smallest `L0` region in which the class is known to change,
+        which the answer says; or any input, if nothing is known to change the class.
+    minimal : {"subset", "size"} or None, default: "subset"
+        ``"subset"``: no feature of a reason can be left out. ``"size"``: no smaller reason exists. None: the
+        first reason that is found.
+    n : int or "all", default: 1
+        How many reasons to list, shortest first.
+    target : str or int, default: None
         Explain why the class is not this one, instead of why it is what it is.
-    ties
-        ``lowest``: a tie goes to the lowest class, as in `predict`. ``against``: a tie counts as a change.
-    within
-        Ask about inputs that can occur: ``"data"``, laws as text or a `Domain`, as in `Network.within`.
-    time_limit
-        Seconds after which what is known so far is given.
-    threads, seed, notify
-        As in `verify`. The answer is the same for the same seed.
-    each
+    ties : {"lowest", "against"}, default: "lowest"
+        ``"lowest"``: a tie goes to the lowest class, as in `predict`. ``"against"``: a tie counts as a
+        change.
+    within : str, list of str or Domain, default: None
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
+        a `Domain`, as in `Network.within`.
+    time_limit : float, default: None
+        Seconds after which the best answer so far is given. None: no limit.
+    threads : int, default: None
+        How many threads may work at once. None: one per core.
+    seed : int, default: 0
+        Seed of random choices. The answer is the same for the same seed, unless time runs out.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+    each : callable, default: None
         Called with each reason as soon as it is proved.
+
+    Returns
+    -------
+    Reasons
+        Its `outcome` is ``"found"`` or ``"undecided"``. The first reason can be read from it directly:
+        `conditions`, `features`, `certificate`.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+    EncodingError
+        If the sample has a value that its feature cannot have.
 
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
-    >>> print(why(net, [+1, +1, +1, -1], minimal="size"))
+    >>> print(why(net, [+1, +1, +1, -1], AnyInput(), minimal="size"))
     on, for any input, because x1 = +1 and x2 = +1 (2 of 4 features: proved minimum)
+    >>> why(net, [+1, +1, -1, -1]).region
+    'up to 2 features changed'
+
+    See Also
+    --------
+    whatif : the cheapest change of the class.
+    trace_reasons : reasons neuron by neuron.
     """
     if minimal not in ("subset", "size", None):
-        raise QuestionError(f"minimal={minimal!r} must be 'subset', 'size' or None.")
+        raise QuestionError(f"minimal={quoted(minimal)} must be 'subset', 'size' or None.")
     if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
-        raise QuestionError(f"n={n!r} must be a number of reasons, at least 1, or 'all'.")
-    network = network.within(within)
-    question = Why(x, Anything() if region is None else region, target, ties)
+        raise QuestionError(f"n={quoted(n)} must be a number of reasons, at least 1, or 'all'.")
+    network, clock = network.within(within), Clock(time_limit, threads, seed, notify)
+    chosen = _nearest_region(network, x, target, ties, clock) if region is None else region
+    question = Why(x, chosen, target, ties)
     prop, near = question.label_goal(network), question.near(network)
-    return _Search(
-        network,
-        Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)),
-        question,
-        minimal,
-        n,
-        each,
-    ).run()
+    answer = _Search(network, Oracle(Problem(near, prop.goal), clock), question, minimal, n, each).run()
+    return replace(answer, is_nearest=region is None and not isinstance(chosen, AnyInput))
+
+
+def _nearest_region(network: Network, x: Any, target: Any, ties: Ties, clock: Clock) -> Region:
+    """The smallest number of changed features that is known to change the class, as a region; any input, if
+    nothing is known to change it.
+
+    In a smaller region nothing matters, and in a larger one reasons are longer. Part of the time is for this.
+    """
+    left = clock.left()
+    seconds = _NEAREST if left is None else min(_NEAREST, left / 4)
+    about: dict[str, Any] = {"threads": clock.threads, "seed": clock.seed, "notify": clock.notify}
+    nearest = whatif(network, x, L0, target=target, ties=ties, time_limit=seconds, **about)
+    if not isinstance(nearest, Counterfactual):
+        return AnyInput()
+    if nearest.interrupted:
+        raise KeyboardInterrupt
+    return L0(int(nearest.cost))
 
 
 def each_reason(
@@ -113,28 +162,61 @@ def each_reason(
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
 ) -> Iterator[Reason]:
-    """Give minimal reasons one after another, shortest first, each as soon as it is proved; options as in
-    `why`, but `minimal` and `n`: `target`, `ties`, `time_limit`, `threads`, `seed` and `notify`.
+    """Give minimal reasons one after another, shortest first, each as soon as it is proved.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+    x : array, list or mapping
+        One raw sample: values in the order of the features, or by name.
+    region : region or str, default: None
+        As in `why`.
+    target : str or int, default: None
+        Class by name or index. None: any other class.
+    ties : {"lowest", "against"}, default: "lowest"
+        ``"lowest"``: a tie goes to the lowest class, as in `predict`. ``"against"``: a tie counts as a
+        change.
+    time_limit : float, default: None
+        Seconds after which the best answer so far is given. None: no limit.
+    threads : int, default: None
+        How many threads may work at once. None: one per core.
+    seed : int, default: 0
+        Seed of random choices. The answer is the same for the same seed, unless time runs out.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+
+    Returns
+    -------
+    iterator of Reason
+        All minimal reasons, as far as the time allows.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
+    EncodingError
+        If the sample has a value that its feature cannot have.
 
     Examples
     --------
     >>> from sugenet.bnn import DenseLayer, Head, Network
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
-    >>> for reason in each_reason(net, [+1, +1, -1, -1]):
+    >>> for reason in each_reason(net, [+1, +1, -1, -1], AnyInput()):
     ...     print(reason)
     x1 = +1 and x2 = +1
     x1 = +1 and x3 = -1
     x2 = +1 and x3 = -1
+
+    See Also
+    --------
+    why : the same in one answer.
     """
-    question = Why(x, Anything() if region is None else region, target, ties)
+    clock = Clock(time_limit, threads, seed, notify)
+    chosen = _nearest_region(network, x, target, ties, clock) if region is None else region
+    question = Why(x, chosen, target, ties)
     prop, near = question.label_goal(network), question.near(network)
-    yield from _Search(
-        network,
-        Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)),
-        question,
-        "size",
-        "all",
-    ).each()
+    yield from _Search(network, Oracle(Problem(near, prop.goal), clock), question, "size", "all").each()
 
 
 class _Search:
@@ -166,12 +248,13 @@ class _Search:
 
     def run(self) -> Reasons:
         """Find reasons, then say what is known of every feature."""
-        oracle, interrupted = self.oracle, False
+        oracle, clock, interrupted = self.oracle, self.oracle.clock, False
         try:
             self._find()
         except KeyboardInterrupt:  # what is known to suffice is given, whatever was asked for
             interrupted = True
-            oracle.clock.tell("interrupted")
+            clock.tell("interrupted")
+            oracle.clock = clock.within(_AFTER_INTERRUPT)
             if not self.reasons and oracle.sufficient:
                 self._found(self._reason(min(oracle.sufficient, key=len), None))
         return Reasons(
@@ -185,7 +268,7 @@ class _Search:
             lower=self.lower,
             movable=oracle.features,
             order=self.order,
-            seconds=oracle.clock.seconds,
+            seconds=clock.seconds,
             interrupted=interrupted,
         )
 

@@ -22,8 +22,8 @@ from sugenet.bnn.arrays import Ints
 from sugenet.capacity import PossibilisticBase
 from sugenet.checker.limit import SECONDS, Limit
 from sugenet.errors import CertificateError, QuestionError
-from sugenet.plottable import Plottable
 from sugenet.problem.clock import Clock
+from sugenet.reason.envelope import Answered, is_outcome
 from sugenet.reason.phrases import part_text
 from sugenet.reason.questions import Always, Rules, class_of, reading_data
 from sugenet.reason.rules import export
@@ -77,7 +77,7 @@ class ProvedRule(NetworkRule):
         """The rule as JSON data."""
         return {
             "if": self.conditions(),
-            "then": self.network.classes[self.label],
+            "then": self.label,
             "states": [[feature, list(states)] for feature, states in self.states.items()],
             "coverage": str(self.coverage),
             "prime": self.prime,
@@ -85,12 +85,31 @@ class ProvedRule(NetworkRule):
         }
 
     def __str__(self) -> str:
-        return f"{' and '.join(self.conditions()) or 'any input'} -> {self.network.class_texts[self.label]}"
+        return f"{' and '.join(self.conditions()) or 'any input'} -> {self.network.class_texts[self.index]}"
 
 
 @dataclass(frozen=True, eq=False)
-class Rulebook(Plottable):
-    """Rules of a network, those that cover most first."""
+class Rulebook(Answered):
+    """Rules of a network, those that cover most first: what `rulebook` gives.
+
+    Its `outcome` is ``"complete"`` if the rules say everything about their classes, else ``"partial"``.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import rulebook
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> rulebook(net).outcome
+    'complete'
+
+    See Also
+    --------
+    rulebook : gives this answer.
+    check : verifies its certificate.
+    """
+
+    is_complete = is_outcome("complete")
+    is_partial = is_outcome("partial")
 
     network: Network
     rules: tuple[ProvedRule, ...]
@@ -107,6 +126,21 @@ class Rulebook(Plottable):
     """Whether Ctrl-C ended it."""
 
     @property
+    def outcome(self) -> str:
+        """``"complete"`` if the rules say everything about their classes, else ``"partial"``."""
+        return "complete" if self.complete else "partial"
+
+    @property
+    def certificate(self) -> dict[str, Any]:
+        """The whole book as JSON data, with a certificate for each rule; `check` verifies all of it."""
+        return self.data()
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether every rule has a certificate: always."""
+        return True
+
+    @property
     def question(self) -> Rules:
         """What was asked for."""
         return Rules(self.classes)
@@ -118,14 +152,14 @@ class Rulebook(Plottable):
     def of(self, label: Any) -> tuple[ProvedRule, ...]:
         """Rules of one class, by name or number."""
         chosen = class_of(self.network, label)
-        return tuple(rule for rule in self.rules if rule.label == chosen)
+        return tuple(rule for rule in self.rules if rule.index == chosen)
 
     def predict(self, X: Any) -> list[int | None]:
         """Class of each raw sample by the rules alone; None where no rule speaks."""
         indices = self._grid.places(X)
         labels = np.full(len(indices), -1)
         for rule in self.rules:
-            labels[self._grid.inside(rule.masks, indices)] = rule.label
+            labels[self._grid.inside(rule.masks, indices)] = rule.index
         return [None if label < 0 else label for label in labels.tolist()]
 
     def covered(self, label: Any) -> Share:
@@ -151,10 +185,12 @@ class Rulebook(Plottable):
     # -- in other forms --------------------------------------------------------------------------------------
 
     def text(self) -> str:
-        """What the book holds, then one rule a line with its coverage."""
+        """A summary, then one rule per line with its coverage."""
+        shares = [_percent(rule.coverage) for rule in self.rules]
+        width = max(map(len, shares), default=0)
         lines = (
-            f"{_percent(rule.coverage)}  {rule}{'' if rule.prime else '  (may be widened)'}"
-            for rule in self.rules
+            f"  {share:>{width}}  {rule}{'' if rule.prime else '  (may be widened)'}"
+            for share, rule in zip(shares, self.rules, strict=True)
         )
         return "\n".join([self._summary(), *lines])
 
@@ -184,6 +220,8 @@ class Rulebook(Plottable):
         return {
             "format": "sugenet rulebook",
             "version": 1,
+            "outcome": self.outcome,
+            "question": self.question.data(self.network),
             "network": self.network.fingerprint,
             "classes": [self.network.classes[label] for label in self.classes],
             "complete": self.complete,
@@ -293,31 +331,40 @@ def rulebook(
     """Say what a network does as rules over raw features.
 
     A network of up to 2^20 codewords is looked at as a whole: prime rules that cover each class exactly, none
-    of them needless. Rules of a larger one are grown from samples:
-    of each sample that no rule speaks of yet, one prime rule.
+    of them needless. Rules of a larger network grow from samples: one prime rule for each sample that no rule
+    covers yet.
 
     Parameters
     ----------
-    network
+    network : Network
         The network.
-    label
-        Rules of this class alone, by name or number.
-    X
-        Raw samples that rules of a large network grow from, in order; 32 random codewords unless given. A
-        small one needs none.
-    most
-        Keep this many rules at most: of a small network those that cover most, of a large one the first.
-    longest
+    label : str or int, default: None
+        Rules of this class alone, by name or index.
+    X : array or data frame, default: None
+        Raw samples that rules of a large network grow from, in order. None: 32 random codewords. A small
+        network needs none.
+    most : int, default: None
+        Keep at most this many rules: of a small network those that cover most, of a large one the first.
+    longest : int, default: None
         Leave out rules with more conditions than this; they are counted.
-    every
-        All prime rules of a small network, instead of a cover.
-    time_limit
-        Seconds after which the rules that are proved so far are given; no limit unless given. A part of them
-        is kept for proofs.
-    seed
-        Of random choices: the answer is the same for the same seed, unless time runs out.
-    notify
-        Is told what is going on.
+    every : bool, default: False
+        List all prime rules of a small network, instead of a cover.
+    time_limit : float, default: None
+        Seconds after which the rules that are proved so far are given. A part of them is kept for proofs.
+    seed : int, default: 0
+        Seed of random choices. The answer is the same for the same seed, unless time runs out.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+
+    Returns
+    -------
+    Rulebook
+        Its `outcome` is ``"complete"`` if the rules say everything about their classes, else ``"partial"``.
+
+    Raises
+    ------
+    QuestionError
+        If the question does not make sense for this network.
 
     Examples
     --------
@@ -325,9 +372,13 @@ def rulebook(
     >>> net = Network.of_bits([DenseLayer([[+1, +1, -1]], [2])], Head([[-1], [+1]]), classes=["off", "on"])
     >>> print(rulebook(net, "on"))
     3 rules for on: prime rules, none of them needless; together they say everything
-    25 %  x1 = +1 and x2 = +1 -> on
-    25 %  x1 = +1 and x3 = -1 -> on
-    25 %  x2 = +1 and x3 = -1 -> on
+      25 %  x1 = +1 and x2 = +1 -> on
+      25 %  x1 = +1 and x3 = -1 -> on
+      25 %  x2 = +1 and x3 = -1 -> on
+
+    See Also
+    --------
+    check_rule : decides one rule.
     """
     for name, value in (("most", most), ("longest", longest)):
         if value is not None and (
@@ -399,7 +450,7 @@ class _Work:
             if search.up() or (self.most is not None and len(self.rules) >= self.most):
                 break
             if label not in self.classes or any(
-                rule.label == label and self.grid.inside(rule.masks, row[None, :])[0] for rule in self.rules
+                rule.index == label and self.grid.inside(rule.masks, row[None, :])[0] for rule in self.rules
             ):
                 continue
             if label not in growers:
@@ -449,14 +500,14 @@ class _Work:
         kept = [
             rule for rule in self.rules if rule.prime or not any(_inside(rule, other) for other in self.rules)
         ]
-        kept.sort(key=lambda rule: _rank(self.grid, rule.label, rule.masks))
+        kept.sort(key=lambda rule: _rank(self.grid, rule.index, rule.masks))
         return Rulebook(
             self.grid.network, tuple(kept), self.classes, complete, kind, self.left_out, self.clock.seconds
         )
 
 
 def _inside(rule: ProvedRule, other: ProvedRule) -> bool:
-    if rule is other or rule.label != other.label or other.coverage <= rule.coverage:
+    if rule is other or rule.index != other.index or other.coverage <= rule.coverage:
         return False
     return all(a & ~b == 0 for a, b in zip(rule.masks, other.masks, strict=True))
 

@@ -14,18 +14,18 @@ from typing import Any, Self
 
 from sugenet.bnn import Network
 from sugenet.errors import QuestionError, TooLargeError
-from sugenet.plottable import Plottable
 from sugenet.problem.clock import Clock
 from sugenet.problem.regions import Region
 from sugenet.reason.counts.answers import Counted, CountOpen
 from sugenet.reason.counts.counting import count
 from sugenet.reason.counts.space import combinations_within
+from sugenet.reason.envelope import Answered, is_outcome
 from sugenet.reason.phrases import part_text
-from sugenet.reason.questions import Always, HowMany, Question
+from sugenet.reason.questions import Always, Count, Question
 from sugenet.reason.questions.problems import some_inside
 from sugenet.reason.rules.rule import NetworkRule, parse_rule, rule_of_anchor, rules_of_tree
 from sugenet.reason.verdicts import Proved, Refuted, Undecided, verify
-from sugenet.reprs import ShortRepr
+from sugenet.reprs import ShortRepr, quoted
 
 __all__ = [
     "CheckedRule",
@@ -136,7 +136,7 @@ def coverage(
         raise QuestionError("the rule is about another network.")
     if (x is None) != (region is None):
         raise QuestionError("give a sample and a region around it, or neither.")
-    total = combinations_within(HowMany(x, region).near(network))
+    total = combinations_within(Count(x, region).near(network))
     if network.domain.laws:  # of those that obey them
         everything = count(network, x, region, time_limit=time_limit, threads=threads, notify=notify)
         if not isinstance(everything, Counted):
@@ -151,26 +151,46 @@ def coverage(
     except TooLargeError:  # what it covers is known all the same, unless some of it breaks laws
         if network.domain.laws:
             return RuleFigures(rule, 0, 0, 0, 0, None)
-        covered = combinations_within(HowMany(x, region, rule.box).near(network))
+        covered = combinations_within(Count(x, region, rule.box).near(network))
         return RuleFigures(rule, total, covered, 0, covered, None)
     if isinstance(answer, Counted):
         return RuleFigures(
             rule,
             total,
             answer.total,
-            answer.counts[rule.label],
-            answer.counts[rule.label],
+            answer.counts[rule.index],
+            answer.counts[rule.index],
             answer.certificate,
         )
     assert isinstance(answer, CountOpen)
     if network.domain.laws:
         return RuleFigures(rule, 0, 0, 0, 0, None)
-    return RuleFigures(rule, total, answer.total, answer.lower[rule.label], answer.upper[rule.label], None)
+    return RuleFigures(rule, total, answer.total, answer.lower[rule.index], answer.upper[rule.index], None)
 
 
 @dataclass(frozen=True, eq=False)
-class CheckedRule(Plottable):
-    """A rule, whether it always holds, and its coverage and precision."""
+class CheckedRule(Answered):
+    """A rule, whether it always holds, and its coverage and precision: what `check_rule` gives.
+
+    The outcome and the certificate are those of `verdict`.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import check_rule
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> check_rule(net, "x1 = 1 and x2 = 1 -> on").outcome
+    'proved'
+
+    See Also
+    --------
+    check_rule : gives this answer.
+    check : verifies its certificate.
+    """
+
+    is_proved = is_outcome("proved")
+    is_refuted = is_outcome("refuted")
+    is_undecided = is_outcome("undecided")
 
     rule: NetworkRule
     verdict: Proved | Refuted | Undecided
@@ -188,13 +208,35 @@ class CheckedRule(Plottable):
         return self.rule.network
 
     @property
+    def outcome(self) -> str:
+        """That of the verdict: ``"proved"``, ``"refuted"`` or ``"undecided"``."""
+        return self.verdict.outcome
+
+    @property
+    def certificate(self) -> dict[str, Any] | None:
+        """That of the verdict; `figures` has one of its own."""
+        return self.verdict.certificate
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether a certificate shows the verdict."""
+        return self.verdict.is_certified
+
+    @property
     def holds(self) -> bool | None:
         """Whether it is proved (True), refuted (False) or open (None)."""
         return {Proved: True, Refuted: False, Undecided: None}[type(self.verdict)]
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
-        return {"rule": str(self.rule), "verdict": self.verdict.data(), "figures": self.figures.data()}
+        verdict = self.verdict.data()
+        return {
+            "outcome": self.outcome,
+            "rule": str(self.rule),
+            "verdict": verdict,
+            "figures": self.figures.data(),
+            **{name: verdict[name] for name in ("question", "domain", "certificate") if name in verdict},
+        }
 
     @classmethod
     def of(cls, network: Network, verdict: Any, data: Mapping[str, Any]) -> Self:
@@ -229,20 +271,38 @@ def check_rule(
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
 ) -> CheckedRule | list[CheckedRule]:
-    """Decide a rule, or each rule of a decision tree, and count what it covers.
+    """Decide a rule, or each rule of a decision tree, and count the inputs that it covers.
 
     Parameters
     ----------
-    network
+    network : Network
         The network.
-    rule
+    rule : str, NetworkRule, mapping or tree
         Text such as ``mean radius >= 14 and side = left -> malignant``; a `NetworkRule`; JSON data of an
-        explanation by Anchors; or a fitted decision tree of scikit-learn over the same raw features, for
-        which a list is given, one for each leaf that inputs can reach.
-    within
-        Ask about inputs that can occur: ``"data"``, laws as text or a `Domain`, as in `Network.within`.
-    time_limit, threads, seed, notify
-        As in `verify`; the time limit is for each rule, its decision and its count together.
+        explanation by Anchors; or a fitted decision tree of scikit-learn over the same raw features.
+    within : str, list of str or Domain, default: None
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
+        a `Domain`, as in `Network.within`.
+    time_limit : float, default: None
+        Seconds for each rule, its decision and its count together.
+    threads : int, default: None
+        How many threads may work at once. None: one per core.
+    seed : int, default: 0
+        Seed of random choices. The answer is the same for the same seed, unless time runs out.
+    notify : callable, default: None
+        Called with a sentence about the progress.
+
+    Returns
+    -------
+    CheckedRule or list of CheckedRule
+        A list for a tree, one for each leaf that inputs can reach. The `outcome` is that of `verify`.
+
+    Raises
+    ------
+    RuleSyntaxError
+        If the text is not a rule about these features.
+    QuestionError
+        If the question does not make sense for this network.
 
     Examples
     --------
@@ -251,6 +311,11 @@ def check_rule(
     >>> print(check_rule(net, "x1 = 1 and x2 = 1 -> on"))
     the class is on for x1 = 1 and x2 = 1: proved by bounds through all layers
     it covers 0.25 of all inputs, and is right for 1 of those
+
+    See Also
+    --------
+    rulebook : finds rules.
+    verify : decides the question `Always`.
     """
     network = network.within(within)
     if isinstance(rule, str):
@@ -273,14 +338,14 @@ def check_rule(
         ]
     elif not isinstance(rule, NetworkRule):
         raise QuestionError(
-            f"{rule!r} is no rule. Give text, a NetworkRule, JSON of Anchors, "
+            f"{quoted(rule)} is not a rule. Give text, a NetworkRule, JSON of Anchors, "
             f"or a decision tree of scikit-learn."
         )
     named = [(network.encoder.names[feature], limit) for feature, limit in rule.limits]
     clock = Clock(time_limit, threads, seed, notify)
     half = None if time_limit is None else time_limit / 2
     verdict = verify(
-        network, Always(rule.label, dict(named)), time_limit=half, threads=threads, seed=seed, notify=notify
+        network, Always(rule.index, dict(named)), time_limit=half, threads=threads, seed=seed, notify=notify
     )
     return CheckedRule(
         rule, verdict, coverage(network, rule, time_limit=clock.left(), threads=threads, notify=notify)

@@ -84,7 +84,7 @@ def to_cnf_dimacs(grid: Grid, rules: Sequence[Any]) -> str:
     labels = [width + 1 + k for k in range(len(names))]
     clauses = [*legal_clauses(grid), labels, *([-a, -b] for a, b in combinations(labels, 2))]
     clauses += [
-        [*(-literal for literal in literals_of(grid, rule.masks)), labels[rule.label]] for rule in rules
+        [*(-literal for literal in literals_of(grid, rule.masks)), labels[rule.index]] for rule in rules
     ]
     lines = [
         *_map(grid),
@@ -100,7 +100,7 @@ def possibilistic_base(grid: Grid, rules: Sequence[Any]) -> PossibilisticBase:
     names = [f"class {name}" for name in grid.network.classes]
     criteria = Criteria([*Criteria.literals(grid.network.encoder.width), *names])
     formulas: list[Any] = [
-        ([*((-literal, 1) for literal in literals_of(grid, rule.masks)), (names[rule.label], 1)], 1)
+        ([*((-literal, 1) for literal in literals_of(grid, rule.masks)), (names[rule.index], 1)], 1)
         for rule in rules
     ]
     return PossibilisticBase(criteria, formulas, BOOLEAN)
@@ -126,7 +126,7 @@ def to_python(grid: Grid, rules: Sequence[Any]) -> str:
         tests = " and ".join(
             _test(grid, feature, rule.masks[feature]) for feature in grid.conditions(rule.masks)
         )
-        lines += [f"    if {tests or 'True'}:", f"        return {classes[rule.label]!r}"]
+        lines += [f"    if {tests or 'True'}:", f"        return {classes[rule.index]!r}"]
     return "\n".join([*lines, "    return None"]) + "\n"
 
 

@@ -25,7 +25,7 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.goal import loses
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.problem import Fails, Holds, Problem
-from sugenet.problem.regions import Anything
+from sugenet.problem.regions import AnyInput
 from sugenet.reason.rules.grid import Grid, Masks, indices_of
 
 __all__ = ["Grower", "Grown"]
@@ -55,7 +55,7 @@ class Grower:
     def __post_init__(self) -> None:
         start = self.grid.values([0] * len(self.grid.sizes))
         problem = Problem(
-            Anything().around(self.grid.network, start), loses(self.grid.network.head, self.label)
+            AnyInput().around(self.grid.network, start), loses(self.grid.network.head, self.label)
         )
         self._solver = solver_of(problem, self.clock.seed)
         if self._solver is not None:
@@ -87,7 +87,7 @@ class Grower:
         near their threshold.
         """
         problem = Problem(
-            Anything().around(self.grid.network, self.grid.values(indices)),
+            AnyInput().around(self.grid.network, self.grid.values(indices)),
             loses(self.grid.network.head, self.label),
         )
         weight = dict.fromkeys(range(len(self.grid.sizes)), 0.0) | problem.importance()

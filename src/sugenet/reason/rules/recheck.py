@@ -32,6 +32,8 @@ LEFT_OUT = ("too long", "beyond most", "not proved in time")
 _FIELDS = (
     "format",
     "version",
+    "outcome",
+    "question",
     "network",
     "classes",
     "complete",
@@ -156,7 +158,7 @@ def check_book(book: Rulebook, judge: Network, limit: Limit) -> str:
         _check_kind(book, grid, table)
     covering = [rule.coverage for rule in book.rules]
     if covering != sorted(covering, reverse=True) or len(
-        {(rule.label, rule.masks) for rule in book.rules}
+        {(rule.index, rule.masks) for rule in book.rules}
     ) < len(book.rules):
         raise CertificateError("each rule stands once in a book, those that cover most first.")
     if book.complete:
@@ -170,7 +172,7 @@ def _check_envelope(rule: ProvedRule, number: int, judge: Network) -> None:
     """See that a certificate says that a rule holds for any input, and nothing else."""
     if rule.certificate.get("network") != judge.fingerprint:
         return  # `check` says which one it is for
-    claim = envelope(judge, Always(rule.label, rule.box), answer="proved", witness=None)
+    claim = envelope(judge, Always(rule.index, rule.box), answer="proved", witness=None)
     for name in {**claim, **rule.certificate}:
         if name != "proof" and (name not in claim or rule.certificate.get(name, claim) != claim[name]):
             raise CertificateError(
@@ -242,10 +244,10 @@ def _holds(grid: Grid, table: Any, rule: ProvedRule, masks: Masks, limit: Limit)
     by the definition.
     """
     if table is not None:
-        return bool((table[marked(grid, [masks])] == rule.label).all())
+        return bool((table[marked(grid, [masks])] == rule.index).all())
     answer = verify(
         grid.network,
-        Always(rule.label, NetworkRule(grid.network, grid.limits(masks), rule.label).box),
+        Always(rule.index, NetworkRule(grid.network, grid.limits(masks), rule.index).box),
         time_limit=limit.left(),
     )
     if not isinstance(answer, Proved | Refuted):

@@ -1,32 +1,28 @@
 """Rules about a network, from anywhere: typed, from Anchors, from a decision tree;
 each is proved or gets a counterexample.
 
-A rule is written ``mean radius >= 14 and side = left -> malignant``. Conditions compare a feature with a
-number (``<``, ``<=``, ``>``, ``>=``, ``=``, also ``2 < x <= 5``) or name categories (``=``, ``!=``,
-``in {a, b}``). A bit is compared as 0 or 1; -1 is another spelling of 0.
+A rule is written ``mean radius >= 14 and side = left -> malignant``. Its conditions are those of laws
+(`sugenet.bnn.laws`), joined by *and*. A bit is compared as 0 or 1; -1 is another spelling of 0.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, inf, nextafter
 from typing import Any
 
 from sugenet.bnn import Network, OneHot, Steps
+from sugenet.bnn.laws import FeatureCondition, conjuncts
 from sugenet.bnn.samples import indices_of
-from sugenet.capacity.arguments import number_text, read_number
-from sugenet.capacity.text import SAME, TURNED, compares
+from sugenet.capacity.arguments import number_text
 from sugenet.errors import QuestionError, RuleSyntaxError
 from sugenet.problem.boxes import Box
 from sugenet.reason.questions import class_of
 from sugenet.reprs import Sentences, quoted
 
-__all__ = ["NetworkRule", "parse_rule", "rule_of_anchor", "rules_of_tree"]
-
-_AND = re.compile(r"\s+and\s+|\s*&+\s*|\s*∧\s*", re.IGNORECASE)
-_SIGN = r"(<=|>=|==|!=|<|>|=|≤|≥|≠)"
+__all__ = ["NetworkRule", "limits_in", "parse_rule", "rule_of_anchor", "rules_of_tree"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +32,13 @@ class NetworkRule(Sentences):
     network: Network
     limits: tuple[tuple[int, Any], ...]
     """Feature from 0, and its limit as in `Box`."""
-    label: int
+    index: int
+    """Number of the class, from 0."""
+
+    @property
+    def label(self) -> str:
+        """Name of the class."""
+        return self.network.classes[self.index]
 
     @property
     def box(self) -> Box:
@@ -46,7 +48,7 @@ class NetworkRule(Sentences):
     def __str__(self) -> str:
         names = self.network.encoder.names
         box = Box([(names[feature], limit) for feature, limit in self.limits])
-        return f"{box if self.limits else 'any input'} -> {self.network.class_texts[self.label]}"
+        return f"{box if self.limits else 'any input'} -> {self.network.class_texts[self.index]}"
 
 
 def parse_rule(network: Network, text: str) -> NetworkRule:
@@ -61,20 +63,12 @@ def parse_rule(network: Network, text: str) -> NetworkRule:
     3 <= size <= 5 and side = right -> a
     """
     body, label = _sides(network, text)
-    return _rule(network, [body], label)
+    return _rule(network, [] if body.strip() in ("", "any input") else [body], label)
 
 
 def _rule(network: Network, parts: Iterable[str], label: int) -> NetworkRule:
     """The rule with the conditions of all parts."""
-    limits: dict[int, Any] = {}
-    for part in parts:
-        for feature, limit in _conditions(network, part):
-            limits[feature] = _both(network, feature, limits.get(feature), limit)
-    codings = network.encoder.codings
-    for feature, limit in limits.items():  # bounds of a bit are 0 and 1; a single value of it can be -1
-        if limit == (-1, -1) and isinstance(coding := codings[feature], Steps) and coding.bipolar:
-            limits[feature] = -1
-    return NetworkRule(network, tuple(sorted(limits.items())), label)
+    return NetworkRule(network, tuple(limits_in(network, parts, "rule").items()), label)
 
 
 def rule_of_anchor(network: Network, explanation: Mapping[str, Any]) -> NetworkRule:
@@ -150,156 +144,41 @@ def _sides(network: Network, text: str) -> tuple[str, int]:
     return text[: arrows[-1]], class_of(network, int(label) if re.fullmatch("[0-9]{1,9}", label) else label)
 
 
-def _conditions(network: Network, body: str) -> list[tuple[int, Any]]:
-    """The features and limits that conditions name, joined by "and",
-    which names and categories may have in them too.
+def limits_in(network: Network, texts: Iterable[str], what: str = "condition") -> dict[int, Any]:
+    """The limits of features, numbered from 0, that conditions name; all of them must hold.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import Encoder, Head, Network, OneHot, integer
+    >>> encoder = Encoder([integer(0, 9), OneHot(("left", "right", "up"))], ["size", "side"])
+    >>> net = Network(encoder, [], Head([[1] * 12, [-1] * 12]))
+    >>> limits_in(net, ["2 < size <= 5", "side != left"]) == {0: (3, 5), 1: {"right", "up"}}
+    True
     """
-    if body.strip() in ("", "any input"):
-        return []
-    names = [
-        *network.encoder.names,
-        *(
-            str(c)
-            for coding in network.encoder.codings
-            if isinstance(coding, OneHot)
-            for c in coding.categories
-        ),
-    ]
-    joined = any(_AND.search(word) for word in names)
-    return [
-        condition
-        for row in _grouped(body.strip(), _AND, lambda part: _condition(network, part), joined=joined)
-        for condition in row
-    ]
+    limits: dict[int, Any] = {}
+    for text in texts:
+        for several in conjuncts(text, network.encoder, what):
+            feature = several[0].feature
+            limit = _limit(network, several, f"the {what} {quoted(text)}")
+            limits[feature] = _both(network, feature, limits.get(feature), limit)
+    codings = network.encoder.codings
+    for feature, limit in limits.items():  # bounds of a bit are 0 and 1; a single value of it can be -1
+        if limit == (-1, -1) and isinstance(coding := codings[feature], Steps) and coding.bipolar:
+            limits[feature] = -1
+    return dict(sorted(limits.items()))
 
 
-def _grouped(text: str, separator: re.Pattern[str], read: Callable[[str], Any], *, joined: bool) -> list[Any]:
-    """Read the parts between separators, the shortest that can be read first; `joined`:
-    a separator may also be inside a part.
-    """
-    cuts = list(separator.finditer(text))
-    starts, ends = [0, *(hit.end() for hit in cuts)], [*(hit.start() for hit in cuts), len(text)]
-    after: dict[int, tuple[Any, int] | RuleSyntaxError | None] = {len(starts): None}
-    for first in range(len(starts) - 1, -1, -1):
-        wrong: RuleSyntaxError | None = None
-        for last in range(first, len(starts) if joined else first + 1):
-            try:
-                one = read(text[starts[first] : ends[last]].strip())
-            except RuleSyntaxError as error:
-                wrong = wrong or error
-                continue
-            rest = after[last + 1]
-            if not isinstance(rest, RuleSyntaxError):
-                after[first] = (one, last + 1)
-                break
-            wrong = rest
-        else:
-            assert wrong is not None
-            after[first] = wrong
-    values, one = [], after[0]
-    while one is not None:
-        if isinstance(one, RuleSyntaxError):
-            raise one
-        values.append(one[0])
-        one = after[one[1]]
-    return values
-
-
-def _condition(network: Network, part: str) -> list[tuple[int, Any]]:
-    """The features and limits that one condition names."""
-    candidates: list[list[tuple[int, Any]]] = []
-    wrong: RuleSyntaxError | None = None
-    for feature, name in enumerate(network.encoder.names):
-        index = part.find(name)
-        while index >= 0:
-            sides = _around(part[:index].strip(), part[index + len(name) :].strip())
-            index = part.find(name, index + 1)
-            if sides is None:
-                continue
-            try:
-                candidates.append(_limits(network, feature, *sides, part))
-            except RuleSyntaxError as error:
-                wrong = error
-    if len(candidates) == 1:
-        return candidates[0]
-    if wrong is not None and not candidates:
-        raise wrong
-    known = ", ".join(network.encoder.names[:5]) + (", ..." if len(network.encoder.names) > 5 else "")
-    raise RuleSyntaxError(
-        f"the condition {quoted(part)} must compare one feature with a value; features are {known}"
-    )
-
-
-def _around(left: str, right: str) -> tuple[tuple[str, str] | None, tuple[str, str] | None] | None:
-    """Sign and value in front of a feature's name, and behind it; None where something else stands there."""
-    before = re.fullmatch(rf"(.*?)\s*{_SIGN}", left)
-    several = re.fullmatch(r"in\s*[{\[(](.*)[}\])]", right, re.IGNORECASE) or re.fullmatch(
-        r"one\s+of\s+(.*)", right, re.IGNORECASE
-    )
-    after = re.fullmatch(rf"{_SIGN}\s*(.*)", right)
-    if (
-        (left and not before)
-        or (right and not after and not several)
-        or (several and left)
-        or not (left or right)
-    ):
-        return None
-    behind = ("in", several[1]) if several else (after[1], after[2]) if after else None
-    return (before[2], before[1]) if before else None, behind
-
-
-def _limits(
-    network: Network, feature: int, before: tuple[str, str] | None, behind: tuple[str, str] | None, part: str
-) -> list[tuple[int, Any]]:
-    """The limits of one feature from what stands in front of its name and behind it."""
-    limits = []
-    if behind is not None and behind[0] == "in":
-        comma = any("," in str(c) for c in getattr(network.encoder.codings[feature], "categories", ()))
-        categories = _grouped(
-            behind[1], re.compile(r"\s*,\s*"), lambda word: _category(network, feature, word), joined=comma
-        )
-        return [(feature, frozenset(categories))]
-    if behind is not None:
-        limits.append((feature, _limit(network, feature, *behind, part)))
-    if before is not None:
-        sign = SAME.get(before[0], before[0])
-        if sign == "!=":
-            raise RuleSyntaxError(
-                f"the condition {quoted(part)} cannot be read: {sign} must stand behind the feature."
-            )
-        limits.append((feature, _limit(network, feature, TURNED[sign], before[1], part)))
-    return limits
-
-
-def _category(network: Network, feature: int, word: str) -> Any:
+def _limit(network: Network, several: Sequence[FeatureCondition], subject: str) -> Any:
+    """The limit of a feature that is compared with a value, or equals one of several."""
+    feature, sign, value = several[0]
     coding = network.encoder.codings[feature]
-    if not isinstance(coding, OneHot):
-        return read_number(word, error=RuleSyntaxError)
-    if word not in coding.by_text:
-        known = ", ".join(map(str, coding.categories))
-        raise RuleSyntaxError(f"{quoted(word)} is no category of {network.encoder.names[feature]}: {known}.")
-    return coding.by_text[word]
-
-
-def _limit(network: Network, feature: int, sign: str, word: str, part: str) -> Any:
-    sign, coding = SAME.get(sign, sign), network.encoder.codings[feature]
+    if len(several) > 1:
+        return frozenset(comparison.value for comparison in several)
     if isinstance(coding, OneHot):
-        value = _category(network, feature, word)
-        if sign == "=":
-            return frozenset({value})
-        if sign == "!=":
-            return frozenset(category for category in coding.categories if category != value)
-        raise RuleSyntaxError(f"the condition {quoted(part)} orders categories; use = or !=.")
+        return frozenset(one for one in coding.categories if (one == value) == (sign == "="))
     if sign == "!=":
         raise RuleSyntaxError(
-            f"the condition {quoted(part)} leaves out one number; write two rules, below and above it."
-        )
-    value = read_number(word, error=RuleSyntaxError)
-    if coding.bipolar and sign != "=" and compares(-1, sign, value) != compares(0, sign, value):
-        name = network.encoder.names[feature]
-        raise RuleSyntaxError(
-            f"the condition {quoted(part)} orders {name} between -1 and 0, but it is a bit, and both "
-            f"are off: use =."
+            f"{subject} excludes one number, which leaves two ranges. Ask about each: below it, and above it."
         )
     return _compared(network, feature, sign, value)
 

@@ -111,8 +111,8 @@ export function makeAnswers(app) {
   // A smaller change that was found before stays, though less may be proved about it.
   function better(found, early) {
     const size = (answer) => Object.keys(answer.changes || {}).length || Infinity;
-    if (!early || ["minimum", "none"].includes(found.outcome) || size(found) <= size(early)) return found;
-    return { ...found, outcome: "found", changes: early.changes, label: early.label, lower: found.lower ?? early.lower, certificate: null };
+    if (!early || found.is_minimum || found.outcome === "none" || size(found) <= size(early)) return found;
+    return { ...found, outcome: "found", is_minimum: false, changes: early.changes, label: early.label, lower: found.lower ?? early.lower, certificate: null };
   }
 
   // Nothing more is worked out: what was found is a fact all the same.
@@ -152,15 +152,15 @@ export function makeAnswers(app) {
     if (go) wanted = key;
     const turn = go ? ++going : 0;
     const held = heldNow();
-    const immutable = held.map((f) => payload.features[f][0]);
+    const keep = held.map((f) => payload.features[f][0]);
     const sample = state.values.slice();
-    const question = { kind: "whatif", sample, cost: "L0", target, immutable, n: 1 };
+    const question = { kind: "whatif", sample, cost: "L0", target, keep, n: 1 };
     const title = `Nearest change to ${target === null ? "another class" : aClass(target)}`;
     const first = k !== null && payload.features.length > MANY ? ask.quick : null;
     const answer = await put(title, question, (found) => make.change(key, found, target, held.length, sample), { first, isSeen: !go, ...how });
     const size = Object.keys((answer && answer.changes) || {}).length;
     if (!go || !size || turn !== going || !alike(held, heldNow())) return answer;
-    const least = answer.outcome === "minimum" ? "proved to be the least" : `at least ${answer.lower} are needed`;
+    const least = answer.is_minimum ? "proved to be the least" : `at least ${answer.lower} are needed`;
     app.morph(make.changesOf(answer).map(stateOf), upper(`${withHeld(held.length, word)}${many(size, word)} changed, ${least}.`));
     return answer;
   }
@@ -174,7 +174,7 @@ export function makeAnswers(app) {
     const { label, scores } = state.result;
     const values = state.values.slice();
     const held = heldNow();
-    const immutable = held.map((f) => payload.features[f][0]);
+    const keep = held.map((f) => payload.features[f][0]);
     const others = payload.classes.map((_, k) => k).filter((k) => k !== label).sort((a, b) => scores[b] - scores[a]);
     const known = new Map();
     const size = (k) => (known.get(k) ? Object.keys(known.get(k).changes).length : Infinity);
@@ -188,7 +188,7 @@ export function makeAnswers(app) {
     try {
       for (const k of others) {
         const target = payload.classes[k];
-        const found = await ask.quick({ sample: values, target, immutable }, signal);
+        const found = await ask.quick({ sample: values, target, keep }, signal);
         if (over()) return;
         known.set(k, found);
         if (!found) continue;
@@ -257,7 +257,7 @@ export function makeAnswers(app) {
     wanted = "hold";
     const answer = await put("Check my rule", question, (found) => make.rule(found, held, label, question.sample));
     if (!answer || answer.outcome !== "refuted" || turn !== going || !alike(held, heldNow())) return;
-    app.morph(make.changesOf(answer).map(stateOf), `A counterexample: it is ${aClass(answer.labels[0])}. What you hold is as before.`);
+    app.morph(make.changesOf(answer).map(stateOf), `A counterexample: it is ${aClass(answer.label)}. What you hold is as before.`);
   }
 
   function checkText() {
@@ -279,8 +279,8 @@ export function makeAnswers(app) {
     const features = payload.features.filter((_, f) => !held.includes(f)).map(([name]) => name);
     const free = held.length ? { kind: "Free", features } : found.kind;
     const where = isNear ? `with up to ${many(Number(size), word)} changed` : "in all";
-    const immutable = held.map((f) => payload.features[f][0]);
-    const question = { kind: "count", sample, region: isNear ? { kind: "L0", radius: size } : free, immutable: isNear ? immutable : [] };
+    const keep = held.map((f) => payload.features[f][0]);
+    const question = { kind: "count", sample, region: isNear ? { kind: "L0", radius: size } : free, keep: isNear ? keep : [] };
     put(`How many inputs ${where} keep the class`, question, (answer) => make.count(answer, label, where + within(payload), held.length));
   }
 

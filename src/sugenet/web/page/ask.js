@@ -31,8 +31,8 @@ export function makeAsk(app) {
     }
     const counted = question.kind === "count" && (await countHere(question, onProgress, signal));
     if (counted) return counted;
-    if (payload.server && !(question.kind === "count" && question.immutable.length)) {
-      const { immutable, ...plain } = question;
+    if (payload.server && !(question.kind === "count" && question.keep.length)) {
+      const { keep, ...plain } = question;
       return askServer(question.kind === "count" ? plain : question, onPart, onProgress, signal);
     }
     return (await askEngine(question, onPart, onProgress, signal)) || askElsewhere(question);
@@ -88,7 +88,7 @@ export function makeAsk(app) {
   function ours(answer, { sample }) {
     const { certificate } = answer.verdict || answer;
     const isOther = certificate && certificate.network !== payload.fingerprint;
-    if (isOther || (sample && answer.changes && labelAfter(sample, answer.changes) !== (answer.label ?? answer.labels?.[0]))) {
+    if (isOther || (sample && answer.changes && labelAfter(sample, answer.changes) !== answer.label)) {
       throw new Error("The server's answer does not fit this network. Load the page again.");
     }
     return answer;
@@ -118,7 +118,7 @@ export function makeAsk(app) {
 
   async function nearest(question, states, onProgress, signal) {
     const target = question.target === null ? null : payload.classes.indexOf(question.target);
-    const locked = (question.immutable || []).map((name) => place.get(name));
+    const locked = (question.keep || []).map((name) => place.get(name));
     const found = await run("nearest", { states, target, locked, budget: BUDGET }, onProgress, signal);
     const from = payload.classes[model.evaluate(states).label];
     const lower = found.provedUpTo + 1;
@@ -131,8 +131,7 @@ export function makeAsk(app) {
       const label = payload.classes[found.label];
       const least = isLeast ? "proved to be the least" : `the least is at least ${lower}`;
       const sentence = `${from} becomes ${label} with ${many(size, "feature")} changed, ${least}${occurs}: ${changeWords(changes)}`;
-      const [outcome, atLeast] = isLeast ? ["minimum", size] : ["found", lower];
-      return { ...about, outcome, value: String(size), lower: String(atLeast), label, changes, sentence };
+      return { ...about, outcome: "found", is_minimum: isLeast, cost: String(size), lower: String(isLeast ? size : lower), label, changes, sentence };
     }
     const all = `whatever is changed${locked.length ? " of what may change" : ""}`;
     const goal = target === null ? `the class stays ${from}` : `the class does not become ${question.target}`;
@@ -142,9 +141,9 @@ export function makeAsk(app) {
   }
 
   // A change that is found at once, before anything is proved about it: towards the nearest sample of the class, else by a search.
-  async function quick({ sample, target, immutable }, signal) {
+  async function quick({ sample, target, keep }, signal) {
     const wanted = payload.classes.indexOf(target);
-    const locked = immutable.map((name) => place.get(name));
+    const locked = keep.map((name) => place.get(name));
     const states = model.statesOf(sample);
     const away = (other) => other.reduce((sum, state, f) => sum + Number(state !== states[f]), 0);
     const goals = labelled().filter(({ label }) => label === wanted).sort((a, b) => away(a.states) - away(b.states));
@@ -165,8 +164,8 @@ export function makeAsk(app) {
   }
 
   // All inputs that can be walked here, one by one; null where these are too many.
-  async function countHere({ sample, region, immutable }, onProgress, signal) {
-    const locked = region.kind === "Free" ? names.map((_, f) => f).filter((f) => !region.features.includes(names[f])) : immutable.map((name) => place.get(name));
+  async function countHere({ sample, region, keep }, onProgress, signal) {
+    const locked = region.kind === "Free" ? names.map((_, f) => f).filter((f) => !region.features.includes(names[f])) : keep.map((name) => place.get(name));
     const states = model.statesOf(sample);
     const most = region.kind === "L0" ? Number(region.radius) : undefined;
     const { counts, all } = await run("count", { states, most, locked }, onProgress, signal);
@@ -189,7 +188,7 @@ export function makeAsk(app) {
       const changes = changesOf(question.sample, found.changes);
       const other = payload.classes[found.label];
       const sentence = `${claim}: refuted by ${engine}. Class ${other} with ${changeWords(changes)}`;
-      return { ...about, outcome: "refuted", labels: [other], changes, sentence };
+      return { ...about, outcome: "refuted", label: other, changes, sentence };
     }
     const sentence = `${claim}: undecided here after ${engine}; no input against it was found. ${commandWords(question)}`;
     return { ...about, outcome: "undecided", sentence };
@@ -224,14 +223,14 @@ export function makeAsk(app) {
       if (seen.has(found.features.join())) continue;
       seen.add(found.features.join());
       const conditions = found.features.map((f) => model.describe(f, states[f]));
-      const part = { ...found, features: found.features.map((f) => names[f]), conditions, certificate: null };
+      const part = { ...found, names: found.features.map((f) => names[f]), conditions, certificate: null };
       parts.push(part);
       onPart(part);
     }
     parts.sort((a, b) => a.features.length - b.features.length);
     const size = ({ conditions, status }) => `(${conditions.length} of ${names.length} features: proved ${status})`;
     const sentence = parts.map((part) => `${label}, ${region}, because ${part.conditions.join(" and ")} ${size(part)}`).join("\n");
-    return { kind: "why", reasons: parts, sentence };
+    return { kind: "why", outcome: parts.length ? "found" : "undecided", reasons: parts, sentence };
   }
 
   function whyAnything(question, states, onPart, onProgress, signal) {
@@ -288,14 +287,14 @@ export function makeAsk(app) {
   }
 
   // The command line takes samples by their number; for any other input the served page is the way.
-  function command({ kind, sample, target, immutable = [] }) {
+  function command({ kind, sample, target, keep = [] }) {
     const own = (one) => one.index !== null && sample && one.values.every((value, f) => value === sample[f]);
     const at = payload.samples.find(own);
     const laws = (payload.domain?.data?.laws ?? []).map((law) => ` --law ${quoted(law.text)}`).join("");
-    const more = `${payload.domain?.words.includes("within what was seen") ? " --within-data" : ""}${laws}`;
-    if (!at || kind !== "whatif" || immutable.length > FEW) return `sugenet serve ${quoted(payload.title)}${more}`;
-    const to = target === null ? "" : ` --to ${quoted(target)}`;
-    return `sugenet whatif ${quoted(payload.title)} --index ${at.index}${to}${immutable.map((name) => ` --keep ${quoted(name)}`).join("")}${more}`;
+    const more = `${payload.domain?.words.includes("within what was seen") ? " --within data" : ""}${laws}`;
+    if (!at || kind !== "whatif" || keep.length > FEW) return `sugenet serve ${quoted(payload.title)}${more}`;
+    const to = target === null ? "" : ` --target ${quoted(target)}`;
+    return `sugenet whatif ${quoted(payload.title)} --index ${at.index}${to}${keep.map((name) => ` --keep ${quoted(name)}`).join("")}${more}`;
   }
 
   return Object.assign(ask, { quick });
@@ -321,7 +320,7 @@ export async function call(method, path, body) {
   return found;
 }
 
-const DEFAULTS = { target: null, immutable: [] };
+const DEFAULTS = { target: null, keep: [] };
 
 function same(a, b) {
   const sorted = (value) => Object.entries(value).sort(([x], [y]) => (x < y ? -1 : 1));

@@ -51,14 +51,14 @@ export function makeCards({ payload, model }) {
     const size = changes.length;
     const [start, verb] = size === 1 ? [`one changed ${word}`, "makes"] : [`${size} changed ${word}s`, "make"];
     const least = size === 1 ? "" : ", and no fewer can";
-    const isLeast = found.outcome === "minimum";
+    const isLeast = found.is_minimum;
     const end = isLeast ? `${least}${occurs}: proved` : found.outcome === "working" ? ". Whether fewer can is being worked out." : `; at least ${found.lower} must change${occurs}`;
     const words = size ? `${start} ${verb} it ${aClass(found.label)}${end}` : plainly(found.sentence);
     const said = upper(withHeld(held, word) + words);
     const goal = found.label ?? target ?? "another class";
-    const open = () => change(key, { ...found, outcome: "found" }, target, held, sample); // what it says when nothing more is worked out
+    const open = () => change(key, { ...found, outcome: "found", is_minimum: false }, target, held, sample); // what it says when nothing more is worked out
     const about = { open, name: `nearest ${goal}`, goal, size: size || Infinity, features: changes.map((one) => one.feature), changes };
-    return card(key, "change", found, { ...about, state: found.outcome === "working" ? "working" : stateOf(found.outcome), said, detail: listOf(changes) });
+    return card(key, "change", found, { ...about, state: found.outcome === "working" ? "working" : stateOf(found), said, detail: listOf(changes) });
   }
 
   function reason(key, part, label, where) {
@@ -67,7 +67,7 @@ export function makeCards({ payload, model }) {
     const status = { minimum: "none smaller exists", minimal: needed, sufficient: enough }[part.status];
     const end = status ? `proved; ${status}` : "not proved";
     const said = upper(`${aClass(label)}, ${where}${size ? `, while ${these(size)}: ${end}` : ": proved, and no other class is there"}`);
-    const about = { goal: label, size, features: part.features.map((name) => place.get(name)), detail: plainly(listed(part.conditions, 12)) };
+    const about = { goal: label, size, features: part.features, detail: plainly(listed(part.conditions, 12)) };
     return card(key, "reason", part, { ...about, state: status ? "proved" : "undecided", said });
   }
 
@@ -75,13 +75,13 @@ export function makeCards({ payload, model }) {
     const changes = changesOf(found, sample);
     const ends = {
       proved: "proved",
-      refuted: `refuted, with ${many(changes.length, "other")} changed it is ${aClass(found.labels ? found.labels[0] : "")}`,
+      refuted: `refuted, with ${many(changes.length, "other")} changed it is ${aClass(found.label ?? "")}`,
       undecided: "undecided",
     };
     const said = `While ${these(held.length)}, it is ${aClass(label)} whatever the others do${occurs}: ${ends[found.outcome]}`;
     const detail = changes.length ? listOf(changes) : plainly(found.sentence);
     const about = { name: "my rule", goal: label, size: held.length, features: held, changes };
-    return card("hold", "rule", found, { ...about, state: stateOf(found.outcome), said, detail });
+    return card("hold", "rule", found, { ...about, state: stateOf(found), said, detail });
   }
 
   // How many inputs keep the class, and what the others are.
@@ -98,7 +98,7 @@ export function makeCards({ payload, model }) {
 
   function other(key, found) {
     const shown = found.verdict ? { ...found, outcome: found.verdict.outcome, certificate: found.verdict.certificate } : found;
-    return card(key, found.kind || "answer", shown, { state: stateOf(shown.outcome), said: plainly(found.sentence) });
+    return card(key, found.kind || "answer", shown, { state: stateOf(shown), said: plainly(found.sentence) });
   }
 
   // What a results file says about a sample, in the words in which it was answered.
@@ -106,8 +106,8 @@ export function makeCards({ payload, model }) {
     const changes = changesOf(found, sample);
     const [kind, verdict] = changes.length ? ["change", "counterexample"] : ["stored", "verdict"];
     const name = { verify: verdict, whatif: "nearest change", why: "reasons", count: "count", predict: "prediction" }[found.kind];
-    const about = { name, goal: found.label ?? found.labels?.[0] ?? "", size: changes.length || Infinity };
-    const state = ["predicted", "estimated", "refused"].includes(found.outcome) ? "" : stateOf(found.outcome);
+    const about = { name, goal: found.label ?? "", size: changes.length || Infinity };
+    const state = ["predicted", "estimated", "refused"].includes(found.outcome) ? "" : stateOf(found);
     const shown = { features: changes.map((one) => one.feature), changes, state, word: found.outcome, said: plainly(found.sentence) };
     return card(key, kind, found, { ...about, ...shown });
   }

@@ -22,10 +22,10 @@ export function makeResults(app) {
   // -- what is there ---------------------------------------------------------------------------------------------------------
 
   const named = (k) => (k === null ? "" : classes[k]);
-  const isWrong = (i) => rows.truth[i] !== null && rows.truth[i] !== rows.label[i];
+  const isWrong = (i) => rows.truth[i] !== null && rows.truth[i] !== rows.index[i];
   const unit = () => (found.cost === "L2" ? "squared cost" : "cost");
   const exact = (i) => {
-    const text = rows.value[i] ?? rows.lower[i];
+    const text = rows.cost[i] ?? rows.lower[i];
     return text === null ? null : Fraction.ofText(text);
   };
 
@@ -33,7 +33,7 @@ export function makeResults(app) {
   const columns = [
     { key: "sample", name: "sample", value: (i) => rows.sample[i], cell: leading },
     { key: "picture", name: "picture", cell: picture, there: () => grid },
-    { key: "class", name: "class", value: (i) => rows.label[i], cell: (i) => named(rows.label[i]) },
+    { key: "class", name: "class", value: (i) => rows.index[i], cell: (i) => named(rows.index[i]) },
     { key: "truth", name: "true class", value: (i) => rows.truth[i], cell: truth, there: () => rows.truth.some((k) => k !== null) },
     { key: "outcome", name: "outcome", value: (i) => rows.outcome[i], cell: outcome },
     { key: "cost", get name() { return unit(); }, value: exact, cell: cost, there: () => found.cost },
@@ -158,7 +158,7 @@ export function makeResults(app) {
   }
 
   function outcome(i) {
-    const kind = rows.settled[i] ? stateOf(rows.outcome[i]) : "undecided";
+    const kind = rows.settled[i] ? stateOf({ outcome: rows.outcome[i] }) : "undecided";
     return h("span", { class: "chip", "data-state": kind === "undecided" && rows.settled[i] ? null : kind }, rows.outcome[i]);
   }
 
@@ -168,7 +168,7 @@ export function makeResults(app) {
     if (!number) return null;
     const words = showValue(number.toNumber());
     const whole = String(number);
-    return h("span", { title: words === whole ? null : whole }, rows.value[i] === null ? `≥ ${words}` : words);
+    return h("span", { title: words === whole ? null : whole }, rows.cost[i] === null ? `≥ ${words}` : words);
   }
 
   function picture(i) {

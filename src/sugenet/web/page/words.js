@@ -69,8 +69,8 @@ export function listed(items, most) {
   return items.length > most ? `${items.slice(0, most).join("; ")}; and ${items.length - most} more` : items.join("; ");
 }
 
-// What an outcome is called on the page; a change that is not proved to be the least, and all others, are undecided.
-export function stateOf(outcome) {
-  if (["proved", "minimum", "minimal", "sufficient", "none", "counted"].includes(outcome)) return "proved";
+// What an answer is called on the page; a change that is not proved to be the least, and all others, are undecided.
+export function stateOf({ outcome, is_minimum: isLeast }) {
+  if (["proved", "none", "counted"].includes(outcome) || (outcome === "found" && isLeast !== false)) return "proved";
   return outcome === "refuted" ? "refuted" : "undecided";
 }

@@ -15,11 +15,11 @@ import numpy as np
 from sugenet.bnn import Coding, Encoder, Head, Network, Source, Steps, bit, integer
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals, line_of
+from sugenet.io.exact.domains import Bits, Inputs, Integers, Reals, line_of
 from sugenet.io.exact.head import see_apart
 from sugenet.io.exact.integers import LevelWire, Operation, Place, chained, remapped
 from sugenet.io.exact.pixels import pixel_names
-from sugenet.io.exact.report import Imported, LayerReport
+from sugenet.io.exact.report import ImportReport, LayerReport
 from sugenet.io.exact.requantize import steps_of
 from sugenet.io.onnx.quantized import runtime
 from sugenet.io.onnx.quantized.runtime import Floats, QuantGrid
@@ -42,7 +42,7 @@ _MOST = np.float32(np.finfo(np.float32).max)
 class LevelImport:
     """An import with what is needed to compare it with the file."""
 
-    found: Imported
+    found: ImportReport
     places: tuple[Place, ...]
     """Where the tensors of the file lie in the layers."""
     values: Floats | None
@@ -106,7 +106,7 @@ def _made(
         )
         for k, layer in enumerate(layers)
     )
-    imported = Imported(network, reports, tuple(remarks), shape)
+    imported = ImportReport(network, reports, tuple(remarks), shape)
     return LevelImport(imported, indices, values, first)
 
 
@@ -158,7 +158,7 @@ def _read(
         case Integers():
             numbers = [float(inputs.value(x)) for x in range(inputs.low, inputs.high + 1)]
             return _whole(program, raw, grid, wire, np.array(numbers, np.float32), inputs.low, inputs.high)
-        case BitInputs():
+        case Bits():
             pair = np.array([float(Fraction(inputs.low)), float(Fraction(inputs.high))], np.float32)
             return _whole(program, raw, grid, wire, pair, 0, 1, bits=True)
     raise FileError(f"inputs={inputs!r} is not known.")

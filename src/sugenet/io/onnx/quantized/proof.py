@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network
 from sugenet.errors import FileError
-from sugenet.io.exact.report import Imported, ImportProof
+from sugenet.io.exact.report import ImportProof, ImportReport
 from sugenet.io.onnx.graph import Array, Graph
 from sugenet.io.onnx.interpreter.integers import IntegerRun
 from sugenet.io.onnx.interpreter.tensors import UncomparableError
@@ -32,7 +32,7 @@ _MOST, _LEAST = 256, 8
 _ROUND = 2.0**-20
 
 
-def prove_levels(made: LevelImport, program: IntegerProgram) -> Imported:
+def prove_levels(made: LevelImport, program: IntegerProgram) -> ImportReport:
     """The import with its proof, or a refusal that names the first tensor that differs."""
     network, graph = made.found.network, program.graph
     random = np.random.default_rng(0)

@@ -1,0 +1,80 @@
+"""Ctrl-C: the command finishes what it can within two seconds; pressed again, it stops at once.
+
+A thread hears the signal also while compiled code runs, which Python's own handlers do not.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from time import monotonic
+from types import FrameType
+
+from sugenet.cli.output import Screen
+from sugenet.compile_notice import interrupt_after_compiling
+
+__all__ = ["FINISHING", "INTERRUPTED", "finish_on_interrupt"]
+
+INTERRUPTED = 130
+FINISHING = "finishing; Ctrl-C again to stop now"
+_SECONDS = 1.8
+_ONE_PRESS = 0.25
+"""Seconds within which signals are one press: some programs pass on a signal that the terminal sends too."""
+
+
+@contextmanager
+def finish_on_interrupt(screen: Screen, *, limited: bool = True) -> Iterator[None]:
+    """Raise `KeyboardInterrupt` at the first Ctrl-C, and end the process at the second, or after two seconds
+    if the time is `limited`.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
+        yield
+        return
+    heard, rings = socket.socketpair()
+    rings.setblocking(False)
+
+    def interrupt(_number: int, frame: FrameType | None) -> None:
+        if frame is None:  # called by a solver that has handlers of its own
+            with suppress(OSError):
+                rings.send(bytes([signal.SIGINT]))
+        if not interrupt_after_compiling():
+            raise KeyboardInterrupt
+
+    listener = threading.Thread(
+        target=_listen, args=(heard, screen, _SECONDS if limited else None), daemon=True
+    )
+    listener.start()
+    wakeup = signal.set_wakeup_fd(rings.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        signal.set_wakeup_fd(wakeup)
+        rings.close()
+        listener.join()
+        heard.close()
+
+
+def _listen(heard: socket.socket, screen: Screen, seconds: float | None) -> None:
+    """Wait for signals until the other end is closed; end the process at the second, or after the time: files
+    are written whole or not at all.
+    """
+    pressed = 0.0
+    with suppress(TimeoutError):
+        while signals := heard.recv(64):
+            if signal.SIGINT in signals and not pressed:
+                pressed = monotonic()
+                screen.tell(FINISHING)
+                heard.settimeout(seconds)
+            elif signal.SIGINT in signals and monotonic() - pressed > _ONE_PRESS:
+                break
+        if not signals:
+            return
+    screen.complain("interrupted")
+    os._exit(INTERRUPTED)

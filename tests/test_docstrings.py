@@ -1,0 +1,78 @@
+"""Docstrings of all public names: summary, each parameter with its type and its default, Returns, Raises, an
+example, See Also. Names that lack something are listed; the list may only shrink.
+"""
+
+import inspect
+import re
+from types import ModuleType
+
+import pytest
+
+import sugenet as sg
+from sugenet.reason.envelope import Answered
+
+LACKING = {"BNNClassifier", "SugenoClassifier"}
+"""Names whose docstrings are not complete yet. Take names away, add none."""
+
+RAISES_NOTHING = {"AnyInput", "summary"}
+GIVEN = {"Results"}
+"""Types that verbs give and nobody makes, besides answers: they need no parameters."""
+
+NAMES = [
+    name
+    for name in sg.__all__
+    if not isinstance(getattr(sg, name), ModuleType) and callable(getattr(sg, name))
+]
+
+
+def sections(text):
+    """The summary of a docstring, and its sections by title."""
+    parts = re.split(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", text, flags=re.MULTILINE)
+    return {"": parts[0]} | dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def documented(section):
+    """The parameters of a section, each with its type and its text."""
+    entries = re.findall(r"^(\w+) : (.+(?:\n +.*)*)", section, flags=re.MULTILINE)
+    return dict(entries)
+
+
+def lacks(name):
+    """What the docstring of a public name lacks."""
+    thing = getattr(sg, name)
+    found = sections(inspect.getdoc(thing) or "")
+    is_type = inspect.isclass(thing)
+    is_given = is_type and (issubclass(thing, Answered) or name in GIVEN)
+    wanted = ["Examples", "See Also"]
+    if not is_given and name not in RAISES_NOTHING:
+        wanted.append("Raises")
+    if not is_type:
+        wanted.append("Returns")
+    missing = [title for title in wanted if not found.get(title, "").strip()]
+    if not found[""].strip().partition("\n\n")[0].endswith("."):
+        missing.append("a summary that ends with a period")
+    if is_given:
+        return missing
+    texts = documented(found.get("Parameters", ""))
+    for parameter in inspect.signature(thing).parameters.values():
+        has_default = parameter.default is not parameter.empty
+        if parameter.name not in texts:
+            missing.append(f"parameter {parameter.name}")
+        elif has_default and "default: " not in texts[parameter.name]:
+            missing.append(f"default of {parameter.name}")
+    return missing
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_public_names_are_documented(name):
+    if name.endswith("Classifier"):
+        pytest.importorskip("sklearn")
+    missing = lacks(name)
+    if name in LACKING:
+        assert missing, f"{name} lacks nothing: take it off the list"
+    else:
+        assert missing == []
+
+
+def test_the_list_has_public_names_only():
+    assert set(NAMES) >= LACKING
