@@ -1,6 +1,4 @@
-"""The pictures of docs/gallery.md: ``python -m tools.gallery`` draws them again,
-and a test says when they are old.
-"""
+"""Draw the gallery of docs/plots.md: ``python -m tools.gallery``. A test says if a picture is stale."""
 
 from __future__ import annotations
 

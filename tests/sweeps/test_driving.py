@@ -121,8 +121,8 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same(tmp_path, cluster):
 
 
 def script_of(name):
-    """The example of docs/scale.md that uses a package."""
-    page = (Path(__file__).parents[2] / "docs" / "scale.md").read_text()
+    """The example of docs/cluster.md that uses a package."""
+    page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text()
     (found,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if name in block)
     return found
 

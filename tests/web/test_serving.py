@@ -129,7 +129,7 @@ def test_numbers_and_texts_ask_the_same(server):
 
 
 def test_the_request_that_the_docs_show_is_taken(server):
-    text = (Path(__file__).parents[2] / "docs" / "explorer.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "http.md").read_text()
     line, shown = re.search(r"^\$ (curl .*)\n(.*)$", text, re.MULTILINE).groups()
     words = shlex.split(line)
     given = {option: value for option, value in pairwise(words) if option in ("-X", "-d")}
