@@ -670,21 +670,37 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
 
 
 class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
-    """A Sugeno integral, or the greatest of several, for two classes, ordered ones, or any.
+    """Classify with a Sugeno integral, or with the maximum of several.
 
-    Of two classes the second is the level to reach. Ordered classes are the levels of one model. For more
-    than two classes without order there is a model for each, which says how sure it is in tenths; the surest
-    answers, of equally sure ones the most frequent.
+    Of two classes, the second is the level to reach. Ordered classes are the levels of one model. More than
+    two classes without an order get one model each, which states its confidence in tenths. The most confident
+    model decides; of equally confident ones, that of the most frequent class.
 
     Parameters
     ----------
-    terms, utilities, directions, orders, cuts, smoothing, smoothness, points, random_state
-        As in `SugenoRegressor`; utilities are given for two or for ordered classes only.
-    order
-        The classes, worst first; ``"sorted"`` for the order that numbers and names have; ordered categories
-        bring theirs. None: two classes as sorted, more without order.
-    costs
-        What an error costs on samples of some classes, as a mapping; 1 unless said.
+    terms : int or "card"
+        Number of Sugeno integrals, or a score card, see `SugenoRegressor` (default: 1).
+    utilities : dict, "same" or None
+        What values of a feature are worth, for two or for ordered classes; None learns it (default: None).
+    directions : str, sequence, dict or None
+        ``"rising"`` or ``"falling"``, for all features or for each; None learns it (default: None).
+    orders : dict or None
+        From features that are names to these names, worst first (default: None).
+    order : sequence, "sorted" or None
+        The classes, worst first. Ordered categories bring their order. None sorts two classes, and treats
+        more as unordered (default: None).
+    cuts : int
+        Largest number of cuts per numeric feature (default: 16).
+    smoothing : float
+        Weight of the smooth model beside the labels, from 0 to 1 (default: 0.5).
+    smoothness : float
+        How strongly neighbouring levels are drawn together in the smooth model (default: 1.0).
+    points : int
+        Largest number of points of a score card (default: 1000).
+    costs : dict or None
+        Cost of an error on samples of a class; 1 for classes that are not listed (default: None).
+    random_state : int, RandomState or None
+        An integer gives the same model every time (default: None).
 
     Attributes
     ----------
@@ -697,6 +713,16 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         ``model_[class]``.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
+
+    Raises
+    ------
+    SugenetError
+        If a setting or a value cannot be used, when `fit` is called.
+
+    See Also
+    --------
+    BNNClassifier : Train a binarized network.
+    sugenet.fit.SugenoRegressor : The same model for numbers and ordered names.
 
     Examples
     --------
@@ -802,29 +828,52 @@ def _numbers(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
-    """A binarized network as a classifier, or one with more levels.
+    """Classify with a binarized network, or with one of more levels.
 
     Parameters
     ----------
-    hidden
-        Sizes of the hidden layers; ``()`` for none.
-    cuts, coding
-        How numbers and texts become bits, see `FeatureBinarizer`.
-    encoder
-        From raw features to bits, in place of `cuts` and `coding`.
-    epochs, batch, rate, validation_share, patience, smoothing, noise, sparsity, tau_decay, tau_goal
-        As in `Settings`; `sparsity` is the share of weights that are 0.
-    threads
-        As in `Settings`: threads of PyTorch.
-    levels, weight_bits
-        As in `Settings`: 2 levels and weights of one bit are a binarized network, more of them a quantized
-        one, as exact.
-    window
-        As in `Settings`: for square images, the side of the square that a neuron of the first layer reads.
-    robust, bound_share
-        As in `Settings`: a region to train against, such as ``"linf:25"``, in units of the features.
-    random_state
-        A whole number gives the same network every time; None another one each time.
+    hidden : sequence of int
+        Sizes of the hidden layers; ``()`` for none (default: (64, 32)).
+    cuts : int, or dict from feature to int or cuts
+        How numbers become bits, see `FeatureBinarizer` (default: 4).
+    coding : str
+        How numbers and texts are coded, see `FeatureBinarizer` (default: "auto").
+    encoder : Encoder or None
+        From raw features to bits, instead of `cuts` and `coding` (default: None).
+    epochs : int
+        Number of passes over the training data (default: 60).
+    batch : int
+        Samples per step (default: 64).
+    rate : float
+        Step size of Adam at the start; it falls to 0 along a cosine (default: 0.01).
+    validation_share : float
+        Share of each class that is held out to choose the best epoch (default: 0.1).
+    patience : int or None
+        Stop if validation accuracy has not risen for so many epochs; None never stops early (default: None).
+    smoothing : float
+        Label smoothing of the loss (default: 0.1).
+    noise : float
+        Probability that an input bit is flipped in training (default: 0.0).
+    sparsity : float
+        Share of the weights of every hidden neuron that are 0 (default: 0.0).
+    tau_decay : float
+        Strength of the pull towards thresholds that few literals decide (default: 0.0).
+    tau_goal : int
+        Number of literals that is few enough (default: 4).
+    levels : int
+        Levels that a hidden neuron can give; 2 for bits (default: 2).
+    weight_bits : int
+        1 for weights of -1 and +1; 2 to 8 for larger integers (default: 1).
+    window : int or None
+        For square images, the side of the square that a neuron of the first layer reads (default: None).
+    robust : Linf, Hamming, str or None
+        Region to train against, such as ``"linf:25"``, in units of the features (default: None).
+    bound_share : float
+        With `robust`, the share of the loss that is about interval bounds (default: 0.1).
+    threads : int
+        Threads of PyTorch (default: 1).
+    random_state : int, RandomState or None
+        An integer gives the same network every time (default: None).
 
     Attributes
     ----------
@@ -841,13 +890,23 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     n_iter_ : int
         Number of epochs.
 
+    Raises
+    ------
+    SugenetError
+        If a setting is out of range, when `fit` is called.
+    EncodingError
+        If a value cannot be read, such as a category that training did not show.
+
+    See Also
+    --------
+    SugenoClassifier : Learn a Sugeno integral, whose rules can be read at once.
+    sugenet.fit.train : The same training without scikit-learn.
+
     Notes
     -----
-    Defaults are those of `train` and of ``sugenet train``, but for two that are scikit-learn's ways: unless
-    `random_state` is given every fit draws anew, and no test samples are held out.
-
-    Numbers and booleans are taken, and texts as categories; a category that training did not show is refused
-    by name. There are no weights of samples or classes.
+    The defaults are those of `train`, with two exceptions that follow scikit-learn: every fit draws new
+    random numbers (default of `random_state`), and no test samples are held out. Numbers and booleans are
+    read as they are, texts as categories. Samples and classes have no weights.
 
     Examples
     --------
