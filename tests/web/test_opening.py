@@ -214,6 +214,18 @@ def test_a_network_then_samples(opened, tmp_path):
     assert "truth: 3" in page.inner_text("#truth")
 
 
+def test_only_the_first_samples_are_kept_and_the_title_says_so(opened, tmp_path):
+    page, give = opened
+    net = Network.of_bits([DenseLayer([[1, 1]], [1])], Head([[-1], [1]]))
+    sg.save(net, tmp_path / "net.sugenet")
+    (tmp_path / "data.csv").write_text("x1,x2\n" + "0,1\n" * 401)
+    give(tmp_path / "net.sugenet", tmp_path / "data.csv")
+    page.wait_for_url(re.compile("^blob:"))
+    verdict(page)
+    assert page.inner_text("#title") == "net, first 400 samples of 401"
+    assert page.locator("#which option").count() == 400
+
+
 def test_network_and_samples_at_once(opened, tmp_path):
     page, give = opened
     sg.save(sg.models.digits(), tmp_path / "digits.sugenet")

@@ -4,7 +4,7 @@ import { readSamples } from "./engine/csv.js";
 import { Model } from "./engine/model.js";
 import { payloadOf } from "./engine/network_file.js";
 import { writePlain } from "./engine/strict_json.js";
-import { byId, toast } from "./dom.js";
+import { byId, many, toast } from "./dom.js";
 
 const SAMPLE_LIMIT = 400;
 const [BEFORE, AFTER] = document.documentElement.outerHTML.split(byId("payload").textContent); // before anything is drawn
@@ -54,7 +54,9 @@ async function openSamples(payload, files) {
   for (const file of images) samples.push({ values: await readImage(payload, model, file), truth: null });
   if (!images.length) samples.push(...readSamples(model, await files[0].text()));
   const kept = samples.slice(0, SAMPLE_LIMIT).map((sample, index) => ({ index, ...sample }));
-  return { ...payload, samples: kept, start: 0, count: kept.length, answers: [], results: null };
+  const note = samples.length > SAMPLE_LIMIT ? `, first ${many(SAMPLE_LIMIT, "sample")} of ${samples.length.toLocaleString("en")}` : "";
+  const title = payload.title.replace(/, first 400 samples of [\d,]+$/, "") + note;
+  return { ...payload, title, samples: kept, start: 0, count: kept.length, answers: [], results: null };
 }
 
 // Shades of grey, one pixel per feature, in the numbers that the network reads.
