@@ -250,6 +250,7 @@ def test_links_that_lead_to_themselves_are_refused(tmp_path):
 # -- nobody else writes --------------------------------------------------------------------------------------
 
 ELSEWHERE = {
+    ("compiling.py", "open"): "a lock beside the compiled kernels",
     ("data/train.py", "savez_compressed"): "into memory",
     ("fit/loop.py", "save"): "into memory",
     ("io/larq/keras_file.py", "open"): "into a folder that is gone when it is read",

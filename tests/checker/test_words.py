@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from threading import Lock
 
 import numpy as np
 import pytest
@@ -61,12 +62,13 @@ def walked(base, features, budget, layers, head, cases, threads=1):
     walk = WordWalk(base, features, budget, layers, head, cases, Limit(None, None))
     assert walk.is_for()
     assert (walk.sample()[0] == counts_plainly(base, layers, head)).all()
-    found = [0, 0, 0]
+    found, lock = [0, 0, 0], Lock()
 
     def use(_first, seen):
-        found[0] += int(seen.set_counts.sum()) + seen.n_others
-        found[1] += int(seen.set_counts[violations(cases, head, walk.counts(seen.patterns))].sum())
-        found[2] += seen.n_others
+        with lock:  # several threads tell what they saw
+            found[0] += int(seen.set_counts.sum()) + seen.n_others
+            found[1] += int(seen.set_counts[violations(cases, head, walk.counts(seen.patterns))].sum())
+            found[2] += seen.n_others
 
     walk.each(list(range(walk.n_options)), use, threads=threads)
     return found

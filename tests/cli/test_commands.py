@@ -436,7 +436,7 @@ def test_an_option_means_the_same_everywhere():
     assert has["--seed"] == has["--time-limit"] - {"check", "export"} | {"train"}
     assert has["--jobs"] == {"sweep", "results"}
     assert has["--threads"] == has["--seed"] - has["--jobs"] - {"fit"} | {"predict"}
-    assert has["-o"] == has["--seed"] | {"convert", "demo", "export"}
+    assert has["-o"] == has["--seed"] | {"convert", "demo", "export", "page"}
 
 
 def test_samples_may_come_behind_options(capsys, tmp_path):

@@ -223,7 +223,7 @@ def test_counterexamples_on_the_command_line(instance, tmp_path):
         ["verify", "digits", "--index", "7", "--hamming", "1", "--counterexample", "r.txt"]
     )
     assert code == 2
-    assert "--counterexample is in the format of queries" in err
+    assert "--counterexample needs --query" in err
 
 
 def test_time_that_is_up_is_a_timeout():

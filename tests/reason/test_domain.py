@@ -310,7 +310,7 @@ def test_a_sample_that_breaks_a_law_is_refused():
 def test_without_data_nothing_was_seen():
     network = smoker()
     bare = Network(Encoder(network.encoder.codings, network.encoder.names), network.layers, network.head)
-    with pytest.raises(NetworkError, match="does not know what was seen"):
+    with pytest.raises(NetworkError, match="does not know the range of its training data"):
         bare.within("data")
     with pytest.raises(EncodingError, match="no samples"):
         bare.with_training_range(np.zeros((0, 3)))

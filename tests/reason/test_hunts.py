@@ -95,7 +95,7 @@ def test_limits_and_regions_hold_for_what_was_found_without_them(seed):
     network, x = pixels(seed)
     for cost in COSTS:
         for limit in (1, 2, 6, 40):
-            answer = hunted(searcher(network, x, cost, ringing(40), limit=limit, region=Linf(2)))
+            answer = hunted(searcher(network, x, cost, ringing(40), max_cost=limit, region=Linf(2)))
             if isinstance(answer, Counterfactual):
                 assert answer.cost <= limit ** (2 if cost is L2 else 1)
                 assert all(abs(a - b) <= 2 for a, b in zip(x, answer.changed, strict=True))

@@ -298,10 +298,10 @@ def test_a_whole_witness_is_written_and_read(ending, question, tmp_path, capsys)
 def test_what_has_no_witness_says_so(tmp_path, capsys):
     path = tmp_path / "witness.csv"
     main(["verify", "breast_cancer", "--index", "7", "--l0", "0", "--witness", str(path)])
-    assert "no witness was written: there is none." in capsys.readouterr().err
+    assert "no witness written: none was found" in capsys.readouterr().err
     assert not path.exists()
     assert main(["whatif", "breast_cancer", "--index", "7", "--witness", "-"]) == 2
-    assert "--witness - is no file" in capsys.readouterr().err
+    assert "--witness needs a file" in capsys.readouterr().err
 
 
 def test_categories_go_to_csv_and_large_numbers_too(tmp_path):

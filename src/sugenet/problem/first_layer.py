@@ -326,13 +326,20 @@ def move_gains(neighbourhood: Neighbourhood, first: DenseLayer | LevelLayer) -> 
     make_sure(
         24 * n_moves * first.outputs, f"what {n_moves:,} changes do to {first.outputs:,} neurons", _SMALLER
     )
-    table, kinds = _table(neighbourhood, first), kinds_of(first)
-    if table is None:
-        kinds = kinds_of(_first(neighbourhood.network))
-        table = np.zeros((n_moves, int(kinds.max(initial=-1)) + 1), np.int64)
-        for part in gains_by_feature(neighbourhood):
-            table[part.moves, part.neurons] = part.gains
-    return table[:, kinds]
+    table = _table(neighbourhood, first)
+    if table is not None:
+        return table[:, kinds_of(first)]
+    rows = np.zeros((n_moves, first.outputs), np.int64)
+    encoder, weights = neighbourhood.network.encoder, first.weights
+    for number, move in enumerate(neighbourhood.moves):
+        before = neighbourhood.states[move.feature]
+        if first.tops is not None:
+            rows[number] = weights[:, move.feature] * (move.state - before)
+        else:
+            coding, group = encoder.codings[move.feature], encoder.group(move.feature)
+            change = coding.bits(move.state).astype(np.int64) - coding.bits(before)  # on: +w, off: -w
+            rows[number] = weights[:, group.start : group.stop] @ change
+    return rows
 
 
 def reach(neighbourhood: Neighbourhood, gains: Ints) -> Ints:

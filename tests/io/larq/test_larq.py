@@ -179,7 +179,7 @@ def test_dense_network(tmp_path, random, functional):
         ),
         ("Activation", {"activation": "softmax"}, {}),
     ]
-    chain = read_larq(write(tmp_path / "net.h5", layers, (6,), functional)).report
+    chain = read_larq(write(tmp_path / "net.h5", layers, (6,), functional))
     x = random.integers(0, 256, (50, 6))
     h = ste_sign(norm(x @ ste_sign(k1), n1))
     h = ste_sign(norm(h @ magnitude(k2), n2, 1e-4))
@@ -246,7 +246,7 @@ def test_convolutional_network(tmp_path, random):
         ("QuantDense", {"units": 5, "kernel_quantizer": STE, **quant}, {"kernel": k4}),
         ("BatchNormalization", {"axis": [1], "center": False}, n4),
     ]
-    chain = read_larq(write(tmp_path / "net.h5", layers, (7, 9, 3))).report
+    chain = read_larq(write(tmp_path / "net.h5", layers, (7, 9, 3)))
     x = random.choice([-1.0, 1.0], (30, 7, 9, 3))
     h = norm(pooled(conv2d(x, ste_sign(k1), padding="same"), "max", padding="same"), n1)
     h = norm(conv2d(ste_sign(h), ste_sign(k2), padding="same", value=1.0), n2)
@@ -278,7 +278,7 @@ def test_one_dimension_and_global_pooling(tmp_path, random):
         ("GlobalAveragePooling1D", {}, {}),
         ("Dense", {"units": 3, "activation": "softmax", **PLAIN}, {"kernel": k2}),
     ]
-    chain = read_larq(write(tmp_path / "net.h5", layers, (9, 2))).report
+    chain = read_larq(write(tmp_path / "net.h5", layers, (9, 2)))
     x = random.choice([-1.0, 1.0], (20, 9, 2))
     maps = np.pad(x, ((0, 0), (2, 0), (0, 0)))[:, None]
     scores = ste_sign(conv2d(maps, ste_sign(k1)[None], stride=1))[:, :, ::2].mean(axis=(1, 2)) @ k2
@@ -303,7 +303,7 @@ def test_input_quantizers_at_zero(tmp_path, random, name, zero, low):
             {"kernel": latent(random, 3, 2)},
         )
     ]
-    sign, _ = read_larq(write(tmp_path / "net.h5", layers, (3,))).report.ops
+    sign, _ = read_larq(write(tmp_path / "net.h5", layers, (3,))).ops
     assert isinstance(sign, Sign)
     assert (sign.zero, sign.low, sign.high) == (zero, low, 1)
 
@@ -338,7 +338,7 @@ def test_kernel_quantizers(tmp_path, random, quantizer, formula):
             {"kernel": kernel},
         )
     ]
-    linear = read_larq(write(tmp_path / "net.h5", layers, (5,))).report.ops[-1]
+    linear = read_larq(write(tmp_path / "net.h5", layers, (5,))).ops[-1]
     assert np.array_equal(linear.weights, formula(kernel).T)
 
 
@@ -366,7 +366,7 @@ def test_relu_rescaling_padding_and_dense_on_maps(tmp_path, random):
         ),
         ("GlobalMaxPooling2D", {}, {}),
     ]
-    chain = read_larq(write(tmp_path / "net.h5", layers, (4, 4, 2))).report
+    chain = read_larq(write(tmp_path / "net.h5", layers, (4, 4, 2)))
     x = random.integers(0, 256, (20, 4, 4, 2))
     h = np.pad(x * F(1 / 127.5).astype(float) - 1, ((0, 0), (1, 0), (2, 1), (0, 0)))
     h = pooled(np.maximum(h @ ste_sign(k1) + b, 0), "mean", stride=1, padding="same")
@@ -572,9 +572,7 @@ def test_classes_that_tie_behind_an_activation_are_refused(tmp_path, tail, is_ap
     kernel = np.ones((40, 2), F)
     kernel[0, 0] = -1
     quant = {"units": 2, "kernel_quantizer": "ste_sign", "input_quantizer": "ste_sign", "activation": tail}
-    chain = read_larq(
-        write(tmp_path / "net.h5", [("QuantDense", quant | PLAIN, {"kernel": kernel})], (40,))
-    ).report
+    chain = read_larq(write(tmp_path / "net.h5", [("QuantDense", quant | PLAIN, {"kernel": kernel})], (40,)))
     if is_apart:
         assert lower(chain, Bits()).network.predict([[1] * 40]).tolist() == [1]
         return
@@ -592,9 +590,7 @@ def test_settings_of_training_mean_nothing(tmp_path):
     config["kernel_constraint"] = {"class_name": "WeightClip", "config": {"clip_value": 1.0}}
     settings = {"name": "ste_sign", "trainable": True, "dtype": "float32", "clip_value": None}
     config["kernel_quantizer"] = {"class_name": "Larq>SteSign", "config": settings}
-    chain = read_larq(
-        write(tmp_path / "net.h5", [("QuantConv2D", config, {"kernel": KERNEL})], (3, 3, 2))
-    ).report
+    chain = read_larq(write(tmp_path / "net.h5", [("QuantConv2D", config, {"kernel": KERNEL})], (3, 3, 2)))
     assert chain.ops[-1].weights.shape == (3, 2, 2, 2)
 
 
@@ -606,7 +602,7 @@ def test_a_quantizer_that_is_a_layer(tmp_path, random):
     )
     sign, _ = read_larq(
         write(tmp_path / "net.h5", [("SteHeaviside", {"clip_value": 1.0}, {}), dense], (3,))
-    ).report.ops
+    ).ops
     assert (sign.zero, sign.low, sign.high) == (-1, 0, 1)
 
 
@@ -620,7 +616,7 @@ def test_ternary_kernels_are_not_clipped(tmp_path):
             {"kernel": kernel},
         )
     ]
-    assert read_larq(write(tmp_path / "net.h5", layers, (2,))).report.ops[-1].weights.tolist() == [
+    assert read_larq(write(tmp_path / "net.h5", layers, (2,))).ops[-1].weights.tolist() == [
         [1, 1],
         [-1, 0],
     ]
@@ -715,7 +711,7 @@ def test_calls_and_ends_of_functional_models(tmp_path, edit, message):
                 root[layer].create_dataset("kernel:0", data=np.ones((3, 3), F))
         return tmp_path / name
 
-    assert len(read_larq(saved("good.h5")).report.ops) == 4
+    assert len(read_larq(saved("good.h5")).ops) == 4
     edit(model)
     with pytest.raises(FileError, match=message):
         read_larq(saved("bad.h5"))
@@ -962,7 +958,7 @@ def test_odd_configurations_end_in_a_file_error_or_in_a_chain(tmp_path, kind, co
             write(
                 tmp_path / "odd.h5", [conv, (kind, config, {"kernel": np.ones((2, 2, 2, 2), F)})], (4, 4, 2)
             )
-        ).report
+        )
     except FileError:
         return
     assert len(chain.ops) >= 2
