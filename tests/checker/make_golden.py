@@ -330,7 +330,9 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
                         None,
                         True,
                         lambda n=network, x=x, r=region, m=minimal, t=ties: (
-                            sg.why(n, x, r, minimal=m, ties=t, threads=1).reasons[0].certificate
+                            sg.why(n, x, r or sg.AnyInput(), minimal=m, ties=t, threads=1)
+                            .reasons[0]
+                            .certificate
                         ),
                     )
         for region in (*regions[:9], sg.Free((0, 1)), sg.AnyInput()):
