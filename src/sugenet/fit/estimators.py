@@ -807,7 +807,7 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of each sample."""
+        """Return the class of each sample."""
         table = self._read(X)
         if not isinstance(self.model_, Mapping):
             return np.asarray(self.classes_[self.model_.ranks(table)])
@@ -815,9 +815,9 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[self._frequent[sure[:, self._frequent].argmax(axis=1)]])
 
     def predict_interval(self, X: Any) -> npt.NDArray[Any]:
-        """Least and greatest class of each sample over all capacities that fit the training data as well.
+        """Return the smallest and largest class of each sample over all capacities that fit as well.
 
-        With the utilities that were learned or given, and of several terms one at a time.
+        The utilities are those learned or given. If there are several terms, one term at a time varies.
         """
         check_is_fitted(self)
         if isinstance(self.model_, Mapping):
@@ -826,9 +826,10 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[np.column_stack(self.model_.interval(table))])
 
     def ratings(self, X: Any, y: Any) -> Ratings:
-        """Samples as the Sugeno integral sees them: utilities of their values, rated with classes.
+        """Return the samples as the Sugeno integral reads them: utilities of their values, rated with
+        classes.
 
-        For `fit_capacity`, `version_space` and their certificates.
+        Use it for `fit_capacity`, `version_space` and their certificates.
         """
         check_is_fitted(self)
         return self._ratings(X, named_target(np.asarray(y), self.classes_.tolist()).ranks)
