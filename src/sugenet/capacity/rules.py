@@ -98,7 +98,7 @@ class ThresholdRule:
 
     @property
     def levels(self) -> tuple[Value, ...] | None:
-        """The thresholds of the rule; for a plain rule its level alone; None if there are infinitely many."""
+        """The thresholds of the rule (for a plain rule its level alone), or None if infinitely many."""
         if not self.graded:
             return (self.level,)
         chain = self.scale.levels

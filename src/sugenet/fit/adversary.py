@@ -68,7 +68,9 @@ class Perturbation:
     @cached_property
     def _nearest(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """For every bit of a number, the largest value that can occur with it off, and the smallest with it
-        on; -inf and inf if there is none, and for categories.
+        on.
+
+        They are -inf and inf if there is none, and for categories.
         """
         below, above = [], []
         for coding in self.encoder.codings:

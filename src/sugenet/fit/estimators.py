@@ -549,7 +549,7 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
         Whether larger values are better: ``"rising"``, ``"falling"`` or None (learned, see `directions_`),
         for all, in a list, or in a mapping from features.
     orders
-        For features that are names, a mapping from the feature to its names, worst first. Columns of ordered
+        For features that are names, a mapping from the feature to its names, lowest first. Columns of ordered
         categories (pandas) have their own order.
     order
         Names of the levels of y, worst first; ordered categories have their own order. None for numbers.
@@ -704,7 +704,7 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
     directions : str, sequence, dict or None
         ``"rising"`` or ``"falling"``, for all features or for each; None learns it (default: None).
     orders : dict or None
-        For features that are names, a mapping from the feature to its names, worst first (default: None).
+        For features that are names, a mapping from the feature to its names, lowest first (default: None).
     order : sequence, "sorted" or None
         The classes, worst first. Ordered categories have their own order. None sorts two classes, and treats
         more as unordered (default: None).

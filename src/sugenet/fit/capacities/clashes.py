@@ -5,9 +5,10 @@ error of any capacity with the samples that force it (docs/theory.md 10.3), also
 (10.4).
 
 With lo = a - d and hi = a + d, a capacity must give every sample a value from lo to hi. That is mu(P) >= lo
-for P = {x >= lo} and mu(Q) <= hi for Q = {x > hi}. Two things can prevent it (docs/theory.md 10.1): a single
-sample whose values are all below lo or all above hi, or a pair k, m with lo_k > hi_m if P_k is a subset of
-Q_m.
+for P = {x >= lo} and mu(Q) <= hi for Q = {x > hi}. Two things can prevent it (docs/theory.md 10.1):
+
+- a single sample whose values are all below lo or all above hi;
+- a pair k, m with lo_k > hi_m where P_k is a subset of Q_m.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class FeatureLevels:
     direction
         Whether a step is reached by values from it upwards (``>=``) or downwards (``<=``).
     order
-        The names that can occur, worst first; None for numbers.
+        The names that can occur, lowest first; None for numbers.
 
     Examples
     --------
@@ -92,8 +92,8 @@ def learn_chain(
 ) -> FeatureLevels:
     """Return all levels of names; for numbers all values, or about `cuts` quantiles.
 
-    If the direction is not given, it is learned from all pairs of samples that differ in value and target: do
-    better targets more often go with larger or with smaller values?
+    If the direction is not given, it is learned from all pairs of samples that differ in value and target:
+    whether better targets more often have larger or smaller values.
     """
     known = None if order is None else tuple(order)
     values = _places(column, known, name)
@@ -202,7 +202,7 @@ def _places(column: _Column, order: tuple[Any, ...] | None, name: str) -> npt.ND
 
 
 def ordered_categories(column: Any) -> tuple[Any, ...] | None:
-    """Return the levels of a column of ordered categories, worst first; None for any other column."""
+    """Return the levels of a column of ordered categories, lowest first; None for any other column."""
     kind: Any = getattr(column, "dtype", None)
     return tuple(kind.categories) if getattr(kind, "ordered", False) else None
 

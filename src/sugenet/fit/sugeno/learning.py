@@ -363,8 +363,10 @@ def _reached(others: list[UtilityFunctional], rows: Ints, height: int) -> Bools:
 def _first_cuts(
     rows: Ints, counts: Ints, shares: npt.NDArray[np.float64], rng: np.random.Generator, spread: float
 ) -> Ints:
-    """Return initial cuts: as many samples reach the cut of a feature as reach the level of the target, or
-    for all levels of a feature more or fewer than that.
+    """Return initial cuts.
+
+    As many samples reach the cut of a feature as reach the level of the target, or for all levels of a feature
+    more or fewer than that.
     """
     cuts = np.zeros((rows.shape[1], len(shares)), dtype=np.int64)
     inner = np.clip(shares, 1e-3, 1 - 1e-3)
