@@ -330,8 +330,8 @@ def possibilistic_base(
     mu
         Any monotone set function.
     levels
-        The values that samples may have; bottom and top are added. Default: all levels of a finite scale, or on
-        the unit interval the values of `mu` and their reversals. A sample with another value raises an
+        The values that samples may have; bottom and top are added. Default: all levels of a finite scale, or
+        on the unit interval the values of `mu` and their reversals. A sample with another value raises an
         error.
     limit
         Raise an error if there are more focal sets than this.

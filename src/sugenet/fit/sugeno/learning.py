@@ -365,8 +365,8 @@ def _first_cuts(
 ) -> Ints:
     """Return initial cuts.
 
-    As many samples reach the cut of a feature as reach the level of the target, or for all levels of a feature
-    more or fewer than that.
+    As many samples reach the cut of a feature as reach the level of the target, or for all levels of a
+    feature more or fewer than that.
     """
     cuts = np.zeros((rows.shape[1], len(shares)), dtype=np.int64)
     inner = np.clip(shares, 1e-3, 1 - 1e-3)
