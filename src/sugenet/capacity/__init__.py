@@ -1,5 +1,6 @@
-"""Capacities and Sugeno integrals on any scale (paper section 2.2): set functions, transforms,
-integrals, rules, indices.
+"""Capacities and Sugeno integrals on any scale (paper section 2.2).
+
+The package has set functions, transforms, integrals, rules and indices.
 """
 
 from sugenet.capacity.base import FocalSet, SetFunction

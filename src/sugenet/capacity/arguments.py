@@ -1,4 +1,4 @@
-"""What users hand in, read once: exact numbers, sequences in order, values as they are shown in messages."""
+"""Reading of user arguments: exact numbers, ordered sequences, and values as shown in messages."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ __all__ = [
 ]
 
 _WRITTEN = 1e15
-"""Whole floats up to here are written without their point."""
+"""Integral floats up to this size are written without a decimal point."""
 _WRITTEN_BITS = 14_000
-"""Larger counts are given as text: Python refuses to write them out."""
+"""Larger counts are given as text, because Python refuses to write them."""
 
 
 def plain(value: Any) -> Any:
-    """A NumPy scalar as the Python value that it is, to be shown."""
+    """Return a NumPy scalar as the equal Python value, for messages."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def in_order(values: object, what: str) -> list[Any]:
-    """The values as a list, where their order says what they belong to.
+    """Return the values as a list; their order must be defined, since it says what they belong to.
 
     Examples
     --------
@@ -69,26 +69,26 @@ def in_order(values: object, what: str) -> list[Any]:
 
 
 NUMBER = r"[+-]?(?:[0-9]+(?:/[0-9]+)?|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
-"""How people write numbers, as a pattern."""
+"""Pattern of a number in text."""
 _SPELLED = re.compile(NUMBER)
 _DIGITS = 4300
-"""Digits of an integer, or of a part of a fraction: Python's own limit."""
+"""Largest number of digits of an integer, or of a part of a fraction: Python's own limit."""
 _SHOWN = 60
 
 
 def read_number(value: Any, what: str = "", error: type[Exception] = CapacityError) -> int | float | Fraction:
-    """Read a number: text as Python reads it, anything else as the number that it is.
+    """Read a number: text with the syntax of Python, any other value exactly.
 
-    This is the one function that Python arguments, command line, CSV files, server, rules, laws and VNN-LIB
-    files share. ``12`` is an integer of any size, a decimal such as ``0.1``, ``5.`` or ``1e-3`` is the
-    float64 nearest to it, and ``1/10`` is that fraction. A `Decimal` is read as its text.
+    Python arguments, command line, CSV files, server, rules, laws and VNN-LIB files all share this function.
+    ``12`` is an integer of any size, a decimal such as ``0.1``, ``5.`` or ``1e-3`` is the nearest float64,
+    and ``1/10`` is that fraction. A `Decimal` is read as its text.
 
     Parameters
     ----------
     value
         Text, int, float, Fraction, Decimal or a NumPy scalar.
     what
-        The name of the value, for the message; none if its place is named elsewhere.
+        The name of the value, for the message; empty if its position is named elsewhere.
     error
         The type of the exception (default: `CapacityError`).
 
@@ -100,7 +100,7 @@ def read_number(value: Any, what: str = "", error: type[Exception] = CapacityErr
     Raises
     ------
     error
-        For anything else: infinity, NaN, a decimal beyond the floats, a bool, other text.
+        For anything else: infinity, NaN, a decimal beyond the range of floats, a bool, other text.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def _spelled(text: str, what: str, error: type[Exception]) -> int | float | Frac
 
 
 def float_number(value: Any, what: str = "", error: type[Exception] = CapacityError) -> float:
-    """Read a number that must be a float64, as by `read_number`; others are refused, not rounded.
+    """Read a number with `read_number`, and require that it is a float64; other numbers are not rounded.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def float_number(value: Any, what: str = "", error: type[Exception] = CapacityEr
 
 
 def exact_number(value: Any, what: str, error: type[Exception] = CapacityError) -> int | Fraction:
-    """A number of Python as the exact number it is, read by `read_number`; text is refused.
+    """Return a Python number as an exact number, read by `read_number`; text raises an error.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def exact_number(value: Any, what: str, error: type[Exception] = CapacityError) 
 
 
 def nearest_float(number: int | float | Fraction) -> float:
-    """The float64 nearest to a number; infinite beyond all of them.
+    """Return the float64 nearest to a number; infinity if it is out of range.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def nearest_float(number: int | float | Fraction) -> float:
 
 
 def is_float(number: int | float | Fraction) -> bool:
-    """Whether a number is a finite float64."""
+    """Return whether a number is a finite float64."""
     near = nearest_float(number)
     return isfinite(near) and near == number
 
@@ -211,7 +211,7 @@ def _shown(value: object) -> str:
 
 
 def show_number(value: int | Fraction) -> str:
-    """An exact number as text: a float as it was written, a number of very many digits as about what it is.
+    """Return an exact number as text: a float as it was written, a number with very many digits rounded.
 
     Examples
     --------
@@ -230,8 +230,10 @@ def show_number(value: int | Fraction) -> str:
 
 
 def number_text(value: Any) -> str:
-    """A number in few digits that `read_number` reads back as it: decimals where a float is just that, an
-    integer without a point, else a fraction; anything else as it is written, safe to show.
+    """Return a short text of a number that `read_number` reads back exactly.
+
+    A float is written as a decimal, an integer without a decimal point, any other number as a fraction. Other
+    values are written as they are, safe to show.
 
     Examples
     --------
@@ -251,7 +253,7 @@ def number_text(value: Any) -> str:
 
 
 def rating_text(value: Any) -> str:
-    """A rating, as tables have them: the decimal that it is where there is one, else as `number_text`.
+    """Return a rating as text: its exact decimal if there is one, else as `number_text`.
 
     Examples
     --------
@@ -264,14 +266,14 @@ def rating_text(value: Any) -> str:
 
 
 def magnitude(count: int) -> str:
-    """A count, written out while that is readable."""
+    """Return a count as text, written in full if that is readable."""
     if count < 10**15:
         return f"{count:,}"
-    # at most one too small, without writing a huge number out
+    # at most one too small, without writing a huge number
     power = (count.bit_length() - 1) * 30103 // 100000
     return f"about 10^{power + (count >= 10 ** (power + 1))}"
 
 
 def written(count: int | None) -> int | str | None:
-    """A count for JSON: the number itself while it can be written out."""
+    """Return a count for JSON: the number itself if it can be written."""
     return count if count is None or count.bit_length() < _WRITTEN_BITS else magnitude(count)

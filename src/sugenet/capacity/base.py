@@ -1,6 +1,6 @@
-"""Monotone set functions: what every family offers.
+"""Monotone set functions: the common interface of every family.
 
-A capacity is one that is worth bottom on no criteria and top on all.
+A capacity is a monotone set function that is worth bottom on the empty set and top on the full set.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = [
 ]
 
 TABLE_LIMIT = 24
-"""Largest number of criteria for which a table of all 2^n subsets is made."""
+"""Largest number of criteria for which a table of all 2^n subsets is built."""
 
 LISTING_LIMIT = 2_000_000
-"""Most focal sets that are listed where all of them are needed."""
+"""Largest number of focal sets that are listed if all of them are required."""
 
 _T = TypeVar("_T")
 
@@ -50,7 +50,7 @@ class FocalSet(NamedTuple):
 
 
 class SetFunction(ShortRepr, ABC):
-    """A set function that never falls when criteria are added.
+    """A set function that never decreases when criteria are added.
 
     Call it with a subset: a set, one name, or a bit mask.
     """
@@ -60,15 +60,15 @@ class SetFunction(ShortRepr, ABC):
 
     @abstractmethod
     def at(self, mask: int) -> Value:
-        """Worth of the set with this bit mask."""
+        """Return the worth of the set with this bit mask."""
 
     def __call__(self, subset: Subset) -> Value:
-        """Worth of a subset."""
+        """Return the worth of a subset."""
         return self.at(self.criteria.mask(subset))
 
     @abstractmethod
     def conjugate(self) -> SetFunction:
-        """The conjugate mu^c(A) = 1 - mu(complement of A); conjugating twice gives the same function back."""
+        """Return the conjugate mu^c(A) = 1 - mu(complement of A); conjugating twice restores the function."""
 
     @property
     def is_capacity(self) -> bool:
@@ -77,7 +77,7 @@ class SetFunction(ShortRepr, ABC):
 
     @property
     def constant(self) -> Value | None:
-        """The one value taken on every set, or None when sets differ."""
+        """The common value of all sets, or None if sets differ."""
         value = self.at(0)
         return value if value == self.at(self.criteria.full) else None
 
@@ -87,14 +87,14 @@ class SetFunction(ShortRepr, ABC):
         Parameters
         ----------
         by
-            None: in the order that is fastest. ``"size"``: shortest first. A cost for each criterion (mapping
-            or sequence, nonnegative exact numbers or floats taken as what they are): cheapest total first.
+            None: in the fastest order. ``"size"``: smallest first. A cost per criterion (mapping or sequence
+            of nonnegative exact numbers, or of floats read exactly): cheapest total first.
         """
         members = self.criteria.members
         return (FocalSet(members(mask), weight) for mask, weight in self.focal_masks(self._costs(by)))
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
-        """Yield (mask, weight) of the focal sets; `costs` are integers, one for each criterion."""
+        """Yield (mask, weight) of the focal sets; `costs` are integers, one per criterion."""
         table = self.table()
         focal = transforms.inner_moebius(table, self.scale.codes([self.scale.bottom])[0])
         masks = np.flatnonzero(focal != self.scale.codes([self.scale.bottom])[0])
@@ -106,25 +106,25 @@ class SetFunction(ShortRepr, ABC):
         return ((int(mask), self.scale.element(focal[mask])) for mask in masks)
 
     def focal_count(self) -> int:
-        """Exact number of focal sets; listed only where the family knows no formula."""
+        """Return the exact number of focal sets; they are listed only if the family has no formula."""
         bottom = self.scale.codes([self.scale.bottom])[0]
         return int(np.count_nonzero(transforms.inner_moebius(self.table(), bottom) != bottom))
 
     def is_focal(self, mask: int) -> bool:
-        """Whether the set is worth more than each of its proper subsets."""
+        """Return whether the set is worth more than each of its proper subsets."""
         worth = self.at(mask)
         return bool(worth > self.scale.bottom) and all(
             self.at(mask ^ 1 << index) < worth for index in bits(mask)
         )
 
     def table(self) -> Codes:
-        """The values on all 2^n sets, by mask, as codes of the scale."""
+        """Return the values on all 2^n sets, by mask, as codes of the scale."""
         self._fits_table()
         return self.scale.codes([self.at(mask) for mask in range(1 << len(self.criteria))])
 
     def threshold_form(self) -> tuple[tuple[Any, ...], Any] | None:
-        """Exact weights and theta with mu(A) = [sum of A's weights >= theta],
-        or None where there is no such form at hand.
+        """Return exact weights and theta with mu(A) = [sum of A's weights >= theta], or None if no such form
+        is known.
         """
         return None
 
@@ -164,9 +164,7 @@ class SetFunction(ShortRepr, ABC):
         return [int(cost * unit) for cost in exact]
 
     def _phrase(self) -> str:
-        """What the function is, in a few words; `__str__` adds what the values on the empty
-        and the full set say.
-        """
+        """Return a short description; `__str__` adds the values on the empty and the full set."""
         return type(self).__name__
 
     def __str__(self) -> str:
@@ -186,7 +184,7 @@ class SetFunction(ShortRepr, ABC):
 
 
 def need_set_function(mu: object, what: str = "mu") -> None:
-    """Raise `CapacityError` unless `mu` is a set function."""
+    """Raise `CapacityError` if `mu` is not a set function."""
     if not isinstance(mu, SetFunction):
         raise CapacityError(
             f"{what} is {mu!r}, which is no set function. Give one, such as CardinalityThreshold(3, tau=2)."
@@ -194,7 +192,7 @@ def need_set_function(mu: object, what: str = "mu") -> None:
 
 
 def up_to_limit(items: Iterator[_T], what: str, instead: str) -> Iterator[_T]:
-    """Pass on what is found, up to a limit; `instead` says what to do beyond it."""
+    """Yield the items up to a limit; beyond it, raise an error with the remedy `instead`."""
     for number, one in enumerate(items):
         if number >= LISTING_LIMIT:
             raise TooLargeError(
@@ -204,7 +202,7 @@ def up_to_limit(items: Iterator[_T], what: str, instead: str) -> Iterator[_T]:
 
 
 def take_all(pairs: Iterator[tuple[int, Value]], what: str, instead: str) -> list[tuple[int, Value]]:
-    """List focal sets that must be known all at once, up to a limit."""
+    """List focal sets that must all be known at once, up to a limit."""
     return list(up_to_limit(pairs, what, instead))
 
 

@@ -30,8 +30,8 @@ from sugenet.reprs import set_fields
 __all__ = ["Conjugate", "Join", "Meet", "Nested"]
 
 Candidates: TypeAlias = Iterator[tuple[int, Value] | None]
-"""Sets that may be focal, with their worth, and None for each one that is not,
-so that such work can be counted.
+"""Candidates for focal sets, with their worth, and None for each set that is not focal, so that this work can
+be counted.
 """
 
 WORTHS = "The worth of single sets and the integral need no list."
@@ -41,21 +41,21 @@ class _Composite(SetFunction):
     """A set function made of others: its focal sets are among some candidates."""
 
     is_ranked: ClassVar[bool] = True
-    """Whether candidates come in the order of costs."""
+    """Whether candidates are in the order of costs."""
 
     @abstractmethod
     def _candidates(self, costs: Costs = None) -> Candidates:
-        """The sets that may be focal, None in the place of those that are not."""
+        """Yield the sets that may be focal, and None in place of those that are not."""
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
-        """The candidates that are focal."""
+        """Yield the candidates that are focal."""
         if costs is None or self.is_ranked:
             return (pair for pair in self._candidates(costs) if pair is not None)
         instead = "Take them lazily in any order: by=None."
         return iter(by_cost(take_all(self.focal_masks(), "an order by cost", instead), costs))
 
     def focal_count(self) -> int:
-        """Count by a table where one fits, else by listing; sets that are not focal are work, too."""
+        """Count by a table if one fits, else by listing; sets that are not focal count as work, too."""
         if len(self.criteria) <= TABLE_LIMIT:
             return super().focal_count()
         listed = up_to_limit(self._candidates(), f"the number for a {type(self).__name__}", WORTHS)
@@ -64,7 +64,7 @@ class _Composite(SetFunction):
 
 @dataclass(frozen=True)
 class Conjugate(_Composite):
-    """mu^c(A) = 1 - mu(complement of A), computed from `base` when asked.
+    """mu^c(A) = 1 - mu(complement of A), computed from `base` on demand.
 
     Examples
     --------
@@ -82,29 +82,29 @@ class Conjugate(_Composite):
 
     @property
     def criteria(self) -> Criteria:  # type: ignore[override]
-        """Those of the base."""
+        """The criteria of the base."""
         return self.base.criteria
 
     @property
     def scale(self) -> Scale:  # type: ignore[override]
-        """That of the base."""
+        """The scale of the base."""
         return self.base.scale
 
     def at(self, mask: int) -> Value:
-        """1 - mu(complement)."""
+        """Return 1 - mu(complement)."""
         return self.scale.reverse(self.base.at(self.criteria.full ^ mask))
 
     def table(self) -> Codes:
-        """The reversed table of the base."""
+        """Return the reversed table of the base."""
         return self.scale.reverse_codes(self.base.table()[::-1])
 
     def conjugate(self) -> SetFunction:
-        """The base again."""
+        """Return the base."""
         return self.base
 
     def _candidates(self, costs: Costs = None) -> Candidates:  # noqa: ARG002 they come by level
-        """Minimal transversals, level by level, of the base's focal sets above that level (a strict cut,
-        docs/theory.md 6.3).
+        """Yield minimal transversals, level by level, of the base's focal sets above that level (a strict
+        cut, docs/theory.md 6.3).
         """
         full, scale = self.criteria.full, self.scale
         pairs = take_all(
@@ -116,7 +116,7 @@ class Conjugate(_Composite):
             worth = scale.reverse(level)
             if worth > scale.bottom:
                 for mask in minimal_transversals(focal for focal, weight in pairs if weight > level):
-                    # where the base is worth less, the set belongs to a lower level and is yielded there
+                    # if the base is worth less, the set belongs to a lower level and is yielded there
                     yield (mask, worth) if self.base.at(full ^ mask) == level else None
 
     def _phrase(self) -> str:
@@ -125,7 +125,7 @@ class Conjugate(_Composite):
 
 @dataclass(frozen=True)
 class _Combined(_Composite):
-    """What join and meet share: members over the same criteria."""
+    """Shared base class of join and meet: members over the same criteria."""
 
     members: tuple[SetFunction, ...]
     criteria: Criteria
@@ -178,19 +178,19 @@ class Join(_Combined):
     """
 
     def at(self, mask: int) -> Value:
-        """The best worth that a member gives."""
+        """Return the largest worth that a member gives."""
         return max(member.at(mask) for member in self.members)
 
     def table(self) -> Codes:
-        """The maximum of the tables."""
+        """Return the maximum of the tables."""
         return reduce(np.maximum, self._tables())
 
     def conjugate(self) -> SetFunction:
-        """The meet of the conjugates."""
+        """Return the meet of the conjugates."""
         return Meet(member.conjugate() for member in self.members)
 
     def _candidates(self, costs: Costs = None) -> Candidates:
-        """The focal sets of the members; some are not focal in the join."""
+        """Yield the focal sets of the members; some are not focal in the join."""
         for number, mask in _merge([member.focal_masks(costs) for member in self.members], costs):
             kept = self.is_focal(mask) and not any(
                 earlier.is_focal(mask) for earlier in self.members[:number]
@@ -213,19 +213,19 @@ class Meet(_Combined):
     is_ranked = False
 
     def at(self, mask: int) -> Value:
-        """The least worth that a member gives."""
+        """Return the smallest worth that a member gives."""
         return min(member.at(mask) for member in self.members)
 
     def table(self) -> Codes:
-        """The minimum of the tables."""
+        """Return the minimum of the tables."""
         return reduce(np.minimum, self._tables())
 
     def conjugate(self) -> SetFunction:
-        """The join of the conjugates."""
+        """Return the join of the conjugates."""
         return Join(member.conjugate() for member in self.members)
 
     def _candidates(self, costs: Costs = None) -> Candidates:  # noqa: ARG002 unions come in no order of cost
-        """Unions of one focal set of each member: every focal set of the meet is such a union."""
+        """Yield unions of one focal set of each member: every focal set of the meet is such a union."""
         seen: set[int] = set()
         instead = f"These are those of one of its members. {WORTHS}"
         listed = [
@@ -244,9 +244,9 @@ class Nested(_Composite):
     """max over m of min(a_m, mu_m): a Boolean set function mu_m says which sets reach level a_m
     (docs/theory.md 6.11).
 
-    Every set function on a finite scale is one of these; it is the natural form of "3 of 5 is ok, all 5 is
-    good". The usual mu_1 >= mu_2 >= ... is not required: a set that reaches a level is taken to
-    reach all lower ones.
+    Every set function on a finite scale has this form, which suits statements such as "3 of 5 is ok, all 5 is
+    good". The usual mu_1 >= mu_2 >= ... is not required: a set that reaches a level also reaches all lower
+    ones.
 
     Examples
     --------
@@ -296,15 +296,15 @@ class Nested(_Composite):
 
     @property
     def criteria(self) -> Criteria:  # type: ignore[override]
-        """Those of the members."""
+        """The criteria of the members."""
         return self.levels[0][1].criteria
 
     def at(self, mask: int) -> Value:
-        """The highest level reached."""
+        """Return the highest level reached."""
         return next((level for level, mu in reversed(self.levels) if mu.at(mask)), self.scale.bottom)
 
     def table(self) -> Codes:
-        """The highest level reached, for all sets."""
+        """Return the highest level reached, for all sets."""
         self._fits_table()
         values = self.scale.codes([self.scale.bottom, *(level for level, _ in self.levels)])
         highest = np.zeros(1 << len(self.criteria), np.intp)
@@ -313,8 +313,8 @@ class Nested(_Composite):
         return np.asarray(values[highest])
 
     def conjugate(self) -> SetFunction:
-        """Nested again, with the conjugates in reverse order, where the levels are known to be
-        nested; else a view.
+        """Return a nested function with the conjugates in reverse order if the levels are known to be nested,
+        else a view.
         """
         if self._gaps() is None:
             return Conjugate(self)
@@ -324,13 +324,13 @@ class Nested(_Composite):
             for below, (_, mu) in zip(lower, self.levels, strict=False)
         }
         if self.levels[-1][0] != self.scale.top:
-            # no set reaches the top, so its conjugate all do
+            # no set reaches the top, so in the conjugate all sets do
             flipped[self.scale.reverse(self.levels[-1][0])] = self._always()
         reached = {level: mu for level, mu in flipped.items() if mu.constant != BOOLEAN.bottom}
         return Nested(reached or flipped, self.scale)
 
     def _always(self) -> SetFunction:
-        """Worth 1 on every set, written like the levels: a threshold of 0."""
+        """Return a function worth 1 on every set, in the form of the levels: a threshold of 0."""
         form = self.levels[-1][1].conjugate().threshold_form()
         assert form is not None
         theta = min(0, form[1])  # below all others, so that the levels stay nested
@@ -340,19 +340,19 @@ class Nested(_Composite):
         return WeightedThreshold(form[0], theta, mu.criteria)
 
     def _candidates(self, costs: Costs = None) -> Candidates:
-        """The focal sets of each level; some reach a higher one."""
+        """Yield the focal sets of each level; some reach a higher one."""
         for number, mask in _merge([mu.focal_masks(costs) for _, mu in self.levels], costs):
             higher = any(mu.at(mask) for _, mu in self.levels[number + 1 :])
             yield None if higher else (mask, self.levels[number][0])
 
     def focal_count(self) -> int:
-        """By formula where all levels are thresholds with the same weights, else by table or listing."""
+        """Count by formula if all levels are thresholds with the same weights, else by table or listing."""
         gaps = self._gaps()
         return super().focal_count() if gaps is None else sum(count_minimal(*gap) for gap in gaps)
 
     def _gaps(self) -> list[tuple[list[int], int, int | None]] | None:
-        """For thresholds with the same weights and rising thetas: the weights,
-        theta and next theta of each level.
+        """Return the weights, theta and next theta of each level, for thresholds with the same weights and
+        increasing thetas.
         """
         forms = [mu.threshold_form() for _, mu in self.levels]
         known = [form for form in forms if form is not None]
@@ -372,8 +372,9 @@ class Nested(_Composite):
 
 
 def _merge(streams: list[Iterator[tuple[int, Value]]], costs: Costs) -> Iterator[tuple[int, int]]:
-    """Merge streams of focal sets, in turn or, where each is ordered by cost, by cost;
-    yields (number of the stream, mask).
+    """Merge streams of focal sets, by cost if each is ordered by cost, else in turn.
+
+    Yields (index of the stream, mask).
     """
     if costs is None:
         return _in_turn(streams)
@@ -389,7 +390,7 @@ def _merge(streams: list[Iterator[tuple[int, Value]]], costs: Costs) -> Iterator
 
 
 def _in_turn(streams: list[Iterator[tuple[int, Value]]]) -> Iterator[tuple[int, int]]:
-    """One set of each stream after the other, so that none waits for the end of another."""
+    """Yield one set of each stream in turn, so that no stream waits for the end of another."""
     running = list(enumerate(streams))
     while running:
         left = []

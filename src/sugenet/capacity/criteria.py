@@ -1,6 +1,7 @@
-"""The finite set C of criteria, named or numbered, and its subsets as bit masks; among masks the minimal
-ones, and minimal transversals: the bridge between the focal sets of a capacity and of its conjugate
-(docs/theory.md 6.3).
+"""The finite set C of criteria, named or numbered, and its subsets as bit masks.
+
+The module also finds minimal masks and minimal transversals, which relate the focal sets of a capacity to
+those of its conjugate (docs/theory.md 6.3).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Subset: TypeAlias = int | str | Iterable[Criterion]
 
 @dataclass(frozen=True)
 class Criteria(ShortRepr):
-    """The criteria in a fixed order; criterion number k (from 0) is bit k of a mask.
+    """The criteria in a fixed order; the criterion with index k (from 0) is bit k of a mask.
 
     Examples
     --------
@@ -78,7 +79,7 @@ class Criteria(ShortRepr):
 
     @classmethod
     def literals(cls, n: int) -> Criteria:
-        """The 2n literals of the polarized encoding (paper section 3.1): 1, -1, 2, -2, ..."""
+        """Return the 2n literals of the polarized encoding (paper section 3.1): 1, -1, 2, -2, ..."""
         return cls(literal for i in range(1, _count(n, "inputs") + 1) for literal in (i, -i))
 
     @cached_property
@@ -91,7 +92,7 @@ class Criteria(ShortRepr):
         return (1 << len(self.names)) - 1
 
     def place(self, name: object) -> int:
-        """Position of a criterion, from 0."""
+        """Return the index of a criterion, from 0."""
         try:
             return self._bit[name]  # type: ignore[index]
         except (KeyError, TypeError):
@@ -100,7 +101,7 @@ class Criteria(ShortRepr):
             ) from None
 
     def mask(self, subset: Subset) -> int:
-        """Turn a subset, however given, into its bit mask."""
+        """Turn a subset in any accepted form into its bit mask."""
         if isinstance(subset, str):
             return 1 << self.place(subset)
         if not isinstance(subset, Iterable):
@@ -133,8 +134,8 @@ class Criteria(ShortRepr):
         return "{" + ", ".join(str(self.names[index]) for index in bits(mask)) + "}"
 
     def row(self, by_name: Mapping[Any, Any], what: str) -> list[Any]:
-        """Put a mapping from criteria to anything into the order of the criteria,
-        with none missing and none extra.
+        """Return the values of a mapping from criteria in the order of the criteria, with none missing and
+        none extra.
         """
         for name in by_name:
             self.place(name)
@@ -153,7 +154,7 @@ class Criteria(ShortRepr):
 
 
 def bits(mask: int) -> Iterator[int]:
-    """Yield the positions of the 1 bits of a mask, lowest first."""
+    """Yield the indices of the 1 bits of a mask, lowest first."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -182,7 +183,7 @@ def _number(name: object) -> int:
 
 
 def _listing(names: Iterable[object], limit: int = 8) -> str:
-    """Write names after one another, cut off with a count when there are many."""
+    """Return a list of names as text, cut off with a count if there are many."""
     texts = [str(name) for name in names]
     return (
         ", ".join(texts)
@@ -191,11 +192,11 @@ def _listing(names: Iterable[object], limit: int = 8) -> str:
     )
 
 
-LOOKAHEAD = 256  # unmet edges among which the one with the fewest choices left is looked for
+LOOKAHEAD = 256  # number of unmet edges searched for the one with the fewest choices left
 
 
 def containing_none_before(masks: Sequence[int]) -> list[int]:
-    """Numbers of the masks that contain no earlier mask.
+    """Return the indices of the masks that contain no earlier mask.
 
     Examples
     --------
@@ -228,9 +229,9 @@ def minimal(masks: Iterable[int]) -> list[int]:
 def minimal_transversals(edges: Iterable[int]) -> Iterator[int]:
     """Yield, lazily, the minimal masks that meet every edge.
 
-    Depth-first search that keeps, for every chosen element, the edges that it alone meets (Murakami and Uno's
-    MMCS): an element whose list would become empty is never added,
-    so every set it yields is minimal and none is yielded twice.
+    Depth-first search that keeps, for every chosen element, the edges that only this element meets (the MMCS
+    algorithm of Murakami and Uno). An element whose list would become empty is never added, so every set it
+    yields is minimal and none is yielded twice.
 
     Examples
     --------
@@ -243,13 +244,13 @@ def minimal_transversals(edges: Iterable[int]) -> Iterator[int]:
     if 0 in rows:
         return
     everything = 0
-    contains: dict[int, int] = {}  # for each element the numbers of the edges that hold it, as a mask
+    contains: dict[int, int] = {}  # for each element, the indices of the edges that contain it, as a mask
     for number, row in enumerate(rows):
         everything |= row
         for index in bits(row):
             contains[index] = contains.get(index, 0) | 1 << number
 
-    # a stack of our own: there may be thousands of elements to choose
+    # an explicit stack: there may be thousands of elements to choose
     stack = [(0, everything, (1 << len(rows)) - 1, list[int]())]
     while stack:
         chosen, allowed, unmet, alone = stack.pop()
@@ -261,7 +262,7 @@ def minimal_transversals(edges: Iterable[int]) -> Iterator[int]:
         further = []
         for index in bits(branch):
             hit = contains[index]
-            # most lists stay what they are, and are shared
+            # most lists are unchanged, and are shared
             still = [edges & ~hit if edges & hit else edges for edges in alone]
             if all(still):
                 further.append((chosen | 1 << index, allowed, unmet & ~hit, [*still, unmet & hit]))

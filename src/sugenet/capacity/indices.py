@@ -1,13 +1,13 @@
 """Importance and interaction of criteria: Shapley, Banzhaf, orness, additive Moebius (docs/theory.md 6.9).
 
-All indices here have one form. With T a set of t criteria and D_T(A) the alternating sum of mu(A and R)
-over the R inside T,
+All indices here have one form. Let T be a set of t criteria and D_T(A) the alternating sum of mu(A and R)
+over the R inside T. Then
 
     I(T) = sum over the A outside T of p(|A|) D_T(A),
 
-where Banzhaf gives all 2^(n-t) sets A the same weight and Shapley all sizes, so 1 / ((n-t+1) C(n-t, |A|)) to
-each set. So what has to be known of a family is only the sum of D_T over all sets of one size. Two facts
-carry over to all families: criteria that never matter can be left out, and the indices are linear in mu.
+where Banzhaf gives all 2^(n-t) sets A the same weight. Shapley gives all sizes the same weight, so 1 /
+((n-t+1) C(n-t, |A|)) to each set. So a family only has to provide the sum of D_T over all sets of one size.
+Two facts hold for all families: criteria that never matter can be left out, and the indices are linear in mu.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Index: TypeAlias = Literal["shapley", "banzhaf"]
 
 
 def mean_of_sizes(sums: Sequence[Any], n: int, index: Index) -> Any:
-    """Weigh sums over the sets of size 0, 1, ... among n criteria as the index does: exactly for integers, in
+    """Weight sums over the sets of size 0, 1, ... among n criteria by the index: exactly for integers, in
     floats for floats.
     """
     if index == "banzhaf":
@@ -66,24 +66,24 @@ def mean_of_sizes(sums: Sequence[Any], n: int, index: Index) -> Any:
 
 
 def _largest_size(weights: Sequence[int], theta: int) -> int:
-    """Largest number of weights with sum below theta."""
+    """Return the largest number of weights with sum below theta."""
     return sum(reached < theta for reached in accumulate(sorted(weights)))
 
 
 def sum_work(weights: Sequence[int], theta: int, index: Index) -> int:
-    """Bit operations that the dynamic program takes."""
+    """Return the number of bit operations of the dynamic program."""
     width = _largest_size(weights, theta) + 1 if index == "shapley" else 1
     return len(weights) ** 2 * theta * width
 
 
 def _counts(weights: Sequence[int], theta: int, slot: int) -> list[int]:
-    """Number of sets of each sum below theta."""
+    """Return the number of sets of each sum below theta."""
     data = subset_counts(sorted(weights), theta, 8 * slot).to_bytes(slot * theta, "little")
     return [int.from_bytes(data[at : at + slot], "little") for at in range(0, slot * theta, slot)]
 
 
 def _counts_by_size(weights: Sequence[int], theta: int, shift: int) -> list[int]:
-    """Number of sets of each sum below theta, as one integer with `shift` bits for each size."""
+    """Return the number of sets of each sum below theta, as one integer with `shift` bits per size."""
     rows, reach = [1] + [0] * (theta - 1), 0
     for weight in sorted(weights):
         reach = min(reach + weight, theta - 1)
@@ -94,11 +94,11 @@ def _counts_by_size(weights: Sequence[int], theta: int, shift: int) -> list[int]
 
 
 class WeightedIndex:
-    """Indices of sets of positive weights; `below[x]` counts the sets with sum < x,
-    for Shapley a slot for each size.
+    """Indices of sets of positive weights; `below[x]` counts the sets with sum < x, for Shapley with one slot
+    per size.
 
-    A count by size is one long integer, a polynomial in z evaluated at 2^slot. Taking one weight w out is
-    division by 1 + z x^w, so with w out, below'[x] = below[x] - z below'[x - w] = below[x] - z below[x - w] +
+    A count by size is one long integer, a polynomial in z evaluated at 2^slot. Removing one weight w is
+    division by 1 + z x^w, so without w, below'[x] = below[x] - z below'[x - w] = below[x] - z below[x - w] +
     z^2 below[x - 2w] - ...
     """
 
@@ -117,7 +117,7 @@ class WeightedIndex:
         if not taken:
             return 1 - self._mean(self.below[self.theta], self.n)
         below, last = self._without(taken[:-1]), taken[-1]
-        # the sum over R inside T of (-1)^|T - R| [reaches theta], turned to counts of what stays below
+        # the sum over R inside T of (-1)^|T - R| [reaches theta], rewritten as counts of sets below theta
         signs = {0: -1}
         for weight in taken:
             grown = {reached: -sign for reached, sign in signs.items()}
@@ -135,8 +135,8 @@ class WeightedIndex:
         return self._mean(plus, rest) - self._mean(minus, rest)
 
     def _without(self, taken: tuple[int, ...]) -> list[int]:
-        """`below` with some weights taken out; the latest answer of each length is kept,
-        for sets that come in order.
+        """Return `below` without some weights; the last result of each length is cached, for sets that come
+        in order.
         """
         length = len(taken)
         if length not in self.latest or self.latest[length][0] != taken:
@@ -159,27 +159,28 @@ Number: TypeAlias = Fraction | float
 Floats: TypeAlias = npt.NDArray[Any]
 
 LISTED = 2_000_000
-"""Most subsets that `interactions` lists."""
+"""Largest number of subsets that `interactions` lists."""
 
 TABLE_WORK = 1 << 28
-"""Bit operations of a dynamic program over sums beyond which a table, where one fits, is faster."""
+"""Bit operations of a dynamic program over sums beyond which a table, if one fits, is faster."""
 
 SUM_WORK = 1 << 42
-"""Most bit operations of a dynamic program over sums: a minute or two."""
+"""Largest number of bit operations of a dynamic program over sums: a minute or two."""
 
 TERM_WORK = 2_000_000
-"""Most steps for writing focal sets as a sum of unanimity games."""
+"""Largest number of steps for writing focal sets as a sum of unanimity games."""
 
 ROUNDING = 1e-9
-"""By how much float sums of Moebius values may miss a monotone table in [0, 1]."""
+"""Tolerance by which float sums of Moebius values may miss a monotone table in [0, 1]."""
 
 
 def shapley(mu: SetFunction) -> dict[Criterion, Number]:
-    """Shapley value of each criterion: how much it adds to a set,
-    averaged over all orders in which a full set can grow.
+    """Return the Shapley value of each criterion: its mean contribution over all orders in which criteria
+    join.
 
-    They sum to mu(full) - mu(empty). Exact fractions, unless mu has floats other than 0 and 1. For n literals
-    of which tau must hold it is 1/n whatever tau is (docs/theory.md 6.7); constant functions give 0.
+    The values sum to mu(full) - mu(empty). They are exact fractions, unless mu has floats other than 0 and 1.
+    For n literals of which tau must hold, the value is 1/n for every tau (docs/theory.md 6.7). Constant
+    functions give 0.
 
     Examples
     --------
@@ -193,11 +194,11 @@ def shapley(mu: SetFunction) -> dict[Criterion, Number]:
 
 
 def banzhaf(mu: SetFunction) -> dict[Criterion, Number]:
-    """Banzhaf value of each criterion: how much it adds to a set of others drawn at random,
-    all 2^(n-1) equally likely.
+    """Return the Banzhaf value of each criterion: its mean contribution to a random set of the others, all
+    2^(n-1) equally likely.
 
-    This is the absolute value, not rescaled to the sum 1: for a Boolean function, the probability that the
-    criterion decides.
+    This is the absolute value, not rescaled to the sum 1. For a Boolean function, it is the probability that
+    the criterion decides.
 
     Examples
     --------
@@ -209,12 +210,12 @@ def banzhaf(mu: SetFunction) -> dict[Criterion, Number]:
 
 
 def interaction(mu: SetFunction, subset: Subset, index: Index = "shapley") -> Number:
-    """Interaction index of a set of criteria: positive where they complement each other,
-    negative where they are redundant.
+    """Return the interaction index of a set of criteria: positive if they complement each other, negative if
+    they are redundant.
 
     For one criterion it is its Shapley or Banzhaf value, for the empty set the mean worth of a set. The
-    Shapley interaction of a pair is 0 for every threshold with 2 <= tau <= n-1, so it tells nothing there:
-    use ``index="banzhaf"``, whose sign is that of 2 tau - n - 1 (docs/theory.md 6.7).
+    Shapley interaction of a pair is 0 for every threshold with 2 <= tau <= n-1, so it is not informative
+    there. Use ``index="banzhaf"``, whose sign is that of 2 tau - n - 1 (docs/theory.md 6.7).
 
     Examples
     --------
@@ -227,7 +228,7 @@ def interaction(mu: SetFunction, subset: Subset, index: Index = "shapley") -> Nu
 
 
 def interactions(mu: SetFunction, order: int, index: Index = "shapley") -> dict[frozenset[Criterion], Number]:
-    """Interaction index of every set of `order` criteria.
+    """Return the interaction index of every set of `order` criteria.
 
     Examples
     --------
@@ -252,11 +253,11 @@ def interactions(mu: SetFunction, order: int, index: Index = "shapley") -> dict[
 
 
 def orness(mu: SetFunction) -> Number:
-    """How close the Choquet integral with `mu` is to the maximum (1) rather than the minimum (0), on average.
+    """Return how close the Choquet integral with `mu` is to the maximum (1), not the minimum (0), on average.
 
-    It speaks of the Choquet integral, the mean being taken over inputs uniform in the unit cube; on a Boolean
-    function that is also the Sugeno integral. At least tau of n gives (n - tau) / (n - 1)
-    (docs/theory.md 6.7).
+    It is defined by the Choquet integral, with the mean over inputs uniform in the unit cube. For a Boolean
+    function, this is also the Sugeno integral. At least tau of n gives (n - tau) / (n - 1) (docs/theory.md
+    6.7).
 
     Examples
     --------
@@ -274,11 +275,11 @@ def orness(mu: SetFunction) -> Number:
 
 
 def additive_moebius(mu: SetFunction) -> Codes:
-    """Additive Moebius transform as an array by mask: the weights m(B) with mu(A) = sum of m(B) over
-    the subsets B of A.
+    """Return the additive Moebius transform as an array by mask: the weights m(B) with mu(A) = sum of m(B)
+    over the subsets B of A.
 
-    Integers for a Boolean function, fractions where mu has them, else floats; up to 24 criteria. For the
-    qualitative transform, which serves the Sugeno integral, see `SetFunction.focal_sets`.
+    The result has integers for a Boolean function, fractions if mu has them, else floats; up to 24 criteria.
+    For the qualitative transform, which belongs to the Sugeno integral, see `SetFunction.focal_sets`.
 
     Examples
     --------
@@ -301,8 +302,8 @@ def from_additive_moebius(
 ) -> Dense:
     """Build the set function with the given additive Moebius transform, by mask.
 
-    Sums of floats round, so for floats a table that misses [0,
-    1] or monotonicity by less than 1e-9 is moved there.
+    Sums of floats round, so a table of floats that misses [0, 1] or monotonicity by less than 1e-9 is
+    corrected.
 
     Examples
     --------
@@ -349,12 +350,12 @@ def _by_criterion(mu: SetFunction, index: Index) -> dict[Criterion, Number]:
 
 
 def _has_floats(values: Iterable[Any]) -> bool:
-    """Whether some value came from a float other than 0 and 1; then the answer is a float too."""
+    """Return whether some value came from a float other than 0 and 1; then the answer is a float, too."""
     return any(isinstance(value, float | Complement) and value not in (0, 1) for value in values)
 
 
 def _plain(values: Iterable[Fraction], inputs: Iterable[Any]) -> list[Number]:
-    """Exact answers as they are, or as floats where `inputs` had floats."""
+    """Return exact answers unchanged, or as floats if `inputs` had floats."""
     return [float(value) for value in values] if _has_floats(inputs) else list(values)
 
 
@@ -363,7 +364,7 @@ def _plain(values: Iterable[Fraction], inputs: Iterable[Any]) -> list[Number]:
 
 @singledispatch
 def _values(mu: SetFunction, masks: Sequence[int], index: Index) -> list[Number]:
-    """Index of each set of criteria in `masks`, all of the same size; here from a table, below by family."""
+    """Return the index of each set of criteria in `masks`, all of the same size; here from a table."""
     table, unit = _arithmetic(mu.table())
     n = len(mu.criteria)
     if masks and masks[0].bit_count() == 1:
@@ -378,9 +379,7 @@ def _values(mu: SetFunction, masks: Sequence[int], index: Index) -> list[Number]
 
 
 def _arithmetic(table: Codes) -> tuple[Floats, int | None]:
-    """Values to add up: floats and None, or integers (as floats while sums stay exact) and the unit
-    they are counted in.
-    """
+    """Return values to add up: floats and None, or integers (as floats if sums are exact) and their unit."""
     if table.dtype == np.float64:
         few = table[:: max(1, table.size >> 10)]
         return (
@@ -399,7 +398,7 @@ def _arithmetic(table: Codes) -> tuple[Floats, int | None]:
 
 
 def _difference(table: Floats, mask: int) -> Floats:
-    """The table of D_T over the criteria outside T."""
+    """Return the table of D_T over the criteria outside T."""
     for index in reversed(list(bits(mask))):
         pairs = table.reshape(-1, 2, 1 << index)
         table = (pairs[:, 1] - pairs[:, 0]).ravel()
@@ -407,8 +406,8 @@ def _difference(table: Floats, mask: int) -> Floats:
 
 
 def _split(table: Floats, n: int) -> tuple[Floats, Floats, Floats, int, int]:
-    """The table as a matrix, low criteria along rows and high ones down columns,
-    and which sets of each have which size.
+    """Return the table as a matrix, low criteria along rows and high ones down columns, and the sizes of the
+    sets.
     """
     low = n // 2
     high = n - low
@@ -431,14 +430,15 @@ def _diagonals(sums: Floats) -> Floats:
 
 
 def _by_size(table: Floats, n: int) -> Floats:
-    """Sum of a table over the sets of each size."""
+    """Return the sum of a table over the sets of each size."""
     matrix, low_sizes, high_sizes, _, _ = _split(table, n)
     return _diagonals(high_sizes @ matrix @ low_sizes.T)
 
 
 def _member_differences(table: Floats, n: int) -> Floats:
-    """For every criterion the sum of mu(A + i) - mu(A) over the sets A of each size without it,
-    in two passes over the table.
+    """Return, for every criterion, the sum of mu(A + i) - mu(A) over the sets A of each size without it.
+
+    Takes two passes over the table.
     """
     matrix, low_sizes, high_sizes, low, high = _split(table, n)
     rows, columns = high_sizes @ matrix, matrix @ low_sizes.T
@@ -458,7 +458,9 @@ def _member_differences(table: Floats, n: int) -> Floats:
 
 @lru_cache(maxsize=1 << 14)
 def _step(n: int, tau: int, t: int, index: Index) -> Fraction:
-    """Index of t of the n criteria of which at least tau must hold, 1 <= tau <= n (docs/theory.md 6.7)."""
+    """Return the index of t of n criteria of which at least tau must hold, 1 <= tau <= n (docs/theory.md
+    6.7).
+    """
     if t == 0:
         return (
             Fraction(n - tau + 1, n + 1)
@@ -475,7 +477,7 @@ def _step(n: int, tau: int, t: int, index: Index) -> Fraction:
 
 
 def _constant(mu: SetFunction, masks: Sequence[int]) -> list[Number]:
-    """The indices of a constant: 0, and its value for the empty set of criteria."""
+    """Return the indices of a constant: 0, or its value for the empty set of criteria."""
     return _plain([Fraction(0) if mask else Fraction(mu.at(0)) for mask in masks], [mu.at(0)])
 
 
@@ -505,7 +507,7 @@ def _(mu: Symmetric, masks: Sequence[int], index: Index) -> list[Number]:
 
 @_values.register
 def _(mu: Possibility, masks: Sequence[int], index: Index) -> list[Number]:
-    """A sum over the levels of pi of "at least one of the criteria that reach the level"."""
+    """Sum over the levels of pi the indices of "at least one of the criteria that reach the level"."""
     if not masks:
         return []
     t = masks[0].bit_count()
@@ -531,7 +533,7 @@ def _(mu: Necessity | Conjugate, masks: Sequence[int], index: Index) -> list[Num
 
 
 def _conjugated(values: Sequence[Any], masks: Sequence[int]) -> list[Number]:
-    """I of the conjugate is (-1)^(t+1) I, and 1 - I for the empty set of criteria."""
+    """Return the indices of the conjugate: (-1)^(t+1) I, and 1 - I for the empty set of criteria."""
     return [
         1 - value if not mask else value if mask.bit_count() % 2 else -value
         for value, mask in zip(values, masks, strict=True)
@@ -540,8 +542,8 @@ def _conjugated(values: Sequence[Any], masks: Sequence[int]) -> list[Number]:
 
 @_values.register
 def _(mu: Nested, masks: Sequence[int], index: Index) -> list[Number]:
-    """A sum over levels where all are thresholds on the same weights, so that the functions "reaches level m"
-    are thresholds too.
+    """Sum over levels if all are thresholds on the same weights, so that the functions "reaches level m" are
+    thresholds, too.
     """
     forms = [level.threshold_form() for _, level in mu.levels]
     weights = {form[0] for form in forms if form is not None}
@@ -563,8 +565,8 @@ def _(mu: Nested, masks: Sequence[int], index: Index) -> list[Number]:
 
 @_values.register
 def _(mu: WeightedThreshold, masks: Sequence[int], index: Index) -> list[Number]:
-    """Count the sets below theta by sum, and for Shapley by size,
-    then take the criteria of T out again (docs/theory.md 6.8).
+    """Count the sets below theta by sum, and for Shapley by size, then remove the criteria of T again
+    (docs/theory.md 6.8).
     """
     if mu.constant is not None:
         return _constant(mu, masks)
@@ -606,8 +608,8 @@ def _(mu: WeightedThreshold, masks: Sequence[int], index: Index) -> list[Number]
 
 @_values.register
 def _(mu: Focal, masks: Sequence[int], index: Index) -> list[Number]:
-    """A sum of unanimity games "all of B hold", whose indices are those of at least b of b; a table where
-    these are too many.
+    """Sum over unanimity games "all of B hold", whose indices are those of at least b of b; use a table if
+    there are too many.
     """
     terms = _unanimity_terms(mu)
     if terms is None or len(terms) * len(masks) > 10 * TERM_WORK:
@@ -630,9 +632,9 @@ def _unanimity(size: int, t: int, index: Index) -> Fraction:
 
 
 def _unanimity_terms(mu: Focal) -> dict[int, Fraction] | None:
-    """The nonzero additive Moebius weights, or None when they take too many steps.
+    """Return the nonzero additive Moebius weights, or None if they take too many steps.
 
-    From the heaviest focal set down: the next set F adds its weight where F holds and no earlier set does.
+    From the heaviest focal set down, the next set F adds its weight if F holds and no earlier set does.
     """
     terms: dict[int, Fraction] = {}
     reached: dict[int, int] = {}  # Moebius weights of "some earlier set holds"

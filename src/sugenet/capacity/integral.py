@@ -1,15 +1,15 @@
 """The Sugeno integral (paper equation 2): by definition, by sorting, by focal sets, by cuts, and in closed
 form for each family.
 
-All ways give the same answer; tests hold them against each other. ``auto`` takes the closed form where the
-family has one, and sorting elsewhere. Values are only ever compared.
+All methods give the same answer, and tests compare them. ``auto`` uses the closed form if the family has one,
+else sorting. Values are only compared.
 
 Float samples are integrated in float arrays, although worths such as 1/3 or 1 - 0.3 are not floats. Let up(v)
-be the least float that is not smaller than v. It keeps the order and moves no float, and the integral is made
-of minima and maxima alone, so the integral of the worths rounded up is the integral S rounded up: f = up(S).
-No float lies between S and f, so the criteria whose values reach S are those whose values reach f, and
-S = min(f, mu(these criteria)) by cuts (docs/theory.md 6.12). That question is asked only where f does not say
-which of the two it is.
+be the smallest float that is at least v. It preserves the order and maps each float to itself. The integral
+consists of minima and maxima only, so the integral of the worths rounded up is the integral S rounded up: f =
+up(S). No float lies between S and f, so the criteria whose values reach S are those whose values reach f. By
+cuts, S = min(f, mu(these criteria)) (docs/theory.md 6.12). This minimum is computed only if f does not
+determine which of the two it is.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ from sugenet.errors import CapacityError, CriteriaError, ScaleError, TooLargeErr
 __all__ = ["Method", "RoundedUp", "integrals_by_table", "sugeno", "up"]
 
 TABLE_CHUNK = 8192  # samples at a time: a chunk of 20 criteria stays in the cache
-FLAT = np.uint64(31)  # the low bits of a float that make room for the number of its criterion while sorting
+FLAT = np.uint64(31)  # low bits of a float, replaced by the index of its criterion while sorting
 
 
 def integrals_by_table(table: Codes, X: Codes) -> Codes:
-    """Integrals of the rows of `X` with respect to the table; both are codes of one scale: sort, then find by
-    halving where values and worths cross (docs/theory.md 6.5).
+    """Return the integrals of the rows of `X` with respect to the table; both are codes of one scale.
+
+    Sorts, then finds by bisection where values and worths cross (docs/theory.md 6.5).
     """
     if X.dtype != np.float64 or table.dtype != np.float64 or not 1 <= X.shape[1] <= 32:
         return _by_argsort(table, X)
@@ -51,14 +52,14 @@ def integrals_by_table(table: Codes, X: Codes) -> Codes:
     chunks = [np.ascontiguousarray(X[start : start + TABLE_CHUNK]) for start in range(0, len(X), TABLE_CHUNK)]
     if len(chunks) < 4:
         parts = [_by_halving(table, chunk) for chunk in chunks]
-    else:  # NumPy lets go of the interpreter inside its loops, so two threads help
+    else:  # NumPy releases the interpreter lock inside its loops, so two threads help
         with ThreadPoolExecutor(min(len(chunks), os.cpu_count() or 1)) as pool:
             parts = list(pool.map(lambda chunk: _by_halving(table, chunk), chunks))
     return np.concatenate([*parts, np.zeros(0)])
 
 
 def _by_argsort(table: Codes, X: Codes) -> Codes:
-    """The plain twin, for codes of any kind: look up the worth of the best k values for every k."""
+    """Look up the worth of the best k values for every k: the plain version, for codes of any kind."""
     rising = np.argsort(X, axis=1)
     masks = np.cumsum((1 << rising.astype(np.int32))[:, ::-1], axis=1, dtype=np.int32)
     values = np.take_along_axis(X, rising, axis=1)[:, ::-1]
@@ -67,8 +68,9 @@ def _by_argsort(table: Codes, X: Codes) -> Codes:
 
 
 def _by_halving(table: Codes, X: npt.NDArray[np.float64]) -> Codes:
-    """Sort floats with the number of their criterion in the lowest bits,
-    which is exact unless two differ in those bits only.
+    """Sort floats with the index of their criterion in the lowest bits.
+
+    This is exact unless two floats differ in those bits only.
     """
     count, n = X.shape
     # floats >= 0 order like their bits
@@ -78,7 +80,7 @@ def _by_halving(table: Codes, X: npt.NDArray[np.float64]) -> Codes:
     if n > 1:
         neighbours[n - 1 :: n] = FLAT + np.uint64(1)  # the last of a sample and the first of the next
         if neighbours.size and neighbours.min() <= FLAT:
-            return _by_argsort(table, X)  # ties or near ties: the plain way orders them exactly
+            return _by_argsort(table, X)  # ties or near ties: the plain version orders them exactly
     # row k: the criterion with the k-th best value
     order = np.ascontiguousarray((keys & FLAT).astype(np.int32)[:, ::-1].T)
     best = np.left_shift(np.int32(1), order)
@@ -107,7 +109,7 @@ def _by_halving(table: Codes, X: npt.NDArray[np.float64]) -> Codes:
 
 
 def up(value: Value) -> float:
-    """The least float that is not smaller.
+    """Return the smallest float that is at least `value`.
 
     Examples
     --------
@@ -121,23 +123,23 @@ def up(value: Value) -> float:
 
 @dataclass(frozen=True, eq=False)
 class RoundedUp(UnitInterval):
-    """The unit interval for one integral over float samples: up(v) codes v,
-    and if `flipped`, -up(1 - v) does.
+    """The unit interval for one integral over float samples: the code of v is up(v), or -up(1 - v) if
+    `flipped`.
 
-    Flipped codes serve the conjugate, 1 - S_mu(1 - x): the code of 1 - x is simply -x.
+    Flipped codes are for the conjugate, 1 - S_mu(1 - x): the code of 1 - x is -x.
     """
 
     flipped: bool = False
     meant: dict[float, set[Value]] = field(default_factory=dict)
-    """For up(v) the values v that were coded, all as values of the integral."""
+    """From up(v) to the values v that were coded, all as values of the integral."""
     tables: dict[tuple[int, bool], Codes] = field(default_factory=dict)
 
     def flip(self) -> RoundedUp:
-        """The scale for the other side of a conjugate."""
+        """Return the scale for the other side of a conjugate."""
         return RoundedUp(not self.flipped, self.meant, self.tables)
 
     def codes(self, values: Any, what: str = "values") -> Codes:  # noqa: ARG002 the values were checked before
-        """Code exact values."""
+        """Return the codes of exact values."""
         numbers = [UNIT.reverse(value) if self.flipped else value for value in values]
         rounded = [up(number) for number in numbers]
         for code, number in zip(rounded, numbers, strict=True):
@@ -145,7 +147,7 @@ class RoundedUp(UnitInterval):
         return np.array(rounded, dtype=np.float64) * (-1 if self.flipped else 1)
 
     def table(self, mu: SetFunction) -> Codes:
-        """The codes of a table, made once for all parts of a batch."""
+        """Return the codes of a table, computed once for all parts of a batch."""
         key = id(mu), self.flipped
         if key not in self.tables:
             values = mu.table()
@@ -155,16 +157,17 @@ class RoundedUp(UnitInterval):
         return self.tables[key]
 
     def reverse_codes(self, codes: Codes) -> Codes:
-        """The codes of the complements on the flipped scale."""
+        """Return the codes of the complements on the flipped scale."""
         return -codes
 
     def element(self, code: Any) -> Value:
-        """The value of a sample, which is exactly what its code says."""
+        """Return the value of a sample, which its code gives exactly."""
         return UNIT.reverse(-float(code)) if self.flipped else float(code)
 
     def exact(self, mu: SetFunction, X: Codes, rounded_up: Codes) -> Codes:
-        """The integrals of the samples `X` that `rounded_up` has rounded up:
-        floats where all of them are, else objects.
+        """Return the exact integrals of the samples `X`, given the integrals rounded up.
+
+        The result has floats if all integrals are floats, else objects.
         """
         if all(number == code for code, numbers in self.meant.items() for number in numbers):
             return rounded_up + 0.0  # no negative zero
@@ -197,21 +200,22 @@ CHUNK = 4096  # samples at a time, so that a chunk of 20 criteria stays in the c
 
 
 def sugeno(mu: SetFunction, x: Any, method: Method = "auto", scale: Scale | None = None) -> Any:
-    """Sugeno integral of one sample or of a batch of samples with respect to `mu`.
+    """Return the Sugeno integral of one sample or of a batch of samples with respect to `mu`.
 
     Parameters
     ----------
     mu
         Any monotone set function.
     x
-        One sample, as a mapping from criteria or a sequence in their order; or a batch, with one sample a
+        One sample, as a mapping from criteria or a sequence in their order; or a batch, with one sample per
         row, as a sequence of mappings, or as a mapping from criteria to columns of equal length.
     method
-        ``auto``, or one way by name: ``definition`` (2^n sets, up to 24 criteria), ``sorting``, ``focal`` (up
-        to two million focal sets), ``cuts``.
+        ``auto``, or one method by name: ``definition`` (2^n sets, up to 24 criteria), ``sorting``, ``focal``
+        (up to two million focal sets), ``cuts``.
     scale
-        The scale of `x`; that of `mu` unless said. A Boolean `mu` can integrate a sample on any scale: its 0
-        and 1 become bottom and top (docs/theory.md 6.1), and numbers in [0, 1] are recognized as such.
+        The scale of `x` (default: that of `mu`). A Boolean `mu` can integrate a sample on any scale: its 0
+        and 1 become bottom and top (docs/theory.md 6.1). Numbers in [0, 1] are recognized as values of the
+        unit interval.
 
     Returns
     -------
@@ -246,7 +250,7 @@ def sugeno(mu: SetFunction, x: Any, method: Method = "auto", scale: Scale | None
     codes, scale = _read(mu, _in_order(mu, x), scale)
     batch = codes[None, :] if codes.ndim == 1 else codes
     if method == "auto":
-        size = len(batch) if isinstance(mu, Dense) else CHUNK  # tables have chunks of their own
+        size = len(batch) if isinstance(mu, Dense) else CHUNK  # tables are split into chunks later
         inner = RoundedUp() if scale == UNIT and batch.dtype == np.float64 else scale
         parts = [_closed(mu, batch[start : start + size], inner) for start in range(0, len(batch), size or 1)]
         integrals = np.concatenate(parts) if parts else batch[:, :0].max(axis=1, initial=0)
@@ -259,7 +263,7 @@ def sugeno(mu: SetFunction, x: Any, method: Method = "auto", scale: Scale | None
 
 
 def _in_order(mu: SetFunction, x: Any) -> Any:
-    """Samples given by name, put into the order of the criteria; anything else as it is."""
+    """Return samples given by name in the order of the criteria; anything else unchanged."""
     if isinstance(x, Mapping):
         row = mu.criteria.row(x, "the sample")
         return _columns(mu, row) if any(map(_is_column, row)) else row
@@ -282,7 +286,7 @@ def _is_column(values: object) -> bool:
 
 
 def _columns(mu: SetFunction, columns: list[Any]) -> Any:
-    """A batch given by columns: one sequence for each criterion, all of the same length."""
+    """Return a batch given by columns: one sequence per criterion, all of the same length."""
     lengths = {
         name: len(column) if _is_column(column) else None
         for name, column in zip(mu.criteria, columns, strict=True)
@@ -302,7 +306,7 @@ def _columns(mu: SetFunction, columns: list[Any]) -> Any:
 
 
 def _read(mu: SetFunction, x: Any, scale: Scale | None) -> tuple[Codes, Scale]:
-    """Check a sample or batch and bring it onto the scale of the integral."""
+    """Check a sample or batch and convert it to the scale of the integral."""
     n = len(mu.criteria)
     try:
         shape = np.shape(x)
@@ -333,8 +337,8 @@ def _read(mu: SetFunction, x: Any, scale: Scale | None) -> tuple[Codes, Scale]:
 
 
 def _lift(mu: SetFunction, value: Value, scale: Scale) -> Value:
-    """A value of `mu` on the scale of the integral: 0 and 1 of a Boolean set function
-    become bottom and top.
+    """Return a value of `mu` on the scale of the integral: 0 and 1 of a Boolean set function become bottom
+    and top.
     """
     if mu.scale != BOOLEAN or scale == BOOLEAN:
         return value
@@ -342,7 +346,7 @@ def _lift(mu: SetFunction, value: Value, scale: Scale) -> Value:
 
 
 def _by_definition(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
-    """Best over all sets of the lesser of the set's worth and its smallest value (equation 2)."""
+    """Maximize, over all sets, the minimum of the set's worth and its smallest value (equation 2)."""
     if len(row) > TABLE_LIMIT:
         raise TooLargeError(
             f"method='definition' looks at all 2^{len(row)} sets; the limit is {TABLE_LIMIT} criteria. Use "
@@ -355,8 +359,8 @@ def _by_definition(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
 
 
 def _by_sorting(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
-    """Worth of the best k values rises with k, the k-th value falls:
-    find where they cross by halving (docs/theory.md 6.5).
+    """Find by bisection where the worth of the best k values, which rises with k, crosses the k-th value,
+    which falls (docs/theory.md 6.5).
     """
     falling = sorted(range(len(row)), key=row.__getitem__, reverse=True)
     best = [0]
@@ -385,15 +389,16 @@ def _by_sorting(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
 
 
 def _by_focal_sets(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
-    """Best over focal sets of the lesser of weight and smallest value."""
+    """Maximize, over focal sets, the minimum of the weight and the smallest value."""
     pairs = up_to_limit(mu.focal_masks(), "method='focal'", "Use method='sorting' or 'auto'.")
     rated = (min([_lift(mu, weight, scale), *(row[index] for index in bits(mask))]) for mask, weight in pairs)
     return max(rated, default=scale.bottom)
 
 
 def _by_cuts(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
-    """Highest level a with mu({x >= a}) >= a; S is always a value of x or of mu on such
-    a cut (docs/theory.md 6.1).
+    """Return the highest level a with mu({x >= a}) >= a.
+
+    S is always a value of x or of mu on such a cut (docs/theory.md 6.1).
     """
 
     def cut(level: Value) -> Value:
@@ -408,14 +413,16 @@ def _by_cuts(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
 
 @singledispatch
 def _closed(mu: SetFunction, X: Codes, scale: Scale) -> Codes:
-    """Integrals of a batch of codes. Families without a formula are sorted, one sample at a time."""
+    """Return the integrals of a batch of codes. Families without a formula are sorted, one sample at a
+    time.
+    """
     rows = ([scale.element(code) for code in row] for row in X)
     return scale.codes([_by_sorting(mu, row, scale) for row in rows])
 
 
 @_closed.register
 def _(mu: CardinalityThreshold, X: Codes, scale: Scale) -> Codes:
-    """The tau-th largest value on lam."""
+    """Return the tau-th largest value on lam."""
     n = len(mu.lam)
     if not 1 <= mu.tau <= n:
         return _constant(scale.top if mu.tau < 1 else scale.bottom, X, scale)
@@ -426,7 +433,7 @@ def _(mu: CardinalityThreshold, X: Codes, scale: Scale) -> Codes:
 
 @_closed.register
 def _(mu: WeightedThreshold, X: Codes, scale: Scale) -> Codes:
-    """A weighted quantile: the value at which the weights of the best values reach theta."""
+    """Return a weighted quantile: the value at which the weights of the best values reach theta."""
     weights, theta = mu.integers
     if not 1 <= theta <= sum(weights):
         return _constant(scale.top if theta < 1 else scale.bottom, X, scale)
@@ -439,7 +446,7 @@ def _(mu: WeightedThreshold, X: Codes, scale: Scale) -> Codes:
 
 @_closed.register
 def _(mu: Symmetric, X: Codes, scale: Scale) -> Codes:
-    """Best over k of the lesser of the k-th value and g(k)."""
+    """Maximize, over k, the minimum of the k-th value and g(k)."""
     g = _values(mu, mu.g, scale)
     falling = np.sort(X, axis=1)[:, ::-1]
     return _largest(np.minimum(falling, g[1:]), g[:1])
@@ -447,21 +454,21 @@ def _(mu: Symmetric, X: Codes, scale: Scale) -> Codes:
 
 @_closed.register
 def _(mu: Possibility, X: Codes, scale: Scale) -> Codes:
-    """Best over criteria of the lesser of pi and value."""
+    """Maximize, over criteria, the minimum of pi and value."""
     pi = _values(mu, mu.pi, scale)
     return _largest(np.minimum(X, pi), scale.codes([scale.bottom]))
 
 
 @_closed.register
 def _(mu: Necessity, X: Codes, scale: Scale) -> Codes:
-    """Least over criteria of the greater of 1 - pi and value."""
+    """Minimize, over criteria, the maximum of 1 - pi and value."""
     impossible = _values(mu, tuple(mu.scale.reverse(value) for value in mu.pi), scale)
     return _least(np.maximum(X, impossible), scale.codes([scale.top]))
 
 
 @_closed.register
 def _(mu: Focal, X: Codes, scale: Scale) -> Codes:
-    """Best over focal sets of the lesser of weight and smallest value."""
+    """Maximize, over focal sets, the minimum of the weight and the smallest value."""
     best = _constant(scale.bottom, X, scale)
     for mask, weight in mu.weights:
         best = np.maximum(best, _least(X[:, list(bits(mask))], _values(mu, (weight,), scale)))
@@ -470,19 +477,19 @@ def _(mu: Focal, X: Codes, scale: Scale) -> Codes:
 
 @_closed.register
 def _(mu: Join, X: Codes, scale: Scale) -> Codes:
-    """The integral of a maximum is the maximum of the integrals."""
+    """Return the maximum of the integrals, which is the integral of the maximum."""
     return reduce(np.maximum, (_closed(member, X, scale) for member in mu.members))
 
 
 @_closed.register
 def _(mu: Meet, X: Codes, scale: Scale) -> Codes:
-    """The integral of a minimum is the minimum of the integrals."""
+    """Return the minimum of the integrals, which is the integral of the minimum."""
     return reduce(np.minimum, (_closed(member, X, scale) for member in mu.members))
 
 
 @_closed.register
 def _(mu: Nested, X: Codes, scale: Scale) -> Codes:
-    """Best over levels of the lesser of level and Boolean integral."""
+    """Maximize, over levels, the minimum of the level and the Boolean integral."""
     rated = (
         np.minimum(_closed(member, X, scale), _values(mu, (level,), scale)) for level, member in mu.levels
     )
@@ -491,14 +498,14 @@ def _(mu: Nested, X: Codes, scale: Scale) -> Codes:
 
 @_closed.register
 def _(mu: Conjugate, X: Codes, scale: Scale) -> Codes:
-    """1 - S_mu(1 - x)."""
+    """Return 1 - S_mu(1 - x)."""
     other = scale.flip() if isinstance(scale, RoundedUp) else scale
     return scale.reverse_codes(_closed(mu.base, scale.reverse_codes(X), other))
 
 
 @_closed.register
 def _(mu: Dense, X: Codes, scale: Scale) -> Codes:
-    """Sort, and look the worths of the best k values up in the table."""
+    """Sort, and look up the worths of the best k values in the table."""
     if mu.scale == BOOLEAN != scale:
         return integrals_by_table(_values(mu, (0, 1), scale)[mu.table()], X)
     return integrals_by_table(scale.table(mu) if isinstance(scale, RoundedUp) else mu.table(), X)
@@ -513,10 +520,10 @@ def _constant(value: Value, X: Codes, scale: Scale) -> Codes:
 
 
 def _largest(X: Codes, floor: Codes) -> Codes:
-    """Largest value of each row, at least the one in `floor`."""
+    """Return the largest value of each row, at least the one in `floor`."""
     return np.asarray(np.maximum(np.max(X, axis=1), floor)) if X.shape[1] else np.repeat(floor, len(X))
 
 
 def _least(X: Codes, ceiling: Codes) -> Codes:
-    """Least value of each row, at most the one in `ceiling`."""
+    """Return the smallest value of each row, at most the one in `ceiling`."""
     return np.asarray(np.minimum(np.min(X, axis=1), ceiling)) if X.shape[1] else np.repeat(ceiling, len(X))

@@ -1,5 +1,5 @@
-"""Symmetric set functions, possibility and necessity measures: families that one number for each size or
-criterion describes.
+"""Symmetric set functions, possibility and necessity measures: families with one number per size or
+criterion.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Necessity", "Possibility", "Symmetric"]
 
 @dataclass(frozen=True)
 class Symmetric(SetFunction):
-    """A set is worth `g[k]` when it has k members.
+    """A set function worth `g[k]` on sets with k members.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Symmetric(SetFunction):
         set_fields(self, criteria=criteria, g=values, scale=scale)
 
     def at(self, mask: int) -> Value:
-        """Look up the size."""
+        """Look up the worth of the set's size."""
         return self.g[mask.bit_count()]
 
     def table(self) -> Codes:
@@ -69,16 +69,16 @@ class Symmetric(SetFunction):
         return np.asarray(self.scale.codes(list(self.g))[transforms.sizes(len(self.criteria))])
 
     def conjugate(self) -> Symmetric:
-        """Symmetric again."""
+        """Return the conjugate, which is symmetric, too."""
         return Symmetric(self.criteria, [self.scale.reverse(value) for value in reversed(self.g)], self.scale)
 
     def steps(self) -> list[int]:
-        """The sizes at which the worth rises."""
+        """Return the sizes at which the worth rises."""
         below = [self.scale.bottom, *self.g[:-1]]
         return [size for size, (low, high) in enumerate(zip(below, self.g, strict=True)) if low < high]
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
-        """All sets of a size at which the worth rises."""
+        """Yield all sets of a size at which the worth rises."""
         if costs is None or len(set(costs)) < 2:
             masks: Iterator[int] = (mask for size in self.steps() for mask in self._of_size(size, None))
         else:
@@ -89,7 +89,9 @@ class Symmetric(SetFunction):
         return (mask for mask, _ in CardinalityThreshold(self.criteria.names, size).focal_masks(costs))
 
     def _merged(self, costs: Sequence[int]) -> Iterator[int]:
-        """Cheapest first; the sets of a size are looked at only when its cheapest one may be next."""
+        """Yield the cheapest first; the sets of a size are enumerated only when its cheapest one may be
+        next.
+        """
         min_costs = list(accumulate(sorted(costs), initial=0))
         sizes, heap = self.steps()[::-1], list[tuple[int, int, Iterator[int]]]()
 
@@ -105,7 +107,7 @@ class Symmetric(SetFunction):
             push(stream)
 
     def focal_count(self) -> int:
-        """A sum of binomials."""
+        """Return a sum of binomials."""
         return sum(comb(len(self.criteria), size) for size in self.steps())
 
     def _phrase(self) -> str:
@@ -114,7 +116,7 @@ class Symmetric(SetFunction):
 
 @dataclass(frozen=True)
 class _Distributed(SetFunction):
-    """What possibility and necessity share: a distribution pi over the criteria."""
+    """Shared base class of possibility and necessity: a distribution pi over the criteria."""
 
     pi: tuple[Value, ...]
     criteria: Criteria
@@ -145,7 +147,7 @@ class _Distributed(SetFunction):
 
 @dataclass(frozen=True, init=False)
 class Possibility(_Distributed):
-    """Worth of a set: the largest pi in it. A capacity when some pi is the top.
+    """The largest pi in a set is its worth. It is a capacity if some pi is the top.
 
     Examples
     --------
@@ -155,11 +157,11 @@ class Possibility(_Distributed):
     """
 
     def at(self, mask: int) -> Value:
-        """Largest pi in the set."""
+        """Return the largest pi in the set."""
         return max((self.pi[index] for index in bits(mask)), default=self.scale.bottom)
 
     def table(self) -> Codes:
-        """Largest pi, for all sets, by doubling."""
+        """Return the largest pi of all sets, by doubling."""
         self._fits_table()
         values = self.scale.codes([self.scale.bottom, *self.pi])
         table = values[:1]
@@ -168,11 +170,11 @@ class Possibility(_Distributed):
         return table
 
     def conjugate(self) -> Necessity:
-        """The necessity measure of the same distribution."""
+        """Return the necessity measure of the same distribution."""
         return Necessity(self.pi, self.scale, self.criteria)
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
-        """The single criteria with positive pi."""
+        """Yield the single criteria with positive pi."""
         return iter(
             by_cost(
                 [(1 << index, value) for index, value in enumerate(self.pi) if value > self.scale.bottom],
@@ -181,13 +183,14 @@ class Possibility(_Distributed):
         )
 
     def focal_count(self) -> int:
-        """Number of positive pi."""
+        """Return the number of positive pi."""
         return sum(value > self.scale.bottom for value in self.pi)
 
 
 @dataclass(frozen=True, init=False)
 class Necessity(_Distributed):
-    """Worth of a set: 1 - pi of the most possible criterion outside it. A capacity when some pi is the top.
+    """1 - pi of the most possible criterion outside a set is its worth. It is a capacity if some pi is the
+    top.
 
     Examples
     --------
@@ -199,21 +202,21 @@ class Necessity(_Distributed):
     """
 
     def at(self, mask: int) -> Value:
-        """1 - the largest pi outside the set."""
+        """Return 1 - the largest pi outside the set."""
         outside = (self.pi[index] for index in bits(self.criteria.full ^ mask))
         return self.scale.reverse(max(outside, default=self.scale.bottom))
 
     def table(self) -> Codes:
-        """The reversed table of the possibility measure."""
+        """Return the reversed table of the possibility measure."""
         return self.scale.reverse_codes(self.conjugate().table()[::-1])
 
     def conjugate(self) -> Possibility:
-        """The possibility measure of the same distribution."""
+        """Return the possibility measure of the same distribution."""
         return Possibility(self.pi, self.scale, self.criteria)
 
     @cached_property
     def _chain(self) -> list[tuple[int, Value]]:
-        """The focal sets: the sets of criteria more possible than each level, from large to small level."""
+        """Return the focal sets: the criteria more possible than each level, from large to small level."""
         bottom = self.scale.bottom
         chain = []
         for level in sorted({bottom, *self.pi}, reverse=True):
@@ -223,9 +226,9 @@ class Necessity(_Distributed):
         return chain
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
-        """A chain, at most one set for each level of pi."""
+        """Yield a chain, at most one set per level of pi."""
         return iter(by_cost(self._chain, costs))
 
     def focal_count(self) -> int:
-        """Length of the chain."""
+        """Return the length of the chain."""
         return len(self._chain)

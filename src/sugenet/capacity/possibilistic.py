@@ -1,10 +1,10 @@
-"""Sugeno integrals as possibilistic logic bases (paper section 2.2, end),
-and as the dual bases of guaranteed possibility.
+"""Sugeno integrals as possibilistic logic bases (paper section 2.2, end), and as the dual bases of guaranteed
+possibility.
 
-An atom says x_i >= a. A weighted clause (x_1 >= a or x_2 >= a, w) stands for N(clause) >= w, so a sample that
-violates it is possible to the degree 1 - w at most; a weighted term [x_1 >= a and x_2 >= a, w] grants every
-sample that satisfies it at least the degree w. That x_i >= a implies x_i >= b for b <= a is understood and
-never written (docs/theory.md 6.10).
+An atom says x_i >= a. A weighted clause (x_1 >= a or x_2 >= a, w) means N(clause) >= w: a sample that
+violates it is possible to the degree 1 - w at most. A weighted term [x_1 >= a and x_2 >= a, w] grants every
+sample that satisfies it at least the degree w. The implication from x_i >= a to x_i >= b for b <= a is
+assumed and never written (docs/theory.md 6.10).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Weighted(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class _Base(ABC):
-    """What both kinds of base share: weighted sets of atoms over samples whose values are among `levels`."""
+    """Shared base class: weighted sets of atoms over samples whose values are among `levels`."""
 
     criteria: Criteria
     formulas: tuple[Weighted, ...]
@@ -95,7 +95,9 @@ class _Base(ABC):
         return Atom(criterion, value)
 
     def _degrees(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> dict[Criterion, Value]:
-        """Check a sample: on the scale, and where the base holds for some levels only, on these."""
+        """Check a sample: its values must be on the scale, and among the levels if the base is limited to
+        some.
+        """
         row = dict(zip(self.criteria, read_sample(self.criteria, self.scale, x), strict=True))
         if self.levels is not None:
             off = next((name for name, value in row.items() if value not in self.levels), None)
@@ -108,7 +110,8 @@ class _Base(ABC):
         return row
 
     def to_text(self) -> str:
-        """Give the base as text, one formula a line, after the criteria, the scale and the levels;
+        """Return the base as text, one formula per line, after the criteria, the scale and the levels.
+
         `from_text` reads it back.
         """
         told = (
@@ -157,7 +160,7 @@ class _Base(ABC):
         return Weighted(frozenset(atoms), weight)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the base as JSON data; `from_json` reads it back."""
+        """Return the base as JSON data; `from_json` reads it back."""
         write = self.scale.value_to_json
         return {
             "kind": self.kind,
@@ -175,7 +178,7 @@ class _Base(ABC):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read a base from the data that `to_json` gave."""
+        """Read a base from the output of `to_json`."""
         match data:
             case {
                 "kind": cls.kind,
@@ -215,7 +218,7 @@ class _Base(ABC):
 
     @abstractmethod
     def __call__(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> Value:
-        """The degree of a sample."""
+        """Return the degree of a sample."""
 
     def __len__(self) -> int:
         return len(self.formulas)
@@ -256,12 +259,12 @@ class PossibilisticBase(_Base):
     empty = "false"
 
     def __call__(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> Value:
-        """Degree pi(x): the least 1 - weight among the violated clauses."""
+        """Return the degree pi(x): the smallest 1 - weight among the violated clauses."""
         worst = max((formula.weight for formula in self.violated(x)), default=self.scale.bottom)
         return self.scale.reverse(worst)
 
     def violated(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> tuple[Weighted, ...]:
-        """The clauses that the sample violates."""
+        """Return the clauses that the sample violates."""
         degrees = self._degrees(x)
         return tuple(
             formula
@@ -271,7 +274,7 @@ class PossibilisticBase(_Base):
 
     @property
     def inconsistency(self) -> Value:
-        """Inconsistency level, 1 - max of pi.
+        """Return the inconsistency level, 1 - max of pi.
 
         Clauses are positive, so only the weight of the empty clause counts.
         """
@@ -299,11 +302,11 @@ class GuaranteedBase(_Base):
     empty = "true"
 
     def __call__(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> Value:
-        """Degree delta(x): the greatest weight among the satisfied terms."""
+        """Return the degree delta(x): the largest weight among the satisfied terms."""
         return max((formula.weight for formula in self.satisfied(x)), default=self.scale.bottom)
 
     def satisfied(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> tuple[Weighted, ...]:
-        """The terms that the sample satisfies."""
+        """Return the terms that the sample satisfies."""
         degrees = self._degrees(x)
         return tuple(
             formula
@@ -315,11 +318,11 @@ class GuaranteedBase(_Base):
 def possibilistic_base(
     mu: SetFunction, levels: Iterable[Any] | None = None, limit: int = RULE_LIMIT, scale: Scale | None = None
 ) -> PossibilisticBase:
-    """The possibilistic logic base whose pi is the Sugeno integral of `mu`,
-    for samples with values among `levels`.
+    """Return the possibilistic logic base whose pi is the Sugeno integral of `mu`, for samples with values
+    among `levels`.
 
     For each focal set A of the conjugate and each level a above the bottom, with a' the level below a, the
-    clause "x_i >= a for some i of A" has the weight min(mu^c(A), 1 - a'); clauses that others imply are left
+    clause "x_i >= a for some i of A" has the weight min(mu^c(A), 1 - a'). Clauses that others imply are left
     out. With the levels 0 and 1 alone it is the simple form: one clause for each A, with weight mu^c(A).
 
     Parameters
@@ -327,14 +330,14 @@ def possibilistic_base(
     mu
         Any monotone set function.
     levels
-        The values that samples may have; bottom and top are added. Unless given: all levels of a finite
-        scale; on the unit interval the values of `mu` and their reversals.
-        A sample with another value is refused.
+        The values that samples may have; bottom and top are added. Default: all levels of a finite scale, or
+        on the unit interval the values of `mu` and their reversals. A sample with another value raises an
+        error.
     limit
-        Refuse when there are more focal sets than this.
+        Raise an error if there are more focal sets than this.
     scale
-        The scale of the samples. A Boolean `mu` can have a base on any scale:
-        its 0 and 1 become bottom and top.
+        The scale of the samples. A Boolean `mu` can have a base on any scale: its 0 and 1 become bottom and
+        top.
 
     Examples
     --------
@@ -377,11 +380,11 @@ def possibilistic_base(
 def guaranteed_base(
     mu: SetFunction, levels: Iterable[Any] | None = None, limit: int = RULE_LIMIT, scale: Scale | None = None
 ) -> GuaranteedBase:
-    """The base of guaranteed possibility whose delta is the Sugeno integral of `mu`;
-    parameters as in `possibilistic_base`.
+    """Return the base of guaranteed possibility whose delta is the Sugeno integral of `mu`; parameters as in
+    `possibilistic_base`.
 
     For each focal set F of `mu` and each level a above the bottom, the term "x_i >= a for all i of F" has the
-    weight min(mu(F), a); terms that others imply are left out.
+    weight min(mu(F), a). Terms that others imply are left out.
 
     Examples
     --------
@@ -407,11 +410,12 @@ def guaranteed_base(
 def _formulas(
     worth: Sequence[FocalSet], steps: Iterable[tuple[Value, Value]], bottom: Value
 ) -> Iterator[list[Weighted]]:
-    """For each step (level, cap), caps rising, the sets worth saying with atoms at that level and
-    weight min(worth, cap).
+    """Yield, for each step (level, cap) with increasing caps, the sets that need a formula with atoms at that
+    level and weight min(worth, cap).
 
-    Of one set only the steps up to the first cap that is at least its worth count: after it the weight stays
-    and the atoms say less. Of one step only the sets count that have no smaller set of the same weight there.
+    For one set, only the steps up to the first cap that is at least its worth count: later steps have the
+    same weight and weaker atoms. In one step, only the sets count that have no smaller set of the same weight
+    there.
     """
     below = bottom
     for level, cap in steps:
@@ -432,7 +436,7 @@ def _atoms(members: Iterable[Criterion], level: Value) -> frozenset[Atom]:
 
 
 def _chain(scale: Scale, levels: Iterable[Any] | None, values: Iterable[Value]) -> tuple[Value, ...]:
-    """The levels that samples may have, from bottom to top."""
+    """Return the levels that samples may have, from bottom to top."""
     if levels is not None:
         return _sample_levels(levels, scale)
     if scale.levels is not None:

@@ -1,8 +1,8 @@
-"""What kind of set function one is: monotone, symmetric, self-conjugate, k-maxitive, sub- or supermodular;
-and whether two are the same.
+"""Properties of set functions: monotone, symmetric, self-conjugate, k-maxitive, sub- or supermodular; and
+equality of two.
 
-Families answer by formula, for any number of criteria (docs/theory.md 6.4, 6.7); any other function over at
-most 24 criteria by its table. Tests are exact on floats, too.
+Families answer by formula, for any number of criteria (docs/theory.md 6.4, 6.7). Any other function over at
+most 24 criteria answers by its table. Tests are exact on floats, too.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 SUM_CELLS = 1 << 33
-"""Most steps of a dynamic program over sums."""
+"""Largest number of steps of a dynamic program over sums."""
 
 Pair = tuple[frozenset[Criterion], frozenset[Criterion]]
 
@@ -52,8 +52,8 @@ Pair = tuple[frozenset[Criterion], frozenset[Criterion]]
 def violating_pair(
     function: Any, criteria: Criteria | int | Iterable[Criterion] | None = None
 ) -> Pair | None:
-    """Find a set that is worth more than a set with one criterion more; None where there is none, so the
-    function is monotone.
+    """Find a set that is worth more than a set with one criterion more, or return None if the function is
+    monotone.
 
     Parameters
     ----------
@@ -61,7 +61,8 @@ def violating_pair(
         Values that compare with each other: a sequence by bit mask, a mapping from subsets, a Python function
         of a frozenset of criteria, or a set function of this package. At most 24 criteria.
     criteria
-        Names of the criteria, or their number; not needed for a sequence (1..n) or a set function (its own).
+        Names of the criteria, or their number; not required for a sequence (1..n) or a set function (its
+        own).
 
     Examples
     --------
@@ -77,7 +78,7 @@ def violating_pair(
 
 
 def is_symmetric(mu: SetFunction) -> bool:
-    """Whether all sets of the same size are worth the same.
+    """Return whether all sets of the same size have the same worth.
 
     Examples
     --------
@@ -91,7 +92,8 @@ def is_symmetric(mu: SetFunction) -> bool:
 
 
 def is_self_conjugate(mu: SetFunction) -> bool:
-    """Whether mu(A) = 1 - mu(complement of A) for all sets A, as for a strict majority of an odd number.
+    """Return whether mu(A) = 1 - mu(complement of A) for all sets A, as for a strict majority of an odd
+    number.
 
     Examples
     --------
@@ -103,8 +105,9 @@ def is_self_conjugate(mu: SetFunction) -> bool:
 
 
 def maxitivity(mu: SetFunction) -> int:
-    """Least k for which mu is k-maxitive, the size of its largest focal set:
-    no rule needs more than k criteria.
+    """Return the smallest k for which mu is k-maxitive: the size of its largest focal set.
+
+    No rule has more than k criteria.
 
     Examples
     --------
@@ -116,27 +119,28 @@ def maxitivity(mu: SetFunction) -> int:
 
 
 def minitivity(mu: SetFunction) -> int:
-    """Least k for which mu is k-minitive: the maxitivity of its conjugate."""
+    """Return the smallest k for which mu is k-minitive: the maxitivity of its conjugate."""
     need_set_function(mu)
     return maxitivity(mu.conjugate())
 
 
 def is_k_maxitive(mu: SetFunction, k: int) -> bool:
-    """Whether no focal set has more than k criteria (docs/theory.md 6.4)."""
+    """Return whether no focal set has more than k criteria (docs/theory.md 6.4)."""
     return maxitivity(mu) <= _whole(k)
 
 
 def is_k_minitive(mu: SetFunction, k: int) -> bool:
-    """Whether no focal set of the conjugate has more than k criteria."""
+    """Return whether no focal set of the conjugate has more than k criteria."""
     return minitivity(mu) <= _whole(k)
 
 
 def is_possibility(mu: SetFunction) -> bool:
-    """Whether each set is worth its best criterion, and the empty set nothing;
-    the full set need not be worth the top.
+    """Return whether the worth of each set is that of its best criterion, and bottom for the empty set.
 
-    About n questions to `mu` are enough for any function: the sets of all criteria up to a level must
-    be worth that level.
+    The full set need not be worth the top.
+
+    About n evaluations of `mu` are enough for any function: the set of all criteria up to a level must be
+    worth that level.
 
     Examples
     --------
@@ -156,14 +160,14 @@ def is_possibility(mu: SetFunction) -> bool:
 
 
 def is_necessity(mu: SetFunction) -> bool:
-    """Whether the conjugate is a possibility measure."""
+    """Return whether the conjugate is a possibility measure."""
     need_set_function(mu)
     return is_possibility(mu.conjugate())
 
 
 def equal(mu: SetFunction, nu: SetFunction) -> bool:
-    """Whether both give every set the same worth, however they are written;
-    criteria may stand in different orders.
+    """Return whether both functions are equal on every set, in any form; the order of the criteria may
+    differ.
 
     Examples
     --------
@@ -249,8 +253,8 @@ def _raw_table(function: Any, criteria: Any) -> tuple[Criteria, Codes]:
 
 
 def _comparable(values: Any) -> Codes:
-    """The values as an array that compares as they do: of numbers where that is exact,
-    else of the objects themselves.
+    """Return the values as an array with the same comparisons: of numbers if that is exact, else of the
+    objects.
     """
     if isinstance(values, np.ndarray):
         return values
@@ -294,7 +298,7 @@ def _(mu: CardinalityThreshold) -> bool:
 
 @_is_symmetric.register
 def _(mu: WeightedThreshold) -> bool:
-    """The lightest and the heaviest sets of each size must be on the same side."""
+    """Check that the lightest and the heaviest sets of each size are on the same side of theta."""
     weights, theta = mu.integers
     rising = sorted(weights)
     return all(
@@ -316,7 +320,7 @@ def _(mu: Conjugate) -> bool:
 
 @_is_symmetric.register
 def _(mu: Focal) -> bool:
-    """Of each size all sets are focal, with one weight, or none."""
+    """Check that for each size, all sets are focal with one weight, or none is focal."""
     by_size: dict[int, list[Any]] = {}
     for mask, weight in mu.weights:
         by_size.setdefault(mask.bit_count(), []).append(weight)
@@ -367,7 +371,7 @@ def _(mu: Symmetric) -> bool:
 @_is_self_conjugate.register(Possibility)
 @_is_self_conjugate.register(Necessity)
 def _(mu: Possibility | Necessity) -> bool:
-    """One criterion decides: its pi is the top and the others are bottom."""
+    """Check that one criterion decides: its pi is the top and the others are bottom."""
     return sorted(mu.pi) == [mu.scale.bottom] * (len(mu.pi) - 1) + [mu.scale.top]
 
 
@@ -382,8 +386,8 @@ def _same_weights(mu: SetFunction, nu: SetFunction) -> bool:
 
 
 def _same_threshold(mu: SetFunction, nu: SetFunction) -> bool:
-    """Whether no set of weights has its sum between the two thetas;
-    the weights are the same up to a factor.
+    """Return whether no set of weights has its sum between the two thetas; the weights are equal up to a
+    factor.
     """
     if mu.constant is not None or nu.constant is not None:
         return bool(mu.constant == nu.constant)
@@ -410,7 +414,7 @@ def _integers(mu: SetFunction) -> tuple[list[int], int]:
 
 
 def _reordered(mu: SetFunction, criteria: Criteria) -> Codes:
-    """The table of `mu` with its criteria in another order."""
+    """Return the table of `mu` with its criteria in another order."""
     n = len(criteria)
     if mu.criteria == criteria or n < 2:
         return mu.table()
@@ -440,8 +444,9 @@ def _(mu: CardinalityThreshold) -> int:
 
 @_maxitivity.register
 def _(mu: WeightedThreshold) -> int:
-    """Longest minimal set: from the heaviest weight down, the last and lightest member is what
-    makes it reach theta.
+    """Return the size of the longest minimal set.
+
+    From the heaviest weight down, the last and lightest member is the one that makes it reach theta.
     """
     weights, theta = mu.integers
     falling = sorted((weight for weight in weights if weight), reverse=True)
@@ -454,7 +459,7 @@ def _(mu: WeightedThreshold) -> int:
             f"{len(falling)} weights and theta = {theta} as integers: the longest focal set takes over "
             f"{SUM_CELLS:,} steps. Round the weights to smaller integers."
         )
-    # most members with each sum below theta, -1 where no set has that sum
+    # most members with each sum below theta, -1 if no set has that sum
     longest, best = (
         np.full(theta, -1, np.int32),
         0,
@@ -462,7 +467,7 @@ def _(mu: WeightedThreshold) -> int:
     longest[0] = 0
     for weight in falling:
         before = int(longest[max(0, theta - weight) :].max())
-        best = max(best, before + 1)  # 0 where nothing was reached
+        best = max(best, before + 1)  # 0 if nothing was reached
         if weight < theta:
             grown = longest[:-weight]
             longest[weight:] = np.maximum(longest[weight:], np.where(grown >= 0, grown + 1, -1))
@@ -482,10 +487,10 @@ def _(mu: SetFunction) -> int:
 
 
 def is_supermodular(mu: SetFunction) -> bool:
-    """Whether mu(A or B) + mu(A and B) >= mu(A) + mu(B) always (2-monotone, convex);
-    needs a scale of numbers.
+    """Return whether mu(A or B) + mu(A and B) >= mu(A) + mu(B) always (2-monotone, convex); requires a scale
+    of numbers.
 
-    Floats are taken as the exact numbers they are: no rounding enters.
+    Floats are read as exact numbers, without rounding.
 
     Examples
     --------
@@ -496,8 +501,8 @@ def is_supermodular(mu: SetFunction) -> bool:
 
 
 def is_submodular(mu: SetFunction) -> bool:
-    """Whether mu(A or B) + mu(A and B) <= mu(A) + mu(B) always (2-alternating, concave);
-    needs a scale of numbers.
+    """Return whether mu(A or B) + mu(A and B) <= mu(A) + mu(B) always (2-alternating, concave); requires a
+    scale of numbers.
 
     Examples
     --------
@@ -534,8 +539,10 @@ def _family_modular(mu: SetFunction, sign: int) -> bool:
 
 
 def _boolean_modular(mu: SetFunction, sign: int) -> bool:
-    """Supermodular iff there is one focal set, the criteria that are never dispensable; submodular iff all
-    focal sets are single.
+    """Decide modularity of a Boolean function.
+
+    It is supermodular if and only if there is one focal set, the criteria that are never dispensable. It is
+    submodular if and only if all focal sets are single criteria.
     """
     full, indices = mu.criteria.full, range(len(mu.criteria))
     if sign > 0:
@@ -544,8 +551,8 @@ def _boolean_modular(mu: SetFunction, sign: int) -> bool:
 
 
 def _some_sum_exceeds(left: tuple[Codes, Codes], right: tuple[Codes, Codes]) -> bool:
-    """Whether a + b > c + d somewhere, exactly: rounding keeps the order of sums, and equal sums differ by
-    their rounding errors.
+    """Return whether a + b > c + d somewhere, exactly: rounding keeps the order of sums, and equal rounded
+    sums differ by their rounding errors.
     """
     total, other = left[0] + left[1], right[0] + right[1]
     if np.any(total > other):
@@ -557,14 +564,14 @@ def _some_sum_exceeds(left: tuple[Codes, Codes], right: tuple[Codes, Codes]) -> 
 
 
 def _rounding_error(a: Codes, b: Codes, total: Codes) -> Codes:
-    """a + b - total, exactly (Knuth's two-sum)."""
+    """Return a + b - total, exactly (Knuth's two-sum)."""
     part = total - a
     return np.asarray((a - (total - part)) + (b - part))
 
 
 @_family_modular.register
 def _(mu: Symmetric, sign: int) -> bool:
-    """Convex or concave in the size."""
+    """Check that g is convex or concave in the size."""
     rises = [sign * (Fraction(high) - Fraction(low)) for low, high in pairwise(mu.g)]
     return rises == sorted(rises)
 

@@ -1,10 +1,11 @@
-"""Selection and elimination rules of a Sugeno integral (paper section 2.2), as values that print as sentences
-and are read back.
+"""Selection and elimination rules of a Sugeno integral (paper section 2.2).
 
-The paper gives one rule for each focal set, with one threshold. These rules are sound, and on {0, 1} they say
-everything; on a longer scale they say too little (docs/theory.md 6.6). A *graded* rule says the same for
-every threshold at once, "for every a <= 0.7: if price >= a and safety >= a then S >= a", so that a finite set
-of rules determines the integral on any scale.
+Rules print as sentences that can be parsed again.
+
+The paper gives one rule for each focal set, with one threshold. These rules are sound, and complete on {0,
+1}, but not on a longer scale (docs/theory.md 6.6). A *graded* rule holds for every threshold at once: "for
+every a <= 0.7: if price >= a and safety >= a then S >= a". So a finite set of rules determines the integral
+on any scale.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ __all__ = [
 
 @dataclass(frozen=True, repr=False)
 class ThresholdRule:
-    """What selection and elimination rules share: a body of criteria,
-    and the same threshold for all of them and for S.
+    """Shared base of selection and elimination rules: a body of criteria, and one threshold for them and for
+    S.
 
-    A rule that says the same graded or not (without conditions, or with a single threshold to speak of) is
-    kept as plain, so that equal rules are equal values.
+    A rule that has the same meaning graded or not (without conditions, or with only one possible threshold)
+    is stored as plain, so that equal rules are equal values.
     """
 
     criteria: Criteria
@@ -92,14 +93,12 @@ class ThresholdRule:
 
     @cached_property
     def places(self) -> tuple[int, ...]:
-        """Positions of the criteria of the body, in order."""
+        """Indices of the criteria of the body, in order."""
         return tuple(bits(self.criteria.mask(self.body)))
 
     @property
     def levels(self) -> tuple[Value, ...] | None:
-        """The thresholds the rule speaks of, of a plain one its level alone; None where they are infinitely
-        many.
-        """
+        """The thresholds of the rule (for a plain rule its level alone), or None if infinitely many."""
         if not self.graded:
             return (self.level,)
         chain = self.scale.levels
@@ -107,17 +106,17 @@ class ThresholdRule:
 
     @property
     def _limit(self) -> Value:
-        """What S reaches in any case, so that no rule need say it."""
+        """The bound on S that holds in any case, so that no rule need state it."""
         return self.scale.bottom if self.sign == ">=" else self.scale.top
 
     def _speaks_of(self, level: Value) -> bool:
-        """Whether the rule has an instance at this threshold."""
+        """Return whether the rule has an instance at this threshold."""
         if not self.graded:
             return bool(level == self.level)
         return bool(level != self._limit) and compares(self.level, self.sign, level)
 
     def bound_of(self, row: Sequence[Value]) -> Value | None:
-        """Like `bound`, for checked values in the order of the criteria."""
+        """Return the same as `bound`, for checked values in the order of the criteria."""
         values = [row[index] for index in self.places]
         if not self.graded:
             return self.level if all(compares(value, self.sign, self.level) for value in values) else None
@@ -125,22 +124,22 @@ class ThresholdRule:
         return bound if bound != self._limit else None
 
     def bound(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> Value | None:
-        """The bound on S that the rule gives for a sample, or None where the rule does not apply."""
+        """Return the bound on S that the rule gives for a sample, or None if the rule does not apply."""
         return self.bound_of(read_sample(self.criteria, self.scale, x))
 
     def applies(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> bool:
-        """Whether the sample meets the body, for a graded rule at one threshold at least."""
+        """Return whether the sample meets the body; for a graded rule, at one threshold at least."""
         return self.bound(x) is not None
 
     def at(self, level: Any) -> ThresholdRule:
-        """The plain rule that a graded rule contains at one threshold."""
+        """Return the plain rule that a graded rule contains at one threshold."""
         value = self.scale.check(level, "level")
         if not self._speaks_of(value):
             raise CapacityError(f"level={value} is no threshold of the rule {str(self)!r}.")
         return type(self)(self.criteria, self.body, value, False, self.scale)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the rule as JSON data; `ThresholdRule.from_json` reads it back."""
+        """Return the rule as JSON data; `ThresholdRule.from_json` reads it back."""
         body = [self.criteria.names[index] for index in self.places]
         return {
             "kind": self.kind,
@@ -153,7 +152,7 @@ class ThresholdRule:
     def from_json(
         data: Mapping[str, Any], criteria: Criteria | int | Iterable[Criterion], scale: Scale = UNIT
     ) -> ThresholdRule:
-        """Read a rule from the data that `to_json` gave."""
+        """Read a rule from the output of `to_json`."""
         match data:
             case {
                 "kind": "selection" | "elimination" as kind,
@@ -188,8 +187,9 @@ class ThresholdRule:
 
 
 class SelectionRule(ThresholdRule):
-    """If x_i >= a for all i of the body, then S >= a; graded: for every a up to `level`, which is S >=
-    min(level, x_i of the body).
+    """If x_i >= a for all i of the body, then S >= a.
+
+    A graded rule holds for every a up to `level`, which means S >= min(level, x_i of the body).
 
     Examples
     --------
@@ -210,8 +210,9 @@ class SelectionRule(ThresholdRule):
 
 
 class EliminationRule(ThresholdRule):
-    """If x_i <= a for all i of the body, then S <= a; graded: for every a from `level`, which is S <=
-    max(level, x_i of the body).
+    """If x_i <= a for all i of the body, then S <= a.
+
+    A graded rule holds for every a from `level`, which means S <= max(level, x_i of the body).
 
     Examples
     --------
@@ -232,10 +233,10 @@ class EliminationRule(ThresholdRule):
 def parse_rule(
     text: str, criteria: Criteria | int | Iterable[Criterion], scale: Scale = UNIT, line: int | None = None
 ) -> ThresholdRule:
-    """Read a rule from the sentence that `str` gives for it; `line` is only told in errors.
+    """Parse a rule from its `str` sentence; `line` is used only in errors.
 
-    Names and levels that are not plain words, or that are words of the sentence itself, stand in double
-    quotes with the escapes of JSON; whole numbers without quotes are numbered criteria.
+    Names and levels that are not plain words, or that are words of the sentence itself, are written in double
+    quotes with the escapes of JSON. Integers without quotes are numbered criteria.
 
     Examples
     --------
@@ -298,8 +299,8 @@ def _read_threshold(reader: Reader, scale: Scale, before: Value, graded: bool) -
 
 
 def read_sample(criteria: Criteria, scale: Scale, x: Mapping[Criterion, Any] | Sequence[Any]) -> list[Value]:
-    """Check one sample, a mapping or a sequence in order of the criteria,
-    and give its values in that order.
+    """Check one sample, a mapping or a sequence in order of the criteria, and return its values in that
+    order.
     """
     row = criteria.row(x, "the sample") if isinstance(x, Mapping) else list(x)
     if len(row) != len(criteria):
@@ -310,11 +311,11 @@ def read_sample(criteria: Criteria, scale: Scale, x: Mapping[Criterion, Any] | S
 
 
 RULE_LIMIT = 10_000
-"""Largest number of rules listed at once unless the caller allows more."""
+"""Default limit on the number of rules listed at once."""
 
 COUNTED_BY_TABLE = 16
-"""Largest number of criteria for which focal sets without a formula are counted,
-only to say their number in an error.
+"""Largest number of criteria for which focal sets without a formula are counted, only to state their number
+in an error.
 """
 
 LAZILY = "take the first ones: itertools.islice({}(mu, by='size'), 10)"
@@ -380,7 +381,7 @@ class RuleSet:
         return self._only(rule for rule in self.rules if isinstance(rule, EliminationRule))
 
     def bounds(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> tuple[Value, Value]:
-        """The greatest lower and least upper bound on S that the rules give for a sample."""
+        """Return the greatest lower and least upper bound on S that the rules give for a sample."""
         lower, upper = self.scale.bottom, self.scale.top
         for rule, bound in self._bounds(x):
             if isinstance(rule, SelectionRule):
@@ -390,12 +391,12 @@ class RuleSet:
         return lower, upper
 
     def fired(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> RuleSet:
-        """The rules that apply to a sample."""
+        """Return the rules that apply to a sample."""
         return self._only(rule for rule, _ in self._bounds(x))
 
     def deciding(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> RuleSet:
-        """Why the bounds are what they are: the shortest rules that give them, plain,
-        at the threshold that counts.
+        """Return the shortest rules that give the bounds of a sample, as plain rules at the threshold that
+        counts.
 
         Examples
         --------
@@ -410,8 +411,8 @@ class RuleSet:
         )
 
     def expand(self) -> RuleSet:
-        """Write the graded rules out, one plain rule for each level,
-        without the ones that a shorter rule makes needless.
+        """Return the graded rules as plain rules, one per level, without those that a shorter rule makes
+        redundant.
 
         Examples
         --------
@@ -435,8 +436,9 @@ class RuleSet:
         return self._only(_shortest(plain))
 
     def conflicts(self) -> Iterator[tuple[SelectionRule, EliminationRule]]:
-        """Yield the pairs of rules that no set function can meet together: without a common criterion,
-        S >= a and S <= b < a.
+        """Yield the pairs of rules that no set function can meet together.
+
+        Such rules have no common criterion, and state S >= a and S <= b < a.
 
         Examples
         --------
@@ -454,16 +456,16 @@ class RuleSet:
                 )
 
     def capacity(self, side: Side | None = None) -> SetFunction:
-        """The set function the rules describe: the least that meets the selection rules, or the greatest that
-        meets the elimination ones.
+        """Return the set function of the rules: the least that meets the selection rules, or the greatest
+        that meets the elimination rules.
 
-        A Sugeno integral meets a plain rule exactly when it meets the graded one,
-        so both describe the same function.
+        A Sugeno integral meets a plain rule if and only if it meets the graded one, so both describe the same
+        function.
 
         Parameters
         ----------
         side
-            ``"selection"`` or ``"elimination"``; needed only where the set has rules of both kinds, or none.
+            ``"selection"`` or ``"elimination"``; required only if the set has rules of both kinds, or none.
 
         Examples
         --------
@@ -487,7 +489,8 @@ class RuleSet:
         return Conjugate(Focal(self.criteria, reversed_levels, self.scale))
 
     def to_text(self) -> str:
-        """Give the rules as text, after one line with the criteria and one with the scale;
+        """Return the rules as text, after one line with the criteria and one with the scale.
+
         `from_text` reads it back.
         """
         return "\n".join([*write_header(self.criteria, self.scale), *map(str, self.rules)]) + "\n"
@@ -500,13 +503,13 @@ class RuleSet:
         return cls(criteria, [parse_rule(line, criteria, scale, number) for number, line in lines], scale)
 
     def to_json(self) -> dict[str, Any]:
-        """Give criteria, scale and rules as JSON data; `from_json` reads it back."""
+        """Return criteria, scale and rules as JSON data; `from_json` reads it back."""
         rules = [rule.to_json() for rule in self.rules]
         return {"criteria": list(self.criteria), "scale": self.scale.to_json(), "rules": rules}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RuleSet:
-        """Read rules from the data that `to_json` gave."""
+        """Read rules from the output of `to_json`."""
         match data:
             case {"criteria": list(names), "scale": dict(chain), "rules": list(rules)}:
                 criteria, scale = Criteria(names), Scale.from_json(chain)
@@ -542,7 +545,7 @@ class RuleSet:
 
 
 def _shortest(plain: Iterable[ThresholdRule]) -> list[ThresholdRule]:
-    """Leave out the plain rules that one with a smaller body and the same conclusion makes needless."""
+    """Remove the plain rules that one with a smaller body and the same conclusion makes redundant."""
     distinct = list(dict.fromkeys(plain))
     bodies: dict[tuple[str, Value], list[frozenset[Criterion]]] = {}
     for rule in distinct:
@@ -582,7 +585,7 @@ def selection_rules(
     limit: int = RULE_LIMIT,
     scale: Scale | None = None,
 ) -> RuleSet:
-    """One selection rule for each focal set of `mu`.
+    """Return one selection rule for each focal set of `mu`.
 
     Parameters
     ----------
@@ -592,12 +595,12 @@ def selection_rules(
         True: graded rules, whose best bound is S for every sample. False: the paper's rules, with the weight
         of the focal set as the only threshold; sound, and complete on {0, 1}.
     by
-        Order of the rules, as in `SetFunction.focal_sets`: None, ``"size"``, or a cost for each criterion.
+        Order of the rules, as in `SetFunction.focal_sets`: None, ``"size"``, or a cost per criterion.
     limit
-        Refuse to list more rules than this.
+        Raise an error if there are more rules than this.
     scale
-        The scale of the samples. A Boolean `mu` can have rules on any scale:
-        its 0 and 1 become bottom and top.
+        The scale of the samples. A Boolean `mu` can have rules on any scale: its 0 and 1 become bottom and
+        top.
 
     Examples
     --------
@@ -623,7 +626,7 @@ def elimination_rules(
     limit: int = RULE_LIMIT,
     scale: Scale | None = None,
 ) -> RuleSet:
-    """One elimination rule for each focal set of the conjugate of `mu`; parameters as in `selection_rules`.
+    """Return one elimination rule per focal set of the conjugate of `mu`; parameters as in `selection_rules`.
 
     Examples
     --------
@@ -645,7 +648,7 @@ def elimination_rules(
 def _made(
     kind: type[_R], mu: SetFunction, focal_sets: Iterable[FocalSet], complete: bool, scale: Scale | None
 ) -> Iterator[_R]:
-    """One rule for each focal set: of `mu` for selection, of its conjugate for elimination."""
+    """Return one rule per focal set: of `mu` for selection, of its conjugate for elimination."""
     chosen, lift = lifting(mu, scale)
 
     def level_of(members: frozenset[Criterion], weight: Value) -> Value:
@@ -661,8 +664,9 @@ def _made(
 
 
 def lifting(mu: SetFunction, scale: Scale | None) -> tuple[Scale, Callable[[Value], Value]]:
-    """The scale to speak of, and how values of `mu` are read on it:
-    0 and 1 of a Boolean `mu` as bottom and top of any scale.
+    """Return the scale of the rules, and a function that reads values of `mu` on it.
+
+    The values 0 and 1 of a Boolean `mu` become bottom and top of any scale.
     """
     if scale is None or scale == mu.scale:
         return mu.scale, lambda value: value
@@ -672,8 +676,9 @@ def lifting(mu: SetFunction, scale: Scale | None) -> tuple[Scale, Callable[[Valu
 
 
 def up_to(limit: int, mu: SetFunction, by: Order, what: str, otherwise: str) -> list[FocalSet]:
-    """List the focal sets of `mu` if there are at most `limit`,
-    else say how many there are and what to do.
+    """List the focal sets of `mu` if there are at most `limit`.
+
+    Otherwise raise an error with their number and the remedy.
     """
     listed = list(islice(mu.focal_sets(by), limit + 1))
     if len(listed) <= limit:

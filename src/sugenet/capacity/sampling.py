@@ -1,11 +1,11 @@
 """Random capacities, exactly uniform over all capacities on a finite scale (docs/theory.md 6.13).
 
 Coupling from the past (Propp and Wilson): a Markov chain redraws the worth of a set uniformly between its
-neighbours, for the sets of even size at once and then for those of odd size, since sets of the same parity
-are not neighbours. The same random numbers are fed to a chain started at the least capacity and one started
-at the greatest, from further and further in the past, until both meet at present. The update keeps chains in
-order, so they enclose every other chain, and the capacity where they meet has exactly the stationary law of
-the chain, the uniform one. All arithmetic is on integers.
+neighbours. It does so for all sets of even size at once and then for those of odd size, since sets of the
+same parity are not neighbours. Two chains, started at the least and at the greatest capacity, use the same
+random numbers. They start further and further in the past until both meet at present. The update keeps chains
+in order, so these two enclose every other chain. The capacity at which they meet has exactly the stationary
+law of the chain, which is uniform. All arithmetic is on integers.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = ["random_capacity"]
 Ranks = npt.NDArray[np.int64]
 
 CRITERIA_LIMIT = 12
-"""Most criteria: beyond, the chain takes minutes or more to forget its start."""
+"""Largest number of criteria: beyond it, the chain takes minutes or more to forget its start."""
 
 LEVELS_LIMIT = 40
-"""Most levels: lcm(1..levels) * levels must fit into 63 bits."""
+"""Largest number of levels: lcm(1..levels) * levels must fit into 63 bits."""
 
 
 def random_capacity(
@@ -44,19 +44,19 @@ def random_capacity(
     levels: int | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Dense:
-    """Draw a capacity, all of them being exactly equally likely.
+    """Draw a capacity, with all capacities exactly equally likely.
 
     Parameters
     ----------
     criteria
-        Names of the criteria, or their number, at most 12; up to 8 take milliseconds, 11 and 12 seconds.
+        Names of the criteria, or their number, at most 12. Up to 8 take milliseconds, 11 and 12 take seconds.
     scale
         A finite scale, or the unit interval together with `levels`.
     levels
-        For the unit interval: how many evenly spaced values 0, 1/(levels-1), ..., 1 there are to draw from,
-        as exact fractions.
+        For the unit interval, the number of evenly spaced values 0, 1/(levels-1), ..., 1 to draw from, as
+        exact fractions.
     seed
-        A seed, or a NumPy generator to draw from; the same seed gives the same capacity.
+        A seed, or a NumPy generator; the same seed gives the same capacity.
 
     Examples
     --------
@@ -115,8 +115,8 @@ def random_capacity(
 
 @dataclass(frozen=True)
 class _Chain:
-    """The heat-bath chain on capacities with values 0..levels-1; a state is an array by mask,
-    or several in a leading axis.
+    """The heat-bath chain on capacities with values 0..levels-1; a state is an array by mask, and a leading
+    axis may hold several.
     """
 
     n: int
@@ -124,15 +124,15 @@ class _Chain:
 
     @cached_property
     def unit(self) -> int:
-        """Random numbers are drawn below this: every number of choices divides it,
-        so every choice is equally likely.
+        """Upper bound of the random numbers: every number of choices divides it, so all choices are equally
+        likely.
         """
         return lcm(*range(1, self.levels + 1))
 
     @cached_property
     def _halves(self) -> list[tuple[Ranks, Ranks, npt.NDArray[np.bool_]]]:
-        """For even and for odd sizes: the sets but the empty and the full one, their neighbours, and which of
-        these are subsets.
+        """For even and for odd sizes: the sets except the empty and the full one, their neighbours, and which
+        of these are subsets.
         """
         masks = np.arange(1, (1 << self.n) - 1)
         singles = 1 << np.arange(self.n)
@@ -143,16 +143,14 @@ class _Chain:
         return halves
 
     def extremes(self) -> Ranks:
-        """The least and the greatest capacity."""
+        """Return the least and the greatest capacity."""
         states = np.zeros((2, 1 << self.n), np.int64)
         states[0, -1] = self.levels - 1
         states[1, 1:] = self.levels - 1
         return states
 
     def sweep(self, states: Ranks, draws: Ranks) -> None:
-        """Redraw every set between its neighbours, in place;
-        `draws` has a number below `unit` for each mask.
-        """
+        """Redraw every set between its neighbours, in place; `draws` has one number below `unit` per mask."""
         for chosen, neighbours, below in self._halves:
             around = states[..., neighbours]
             low = np.where(below, around, 0).max(axis=-1, initial=0)
@@ -160,8 +158,8 @@ class _Chain:
             states[..., chosen] = low + draws[..., chosen] * (high - low + 1) // self.unit
 
     def draw(self, rng: np.random.Generator) -> Ranks:
-        """Couple from the past: `past[k]` drives the sweep k + 1 steps before the present,
-        however far back the chains start.
+        """Couple from the past: `past[k]` drives the sweep k + 1 steps before the present, for every starting
+        time.
         """
         past: list[Ranks] = []
         while True:

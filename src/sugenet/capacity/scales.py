@@ -1,8 +1,7 @@
 """Bounded totally ordered scales with an order reversal: the L of paper section 2.2.
 
-Only comparisons are ever made between values, so nothing depends on rounding. The one place where arithmetic
-could creep in is the order reversal of the unit interval: `1 - 0.3` is not a float, so it is kept as the
-exact number it is (`Complement`).
+Values are only compared, so nothing depends on rounding. The only exception would be the order reversal of
+the unit interval: `1 - 0.3` is not a float. It is therefore stored as an exact number (`Complement`).
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Scale(ABC):
     @property
     @abstractmethod
     def levels(self) -> tuple[Value, ...] | None:
-        """All values from bottom to top, or None where there are infinitely many."""
+        """All values from bottom to top, or None if there are infinitely many."""
 
     @abstractmethod
     def check(self, value: object, what: str = "value") -> Value:
@@ -65,9 +64,7 @@ class Scale(ABC):
 
     @abstractmethod
     def reverse(self, value: Value) -> Value:
-        """Return the order reversal of an element, the paper's `1 - value`;
-        applied twice it is the identity.
-        """
+        """Return the order reversal of an element, the paper's `1 - value`; it is its own inverse."""
 
     @abstractmethod
     def codes(self, values: object, what: str = "values") -> Codes:
@@ -75,15 +72,15 @@ class Scale(ABC):
 
     @abstractmethod
     def reverse_codes(self, codes: Codes) -> Codes:
-        """Order reversal on codes."""
+        """Return the order reversal of codes."""
 
     @abstractmethod
     def parse(self, text: str) -> Value:
-        """Read an element from the text that `str` gives for it."""
+        """Read an element from its `str` text."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Describe the scale as JSON data; `Scale.from_json` reads it back."""
+        """Return the scale as JSON data; `Scale.from_json` reads it back."""
 
     def decode(self, codes: Codes) -> npt.NDArray[Any]:
         """Turn codes back into elements."""
@@ -94,7 +91,7 @@ class Scale(ABC):
         return code.item() if isinstance(code, np.generic) else code
 
     def value_to_json(self, value: Value) -> Any:
-        """One element as JSON data: a number where that is exact, else the text of `str`."""
+        """Return one element as JSON data: a number if that is exact, else the text of `str`."""
         return value if isinstance(value, int | float) else str(value)
 
     def value_from_json(self, data: Any) -> Value:
@@ -103,7 +100,7 @@ class Scale(ABC):
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Scale:
-        """Read a scale from the data that `to_json` gave."""
+        """Read a scale from the output of `to_json`."""
         match data:
             case {"kind": "boolean"}:
                 return BOOLEAN
@@ -136,7 +133,7 @@ class Boolean(Scale):
         return (0, 1)
 
     def check(self, value: object, what: str = "value") -> Value:
-        """Accept 0, 1 and whatever equals them."""
+        """Accept 0, 1 and every value equal to them."""
         try:
             if value == 0 or value == 1:  # noqa: PLR1714 a set would need a hashable value
                 return int(value)
@@ -149,7 +146,7 @@ class Boolean(Scale):
         return 1 - value
 
     def codes(self, values: object, what: str = "values") -> Codes:
-        """Give the values as int8."""
+        """Return the values as int8."""
         array = _array(values, what)
         try:
             wrong = ~((array == 0) | (array == 1))
@@ -167,7 +164,7 @@ class Boolean(Scale):
         return self.check({"0": 0, "1": 1}.get(text.strip(), text))
 
     def to_json(self) -> dict[str, Any]:
-        """Give ``{"kind": "boolean"}``."""
+        """Return ``{"kind": "boolean"}``."""
         return {"kind": "boolean"}
 
     def __str__(self) -> str:
@@ -175,15 +172,15 @@ class Boolean(Scale):
 
 
 class Complement(Fraction):
-    """The exact number `1 - x` of a float `x` for which the float subtraction would round;
-    prints as ``1 - 0.3``.
+    """The exact number `1 - x` of a float `x` for which the float subtraction would round; prints as ``1 -
+    0.3``.
     """
 
     origin: float
 
     @classmethod
     def of(cls, origin: float) -> Complement:
-        """Make the complement of a float."""
+        """Return the complement of a float."""
         exact = 1 - Fraction(origin)
         self = cls(exact.numerator, exact.denominator)
         self.origin = origin
@@ -248,7 +245,7 @@ class UnitInterval(Scale):
         return number
 
     def reverse(self, value: Value) -> Value:
-        """Give `1 - value`, as a float where that is exact, else as an exact number."""
+        """Return `1 - value`, as a float if that is exact, else as an exact number."""
         if isinstance(value, Complement):
             return value.origin
         if not isinstance(value, float):
@@ -257,8 +254,8 @@ class UnitInterval(Scale):
         return difference if (1.0 - difference) - value == 0 else Complement.of(value)
 
     def codes(self, values: object, what: str = "values") -> Codes:
-        """Give integers as int64, floats as float64, and what has fractions as an array of numbers: exact
-        values stay exact.
+        """Return integers as int64, floats as float64, and arrays with fractions as objects; exact values
+        stay exact.
         """
         array = _array(values, what)
         if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
@@ -284,7 +281,7 @@ class UnitInterval(Scale):
         return out.reshape(array.shape)
 
     def reverse_codes(self, codes: Codes) -> Codes:
-        """Give `1 - codes`, as floats where all of them are exact."""
+        """Return `1 - codes`, as floats if all of them are exact."""
         if codes.dtype == np.int64:
             return 1 - codes
         if codes.dtype == object:
@@ -319,7 +316,7 @@ class UnitInterval(Scale):
             ) from error
 
     def to_json(self) -> dict[str, Any]:
-        """Give ``{"kind": "unit"}``."""
+        """Return ``{"kind": "unit"}``."""
         return {"kind": "unit"}
 
     def __str__(self) -> str:
@@ -327,9 +324,7 @@ class UnitInterval(Scale):
 
 
 class Level(str):
-    """One named level of an `Ordinal` scale: a string, ordered by its place on the scale and
-    not by the alphabet.
-    """
+    """One named level of an `Ordinal` scale: a string, ordered by its rank, not alphabetically."""
 
     scale: Ordinal
     rank: int
@@ -369,8 +364,8 @@ def _level(names: tuple[str, ...], rank: int) -> Level:
 class Ordinal(Scale):
     """A finite chain of named levels, worst first.
 
-    Names are text or whole numbers. A number is known by its digits, and levels come back as text:
-    ``Ordinal(range(5))`` has the levels ``'0'`` to ``'4'`` and takes both 3 and ``'3'``.
+    Names are text or integers. Integers are stored as digits, and levels are returned as text:
+    ``Ordinal(range(5))`` has the levels ``'0'`` to ``'4'`` and accepts both 3 and ``'3'``.
 
     Examples
     --------
@@ -437,7 +432,7 @@ class Ordinal(Scale):
         return self.levels[-1]
 
     def rank(self, value: object) -> int:
-        """Place of a level, 0 for the worst."""
+        """Return the rank of a level, 0 for the worst."""
         return self.check(value).rank  # type: ignore[no-any-return]
 
     def check(self, value: object, what: str = "value") -> Value:
@@ -451,11 +446,11 @@ class Ordinal(Scale):
         return self._by_name.get(str(value)) if _can_name(value) else None
 
     def reverse(self, value: Value) -> Value:
-        """Give the level as far from the top as `value` is from the bottom."""
+        """Return the level as far from the top as `value` is from the bottom."""
         return self.levels[len(self.names) - 1 - self.rank(value)]
 
     def codes(self, values: object, what: str = "values") -> Codes:
-        """Give the ranks of the values."""
+        """Return the ranks of the values."""
         # text arrays drop a final NUL
         array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
         levels = [self._find(value) for value in array.astype(object).ravel().tolist()]
@@ -484,11 +479,11 @@ class Ordinal(Scale):
         return self._by_name.get(text) or self.check(text.strip())
 
     def value_to_json(self, value: Value) -> Any:
-        """Give the name of the level."""
+        """Return the name of the level."""
         return str(value)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the names of the levels, worst first."""
+        """Return the names of the levels, worst first."""
         return {"kind": "ordinal", "levels": list(self.names)}
 
     def __str__(self) -> str:
@@ -496,12 +491,12 @@ class Ordinal(Scale):
 
 
 def _can_name(value: object) -> bool:
-    """Whether this can be the name of a level: text, or a whole number."""
+    """Return whether this can be the name of a level: text, or an integer."""
     return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
 
 
 def _refuse(array: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], complaint: str) -> None:
-    """Raise for the first wrong entry, naming its place and value."""
+    """Raise an error for the first wrong entry, with its position and value."""
     if wrong.any():
         index = tuple(np.argwhere(wrong)[0])
         raise ScaleError(f"{complaint}. Found {plain(array[index])!r}{_where(index)}.")
@@ -522,7 +517,7 @@ def _array(values: object, what: str) -> npt.NDArray[Any]:
 
 
 def need_scale(scale: object) -> None:
-    """Raise `ScaleError` unless this is a scale."""
+    """Raise `ScaleError` if this is not a scale."""
     if not isinstance(scale, Scale):
         raise ScaleError(
             f"scale is {scale!r}, which is no scale. Give UNIT, BOOLEAN, "
@@ -535,7 +530,7 @@ UNIT = UnitInterval()
 
 
 def common_scale(scales: Sequence[Scale]) -> Scale:
-    """Return the one scale of several set functions; Boolean ones join a unit interval."""
+    """Return the common scale of several set functions; Boolean ones are lifted to a unit interval."""
     distinct = list(dict.fromkeys(scales))
     if set(distinct) == {BOOLEAN, UNIT}:
         return UNIT

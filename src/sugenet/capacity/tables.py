@@ -1,6 +1,7 @@
-"""Set functions given value by value: a table of all subsets, a list of focal sets, or any Python function;
-the qualitative Moebius transforms, which lead to focal sets and back (docs/theory.md 6.2); and the least and
-the greatest capacity that some sets and worths allow (10.1).
+"""Set functions given value by value: a table of all subsets, a list of focal sets, or any Python function.
+
+The module also has the qualitative Moebius transforms between tables and focal sets (docs/theory.md 6.2), and
+the least and the greatest capacity with given worths on some sets (10.1).
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Dense(SetFunction):
     values
         The worth of every subset: a sequence indexed by bit mask, or a mapping from subsets.
     scale
-        The scale of the values; the unit interval unless said.
+        The scale of the values (default: the unit interval).
 
     Examples
     --------
@@ -116,7 +117,7 @@ class Dense(SetFunction):
 
     @classmethod
     def _known(cls, criteria: Criteria, codes: Codes, scale: Scale) -> Dense:
-        """A table that is known to be monotone."""
+        """Return a table that is known to be monotone."""
         self = cls.__new__(cls)
         self._set_codes(criteria, codes, scale)
         return self
@@ -135,15 +136,15 @@ class Dense(SetFunction):
         return mu if isinstance(mu, Dense) else cls(mu.criteria, mu.scale.decode(mu.table()), mu.scale)
 
     def at(self, mask: int) -> Value:
-        """Look the value up."""
+        """Look up the value."""
         return self.scale.element(self._codes[mask])
 
     def table(self) -> Codes:
-        """The values by mask, as codes of the scale; read-only."""
+        """Return the values by mask, as codes of the scale; read-only."""
         return self._codes
 
     def conjugate(self) -> Dense:
-        """The table of the conjugate."""
+        """Return the table of the conjugate."""
         return Dense._known(self.criteria, self.scale.reverse_codes(self._codes[::-1]), self.scale)
 
     def __eq__(self, other: object) -> bool:
@@ -160,7 +161,7 @@ class Dense(SetFunction):
 
 
 def values_by_mask(criteria: Criteria, values: Mapping[Any, Any]) -> list[Any]:
-    """The values of all subsets, by mask; refused unless each has one."""
+    """Return the values of all subsets, by mask; raise an error if a subset has none or several."""
     by_mask: dict[int, Any] = {}
     for subset, value in values.items():
         mask = criteria.mask(subset)
@@ -178,10 +179,10 @@ def values_by_mask(criteria: Criteria, values: Mapping[Any, Any]) -> list[Any]:
 
 @dataclass(frozen=True)
 class Focal(SetFunction):
-    """The least set function worth at least the given weights on the given sets:
-    the best weight among the sets contained.
+    """The least set function worth at least the given weights on the given sets: the best weight among the
+    sets contained.
 
-    Sets that another one makes needless are dropped, so the sets kept are its focal sets.
+    Sets that another set makes redundant are dropped, so the remaining sets are its focal sets.
 
     Examples
     --------
@@ -224,7 +225,7 @@ class Focal(SetFunction):
                 value = scale.check(weight, f"the weight of {criteria.show(mask)}")
             best[mask] = max(best.get(mask, scale.bottom), value)
         pairs = sorted(best.items(), key=lambda pair: pair[0].bit_count())
-        # now a set comes after all that could make it needless
+        # now a set comes after all sets that could make it redundant
         pairs.sort(key=lambda pair: pair[1], reverse=True)
         pairs = [pair for pair in pairs if pair[1] > scale.bottom]
         self._set_weights(
@@ -244,13 +245,13 @@ class Focal(SetFunction):
         """List the focal sets of any set function (at most two million)."""
         if isinstance(mu, Focal):
             return mu
-        self = cls.__new__(cls)  # none of them makes another needless, so there is nothing to compare
+        self = cls.__new__(cls)  # no focal set makes another redundant, so there is nothing to compare
         instead = "Keep the set function as it is: its integral and its worths need no list."
         self._set_weights(mu.criteria, take_all(mu.focal_masks(), "Focal.of", instead), mu.scale)
         return self
 
     def at(self, mask: int) -> Value:
-        """Best weight among the focal sets contained."""
+        """Return the best weight among the focal sets contained."""
         return max(
             (weight for focal, weight in self.weights if focal & mask == focal), default=self.scale.bottom
         )
@@ -264,15 +265,15 @@ class Focal(SetFunction):
         return transforms.max_zeta(self.scale.codes(values.tolist()))
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
-        """The weights themselves."""
+        """Yield the given weights."""
         return iter(by_cost(list(self.weights), costs))
 
     def focal_count(self) -> int:
-        """How many weights there are."""
+        """Return the number of weights."""
         return len(self.weights)
 
     def conjugate(self) -> SetFunction:
-        """The conjugate, as a view."""
+        """Return the conjugate, as a view."""
         return Conjugate(self)
 
     def _phrase(self) -> str:
@@ -283,8 +284,8 @@ class Focal(SetFunction):
 class FromFunction(SetFunction):
     """Any Python function from a frozenset of criteria to a value.
 
-    It must be monotone: up to 12 criteria all pairs are checked here, beyond that it is your word
-    (`violating_pair` checks up to 24).
+    It must be monotone. For up to 12 criteria all pairs are checked here; beyond that, the caller is
+    responsible (`violating_pair` checks up to 24).
 
     Examples
     --------
@@ -313,12 +314,12 @@ class FromFunction(SetFunction):
             Dense.of(self)
 
     def at(self, mask: int) -> Value:
-        """Ask the function."""
+        """Call the function."""
         members = self.criteria.members(mask)
         return self.scale.check(self.function(members), f"the worth of {self.criteria.show(mask)}")
 
     def conjugate(self) -> SetFunction:
-        """The conjugate, as a view."""
+        """Return the conjugate, as a view."""
         return Conjugate(self)
 
     def _phrase(self) -> str:
@@ -332,7 +333,8 @@ LAZILY = "Take them one by one: mu.focal_sets()."
 
 
 def inner_moebius(mu: SetFunction) -> dict[frozenset[Criterion], Value]:
-    """mu_#: the worth of every focal set; on all sets not listed it is the bottom of the scale (paper 2.2).
+    """Return mu_#: the worth of every focal set; all sets not listed have the bottom of the scale (paper
+    2.2).
 
     Examples
     --------
@@ -351,8 +353,8 @@ def inner_moebius(mu: SetFunction) -> dict[frozenset[Criterion], Value]:
 
 
 def outer_moebius(mu: SetFunction) -> dict[frozenset[Criterion], Value]:
-    """mu^#: the worth of every set that is worth less than each proper superset;
-    elsewhere it is the top of the scale.
+    """Return mu^#: the worth of every set that is worth less than each proper superset; all other sets have
+    the top of the scale.
 
     These are the complements of the focal sets of the conjugate.
 
@@ -376,14 +378,14 @@ def outer_moebius(mu: SetFunction) -> dict[frozenset[Criterion], Value]:
 def from_inner_moebius(
     criteria: Criteria | int | Iterable[Criterion], weights: Mapping[Any, Any], scale: Scale = UNIT
 ) -> SetFunction:
-    """mu(A) = the best weight among the subsets of A."""
+    """Return the set function mu(A) = the best weight among the subsets of A."""
     return Focal(criteria, weights, scale)
 
 
 def from_outer_moebius(
     criteria: Criteria | int | Iterable[Criterion], weights: Mapping[Any, Any], scale: Scale = UNIT
 ) -> SetFunction:
-    """mu(A) = the least weight among the supersets of A, top where there is none.
+    """Return the set function mu(A) = the smallest weight among the supersets of A, or top if there is none.
 
     Examples
     --------
@@ -421,7 +423,7 @@ def lower_envelope(
     at_least: Iterable[tuple[Subset, Value]],
     scale: Scale = UNIT,
 ) -> Focal:
-    """The least set function that is worth at least so much on each of these sets, and top on all criteria.
+    """Return the least set function with at least these worths on these sets, and top on all criteria.
 
     Examples
     --------
@@ -438,7 +440,7 @@ def upper_envelope(
     at_most: Iterable[tuple[Subset, Value]],
     scale: Scale = UNIT,
 ) -> Conjugate:
-    """The greatest set function that is worth at most so much on each of these sets, and bottom on none.
+    """Return the greatest set function with at most these worths on these sets, and bottom on the empty set.
 
     Examples
     --------

@@ -1,5 +1,7 @@
-"""How rules, laws and formulas are written: signs that compare, tokens, the grammar of *not*, *and* and *or*;
-names, values and headers; and a reader that says where a line went wrong.
+"""Syntax of rules, laws and formulas: comparison signs, tokens, the grammar of *not*, *and* and *or*, names,
+values and headers.
+
+The reader reports the position of an error in a line.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ __all__ = [
 _T = TypeVar("_T")
 _F = TypeVar("_F")
 _SHOWN = 120
-"""Characters of a line in an error."""
+"""Largest number of characters of a line in an error."""
 RESERVED = frozenset({"if", "and", "or", "then", "for", "every", "always", "true", "false", "a", "S"})
 WORD = re.compile(r"[^\W\d]\w*")
 NUMBER = re.compile(r"0|-?[1-9][0-9]*")
@@ -52,7 +54,7 @@ TOKEN = re.compile(
 # -- conditions ---------------------------------------------------------------------------------------------
 
 DEEPEST = 100
-"""Brackets inside brackets of a law or a formula."""
+"""Largest depth of nested brackets in a law or a formula."""
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
@@ -63,16 +65,16 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
 }
 SIGNS = (">=", "<=", "!=", "==", "<", ">", "=", "≤", "≥", "≠")
-"""In an order in which the first that fits is the longest."""
+"""Signs in an order in which the first match is the longest."""
 TURNED = {">=": "<=", "<=": ">=", "<": ">", ">": "<", "=": "=", "!=": "!="}
-"""The same comparison, written from the other side."""
+"""The same comparison, with the sides swapped."""
 OPPOSITE = {">=": "<", "<": ">=", ">": "<=", "<=": ">", "=": "!=", "!=": "="}
 SAME = {"==": "=", "≤": "<=", "≥": ">=", "≠": "!="}
 """Other spellings of a sign."""
 
 
 def compares(left: Any, sign: str, right: Any) -> bool:
-    """Whether two values compare as a sign says.
+    """Return whether two values satisfy the comparison of a sign.
 
     Examples
     --------
@@ -83,7 +85,7 @@ def compares(left: Any, sign: str, right: Any) -> bool:
 
 
 class Token(NamedTuple):
-    """A piece of a text: the name of the group that it matched, and where it begins, from 0."""
+    """A piece of a text: the name of the group that it matched, and its start, from 0."""
 
     kind: str
     text: str
@@ -91,8 +93,9 @@ class Token(NamedTuple):
 
 
 def tokens_of(pattern: re.Pattern[str], text: str) -> Iterator[Token]:
-    """The tokens of a text, by a pattern whose groups have names; a rest that no group matches comes last, as
-    a token without a kind.
+    """Yield the tokens of a text, by a pattern with named groups.
+
+    A rest that no group matches comes last, as a token without a kind.
 
     Examples
     --------
@@ -112,23 +115,23 @@ def tokens_of(pattern: re.Pattern[str], text: str) -> Iterator[Token]:
 
 
 class Connectives(ABC, Generic[_F]):
-    """Reads conditions that are joined by *not*, *and*, *or*, in falling strength."""
+    """Reader of conditions joined by *not*, *and*, *or*, in decreasing precedence."""
 
     @abstractmethod
     def word(self, word: str) -> bool:
-        """Take this word, if it comes next."""
+        """Take this word if it is next."""
 
     @abstractmethod
     def plain(self) -> _F:
-        """Read what has no connective outside of brackets."""
+        """Read a condition that has no connective outside of brackets."""
 
     @abstractmethod
     def joined(self, word: str, parts: tuple[_F, ...]) -> _F:
-        """Parts that are joined by *and* or *or*."""
+        """Return the parts joined by *and* or *or*."""
 
     @abstractmethod
     def opposite(self, part: _F) -> _F:
-        """What holds where a part does not."""
+        """Return the negation of a part."""
 
     def either(self) -> _F:
         """Read parts with *or* between them."""
@@ -151,7 +154,7 @@ class Connectives(ABC, Generic[_F]):
         return formula if on else self.opposite(formula)
 
     def implies(self, body: _F, conclusion: _F) -> _F:
-        """*If* the one *then* the other."""
+        """Return *if* body *then* conclusion."""
         return self.joined("or", (self.opposite(body), conclusion))
 
 
@@ -159,15 +162,15 @@ class Connectives(ABC, Generic[_F]):
 
 
 def write_name(name: Criterion) -> str:
-    """A criterion as it stands in a rule: in quotes unless it is a number or a plain word."""
+    """Return a criterion as written in a rule: in quotes unless it is a number or a plain word."""
     if isinstance(name, int):
         return str(name)
     return name if WORD.fullmatch(name) and name not in RESERVED else json.dumps(name, ensure_ascii=False)
 
 
 def write_value(value: Value, scale: Scale) -> str:
-    """A value as it stands in a rule: levels in quotes unless they are plain words or numbers,
-    0.0 and 1.0 as 0 and 1.
+    """Return a value as written in a rule: levels in quotes unless they are plain words or numbers, 0.0 and
+    1.0 as 0 and 1.
     """
     if isinstance(scale, Ordinal):
         return str(value) if NUMBER.fullmatch(value) else write_name(str(value))
@@ -175,7 +178,7 @@ def write_value(value: Value, scale: Scale) -> str:
 
 
 def write_header(criteria: Criteria, scale: Scale) -> list[str]:
-    """The lines that tell the criteria and the scale."""
+    """Return the lines that state the criteria and the scale."""
     shown = (
         " < ".join(write_value(level, scale) for level in scale.levels)
         if isinstance(scale, Ordinal)
@@ -185,7 +188,7 @@ def write_header(criteria: Criteria, scale: Scale) -> list[str]:
 
 
 def text_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that say something, with their numbers."""
+    """Yield the lines that are not empty or comments, with their numbers."""
     return (
         (number, line)
         for number, line in enumerate(text.split("\n"), start=1)
@@ -194,7 +197,7 @@ def text_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def read_header(lines: Iterator[tuple[int, str]]) -> tuple[Criteria, Scale]:
-    """Read the lines that `write_header` gave."""
+    """Read the output of `write_header`."""
     reader = next_line(lines, "criteria: price, comfort, safety")
     names = [] if reader.at_end else reader.separated(",", reader.name)
     criteria = _wrapped(lambda: Criteria(names), reader)
@@ -207,7 +210,7 @@ def read_header(lines: Iterator[tuple[int, str]]) -> tuple[Criteria, Scale]:
 
 
 def next_line(lines: Iterator[tuple[int, str]], example: str) -> Reader:
-    """A reader for the rest of the next line, which must begin like the example."""
+    """Return a reader for the rest of the next line, which must begin like the example."""
     number, line = next(lines, (None, ""))
     reader = Reader(line, example, number)
     reader.take(example.partition(":")[0])
@@ -223,8 +226,8 @@ def _wrapped(make: Callable[[], _T], reader: Reader) -> _T:
 
 
 class Reader:
-    """The words of one line, taken one after the other; it complains with the place and an example of
-    what would be right.
+    """Reader of the words of one line, one after the other; its errors have the position and a correct
+    example.
     """
 
     def __init__(self, line: str, example: str, number: int | None = None) -> None:
@@ -241,7 +244,7 @@ class Reader:
 
     @property
     def at_end(self) -> bool:
-        """Whether all words are taken."""
+        """Return whether all words are taken."""
         return self.next == len(self.tokens)
 
     def take(self, *expected: str) -> str:
@@ -253,7 +256,7 @@ class Reader:
         return text
 
     def separated(self, mark: str, read: Callable[[], _T]) -> list[_T]:
-        """Read to the end, one at least, with this mark between them."""
+        """Read one or more items to the end, with this mark between them."""
         items = [read()]
         while not self.at_end:
             self.take(mark)
@@ -261,7 +264,7 @@ class Reader:
         return items
 
     def sees(self, word: str) -> bool:
-        """Whether the next word or mark is this one."""
+        """Return whether the next word or mark is this one."""
         return not self.at_end and self.tokens[self.next][:2] in {("bare", word), ("mark", word)}
 
     def name(self) -> Criterion:
@@ -302,16 +305,16 @@ class Reader:
             self.fail(str(error).rstrip("."), back=1, cause=error)
 
     def rest(self) -> str:
-        """The text that is not taken yet."""
+        """Return the text that is not taken yet."""
         return "" if self.at_end else self.line[self.tokens[self.next][2] :].strip()
 
     def end(self) -> None:
-        """Insist that nothing is left."""
+        """Raise an error if anything is left."""
         if not self.at_end:
             self.fail(f"found {self.tokens[self.next][1]} after the end")
 
     def fail(self, complaint: str, back: int = 0, cause: Exception | None = None) -> NoReturn:
-        """Complain about the next word, or about one `back`."""
+        """Raise an error about the next word, or about the one `back` words earlier."""
         number = self.next - back
         index = self.tokens[number][2] if 0 <= number < len(self.tokens) else len(self.line.rstrip())
         where = f"column {index + 1}" if self.number is None else f"line {self.number}, column {index + 1}"

@@ -1,10 +1,12 @@
 """Threshold capacities: at least tau of some literals (the paper's mu_{w,tau}), or weights that reach theta
-(paper section 2.2); and minimal sets of nonnegative integer weights that reach a threshold: count, list
-lazily, list cheapest first (docs/theory.md 6.8).
+(paper section 2.2).
 
-A minimal set is written in order of decreasing weight; it is minimal exactly when its last, smallest element
-is what makes it reach the threshold. So minimal sets are the paths of a small graph of states (next element,
-sum so far), which can be counted and searched without ever being listed.
+The module also counts the minimal sets of nonnegative integer weights that reach a threshold, and lists them
+lazily or cheapest first (docs/theory.md 6.8).
+
+A minimal set is written in order of decreasing weight. It is minimal if and only if it reaches the threshold
+only with its last, smallest element. So minimal sets are the paths of a small graph of states (next element,
+sum so far), which can be counted and searched without being listed.
 """
 
 from __future__ import annotations
@@ -45,24 +47,22 @@ DENSE_BITS = 1 << 32  # counts of all sums as one long integer: at most 512 MiB
 DENSE_CELLS = 1 << 26
 SPARSE_STATES = 3_000_000
 FINISHED = -1
-LOW = 40  # bits in the lower part of a cost of over 62 bits, such as sums of floats have
+LOW = 40  # bits in the lower part of a cost of over 62 bits, as sums of floats can have
 
 
 def to_integers(weights: Sequence[Any], theta: Any) -> tuple[list[int], int]:
-    """Multiply exact weights and threshold by one number so that all are integers and the sets that
-    reach it stay the same.
-    """
+    """Multiply exact weights and threshold by one number so that all are integers; the same sets reach it."""
     scale = lcm(1, *(Fraction(weight).denominator for weight in weights))
     return [int(weight * scale) for weight in weights], ceil(theta * scale)
 
 
 def subset_counts(weights: Sequence[int], size: int, slot: int) -> int:
-    """Number of subsets of each sum below `size`, as one integer with `slot` bits for each sum (a polynomial
-    evaluated at 2^slot).
+    """Return the number of subsets of each sum below `size`, as one integer with `slot` bits per sum (a
+    polynomial evaluated at 2^slot).
     """
     counts, window = 1, (1 << (slot * size)) - 1
     for weight in weights:
-        # a heavier one lands beyond the window, and shifting there could take any amount of memory
+        # a heavier one lies beyond the window, and shifting there could take any amount of memory
         if weight < size:
             counts = (counts + (counts << (slot * weight))) & window
     return counts
@@ -102,7 +102,7 @@ def count_minimal(weights: Sequence[int], theta: int, below: int | None = None) 
 
 
 def _count_sparse(falling: list[int], theta: int, limit: int) -> int:
-    """Count with a dictionary of sums, for weights too large for one slot a sum."""
+    """Count with a dictionary of sums, for weights too large for one slot per sum."""
     rest, total = sum(falling), 0
     counts = {0: 1}
     for weight in falling:
@@ -125,8 +125,8 @@ def _count_sparse(falling: list[int], theta: int, limit: int) -> int:
 
 
 def minimal_sets(weights: Sequence[Any], theta: Any) -> Iterator[int]:
-    """Yield the minimal sets with sum >= theta as masks, lazily, at most n steps apart;
-    weights may be any exact numbers.
+    """Yield the minimal sets with sum >= theta as masks, lazily, at most n steps apart; weights may be any
+    exact numbers.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def minimal_sets(weights: Sequence[Any], theta: Any) -> Iterator[int]:
         return
     order = sorted((i for i, weight in enumerate(weights) if weight), key=lambda i: -weights[i])
     falling = [weights[i] for i in order]
-    # rest[k]: what elements k, k+1, ... can still add
+    # rest[k]: the total that elements k, k+1, ... can still add
     rest = list(accumulate(reversed(falling), initial=0))[::-1]
     stack = [(0, 0, 0)] if rest[0] >= theta else []
     while stack:
@@ -153,12 +153,12 @@ def minimal_sets(weights: Sequence[Any], theta: Any) -> Iterator[int]:
 
 
 def ranked_combinations(indices: Sequence[int], size: int, costs: Sequence[int]) -> Iterator[int]:
-    """Yield the sets of `size` places, 1 <= size <= their number, as masks, cheapest first;
-    `costs` are by place.
+    """Yield the sets of `size` indices, 1 <= size <= their number, as masks, cheapest first; `costs` are by
+    index.
 
-    With places by rising cost, a set is its members' positions. Every set but the first has one parent, with
-    its first moved member one step back: so a member moves on while there is room before the next moved one,
-    or the member before it begins to move. No set costs less than its parent.
+    With indices sorted by cost, a set is the positions of its members. Every set but the first has one
+    parent, in which its first moved member is one step back. So a child moves that member on if the next
+    moved one leaves a gap, or starts to move the member before it. No set costs less than its parent.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def ranked_combinations(indices: Sequence[int], size: int, costs: Sequence[int])
     heap = [(sum(price[:size]), sum(single[:size]), size, size, len(order))]
 
     while heap:
-        # members from `member` on have moved, it stands at `at`, the next one at `end`
+        # members from `member` on have moved; it is at `at`, the next one at `end`
         total, mask, member, at, end = heappop(heap)
         yield mask
         if member < size and at + 1 < end:
@@ -196,8 +196,8 @@ def ranked_combinations(indices: Sequence[int], size: int, costs: Sequence[int])
 def ranked_minimal_sets(weights: Sequence[int], theta: int, costs: Sequence[int]) -> Iterator[int]:
     """Yield the minimal sets with sum >= theta as masks, cheapest first.
 
-    Best-first search in the graph of states, guided by the exact cost of the cheapest completion,
-    so no step is wasted.
+    Best-first search in the graph of states, guided by the exact cost of the cheapest completion, so no step
+    is wasted.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def ranked_minimal_sets(weights: Sequence[int], theta: int, costs: Sequence[int]
             yield mask
             continue
         spent = total - completion(k, reached)
-        while True:  # walk down a cheapest path; the other branch of each fork waits in the heap
+        while True:  # follow a cheapest path; the other branch of each fork waits in the heap
             after, taken = reached + falling[k], mask | 1 << order[k]
             with_k = spent + price[k] + (0 if after >= theta else completion(k + 1, after))
             without_k = spent + completion(k + 1, reached)
@@ -240,8 +240,8 @@ def ranked_minimal_sets(weights: Sequence[int], theta: int, costs: Sequence[int]
 def _completions(
     falling: list[int], theta: int, price: list[int], impossible: int
 ) -> Callable[[int, int], int]:
-    """Cost of the cheapest way to complete a state (k, sum so far);
-    `impossible` or more where there is none.
+    """Return the cost of the cheapest completion of a state (k, sum so far); `impossible` or more if there is
+    none.
     """
     n, rest = len(falling), sum(falling)
     if (n + 1) * theta <= DENSE_CELLS:
@@ -283,7 +283,7 @@ def _completions(
 def _wide_completions(
     falling: list[int], theta: int, price: list[int], impossible: int
 ) -> Callable[[int, int], int]:
-    """The same with costs of up to 102 bits, each in two integers."""
+    """Return the same with costs of up to 102 bits, each in two integers."""
     part = (1 << LOW) - 1
     high, low = np.full(theta, impossible >> LOW), np.full(theta, impossible & part)
     rows = [(high, low)]
@@ -304,17 +304,17 @@ def _wide_completions(
 
 @dataclass(frozen=True)
 class CardinalityThreshold(SetFunction):
-    """Worth 1 on the sets that hold at least `tau` members of `lam`, else 0 (docs/theory.md 6.7).
+    """A set function worth 1 on the sets with at least `tau` members of `lam`, else 0 (docs/theory.md 6.7).
 
     Parameters
     ----------
     lam
-        The criteria or literals that count; a number n means 1..n.
+        The criteria or literals that count; an integer n means 1..n.
     tau
-        How many must hold. Below 1 every set is worth 1, above the size of `lam` every set is worth 0: such a
-        function is no capacity, but a value like any other that says so.
+        The number that must hold. Below 1 every set is worth 1, above the size of `lam` every set is worth 0.
+        Such a function is not a capacity, but it is a valid set function, and `is_capacity` is False.
     criteria
-        All criteria, when there are more than `lam`: for a neuron the 2n literals, `Criteria.literals(n)`.
+        All criteria, if there are more than `lam`: for a neuron the 2n literals, `Criteria.literals(n)`.
 
     Examples
     --------
@@ -369,15 +369,15 @@ class CardinalityThreshold(SetFunction):
         return np.asarray(np.bitwise_count(held).astype(np.int64) >= self.tau, dtype=np.int8)
 
     def conjugate(self) -> CardinalityThreshold:
-        """At least n - tau + 1 of the same literals."""
+        """Return the threshold "at least n - tau + 1 of the same literals"."""
         return CardinalityThreshold(self.lam, len(self.lam) - self.tau + 1, self.criteria)
 
     def threshold_form(self) -> tuple[tuple[Any, ...], Any]:
-        """Weight 1 for the members of `lam`."""
+        """Return weight 1 for the members of `lam`."""
         return tuple(self.lam_mask >> index & 1 for index in range(len(self.criteria))), self.tau
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
-        """The tau-element subsets of `lam`."""
+        """Yield the tau-element subsets of `lam`."""
         if self.tau <= 0:
             return iter([(0, 1)])
         if self.tau > len(self.lam):
@@ -388,7 +388,7 @@ class CardinalityThreshold(SetFunction):
         return ((sum(chosen), 1) for chosen in combinations([1 << index for index in indices], self.tau))
 
     def focal_count(self) -> int:
-        """Binomial: n choose tau."""
+        """Return the binomial n choose tau."""
         return comb(len(self.lam), max(self.tau, 0))
 
     def _phrase(self) -> str:
@@ -398,18 +398,18 @@ class CardinalityThreshold(SetFunction):
 
 @dataclass(frozen=True)
 class WeightedThreshold(SetFunction):
-    """Worth 1 on the sets whose weights sum to at least `theta`, else 0:
-    the paper's threshold constraint (docs/theory.md 6.8).
+    """A set function worth 1 on the sets whose weights sum to at least `theta`, else 0: the paper's threshold
+    constraint (docs/theory.md 6.8).
 
     Parameters
     ----------
     weights
-        Nonnegative numbers, by criterion or in order for criteria 1..n. Floats are taken as the exact binary
-        numbers they are. For signed weights use `WeightedThreshold.signed`.
+        Nonnegative numbers, by criterion or in order for criteria 1..n. Floats are read as exact binary
+        numbers. For signed weights use `WeightedThreshold.signed`.
     theta
-        The threshold. It is a capacity exactly when 0 < theta <= the sum of the weights.
+        The threshold. The function is a capacity if and only if 0 < theta <= the sum of the weights.
     criteria
-        Names in the order of `weights`, when these come as a sequence.
+        Names in the order of `weights`, if these are a sequence.
 
     Examples
     --------
@@ -451,7 +451,8 @@ class WeightedThreshold(SetFunction):
 
     @classmethod
     def signed(cls, weights: Sequence[Any], theta: Any) -> WeightedThreshold:
-        """The constraint sum of w_i x_i >= theta on bits x_i with weights of any sign, over the 2n literals.
+        """Return the constraint sum of w_i x_i >= theta on bits x_i, with weights of any sign, over the 2n
+        literals.
 
         A negative weight becomes the weight of the opposite literal: -w x = -w + w (1 - x).
 
@@ -473,7 +474,7 @@ class WeightedThreshold(SetFunction):
 
     @cached_property
     def integers(self) -> tuple[list[int], int]:
-        """The same function with integer weights and threshold."""
+        """Return the same function with integer weights and threshold."""
         return to_integers(self.weights, self.theta)
 
     def at(self, mask: int) -> Value:
@@ -491,30 +492,31 @@ class WeightedThreshold(SetFunction):
         return np.asarray(sums >= theta).astype(np.int8)
 
     def conjugate(self) -> WeightedThreshold:
-        """Sets whose complement stays below theta: sum > W - theta,
-        which for whole numbers is sum >= W - theta + 1.
+        """Return the threshold of the sets whose complement stays below theta: sum > W - theta.
 
-        Sums are multiples of a unit. Where theta is one, too, the next multiple is W - theta + unit; else no
-        sum is W - theta. So the weights stay as they are, and conjugating twice gives theta back.
+        For integers this is sum >= W - theta + 1.
+
+        Sums are multiples of a unit. If theta is one, too, the next multiple is W - theta + unit; else no sum
+        is W - theta. So the weights are unchanged, and conjugating twice restores theta.
         """
         unit = Fraction(1, lcm(1, *(weight.denominator for weight in self.weights)))
         step = unit if (self.theta / unit).denominator == 1 else 0
         return WeightedThreshold(self.weights, sum(self.weights) - self.theta + step, self.criteria)
 
     def threshold_form(self) -> tuple[tuple[Any, ...], Any]:
-        """The weights and theta."""
+        """Return the weights and theta."""
         return self.weights, self.theta
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
-        """Minimal sets that reach theta; in any order lazily for all weights,
-        by cost through a table of sums.
+        """Yield the minimal sets that reach theta: lazily for all weights, or by cost through a table of
+        sums.
         """
         weights, theta = self.integers
         masks = minimal_sets(weights, theta) if costs is None else ranked_minimal_sets(weights, theta, costs)
         return ((mask, 1) for mask in masks)
 
     def focal_count(self) -> int:
-        """By dynamic program over sums."""
+        """Count by a dynamic program over sums."""
         return count_minimal(*self.integers)
 
     def _phrase(self) -> str:
@@ -527,5 +529,5 @@ class WeightedThreshold(SetFunction):
 
 
 def _literal_order(name: Criterion) -> tuple[str, int, int]:
-    """Names by the alphabet; numbers and literals by their coordinate, the positive one first."""
+    """Return a sort key: names alphabetically, numbers and literals by coordinate, the positive one first."""
     return (name, 0, 0) if isinstance(name, str) else ("", abs(name), -name)

@@ -1,7 +1,7 @@
 """Transforms of a table of 2^n values: monotonicity, qualitative and additive Moebius, and back
 (docs/theory.md 6.2).
 
-A table is indexed by bit mask. Reshaped to (rest, 2, step) its middle axis is one criterion out or in, so
+A table is indexed by bit mask. Reshaped to (rest, 2, step), its middle axis is one criterion out or in. So
 every transform is n sweeps over the whole table, O(n 2^n).
 """
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def _halves(table: Codes) -> Iterator[tuple[Codes, Codes]]:
-    """For each criterion in turn, views of the table without it and with it."""
+    """Yield, for each criterion in turn, views of the table without it and with it."""
     n = table.size.bit_length() - 1
     for index in range(n):
         pairs = table.reshape(-1, 2, 1 << index)
@@ -33,13 +33,13 @@ def _halves(table: Codes) -> Iterator[tuple[Codes, Codes]]:
 
 
 def sizes(n: int) -> Codes:
-    """Number of criteria in each of the 2^n sets."""
+    """Return the number of criteria in each of the 2^n sets."""
     return np.bitwise_count(np.arange(1 << n, dtype=np.uint32)).astype(np.int8)
 
 
 def violation(table: Codes) -> tuple[int, int] | None:
-    """Return masks A, B with A a subset of B, one criterion apart, and a larger value on A; None when the
-    table is monotone.
+    """Return masks A, B with A a subset of B, one criterion apart, and a larger value on A; None if the table
+    is monotone.
     """
     for position, (without, within) in enumerate(_halves(table)):
         falls = np.argwhere(without > within)
@@ -51,9 +51,9 @@ def violation(table: Codes) -> tuple[int, int] | None:
 
 
 def inner_moebius(table: Codes, bottom: Any) -> Codes:
-    """mu_#(A) = mu(A) where it exceeds mu on every proper subset, else bottom.
+    """Return mu_#(A) = mu(A) if it exceeds mu on every proper subset, else bottom.
 
-    One criterion fewer is enough to compare with.
+    Comparing with the subsets that have one criterion fewer is enough.
     """
     focal = np.asarray(table != bottom)
     for (without, within), (_, marks) in zip(_halves(table), _halves(focal), strict=True):
@@ -62,7 +62,7 @@ def inner_moebius(table: Codes, bottom: Any) -> Codes:
 
 
 def max_zeta(table: Codes) -> Codes:
-    """Largest value on the subsets of each set; inverts `inner_moebius`."""
+    """Return the largest value on the subsets of each set; inverts `inner_moebius`."""
     out = table.copy()
     for without, within in _halves(out):
         np.maximum(within, without, out=within)
@@ -70,7 +70,7 @@ def max_zeta(table: Codes) -> Codes:
 
 
 def additive_moebius(table: Codes) -> Codes:
-    """The usual (additive) Moebius transform: sum over subsets B of A of (-1)^(|A| - |B|) mu(B)."""
+    """Return the usual (additive) Moebius transform: sum over subsets B of A of (-1)^(|A| - |B|) mu(B)."""
     out = table.copy()
     for without, within in _halves(out):
         within -= without
@@ -78,7 +78,7 @@ def additive_moebius(table: Codes) -> Codes:
 
 
 def additive_zeta(table: Codes) -> Codes:
-    """Sum over the subsets of each set; inverts `additive_moebius`."""
+    """Return the sum over the subsets of each set; inverts `additive_moebius`."""
     out = table.copy()
     for without, within in _halves(out):
         within += without

@@ -1,7 +1,8 @@
-"""Learning: binarized networks, and those with more levels, from arrays and CSV files, with PyTorch, folded
-exactly.
+"""Training: binarized networks, and those with more levels, from arrays and CSV files with PyTorch.
 
-Importing this package does not import PyTorch: names that need it are loaded when first asked for.
+Trained networks are folded exactly.
+
+Importing this package does not import PyTorch: names that require it are loaded on first use.
 """
 
 from importlib import import_module
@@ -72,7 +73,7 @@ __all__ = [
 
 _LATER = {"Comparison": "folding", "compare": "folding", "LevelModule": "module"}
 _LATER |= {"BNNClassifier": "estimators", "SugenoClassifier": "estimators"}
-"""Files of the names that need PyTorch or scikit-learn."""
+"""Modules of the names that require PyTorch or scikit-learn."""
 
 
 def __getattr__(name: str) -> Any:

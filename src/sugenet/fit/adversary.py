@@ -1,10 +1,12 @@
-"""What a region allows around samples while a network learns, for a whole batch at once, and the adversary of
-robust training, who moves features there to where the loss rises.
+"""Regions around training samples, for a whole batch at once, and the adversary of robust training.
 
-`Linf` and `Hamming` mean what they mean to `verify`: `Region.around` is the definition, and a test compares.
-Each step of the adversary asks the gradient what every legal move would gain, to first order, and takes the
-best ones: thermometers stay thermometers, one category is on, and with flipped bits the count is kept. What
-it finds is an attack and no proof: a sample that withstands it may still fall.
+The adversary moves features within the region to where the loss rises.
+
+`Linf` and `Hamming` have the same meaning as in `verify`: `Region.around` is the definition, and a test
+compares both. Each step of the adversary uses the gradient to estimate the gain of every legal move, to first
+order, and takes the best moves. Thermometers stay thermometers, exactly one bit of a category is on, and the
+number of flipped bits is respected. The result is an attack, not a proof: a sample that withstands it may
+still have a counterexample.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _NEVER = 255
 
 @dataclass(frozen=True, eq=False)
 class Perturbation:
-    """A region around samples of one encoder; `levels` where the first layer reads levels, not bits."""
+    """A region around samples of one encoder; `levels` is True if the first layer reads levels, not bits."""
 
     encoder: Encoder
     region: Linf | Hamming
@@ -43,35 +45,37 @@ class Perturbation:
 
     @property
     def radius(self) -> float:
-        """The region's radius, not above it."""
+        """The radius of the region, rounded down."""
         exact = exact_number(self.region.radius, "radius")
         near = float(exact)
         return near if near <= exact else nextafter(near, -inf)
 
     @property
     def flips(self) -> int | None:
-        """How many bits may flip; None where every feature moves by itself."""
+        """The number of bits that may flip, or None if every feature moves independently."""
         return int(self.radius) if isinstance(self.region, Hamming) else None
 
     def grown(self, share: float) -> float:
-        """A share of the radius, of flipped bits rounded up."""
+        """Return a share of the radius; numbers of flipped bits are rounded up."""
         return share * self.radius if self.flips is None else ceil(share * self.flips)
 
     @cached_property
     def _category(self) -> Bits:
-        """Of every bit, whether it is one of a category that can be another."""
+        """Whether each bit belongs to a category that can change."""
         is_category = [isinstance(coding, OneHot) and coding.width > 1 for coding in self.encoder.codings]
         return np.array([is_category[feature] for feature in self.encoder.feature_of], bool)
 
     @cached_property
     def _nearest(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """For every bit of a number the largest value that can occur with it off, and the least with it on;
-        -inf and inf where there is none, and for categories.
+        """For every bit of a number, the largest value that can occur with it off, and the smallest with it
+        on.
+
+        They are -inf and inf if there is none, and for categories.
         """
         below, above = [], []
         for coding in self.encoder.codings:
             for index in range(coding.width):
-                # whichever state lies behind the cut
+                # whichever state lies beyond the cut
                 cut = (
                     Steps((coding.cuts[index],), coding.low, coding.high, coding.whole)
                     if isinstance(coding, Steps)
@@ -87,14 +91,16 @@ class Perturbation:
         return np.array(self.encoder.tops if self.levels else [1] * self.encoder.width)
 
     def distances(self, inputs: npt.NDArray[Any], rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """How far every bit of some samples is from flipping, in the region's own terms: the bit flips within
-        a radius r iff its distance is at most r. Infinite where it never flips, bytes where those suffice;
-        nothing for levels, which all move alike.
+        """Return the distance of every bit of some samples from flipping, in the units of the region.
+
+        The bit flips within a radius r if and only if its distance is at most r. The distance is infinite if
+        the bit never flips. Distances are stored as bytes if these suffice. The result is empty for levels,
+        which all move alike.
 
         Parameters
         ----------
         inputs, rows
-            The samples as bits or levels, and as they came.
+            The samples as bits or levels, and their raw values.
         """
         if self.levels:
             return np.zeros((len(inputs), 0))
@@ -114,15 +120,17 @@ class Perturbation:
 
     @cached_property
     def _is_whole(self) -> bool:
-        """Whether distances are whole numbers, of which only those of a byte matter."""
+        """Whether distances are integers; only those that fit in a byte matter."""
         all_integer = all(isinstance(coding, OneHot) or coding.whole for coding in self.encoder.codings)
         return self.radius < _NEVER and (all_integer or self.flips is not None)
 
     def ends(
         self, inputs: npt.NDArray[Any], distances: npt.NDArray[Any], radius: float
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """What bits or levels can be at least and at most within a radius, each by itself: thermometers at
-        both ends, and for a category that can change all bits off and all on.
+        """Return the smallest and largest value of each bit or level within a radius, each by itself.
+
+        Thermometers take both ends. For a category that can change, the ends are all bits off and all bits
+        on.
         """
         if self.levels:
             far = floor(min(radius, self._tops.max(initial=0)))
@@ -132,7 +140,7 @@ class Perturbation:
         return inputs & ~free, inputs | free
 
     def check(self, inputs: npt.NDArray[Any], distances: npt.NDArray[Any]) -> None:
-        """Refuse a region that lets no sample change, or every sample become any other."""
+        """Reject a region that lets no sample change, or lets every sample become any other."""
         low, high = self.ends(inputs, distances, self.radius)
         if not (low != high).any():
             what, more = "no bit of any sample changes, so there is nothing to train against", "larger"
@@ -151,8 +159,10 @@ class Perturbation:
 
 
 def _gap(high: npt.NDArray[Any], low: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """``high - low``, rounded up: what is rounded off is known exactly (two-sum), so the result is at most a
-    float r iff the exact difference is.
+    """Return ``high - low``, rounded up.
+
+    The rounding error is known exactly (two-sum), so the result is at most a float r if and only if the exact
+    difference is.
     """
     with np.errstate(invalid="ignore"):
         gap = np.asarray(high - low)
@@ -163,8 +173,10 @@ def _gap(high: npt.NDArray[Any], low: npt.NDArray[Any]) -> npt.NDArray[np.float6
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """What a batch can be: each input from `low` to `high`, and with `flips` so many bits flipped in all,
-    each of which changes an input by `unit`.
+    """Limits of a batch: each input from `low` to `high`, and with `flips` at most this many flipped bits in
+    all.
+
+    Each flipped bit changes an input by `unit`.
     """
 
     low: Tensor
@@ -174,13 +186,13 @@ class Limits:
 
     @property
     def budget(self) -> int | None:
-        """What the changes of all inputs can sum up to; None where each moves by itself."""
+        """The largest sum of the changes of all inputs, or None if each input moves independently."""
         return None if self.flips is None else self.flips * self.unit
 
 
 @dataclass(frozen=True, eq=False)
 class _Alike:
-    """Features of one width: their bits, a row a feature, and which states can occur."""
+    """Features of the same width: their bits, one row per feature, and the states that can occur."""
 
     features: Tensor
     places: Tensor
@@ -190,7 +202,7 @@ class _Alike:
 
 @dataclass(frozen=True, eq=False)
 class Adversary:
-    """Moves samples within a region.
+    """Adversary that moves samples within a region.
 
     Examples
     --------
@@ -207,7 +219,9 @@ class Adversary:
     perturbation: Perturbation
 
     def limits(self, inputs: npt.NDArray[Any], distances: npt.NDArray[Any], share: float) -> Limits:
-        """The limits of samples, with the distances of `Perturbation`, at a share of the full radius."""
+        """Return the limits of samples, with the distances of `Perturbation`, at a share of the full
+        radius.
+        """
         perturbation = self.perturbation
         radius = perturbation.grown(share)
         low, high = perturbation.ends(inputs, distances, radius)
@@ -223,13 +237,13 @@ class Adversary:
         steps: int,
         generator: Generator,
     ) -> Tensor:
-        """The inputs after some steps against the class `y`."""
+        """Return the inputs after some steps against the class `y`."""
         moved = inputs
         for step in range(steps):
             gradient = module.input_gradient(moved, y)
             if limits.flips is None:
                 best = self._best(gradient, limits)
-                if step:  # from the second on some: what is best for one move is not for all at once
+                if step:  # later steps move only some features: moves that are best alone clash
                     chance = torch.rand(len(moved), self.perturbation.encoder.features, generator=generator)
                     best = torch.where((chance < 0.5)[:, self._feature_of], best, moved)
                 moved = best
@@ -244,7 +258,7 @@ class Adversary:
 
     @cached_property
     def _singles(self) -> tuple[Tensor, Tensor]:
-        """Features of one input, and where that is: levels, and numbers with one cut."""
+        """Features with one input, and the index of that input: levels, and numbers with one cut."""
         encoder = self.perturbation.encoder
         if self.perturbation.levels:
             return torch.arange(encoder.features), torch.arange(encoder.features)
@@ -258,7 +272,7 @@ class Adversary:
 
     @cached_property
     def _groups(self) -> list[_Alike]:
-        """Features of more than one bit, those alike together; of single bits both ends are all there is."""
+        """Features with more than one bit, grouped by shape; single bits only have their two ends."""
         encoder = self.perturbation.encoder
         if self.perturbation.levels:
             return []
@@ -282,7 +296,7 @@ class Adversary:
         ]
 
     def _best(self, gradient: Tensor, limits: Limits) -> Tensor:
-        """Every feature where the gradient leads, as far as its limits let it."""
+        """Return every feature moved along the gradient, as far as its limits allow."""
         best = torch.where(gradient > 0, limits.high, limits.low)
         for group in self._groups:
             gains, allowed = self._states(group, gradient, limits)
@@ -291,7 +305,9 @@ class Adversary:
         return best
 
     def _states(self, group: _Alike, gradient: Tensor, limits: Limits) -> tuple[Tensor, Tensor]:
-        """What each state of each feature of a group gains, up to a constant, and whether it is allowed."""
+        """Return the gain of each state of each feature of a group, up to a constant, and whether it is
+        allowed.
+        """
         slopes, low, high = (of[:, group.places] for of in (gradient, limits.low, limits.high))
         if group.is_category:
             return slopes, (high > 0) & group.can_be
@@ -308,7 +324,7 @@ class Adversary:
         return torch.where(on, 1.0, -1.0).reshape(len(states), -1)
 
     def _flip(self, gradient: Tensor, start: Tensor, limits: Limits, budget: int) -> Tensor:
-        """From where the samples began, the moves that gain most for each bit they flip, within a budget."""
+        """Return the moves from the original samples that gain most per flipped bit, within a budget."""
         shape = len(start), self.perturbation.encoder.features
         gains, costs = torch.zeros(shape), torch.ones(shape)
         target = start.clone()
@@ -331,7 +347,9 @@ class Adversary:
     def _flipped(
         self, group: _Alike, gradient: Tensor, start: Tensor, limits: Limits, budget: int
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Of the features of a group the bits after the best move, what it gains, and how many bits flip."""
+        """Return, for the features of a group, the bits after the best move, its gain, and the number of
+        flips.
+        """
         gains, allowed = self._states(group, gradient, limits)
         on = start[:, group.places] > 0
         here = on.float().argmax(dim=2, keepdim=True) if group.is_category else on.sum(dim=2, keepdim=True)

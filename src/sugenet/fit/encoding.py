@@ -36,16 +36,16 @@ def learn_encoder(
         Samples, one row each: numbers, booleans or texts; an object array may mix them, column by column.
     coding
         ``"cuts"`` compares every number with `cuts` quantiles of its column (one is a threshold, more are a
-        thermometer). ``"bits"`` takes -1, 0 and +1 as they are. ``"integers"`` keeps whole numbers exactly,
-        as levels from `low` to `high` (0 to 255 for uint8 arrays, else the least and largest value seen,
-        unless given). ``"auto"`` decides by column: booleans and -1/+1 are bits, other numbers get cuts,
-        texts one bit for each category.
+        thermometer). ``"bits"`` accepts -1, 0 and +1 unchanged. ``"integers"`` keeps integers exactly, as
+        levels from `low` to `high` (default: 0 to 255 for uint8 arrays, else the smallest and largest value
+        seen). ``"auto"`` decides by column: booleans and -1/+1 are bits, other numbers get cuts, texts one
+        bit per category.
     cuts
-        Quantile cuts for each numeric feature, or the cuts themselves, rising, the same for all of them. A
-        column with few different values gets fewer, a constant one none; of given cuts it gets those that
-        part its values.
+        The number of quantile cuts per numeric feature, or the cuts themselves in increasing order, the same
+        for all features. A column with few different values gets fewer cuts, a constant one none. Of given
+        cuts, a column gets those that separate its values.
     names
-        Names of the features; those of the columns of X, where it has such.
+        Names of the features (default: the columns of X, if it has names).
     low, high
         The raw values that can occur in numeric features; explanations never leave this range.
 
@@ -81,7 +81,7 @@ def learn_encoder(
 
 
 def informative(encoder: Encoder) -> Encoder:
-    """The encoder; refused if it has no bit, so that nothing could be learned from it."""
+    """Return the encoder; raise an error if it has no bit, because nothing could be learned from it."""
     if not encoder.width:
         raise EncodingError(
             "every feature is constant, so there is nothing to learn from. Check the columns of X."
@@ -90,8 +90,8 @@ def informative(encoder: Encoder) -> Encoder:
 
 
 def reads_levels(encoder: Encoder) -> bool:
-    """Whether the first layer should read levels: every feature is a whole number with a cut at every step,
-    and not just bits.
+    """Return whether the first layer should read levels: every feature is an integer with a cut at every
+    step, and not all are bits.
     """
     all_steps = all(isinstance(coding, Steps) and coding.every_step for coding in encoder.codings)
     return all_steps and any(coding.width > 1 for coding in encoder.codings)
@@ -117,7 +117,7 @@ def learn_coding(
     """Learn the coding of one feature, as `learn_encoder` does for each."""
     _refuse_missing(column, name)
     if coding == "bits":
-        bit().read(column, name)  # says which value is not a bit
+        bit().read(column, name)  # raises an error that names the value
         return bit()
     if coding == "auto" and _is_text(column):
         return _categories(column, name)
@@ -175,8 +175,8 @@ def _integers(numbers: npt.NDArray[np.float64], name: str, low: float, high: flo
 def _quantile_cuts(
     numbers: npt.NDArray[np.float64], seen: npt.NDArray[np.float64], cuts: int, is_integer: bool
 ) -> list[float]:
-    """Numbers between neighbouring values, such that the shares of samples below come
-    nearest to equal steps.
+    """Return cuts between neighbouring values, such that the shares of samples below come nearest to equal
+    steps.
     """
     if len(seen) < 2:
         return []
@@ -186,7 +186,7 @@ def _quantile_cuts(
 
 
 def _between(a: float, b: float, is_integer: bool) -> float:
-    """The shortest decimal number c near the middle with a < c <= b: cuts are read by people."""
+    """Return the shortest decimal number c near the midpoint with a < c <= b: people read cuts."""
     middle = a + (b - a) / 2
     if is_integer:
         return float(np.ceil(middle)) if np.ceil(middle) > a else b

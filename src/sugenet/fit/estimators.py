@@ -1,12 +1,14 @@
-"""scikit-learn estimators: binarized networks, trained by `train` and answered by the exact packed network;
-Sugeno integrals, learned from tables and answered by integers alone; raw features to bits.
+"""scikit-learn estimators that train networks, learn Sugeno integrals and turn features into bits.
 
-``from sugenet.fit.estimators import BNNClassifier`` needs scikit-learn, and `fit` of it needs PyTorch; a
-fitted classifier predicts without it. The others need scikit-learn alone.
+`BNNClassifier` trains with `train` and predicts with the exact packed network. The Sugeno estimators learn
+from tables and predict with integers alone.
 
-scikit-learn hands over folds of the data, so a value that a fold did not show must still be read: numbers are
-only compared with cuts, and nothing is concluded from the values seen (as `learn_encoder` may, which sees all
-of them). Only categories and exact integers are closed.
+``from sugenet.fit.estimators import BNNClassifier`` requires scikit-learn. `BNNClassifier.fit` also requires
+PyTorch, but a fitted classifier predicts without it. The other estimators require scikit-learn alone.
+
+scikit-learn passes folds of the data, so a value that is missing from a fold must still be readable. Numbers
+are therefore only compared with cuts, and the values seen imply nothing else. (`learn_encoder` sees all
+values, so it may draw conclusions from them.) Only categories and exact integers form closed sets.
 """
 
 from __future__ import annotations
@@ -79,16 +81,16 @@ _BOOLS = (bool, np.bool_)
 
 
 class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """What all estimators here share."""
+    """Shared base class of the estimators."""
 
     def _set_parameters(self, values: Mapping[str, Any]) -> None:
-        """Keep the arguments of `__init__` as they are, each under its name, as scikit-learn demands."""
+        """Store each argument of `__init__` unchanged under its name, as scikit-learn requires."""
         for name, value in values.items():
             if name != "self":
                 setattr(self, name, value)
 
     def __sklearn_tags__(self) -> Tags:
-        """For scikit-learn: categories are taken."""
+        """Tell scikit-learn that categories are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         return tags
@@ -103,7 +105,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 
 
 def _classes_of(labels: _Table) -> tuple[_Table, _Table]:
-    """The classes, and the number of that of each sample."""
+    """Return the classes, and the class index of each sample."""
     check_classification_targets(labels)
     kinds, numbers = np.unique(labels, return_inverse=True)
     if len(kinds) < 2:
@@ -114,27 +116,27 @@ def _classes_of(labels: _Table) -> tuple[_Table, _Table]:
 
 
 class FeatureBinarizer(TransformerMixin, _Estimator):  # type: ignore[misc]
-    """Turn features into bits: numbers by cuts, texts by categories; booleans are bits already.
+    """Transformer from features to bits: cuts for numbers, categories for texts; booleans are already bits.
 
     Parameters
     ----------
     cuts
-        How many cuts each number gets, at quantiles of the training data; or the cuts themselves, rising: one
-        list for all features, or a list of lists, one for each. Bit t of a feature is on iff its value is at
-        least cut t (a thermometer).
+        The number of cuts per numeric feature, at quantiles of the training data; or the cuts themselves in
+        increasing order: one list for all features, or one list per feature. Bit t of a feature is on if and
+        only if its value is at least cut t (a thermometer).
     coding
-        ``"auto"`` gives numbers cuts, texts one bit for each category, booleans one bit. ``"cuts"`` takes
-        numbers alone, ``"bits"`` takes -1, 0 and +1 as they are, and ``"integers"`` gives whole numbers a cut
-        at every step from the least to the largest seen.
+        ``"auto"`` uses cuts for numbers, one bit per category for texts and one bit for booleans. ``"cuts"``
+        accepts numbers only. ``"bits"`` accepts -1, 0 and +1 unchanged. ``"integers"`` puts a cut at every
+        step from the smallest to the largest integer seen.
 
     Attributes
     ----------
     encoder_ : Encoder
-        What was learned; ``BNNClassifier(encoder=...)`` takes it.
+        The learned encoder, which can be passed to ``BNNClassifier(encoder=...)``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
-        Their names, where X had names.
+        Names of the features, if X had names.
 
     Examples
     --------
@@ -153,7 +155,7 @@ class FeatureBinarizer(TransformerMixin, _Estimator):  # type: ignore[misc]
         self._set_parameters(locals())
 
     def fit(self, X: Any, y: Any = None) -> FeatureBinarizer:  # noqa: ARG002  # a pipeline hands over y
-        """Learn cuts and categories; y is not looked at."""
+        """Learn cuts and categories; y is ignored."""
         table = _read_features(self, X, fit=True)
         self.encoder_ = _encoder_of(table, self.coding, self.cuts, _column_names(X))
         self._ends = [
@@ -165,15 +167,16 @@ class FeatureBinarizer(TransformerMixin, _Estimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> npt.NDArray[np.bool_]:
-        """Bits, one row a sample."""
+        """Return the bits, one row per sample."""
         check_is_fitted(self)
         return self.encoder_.encode(_read_features(self, X, fit=False))
 
     def inverse_transform(self, X: Any) -> _Table:
-        """Raw values that have these bits: the category, or for a number the middle between its cuts.
+        """Return raw values that have these bits: the category, or for a number the midpoint between its
+        cuts.
 
-        Below the first cut stands the least value seen in training, above the last one the largest, where
-        they lie there. Bits that no raw value has, such as two categories at once, are refused.
+        Below the first cut the result is the smallest training value, and above the last cut the largest, if
+        these values lie there. Bits that no raw value has, such as two categories at once, raise an error.
         """
         check_is_fitted(self)
         bits = np.asarray(X)
@@ -191,13 +194,13 @@ class FeatureBinarizer(TransformerMixin, _Estimator):  # type: ignore[misc]
         return out
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """What each bit says, as ``age >= 18`` or ``colour = red``."""
+        """Return the meaning of each bit, such as ``age >= 18`` or ``colour = red``."""
         check_is_fitted(self)
         spoken = Encoder(self.encoder_.codings, _check_feature_names_in(self, input_features))
         return np.array([spoken.words(index) for index in range(spoken.width)], dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
-        """For scikit-learn: categories are taken, and bits come out whatever the type of X."""
+        """Tell scikit-learn that categories are accepted, and that the output is bits for every type of X."""
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
         return tags
@@ -206,11 +209,11 @@ class FeatureBinarizer(TransformerMixin, _Estimator):  # type: ignore[misc]
 def _read_features(
     estimator: Any, X: Any, *, fit: bool, y: Any = None, names: Sequence[str] | None = None
 ) -> Any:
-    """Check X as scikit-learn does, and y where it is given; numbers come as float64, anything else as it is.
+    """Check X, and y if given, as scikit-learn does; return numbers as float64 and other values unchanged.
 
-    Sets or compares `n_features_in_` and `feature_names_in_` of the estimator, which refuses columns in
-    another order. Where it was fitted without names, columns must be those of `names`; without these
-    scikit-learn warns and takes them as they come, as its checks demand of transformers.
+    Sets or compares `n_features_in_` and `feature_names_in_` of the estimator, which rejects columns in
+    another order. If it was fitted without names, the columns must be those of `names`. If `names` is missing
+    too, scikit-learn warns and accepts the columns in the given order, as its checks require of transformers.
     """
     if names is not None and hasattr(X, "columns") and not hasattr(estimator, "feature_names_in_"):
         X = rows_of(X, names)
@@ -225,14 +228,14 @@ def _read_features(
 
 
 def _column_names(X: Any) -> list[str] | None:
-    """The names of the columns of a data frame; None for arrays, and for frames made without names."""
+    """Return the column names of a data frame, or None for arrays and for frames made without names."""
     return named_rows(X)[1] if hasattr(X, "columns") else None
 
 
 def _encoder_of(
     table: _Table, coding: CodingChoice, cuts: Any, names: Iterable[object] | None = None
 ) -> Encoder:
-    """Learn an encoder column by column, from what `_read_features` gives."""
+    """Learn an encoder column by column, from the output of `_read_features`."""
     if coding not in get_args(CodingChoice):
         raise SugenetError(
             f"coding={coding!r} is not known; it is one of {', '.join(get_args(CodingChoice))}."
@@ -258,7 +261,9 @@ def _encoder_of(
 
 
 def _plain(table: Any) -> _Table:
-    """Numbers as float64, so that their type decides nothing; uint8 stays, whose range is known."""
+    """Return numbers as float64, so that their type does not matter; uint8 stays, since its range is
+    known.
+    """
     array = np.asarray(table)
     if array.dtype.kind == "O" and not any(_holds(column, (*_TEXTS, *_BOOLS), any) for column in array.T):
         return np.stack([_floats(column, f"feature {i}") for i, column in enumerate(array.T)], axis=1)
@@ -283,7 +288,7 @@ def _floats(column: _Table, name: str) -> npt.NDArray[np.float64]:
 
 
 def _declared_cuts(cuts: Any, features: int) -> list[list[float]] | None:
-    """The cuts of each feature, or None where `cuts` says how many to find."""
+    """Return the cuts of each feature, or None if `cuts` is a number of cuts to find."""
     if not isinstance(cuts, Iterable):
         if isinstance(cuts, _BOOLS) or not isinstance(cuts, int | np.integer) or cuts < 1:
             raise SugenetError(f"cuts={cuts!r} must be a whole number of at least 1, or the cuts themselves.")
@@ -306,7 +311,7 @@ def _declared_cuts(cuts: Any, features: int) -> list[list[float]] | None:
 
 
 def _values(on: npt.NDArray[np.bool_], coding: Coding, name: str, ends: tuple[float, float]) -> list[Any]:
-    """Raw values of a feature by its bits."""
+    """Return raw values of a feature that have the given bits."""
     known = {
         coding.bits(state).tobytes(): _value(coding, state, ends)
         for state in range(coding.states)
@@ -323,8 +328,9 @@ def _values(on: npt.NDArray[np.bool_], coding: Coding, name: str, ends: tuple[fl
 
 
 def _value(coding: Coding, state: int, ends: tuple[float, float]) -> Any:
-    """A raw value of a state: in an open interval the end of the training data where it lies
-    there, else the middle.
+    """Return a raw value of a state.
+
+    In an open interval, this is the end of the training data if it lies there, else the midpoint.
     """
     if isinstance(coding, OneHot):
         return coding.categories[state]
@@ -345,7 +351,7 @@ _TENTHS = np.arange(1, 10) / 10
 
 
 class _SugenoEstimator(_Estimator):
-    """What both estimators share: how features are read, how a model is learned and looked at."""
+    """Shared base class of the Sugeno estimators: reads features, learns the model and shows it."""
 
     def _table(self, X: Any, y: Any) -> tuple[_Table, _Table]:
         if y is not None:
@@ -387,7 +393,7 @@ class _SugenoEstimator(_Estimator):
     def _chains(
         self, table: npt.NDArray[Any], target: Target
     ) -> tuple[tuple[FeatureLevels, ...], Ints | None]:
-        """The features as chains, and the cuts where utilities are given."""
+        """Return the features as chains, and the cuts if utilities are given."""
         ways = read_directions(self.directions, self._names)
         if self.utilities is None:
             return tuple(
@@ -443,7 +449,7 @@ class _SugenoEstimator(_Estimator):
         return np.asarray(_read_features(self, X, fit=False, names=self._names))
 
     def _one(self, what: str) -> LearnedModel:
-        """The model, where there is one."""
+        """Return the model, if there is exactly one."""
         check_is_fitted(self)
         if isinstance(self.model_, Mapping):
             raise AttributeError(
@@ -453,7 +459,9 @@ class _SugenoEstimator(_Estimator):
 
     @property
     def rules_(self) -> tuple[LevelRule, ...] | dict[Any, tuple[LevelRule, ...]]:
-        """What was learned, as rules: the best level among those that hold is the answer, else the worst."""
+        """The model as rules: the prediction is the best level among the rules that hold, else the worst
+        level.
+        """
         check_is_fitted(self)
         if isinstance(self.model_, Mapping):
             return {kind: model.rules for kind, model in self.model_.items()}
@@ -461,7 +469,9 @@ class _SugenoEstimator(_Estimator):
 
     @property
     def capacity_(self) -> Any:
-        """The capacity of one Sugeno integral: over the features, or with a card over what they reach."""
+        """The capacity of the only Sugeno integral: over the features, or for a card over the levels they
+        reach.
+        """
         model = self._one("capacity_")
         if len(model.capacities) > 1:
             raise AttributeError("there are several terms, each with a capacity: see capacities_.")
@@ -474,7 +484,7 @@ class _SugenoEstimator(_Estimator):
 
     @property
     def utilities_(self) -> dict[str, tuple[Any, ...]]:
-        """For each feature what its levels are worth, as levels of the target, worst first."""
+        """The utility of each level of each feature, as levels of the target, worst first."""
         model = self._one("utilities_")
         if len(model.terms) != 1:
             raise AttributeError("utilities_ is of one Sugeno integral: see model_.utilities(term).")
@@ -489,7 +499,9 @@ class _SugenoEstimator(_Estimator):
         return model.card
 
     def _ratings(self, X: Any, ranks: Ints) -> Ratings:
-        """Samples as the only integral sees them: utilities on the scale of the target, and its levels."""
+        """Return the samples as the only integral reads them: utilities on the scale of the target, and
+        levels.
+        """
         model = self._one("ratings")
         if len(model.terms) != 1:
             raise SugenetError("ratings are those of one Sugeno integral. Give terms=1.")
@@ -506,71 +518,74 @@ class _SugenoEstimator(_Estimator):
 
     @property
     def directions_(self) -> dict[str, str]:
-        """For each feature whether larger values are better ("rising") or smaller ones."""
+        """For each feature, "rising" if larger values are better, else "falling"."""
         return {chain.name: chain.direction for chain in self._one("directions_").chains}
 
 
 class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
-    """A Sugeno integral, or the greatest of several, for numbers and for ordered names.
+    """Regressor for numbers and ordered names: a Sugeno integral, or the maximum of several.
 
-    The answer is monotone in every feature, comes from comparisons alone, and is said in full by `rules_`.
+    The prediction is monotone in every feature and uses comparisons only. `rules_` states it in full.
 
     Parameters
     ----------
     terms
-        What kind of model. ``1``: one Sugeno integral of one utility for each feature: a table of utilities
-        and a few focal sets, which is read at once, but cannot say all that is monotone (no compensation: two
-        middling features never make a good one). A whole number k > 1: the greatest of k such integrals, each
-        with utilities of its own, which with enough of them is any monotone function; to read it is to read k
-        tables side by side, and no feature has *the* utility any more. ``"card"``: a score card with whole
-        points for every level of a feature and sums to reach. It is one Sugeno integral over "the feature
-        reaches the level", and as accurate as models with many terms; its points are read at once, but its
-        rules are many, and a point means nothing by itself.
+        The kind of model.
+
+        - ``1``: one Sugeno integral, with one utility per feature. The model is a table of utilities and a
+          few focal sets, and is easy to read. It cannot express every monotone function, because it does not
+          compensate: two mediocre features never make a good one.
+        - An integer k > 1: the maximum of k such integrals, each with its own utilities. With enough terms it
+          expresses any monotone function. The reader must compare k tables, and a feature no longer has a
+          single utility.
+        - ``"card"``: a score card, with integer points for every level of a feature, and sums to reach. It is
+          one Sugeno integral over "the feature reaches the level", and as accurate as models with many terms.
+          Its points are easy to read, but it has many rules, and a single point means nothing by itself.
     utilities
         None: learned. ``"same"``: the features are on the scale of y. Or a mapping from each feature to a
-        mapping from its values to levels of y. With given utilities the capacity has the least total
-        absolute error that any capacity has.
+        mapping from its values to levels of y. With given utilities, the capacity has the minimum total
+        absolute error of all capacities.
     directions
         Whether larger values are better: ``"rising"``, ``"falling"`` or None (learned, see `directions_`),
         for all, in a list, or in a mapping from features.
     orders
-        A mapping from features that are names to these, least first. Columns of ordered categories (pandas)
-        bring theirs.
+        For features that are names, a mapping from the feature to its names, lowest first. Columns of ordered
+        categories (pandas) have their own order.
     order
-        Levels of y by name, worst first; ordered categories bring theirs. None for numbers.
+        Names of the levels of y, worst first; ordered categories have their own order. None for numbers.
     levels
-        At most so many different answers for numbers; more values of y are put in groups. Integers stay
-        integers; all other numbers of X and y are read as float64, as everywhere in scikit-learn.
+        Largest number of different predictions for numbers; if y has more values, they are grouped. Integers
+        stay integers; all other numbers of X and y are read as float64, as everywhere in scikit-learn.
     cuts
-        At most so many cuts for each number.
+        Largest number of cuts per numeric feature.
     smoothing
-        How much a smooth model (the score card) has its say beside the labels when utilities are learned: 0
-        for labels alone, 1 for the smooth model alone.
+        Weight of the smooth model (the score card) beside the labels when utilities are learned: 0 for labels
+        alone, 1 for the smooth model alone.
     smoothness
-        How much neighbouring levels of a feature are drawn together in the smooth model.
+        How strongly neighbouring levels of a feature are drawn together in the smooth model.
     points
-        The most points that a score card gives; fewer are easier to add up.
+        Largest number of points of a score card; fewer are easier to add up.
     costs
-        What an error costs on samples with some values of y, as a mapping; 1 unless said.
+        Cost of an error by value of y, as a mapping (default: 1 for every value).
     random_state
-        Where cuts begin is drawn; a whole number gives the same model every time.
+        Random state for the starting cuts; an integer gives the same model every time.
 
     Attributes
     ----------
     model_ : LearnedModel
-        What was learned; it answers by whole numbers alone.
+        The learned model, which predicts with integers alone.
     rules_ : tuple of LevelRule
-        All it says: the best level among the rules that hold, else the worst level.
+        The whole model: the prediction is the best level among the rules that hold, else the worst level.
     capacity_, capacities_ : SetFunction, tuple of them
-        Of the only term, and of all.
+        The capacity of the only term, and those of all terms.
     utilities_ : dict
-        What the levels of each feature are worth, for one term.
+        Utilities of the levels of each feature, if there is one term.
     card_ : ScoreCard
-        With ``terms="card"``.
+        The score card, with ``terms="card"``.
     directions_ : dict
-        As given or learned.
+        The directions, as given or learned.
     levels_ : ndarray
-        The answers that can come, worst first.
+        All possible predictions, worst first.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -626,23 +641,24 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The level of each sample."""
+        """Return the level of each sample."""
         table = self._read(X)
         return np.asarray(self.levels_[self.model_.ranks(table)])
 
     def predict_interval(self, X: Any) -> npt.NDArray[Any]:
-        """Least and greatest value of each sample over all capacities that fit the training data as well.
+        """Return the smallest and largest value of each sample over all capacities that fit as well.
 
-        With the utilities that were learned or given, and of several terms one at a time.
+        The utilities are those learned or given. If there are several terms, one term at a time varies.
         """
         table = self._read(X)
         return np.asarray(self.levels_[np.column_stack(self.model_.interval(table))])
 
     def ratings(self, X: Any, y: Any) -> Ratings:
-        """Samples as the Sugeno integral sees them: utilities of their values, rated with levels of y.
+        """Return the samples as the Sugeno integral reads them: utilities of their values, rated with levels
+        of y.
 
-        For `fit_capacity`, `version_space` and their certificates. Numbers that are no level are put to the
-        nearest one.
+        Use it for `fit_capacity`, `version_space` and their certificates. Numbers that are not a level are
+        rounded to the nearest one.
 
         Examples
         --------
@@ -660,7 +676,9 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
         return self._ratings(X, ranks)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 for numbers; for names the share of a constant's absolute error, in levels, that is saved."""
+        """Return R^2 for numbers; for names, the share of a constant's absolute error in levels that is
+        saved.
+        """
         if not getattr(self, "_named", False):
             return float(super().score(X, y, sample_weight))
         truth = named_target(np.asarray(y), self.levels_.tolist()).ranks
@@ -681,13 +699,14 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
     terms : int or "card"
         Number of Sugeno integrals, or a score card, see `SugenoRegressor` (default: 1).
     utilities : dict, "same" or None
-        What values of a feature are worth, for two or for ordered classes; None learns it (default: None).
+        Utilities of the values of a feature, for two or for ordered classes; None learns them (default:
+        None).
     directions : str, sequence, dict or None
         ``"rising"`` or ``"falling"``, for all features or for each; None learns it (default: None).
     orders : dict or None
-        From features that are names to these names, worst first (default: None).
+        For features that are names, a mapping from the feature to its names, lowest first (default: None).
     order : sequence, "sorted" or None
-        The classes, worst first. Ordered categories bring their order. None sorts two classes, and treats
+        The classes, worst first. Ordered categories have their own order. None sorts two classes, and treats
         more as unordered (default: None).
     cuts : int
         Largest number of cuts per numeric feature (default: 16).
@@ -707,10 +726,10 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
     classes_ : ndarray
         The classes, worst first.
     model_ : LearnedModel, or dict of them
-        What was learned; without order one for each class.
+        The learned model; for unordered classes, one per class.
     rules_, capacity_, capacities_, utilities_, card_, directions_
-        As in `SugenoRegressor`; without order `rules_` is a dict, and the others are those of
-        ``model_[class]``.
+        As in `SugenoRegressor`. For unordered classes, `rules_` is a dict, and the other attributes are those
+        of ``model_[class]``.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -756,7 +775,7 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         self._set_parameters(locals())
 
     def __sklearn_tags__(self) -> Tags:
-        """For scikit-learn: classes of its own data have no order, so one that is said fits badly."""
+        """Tell scikit-learn that the classes of its test data have no order, so a given order fits badly."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = self.order is not None
         return tags
@@ -788,7 +807,7 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of each sample."""
+        """Return the class of each sample."""
         table = self._read(X)
         if not isinstance(self.model_, Mapping):
             return np.asarray(self.classes_[self.model_.ranks(table)])
@@ -796,9 +815,9 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[self._frequent[sure[:, self._frequent].argmax(axis=1)]])
 
     def predict_interval(self, X: Any) -> npt.NDArray[Any]:
-        """Least and greatest class of each sample over all capacities that fit the training data as well.
+        """Return the smallest and largest class of each sample over all capacities that fit as well.
 
-        With the utilities that were learned or given, and of several terms one at a time.
+        The utilities are those learned or given. If there are several terms, one term at a time varies.
         """
         check_is_fitted(self)
         if isinstance(self.model_, Mapping):
@@ -807,9 +826,10 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[np.column_stack(self.model_.interval(table))])
 
     def ratings(self, X: Any, y: Any) -> Ratings:
-        """Samples as the Sugeno integral sees them: utilities of their values, rated with classes.
+        """Return the samples as the Sugeno integral reads them: utilities of their values, rated with
+        classes.
 
-        For `fit_capacity`, `version_space` and their certificates.
+        Use it for `fit_capacity`, `version_space` and their certificates.
         """
         check_is_fitted(self)
         return self._ratings(X, named_target(np.asarray(y), self.classes_.tolist()).ranks)
@@ -878,15 +898,15 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     Attributes
     ----------
     network_ : Network
-        The exact network. ``sugenet.save(classifier.network_, path)`` keeps it.
+        The exact network. ``sugenet.save(classifier.network_, path)`` saves it.
     classes_ : ndarray
-        The classes, in the order of the network's.
+        The classes, in the order of the network's classes.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
-        Their names, where X had names.
+        Names of the features, if X had names.
     history_ : tuple of Epoch
-        How training went; empty after `from_network`.
+        One entry per epoch; empty after `from_network`.
     n_iter_ : int
         Number of epochs.
 
@@ -895,11 +915,11 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     SugenetError
         If a setting is out of range, when `fit` is called.
     EncodingError
-        If a value cannot be read, such as a category that training did not show.
+        If a value cannot be read, such as a category that is not in the training data.
 
     See Also
     --------
-    SugenoClassifier : Learn a Sugeno integral, whose rules can be read at once.
+    SugenoClassifier : Learn a Sugeno integral, whose rules are easy to read.
     sugenet.fit.train : The same training without scikit-learn.
 
     Notes
@@ -949,15 +969,15 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     @classmethod
     def from_network(cls, network: Network, classes: Iterable[object] | None = None) -> BNNClassifier:
-        """A fitted classifier that answers as a network does, such as one from ``sugenet.load``.
+        """Return a fitted classifier that predicts as a network does, such as one from ``sugenet.load``.
 
         Parameters
         ----------
         network
             Any network.
         classes
-            What `predict` answers for each class. Unless given, the names of the network's classes; whole
-            numbers where all are such.
+            The label that `predict` returns for each class (default: the names of the network's classes, as
+            integers if all of them are integers).
 
         Examples
         --------
@@ -985,17 +1005,17 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         return classifier._keep(network, kinds, ())
 
     def to_network(self) -> Network:
-        """The exact network, `network_`; says so where the classifier is not fitted yet."""
+        """Return the exact network, `network_`; raise an error if the classifier is not fitted yet."""
         check_is_fitted(self)
         return self.network_
 
     def fit(self, X: Any, y: Any) -> BNNClassifier:
-        """Learn from samples and their classes; needs PyTorch."""
+        """Learn from samples and their classes; requires PyTorch."""
         table, labels = self._training_data(X, y)
         kinds, numbers = _classes_of(labels)
         names = _column_names(X)
         if self.encoder is not None and names is not None and names != list(self.encoder.names):
-            self.encoder.rows(X)  # says which names are wrong
+            self.encoder.rows(X)  # raises an error that lists the wrong names
             raise EncodingError(
                 "the columns of X are not in the order of the encoder's features. Put them in that order."
             )
@@ -1012,18 +1032,19 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         return self._keep(trained.network, kinds, trained.history)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of each sample; a tie goes to the first class."""
+        """Return the class of each sample; a tie goes to the first class."""
         table = self._read(X)
         return np.asarray(self.classes_[self.network_.predict(table)])
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Softmax of the scores, one column for each class."""
+        """Return the softmax of the scores, one column per class."""
         table = self._read(X)
         return self.network_.probability(table)
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """Scores of the classes, or of two classes the second's minus the first's;
-        exact for networks that `fit` made.
+        """Return the scores of the classes; for two classes, the second score minus the first.
+
+        They are exact for networks that `fit` made.
         """
         table = self._read(X)
         logits = self.network_.logits(table)
@@ -1045,6 +1066,6 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
 
 def _named(names: tuple[str, ...]) -> npt.NDArray[Any]:
-    """Class names as text, or as the whole numbers they spell."""
+    """Return class names as integers if all of them spell integers, else as text."""
     are_integers = all(name.lstrip("-").isdecimal() and str(int(name)) == name for name in names)
     return np.array([int(name) for name in names]) if are_integers else np.array(names)

@@ -1,8 +1,10 @@
-"""From the trained module to the exact network: its own batch norm is asked for the level at sums that can
-occur. Then both side by side, level for level: activity, match counts, scores and classes.
+"""From the trained module to the exact network, and a comparison of both.
 
-Nothing here is compared with a tolerance. The module's sums are integers and its logits are exact in float64
-(see `fit.module`), so equal scores are true ties, and both sides give a tie to the lowest class number.
+The network takes its steps from the batch norm of the module, evaluated at sums that can occur. The
+comparison covers activity, match counts, scores and classes, level for level.
+
+Nothing here is compared with a tolerance. The sums of the module are integers and its logits are exact in
+float64 (see `fit.module`), so equal scores are true ties. Both sides give a tie to the lowest class index.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def network_of(
     classes: Iterable[object] | None = None,
     notes: Mapping[str, str] | None = None,
 ) -> Network:
-    """The network that answers level for level as the module does after training."""
+    """Return the network that gives the same levels as the module after training."""
     tops = encoder.tops if reads_levels(encoder) else None
     layers = [_layer(module, number, None if number else tops) for number in range(module.depth)]
     unit = Fraction(module.unit)
@@ -44,11 +46,11 @@ def network_of(
 
 
 def _layer(module: LevelModule, number: int, raw: tuple[int, ...] | None) -> Layer:
-    """One hidden layer, counted from 0; `raw` are the tops of features that it reads as they are."""
+    """Return one hidden layer, counted from 0; `raw` are the tops of features that it reads unencoded."""
     weights = _whole(module.weights(number))
     bits = raw is None and (number == 0 or module.levels == 2)
     tops = np.array(raw) if raw is not None else np.full(weights.shape[1], 1 if bits else module.levels - 1)
-    # a match count M is the plain sum above its least value; of levels read as 2 a - top it is 2 M - n
+    # a match count M is the plain sum minus its least value; for levels read as 2 a - top, the sum is 2 M - n
     scale, min_sums = (2, -np.abs(weights) @ tops) if raw is None else (1, np.minimum(weights, 0) @ tops)
     tau = _steps(module, number, np.abs(weights) @ tops, scale, min_sums)
     if module.levels > 2:
@@ -57,8 +59,9 @@ def _layer(module: LevelModule, number: int, raw: tuple[int, ...] | None) -> Lay
 
 
 def _steps(module: LevelModule, number: int, sizes: Ints, scale: int, min_sums: Ints) -> Ints:
-    """Of each neuron the least match counts that reach its levels, found by halving: batch norm rises with
-    the sum, since subtraction, product and addition round monotonically.
+    """Return the smallest match counts that reach the levels of each neuron, found by bisection.
+
+    Batch norm increases with the sum, since subtraction, product and addition round monotonically.
     """
     wanted = np.arange(1, module.levels)
     low = np.zeros((len(sizes), len(wanted)), np.int64)
@@ -84,7 +87,9 @@ _CHUNK = 4096
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How many samples and values were compared, and how many values differ; `first` says where."""
+    """Number of samples and values compared, and number of values that differ; `first` is the first
+    difference.
+    """
 
     samples: int
     values: int
@@ -92,7 +97,7 @@ class Comparison:
     first: str | None = None
 
     def check(self) -> None:
-        """Raise `SoundnessError` where anything differs."""
+        """Raise `SoundnessError` if anything differs."""
         if self.first is not None:
             raise SoundnessError(
                 f"{self.first} {self.differing} of {self.values} values differ. "
@@ -106,7 +111,7 @@ class Comparison:
 def compare(network: Network, module: LevelModule, X: Any) -> Comparison:
     """Evaluate raw samples with both, and count the values that differ.
 
-    Compared are the activity of every hidden neuron, the match counts of the classes, their scores,
+    The comparison covers the activity of every hidden neuron, the match counts of the classes, their scores,
     and the predicted class.
     """
     array = network.encoder.rows(X)
@@ -132,7 +137,7 @@ def compare(network: Network, module: LevelModule, X: Any) -> Comparison:
 
 
 def tensor_of(inputs: npt.NDArray[Any]) -> Tensor:
-    """What the module reads: -1/+1 for bits, levels as they are."""
+    """Return the input of the module: -1/+1 for bits, levels unchanged."""
     if inputs.dtype == bool:
         return torch.from_numpy(np.where(inputs, np.float32(1), np.float32(-1)))
     return torch.from_numpy(inputs.astype(np.float32))

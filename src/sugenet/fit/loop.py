@@ -1,6 +1,7 @@
-"""The training loop: Adam along a cosine, the best epoch kept, interruptible and resumable at every epoch.
+"""The training loop: Adam with a cosine schedule, keeping the best epoch; it can stop and resume at any
+epoch.
 
-Its checkpoint, the run on disk after every epoch, is here, too.
+This module also writes the checkpoint: the run on disk after every epoch.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ _FORMAT = "sugenet checkpoint 1"
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A run after its last whole epoch: module, optimizer, history, and the best module so far."""
+    """A run after its last complete epoch: module, optimizer, history, and the best module so far."""
 
     mark: str
-    """Of the data and settings it belongs to."""
+    """Digest of the data and settings of the run."""
     history: tuple[Epoch, ...]
     module: dict[str, Any]
     optimizer: dict[str, Any]
@@ -63,7 +64,7 @@ class Checkpoint:
 
 
 def run_mark(description: dict[str, Any], *arrays: npt.NDArray[Any]) -> str:
-    """SHA-256 of what decides a run: settings and shapes as JSON, then the encoded data."""
+    """Return the SHA-256 of everything that determines a run: settings and shapes as JSON, then the data."""
     digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
     for array in arrays:
         digest.update(f"{array.shape} {array.dtype}".encode())
@@ -72,7 +73,7 @@ def run_mark(description: dict[str, Any], *arrays: npt.NDArray[Any]) -> str:
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write all or nothing: a run that is killed while writing leaves the checkpoint before it."""
+    """Write a checkpoint atomically: a run that is killed while writing leaves the previous checkpoint."""
     history = [asdict(epoch) for epoch in checkpoint.history]
     raw = BytesIO()
     torch.save({"format": _FORMAT, **vars(checkpoint), "history": history}, raw)
@@ -80,14 +81,14 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def unreadable(path: Path, error: Exception) -> SugenetError:
-    """What to say of a file that is no checkpoint, or a broken one."""
+    """Return the error for a file that is not a checkpoint, or a broken one."""
     return SugenetError(
         f"{path.name} is no checkpoint that can be read ({type(error).__name__}). Delete it, or give another."
     )
 
 
 def _with_tensors(value: Any, known: dict[int, Any]) -> Any:
-    """Saved values with tensors of PyTorch; one that is there several times is made once."""
+    """Return saved values with tensors of PyTorch; a tensor that occurs several times is created once."""
     if id(value) not in known:
         if isinstance(value, SavedTensor):
             known[id(value)] = torch.from_numpy(value.array())
@@ -101,7 +102,7 @@ def _with_tensors(value: Any, known: dict[int, Any]) -> Any:
 
 
 def read_checkpoint(path: Path, mark: str) -> Checkpoint | None:
-    """Read a checkpoint, or return None where there is no file; nothing in the file is run."""
+    """Read a checkpoint, or return None if there is no file; nothing in the file is executed."""
     if not path.exists():
         return None
     try:
@@ -144,15 +145,16 @@ def read_checkpoint(path: Path, mark: str) -> Checkpoint | None:
 
 _CHUNK = 4096
 _GROWTH_ENDS = 0.3  # share of the epochs in which the radius grows to its goal
-_ONE_OF = 4  # samples have their bounds in the loss
-_STEPS, _STEPS_JUDGED = 1, 8  # of an attack while learning, and on samples that are held out
+_ONE_OF = 4  # one of this many samples has its bounds in the loss
+_STEPS, _STEPS_JUDGED = 1, 8  # steps of an attack while learning, and on held-out samples
 _PRUNING_ENDS = 0.5  # share of the epochs in which sparsity grows to its goal; the rest settles
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Encoded samples and their class numbers; `top` is the largest level, 1 for bits.
-    Robust training needs the `distances` of `Perturbation`.
+    """Encoded samples and their class indices; `top` is the largest level, 1 for bits.
+
+    Robust training requires the `distances` of `Perturbation`.
     """
 
     inputs: npt.NDArray[Any]
@@ -172,7 +174,7 @@ class Samples:
         levels: bool,
         perturbation: Perturbation | None,
     ) -> Samples:
-        """Raw samples as bits, or as levels in the smallest type that holds them."""
+        """Encode raw samples as bits, or as levels in the smallest type that holds them."""
         if len(X) != len(labels):
             raise EncodingError(
                 f"{len(X)} validation samples but {len(labels)} classes. Give one class for each."
@@ -190,18 +192,18 @@ class Samples:
 
     @property
     def arrays(self) -> list[npt.NDArray[Any]]:
-        """All that decides a run."""
+        """Return all arrays that determine a run."""
         return [part for part in (self.inputs, self.y, self.distances) if part is not None]
 
     def surrounded(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Some samples and their distances."""
+        """Return some samples and their distances."""
         assert self.distances is not None
         return self.inputs[rows], self.distances[rows]
 
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """The run's history and the number of the epoch whose module was kept."""
+    """The history of a run and the number of the epoch whose module was kept."""
 
     history: tuple[Epoch, ...]
     best_epoch: int
@@ -210,7 +212,7 @@ class Course:
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Let PyTorch use so many threads meanwhile."""
+    """Let PyTorch use this many threads inside the context."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -220,8 +222,9 @@ def threads(count: int) -> Iterator[None]:
 
 
 def generator_of(seed: int, part: int) -> Generator:
-    """Random numbers of one part of a run: 0 for the start, e for epoch e.
-    A resumed epoch draws the same ones.
+    """Return the random numbers of one part of a run: 0 for the start, e for epoch e.
+
+    A resumed epoch draws the same numbers.
     """
     return torch.Generator().manual_seed(int(np.random.SeedSequence([seed, part]).generate_state(1)[0]))
 
@@ -236,12 +239,12 @@ def run(
     checkpoint: Path | None = None,
     adversary: Adversary | None = None,
 ) -> Course:
-    """Train `module` in place, and leave in it the best epoch; with an adversary, against it.
+    """Train `module` in place, against an adversary if given, and leave the best epoch in it.
 
-    Ctrl-C ends the run after the last whole epoch; before the first one there is nothing to keep,
-    and it is passed on.
+    Ctrl-C ends the run after the last complete epoch. Before the first one there is nothing to keep, and the
+    interrupt is raised again.
     """
-    # fused is faster, and rounds otherwise: what was trained without an adversary stays what it is
+    # fused is faster but rounds differently: training without an adversary keeps its results
     optimizer = Adam(module.parameters(), lr=settings.rate, fused=adversary is not None)
     history: list[Epoch] = []
     best, best_epoch, interrupted = module.state(), 0, False
@@ -249,7 +252,7 @@ def run(
         saved = read_checkpoint(checkpoint, mark)
         if saved is not None:
             try:
-                module.restore(saved.best)  # only to see that it fits
+                module.restore(saved.best)  # only to check that it fits
                 module.restore(saved.module)
                 optimizer.load_state_dict(saved.optimizer)
             except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
@@ -260,7 +263,7 @@ def run(
         while len(history) < settings.epochs and not _is_patience_over(history, best_epoch, settings):
             epoch = _one_epoch(module, optimizer, training, validation, settings, adversary, len(history) + 1)
             history.append(epoch)
-            # of equals the later
+            # if equal, the later one
             if best_epoch == 0 or _rank(epoch, settings) >= _rank(history[best_epoch - 1], settings):
                 best, best_epoch = module.state(), epoch.number
             if checkpoint is not None:
@@ -284,8 +287,10 @@ def run(
 
 
 def _rank(epoch: Epoch, settings: Settings) -> tuple[bool, float]:
-    """Epochs compare by this: first those that have reached the sparsity and the radius asked for,
-    then by validation accuracy, under attack where there is one.
+    """Return the sort key of an epoch.
+
+    Epochs that have reached the requested sparsity and radius come first, then validation accuracy decides,
+    under attack if there is one.
     """
     ready = _sparsity(epoch.number, settings) == settings.sparsity
     if settings.robust is None or epoch.validation is None:
@@ -294,13 +299,14 @@ def _rank(epoch: Epoch, settings: Settings) -> tuple[bool, float]:
 
 
 def _growth(past: float) -> float:
-    """Share of the full radius after a share of the run."""
+    """Return the share of the full radius after a share of the run."""
     return min(1.0, past / _GROWTH_ENDS)
 
 
 def _sparsity(number: int, settings: Settings) -> float:
-    """Share of zero weights in an epoch: it grows to its goal, fast at first,
-    over the first half of the run.
+    """Return the share of zero weights in an epoch.
+
+    It grows to its goal over the first half of the run, fast at first.
     """
     done = (number - 1) / max(1.0, _PRUNING_ENDS * settings.epochs)
     return (
@@ -314,7 +320,7 @@ def _is_patience_over(history: list[Epoch], best_epoch: int, settings: Settings)
     if settings.patience is None or not history or history[-1].validation is None:
         return False
     best = _rank(history[best_epoch - 1], settings)
-    # standing still is not rising
+    # no change is not a rise
     risen = next(epoch.number for epoch in history if _rank(epoch, settings) == best)
     return best[0] and len(history) - risen >= settings.patience
 
@@ -334,11 +340,11 @@ def _one_epoch(
         if zeros:
             module.prune(zeros)
     elif zeros > (_sparsity(number - 1, settings) if number > 1 else 0):
-        # the same lots in every epoch, so that what is kept stays; at the goal a weight may cross 0
+        # the same random numbers in every epoch keep the choice stable; at the goal a weight may cross 0
         module.prune(zeros, generator_of(settings.seed, 0))
     order = torch.randperm(len(training), generator=generator).numpy()
     batches = [order[start : start + settings.batch] for start in range(0, len(order), settings.batch)]
-    if len(batches[-1]) < 2 and len(batches) > 1:  # batch norm needs two samples
+    if len(batches[-1]) < 2 and len(batches) > 1:  # batch norm requires two samples
         batches.pop()
     total, right, seen = 0.0, 0, 0
     for step, rows in enumerate(batches):
@@ -355,7 +361,7 @@ def _one_epoch(
             logits = module.learn_from(inputs)
             loss = cross_entropy(logits, y, label_smoothing=settings.smoothing)
         else:
-            some = -(-len(y) // _ONE_OF)  # bounds cost as much as all else
+            some = -(-len(y) // _ONE_OF)  # bounds cost as much as everything else
             low, high = limits.low[:some], limits.high[:some]
             logits, worst = module.learn_between(inputs, low, high, limits.budget, y[:some])
             moved, bounded = (
@@ -389,7 +395,9 @@ def _one_epoch(
 def accuracy_under_attack(
     adversary: Adversary, module: LevelModule, samples: Samples, share: float, generator: Generator
 ) -> float:
-    """Share of samples that stay right under an attack, which is no proof; at a share of the radius."""
+    """Return the share of samples that stay right under an attack at a share of the radius; it is not a
+    proof.
+    """
     right = 0
     for start in range(0, len(samples), _CHUNK):
         rows = np.arange(start, min(start + _CHUNK, len(samples)))

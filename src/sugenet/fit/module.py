@@ -1,9 +1,10 @@
-"""The network while it learns, in PyTorch: latent real weights behind whole ones,
-batch norm in front of every staircase.
+"""The network in PyTorch during training: real latent weights that are rounded to integers.
 
-Forwards, weights are whole numbers (signs, unless more bits are asked for) and a hidden neuron gives a level
-a in 0..top, which the next layer reads as 2 a - top: -1 and +1 where there are two levels. Backwards, both
-let gradients through (the straight-through estimator of Courbariaux and Hubara, 2016). Everything that is
+Every staircase activation follows a batch norm.
+
+In the forward pass, weights are integers (signs by default) and a hidden neuron outputs a level a in 0..top.
+The next layer reads it as 2 a - top, which is -1 or +1 for two levels. In the backward pass, both let
+gradients through (the straight-through estimator of Courbariaux and Hubara, 2016). Everything that is
 evaluated after training is exact or correctly rounded, so that no answer depends on the order of additions,
 the batch or the machine:
 
@@ -35,30 +36,30 @@ BIAS_GRID = 8
 _EPS = 1e-5
 _MOMENTUM = 0.1
 _DRAWN = 0.1  # latent values that differ by less are nearly equal
-_UNSEEN = 4.0  # more than any two latent values and their lots differ by
-_RANGE = 2.0  # of batch norms that are told apart
+_UNSEEN = 4.0  # larger than any difference of two latent values and their random parts
+_RANGE = 2.0  # width of the interval of batch norms that the levels divide
 _LARGEST_SUM = (1 << 31) - 1  # match counts of a network stay below 2^31
 
 
 def _straight_through(forwards: Tensor, backwards: Tensor) -> Tensor:
-    """The value of `forwards` with the gradient of `backwards`; the difference added is exactly 0."""
+    """Return the value of `forwards` with the gradient of `backwards`; the difference added is exactly 0."""
     return forwards + (backwards - backwards.detach())
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What the module computes for a batch, after training."""
+    """Output of the module for a batch, after training."""
 
     active: list[Tensor]
-    """Levels of every hidden layer: whole numbers, 0 and 1 where there are two."""
+    """Levels of every hidden layer, as integers: 0 and 1 if there are two levels."""
     sums: Tensor
-    """Sums of the classes, of levels as 2 a - top: whole numbers."""
+    """Sums of the classes, of levels as 2 a - top, as integers."""
     logits: Tensor
 
 
 @dataclass(eq=False)
 class LevelModule:
-    """Latent weights, masks of zero weights, batch norm and class biases. Changed in place by training.
+    """Latent weights, masks of zero weights, batch norm and class biases. Training changes it in place.
 
     The level of a hidden neuron is the number of `cuts` that its batch norm reaches.
 
@@ -71,22 +72,23 @@ class LevelModule:
     """
 
     latent: list[Tensor]
-    """One matrix a layer, the head last; values in [-1, 1], whose signs are the weights, or which times
-    `largest` are rounded to them.
+    """One matrix per layer, the head last, with values in [-1, 1]. The weights are their signs, or the values
+    times `largest`, rounded.
     """
     kept: list[Tensor]
-    """1 where a weight is there, 0 where it is pruned."""
+    """1 if a weight is kept, 0 if it is pruned."""
     beta: list[Tensor]
     mean: list[Tensor]
     var: list[Tensor]
     bias: Tensor
-    """Of the classes, in votes, before rounding to the grid."""
+    """Biases of the classes, in votes, before rounding to the grid."""
     unit: float
     levels: int = 2
-    """Of every hidden neuron."""
+    """Parameter of every hidden neuron."""
     weight_bits: int = 1
     seen: Tensor | None = None
-    """1 where a neuron of the first hidden layer reads an input; None where each reads all."""
+    """1 if a neuron of the first hidden layer reads an input, else 0; None if each neuron reads all
+    inputs."""
 
     @classmethod
     def start(
@@ -99,8 +101,9 @@ class LevelModule:
         weight_bits: int = 1,
         seen: Bits | None = None,
     ) -> LevelModule:
-        """Random weights for layers of these sizes, inputs first and classes last; `top` is the largest
-        input, and `seen` says which inputs each neuron of the first layer reads.
+        """Return a module with random weights for layers of these sizes, inputs first and classes last.
+
+        `top` is the largest input, and `seen` marks the inputs that each neuron of the first layer reads.
         """
         largest = _largest(weight_bits)
         max_sum = largest * max(top * sizes[0], (levels - 1) * max(sizes[1:-1], default=0))
@@ -141,7 +144,7 @@ class LevelModule:
         return len(self.beta)
 
     def parameters(self) -> list[Tensor]:
-        """What the optimizer moves."""
+        """The parameters that the optimizer updates."""
         return [*self.latent, *self.beta, self.bias]
 
     @property
@@ -151,41 +154,45 @@ class LevelModule:
 
     @property
     def cuts(self) -> Tensor:
-        """Where a batch norm steps to the next level: at 0, and evenly from there to below 2, as a ReLU that
-        is clipped there. Two levels have the cut 0 only.
+        """The values at which a batch norm steps to the next level.
+
+        The first is 0, and the others follow evenly up to below 2, as in a ReLU that is clipped there. For
+        two levels, the only cut is 0.
         """
         return torch.arange(self.levels - 1, dtype=torch.float64) * _RANGE / self.levels
 
     def weights(self, layer: int) -> Tensor:
-        """The weights of a layer, counted from 0, whole numbers up to `largest`; the head is the last."""
+        """Return the weights of a layer, counted from 0, as integers up to `largest`; the head is the last
+        layer.
+        """
         latent = self.latent[layer].detach()
         if self.weight_bits == 1:
-            return torch.copysign(self.kept[layer], latent + 0.0)  # which has no -0
+            return torch.copysign(self.kept[layer], latent + 0.0)  # adding 0.0 removes -0
         return torch.round(latent * self.largest) * self.kept[layer]
 
     def _learning_weights(self, layer: int) -> Tensor:
-        # pruned weights learn too, and may come back, unless `rest_pruned` follows
+        # pruned weights also learn, and may return, unless `rest_pruned` follows
         latent = self.latent[layer]
         return _straight_through(self.weights(layer), latent if self.largest == 1 else latent * self.largest)
 
     def biases(self) -> Tensor:
-        """Biases of the classes in votes, on the grid."""
+        """Return the biases of the classes in votes, on the grid."""
         return torch.round(self.bias.detach() * BIAS_GRID) / BIAS_GRID
 
     def norm(self, layer: int, sums: Tensor) -> Tensor:
-        """Batch norm of a hidden layer with its stored mean and variance, in float64.
+        """Return the batch norm of a hidden layer with its stored mean and variance, in float64.
 
-        Rises with the sum.
+        It increases with the sum.
         """
         mean, var, beta = (of[layer].detach().double() for of in (self.mean, self.var, self.beta))
         return (sums.double() - mean) * (1.0 / torch.sqrt(var + _EPS)) + beta
 
     def climb(self, normed: Tensor) -> Tensor:
-        """The level: how many cuts each value reaches."""
+        """Return the level: the number of cuts that each value reaches."""
         return torch.bucketize(normed.contiguous(), self.cuts.to(normed.dtype), right=True)
 
     def evaluate(self, inputs: Tensor) -> Evaluation:
-        """Levels, sums and logits for inputs -1/+1 or levels."""
+        """Return levels, sums and logits for inputs -1/+1 or levels."""
         active, values = [], inputs.double()
         with torch.no_grad():
             for layer in range(self.depth):
@@ -195,19 +202,22 @@ class LevelModule:
             return Evaluation(active, sums, self.unit * (sums + self.biases()))
 
     def learn_from(self, inputs: Tensor) -> Tensor:
-        """Logits of a training batch, through which gradients flow;
-        batch norm sees the batch and updates its averages.
+        """Return the logits of a training batch, with gradients.
+
+        Batch norm uses the batch and updates its averages.
         """
         return self._learn(inputs, None)[0]
 
     def learn_between(
         self, inputs: Tensor, low: Tensor, high: Tensor, budget: int | None, y: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Logits of a training batch as `learn_from` gives them, and with the same batch norm how far each
-        class can come above the class `y` at most, by interval bounds through all layers, when every input is
-        anything from `low` to `high`, and with a `budget` the changes of all inputs sum up to it at most.
+        """Return the logits of a training batch as `learn_from` does, and bounds with the same batch norm.
 
-        Bounds are of the first samples of the batch, as many as `low`, `high` and `y` have.
+        The bounds say how far each class can rise above the class `y`, by interval bounds through all layers.
+        Every input may be anything from `low` to `high`; with a `budget`, the changes of all inputs sum to at
+        most that.
+
+        The bounds are those of the first samples of the batch, as many as `low`, `high` and `y` have.
         """
         logits, ends = self._learn(inputs, (low, high, budget))
         assert ends is not None
@@ -225,7 +235,7 @@ class LevelModule:
     def _learn(
         self, inputs: Tensor, ends: tuple[Tensor, Tensor, int | None] | None
     ) -> tuple[Tensor, tuple[Tensor, Tensor] | None]:
-        """Logits, and between which ends the last hidden layer lies."""
+        """Return the logits, and lower and upper ends of the last hidden layer."""
         bounds = None if ends is None else ends[:2]
         for layer in range(self.depth):
             weights = self._learning_weights(layer)
@@ -256,18 +266,19 @@ class LevelModule:
         return self.unit * (inputs @ weights.T + _straight_through(self.biases(), self.bias)), bounds
 
     def _climb_learning(self, normed: Tensor) -> Tensor:
-        """Levels as 2 a - top, through which gradients flow."""
+        """Return levels as 2 a - top, with gradients."""
         top, step = self.levels - 1, _RANGE / self.levels
         if self.levels == 2:
             levels = (normed.detach() >= 0).to(normed.dtype)
         else:
             levels = self.climb(normed.detach()).to(normed.dtype)
-        # one step below the first cut to one above the last, with the mean slope of the staircase there
+        # from one step below the first cut to one above the last, with the mean slope of the staircase there
         return _straight_through(2 * levels - top, top * normed.clamp(-step, _RANGE - step))
 
     def input_gradient(self, inputs: Tensor, y: Tensor) -> Tensor:
-        """Where the loss of each sample rises with its inputs, with the stored batch norm; 0 without layers
-        that let it through.
+        """Return the gradient of the loss of each sample by its inputs, with the stored batch norm.
+
+        It is 0 without layers that let it through.
         """
         leaf = inputs.detach().requires_grad_()
         values = leaf
@@ -279,19 +290,21 @@ class LevelModule:
         return torch.autograd.grad(cross_entropy(logits, y, reduction="sum"), leaf)[0]
 
     def bound_excess(self, goal: int, top: int = 1) -> Tensor:
-        """By how much the cardinality bounds min(tau, n + 1 - tau) exceed the goal, as a share of n, on
-        average over all neurons; for two levels and weights of one bit.
+        """Return the mean excess of the cardinality bounds min(tau, n + 1 - tau) over the goal, as a share of
+        n.
+
+        The mean is over all neurons. It applies to two levels and weights of one bit.
 
         The idea is the cardinality bound decay of Jia and Rinard, "Efficient Exact Verification of Binarized
-        Neural Networks" (2020): solvers propagate sooner through a neuron that few literals decide. Only beta
-        feels it, not the weights.
+        Neural Networks" (2020): solvers propagate sooner through a neuron that few literals decide. It
+        affects only beta, not the weights.
         """
         shares = [torch.zeros(0)]
         for layer in range(self.depth):
             rows = self.weights(layer)
             size = rows.abs().sum(dim=1)
             theta = self.mean[layer] - self.beta[layer] * torch.sqrt(self.var[layer] + _EPS)
-            # levels 0..top: the match count is the sum and what negative weights leave to the top
+            # levels 0..top: the match count is the sum, plus top times |w| for each negative weight w
             if layer == 0 and top > 1:
                 size, tau = size * top, theta - rows.clamp(max=0).sum(dim=1) * top
             else:
@@ -301,17 +314,18 @@ class LevelModule:
         return together.mean() if len(together) else together.sum()
 
     def clip(self) -> None:
-        """Bring latent weights back into [-1, 1]."""
+        """Clip latent weights to [-1, 1]."""
         with torch.no_grad():
             for rows in self.latent:
                 rows.clamp_(-1, 1)
 
     def prune(self, sparsity: float, lots: Generator | None = None) -> None:
-        """Keep the same number of weights in every hidden neuron, those with the largest latent values; all
-        of them in a neuron that reads fewer inputs.
+        """Keep the same number of weights in every hidden neuron, those with the largest latent values.
 
-        An adversary drives many latent values to the ends, -1 and 1. With `lots` the choice among nearly
-        equal ones is drawn; without, the first inputs win.
+        A neuron that reads fewer inputs keeps all of them.
+
+        An adversary drives many latent values to the ends, -1 and 1. With `lots`, the choice among nearly
+        equal values is random; without, the first inputs win.
         """
         for layer, (rows, kept) in enumerate(zip(self.latent[:-1], self.kept[:-1], strict=True)):
             count = max(1, round((1 - sparsity) * rows.shape[1]))
@@ -326,8 +340,9 @@ class LevelModule:
                 kept.mul_(seen)
 
     def rest_pruned(self) -> None:
-        """Take from the gradients of latent weights what belongs to pruned ones, which then stay where they
-        are: nothing answers to what they would learn, and an adversary drives them all to the ends.
+        """Remove the gradients of pruned latent weights, which then stay unchanged.
+
+        Nothing checks what pruned weights would learn, and an adversary drives them all to the ends.
         """
         for rows, kept in zip(self.latent, self.kept, strict=True):
             if rows.grad is not None:
@@ -339,11 +354,11 @@ class LevelModule:
         return {name: getattr(self, name) for name in names} | {"bias": [self.bias]}
 
     def state(self) -> dict[str, Any]:
-        """A copy of all tensors, as plain lists by name."""
+        """Return a copy of all tensors, as plain lists by name."""
         return {name: [tensor.detach().clone() for tensor in row] for name, row in self._tensors.items()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over the values of a state."""
+        """Load the values of a state."""
         with torch.no_grad():
             for name, tensors in self._tensors.items():
                 for tensor, value in zip(tensors, state[name], strict=True):
@@ -351,13 +366,13 @@ class LevelModule:
 
 
 def _sum_bounds(weights: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-    """The least and largest sums of inputs that are anything between two ends."""
+    """Return the smallest and largest sums of inputs that lie between two ends."""
     middle, reach = (high + low) / 2 @ weights.T, (high - low) / 2 @ weights.abs().T
     return middle - reach, middle + reach
 
 
 def _around(weights: Tensor, sums: Tensor, budget: int) -> tuple[Tensor, Tensor]:
-    """The same when the changes of all inputs sum up to a budget."""
+    """Return the same bounds when the changes of all inputs sum to at most a budget."""
     reach = budget * weights.abs().amax(dim=1)
     return sums - reach, sums + reach
 

@@ -1,6 +1,4 @@
-"""The settings of a training run, one frozen value that is checked once; and what the run tells of each
-epoch.
-"""
+"""Settings of a training run, as one frozen value that is checked once; and the report of each epoch."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ _MOST = {"levels": 256, "weight_bits": 8, "threads": 1024}
 
 
 def robust_region(robust: Any) -> Linf | Hamming | None:
-    """The region that ``robust=`` names: `Linf` or `Hamming`, a text such as ``"linf:25"``, or None.
+    """Return the region that ``robust=`` names: `Linf` or `Hamming`, a text such as ``"linf:25"``, or None.
 
     Examples
     --------
@@ -67,7 +65,7 @@ def robust_region(robust: Any) -> Linf | Hamming | None:
 
 
 def region_text(region: Linf | Hamming | None) -> str | None:
-    """A region as ``robust=`` and ``--robust`` read it.
+    """Return a region as ``robust=`` and ``--robust`` read it.
 
     Examples
     --------
@@ -79,48 +77,48 @@ def region_text(region: Linf | Hamming | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to train. The same settings, data and number of threads give the same network on the same machine.
+    """Settings of training. On one machine, equal settings, data and number of threads give equal networks.
 
     Parameters
     ----------
     epochs
-        How often the training data is gone through.
+        Number of passes over the training data.
     batch
-        Samples in one step.
+        Samples per step.
     rate
         Step size of Adam at the start; it falls to 0 along a cosine.
     seed
-        Fixes the first weights, the validation part, the order of the samples and the noise.
+        Determines the initial weights, the validation part, the order of the samples and the noise.
     validation_share
-        Share of the samples held out, of each class alike, to choose the best epoch; 0 keeps the last epoch.
+        Share of each class that is held out to choose the best epoch; 0 keeps the last epoch.
     patience
-        Stop when validation accuracy has not risen for this many epochs; None goes through all of them.
+        Stop if validation accuracy has not risen for this many epochs; None runs all epochs.
     smoothing
-        Label smoothing of the loss; keeps the votes from growing without need.
+        Label smoothing of the loss; keeps the votes from growing unnecessarily.
     noise
         Probability that an input bit is flipped in training (a level is mirrored); helps small data sets.
     sparsity
-        Share of the weights of every hidden neuron that are 0. Balanced: all neurons of a layer keep the
-        same number of inputs; with `weight_bits`, weights that are kept may be rounded to 0, too.
+        Share of the weights of every hidden neuron that are 0. All neurons of a layer keep the same number of
+        inputs. With `weight_bits`, weights that are kept may also be rounded to 0.
     tau_decay
-        Strength of the pull towards low cardinality bounds: a neuron needs min(tau, n + 1 - tau) literals to
-        be decided the rare way, and the pull lasts until `tau_goal` suffice. 0 leaves the thresholds alone.
+        Strength of the pull towards low cardinality bounds. A neuron needs min(tau, n + 1 - tau) literals to
+        be decided the rare way, and the pull lasts until `tau_goal` literals suffice. 0 disables it.
     tau_goal
-        The bound that is low enough.
+        The bound at which the pull of `tau_decay` stops.
     levels
         Levels that a hidden neuron can give: 2 for bits, 4 for 2-bit activations, 16 for 4-bit ones.
     weight_bits
-        1 for weights -1 and +1 (and 0, by `sparsity`); b from 2 to 8 for whole numbers up to 2^(b-1) - 1.
+        1 for weights -1 and +1 (and 0, by `sparsity`); b from 2 to 8 for integers up to 2^(b-1) - 1.
     window
-        For square images, pixels row by row: every neuron of the first hidden layer reads a square of so many
-        rows and columns only, at a place drawn for it. None lets it read all of the image.
+        For square images, pixels row by row: every neuron of the first hidden layer reads only a square of
+        this many rows and columns, at a random position. None lets it read the whole image.
     robust
-        A region to train against, `Linf` or `Hamming`, or a text such as ``"linf:25"`` or ``"hamming:2"``: in
-        every step the samples are moved within it to where the loss rises most. The radius grows from 0 over
-        the first third of the run, and the epoch is chosen by accuracy under such an attack.
+        A region to train against: `Linf` or `Hamming`, or a text such as ``"linf:25"`` or ``"hamming:2"``.
+        Every step moves the samples within the region to where the loss rises most. The radius grows from 0
+        over the first third of the run, and the epoch is chosen by accuracy under such an attack.
     bound_share
-        With `robust`, how much of the loss is about interval bounds on the region and not about the attack:
-        what bounds prove, solvers need not search.
+        With `robust`, the share of the loss that is about interval bounds on the region, not about the
+        attack. If bounds prove a sample, solvers need not search.
     threads
         Threads of PyTorch. Small layers gain little from more than one, and the order of additions in
         gradients depends on it.
@@ -180,7 +178,7 @@ class Settings:
                 )
 
     def decisive(self) -> dict[str, Any]:
-        """The settings that decide which network comes out; a checkpoint must agree with them."""
+        """Return the settings that determine the network; a checkpoint must agree with them."""
         values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "threads"}
         return values | {"robust": region_text(robust_region(self.robust))}
 
@@ -200,7 +198,7 @@ def _check_finite(name: str, value: Any) -> None:
 
 
 def require_torch() -> None:
-    """Raise an error with the remedy where PyTorch is missing."""
+    """Raise an error that says how to install PyTorch if it is missing."""
     try:
         import torch  # noqa: F401
     except ImportError as error:
@@ -213,10 +211,11 @@ def require_torch() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One epoch: number from 1 of `total`, mean loss, and accuracies of the module; `validation` is None
-    without held-out samples. In robust training the samples learned from are those of the attack, and
-    `attacked` is the accuracy under attack, at `radius`, of the samples held out, or without such of those
-    learned from. What an attack finds is no proof.
+    """Report of one epoch: its number from 1 to `total`, the mean loss, and accuracies of the module.
+
+    `validation` is None without held-out samples. In robust training, the module learns from attacked
+    samples. `attacked` is the accuracy under attack at `radius`, on the held-out samples, or on the training
+    samples if none are held out. An attack does not prove anything.
     """
 
     number: int
@@ -237,7 +236,7 @@ class Epoch:
 
 
 def print_progress(epoch: Epoch) -> None:
-    """Write an epoch to stderr: one line that is overwritten on a terminal, a line each elsewhere.
+    """Write an epoch to stderr: on a terminal one line that is overwritten, elsewhere one line per epoch.
 
     Examples
     --------
@@ -255,7 +254,7 @@ def print_progress(epoch: Epoch) -> None:
 
 
 def end_progress() -> None:
-    """End the line of a run that stopped early; elsewhere than on a terminal every line has its end."""
+    """End the progress line of a run that stopped early; only terminals need it."""
     if sys.stderr is not None and sys.stderr.isatty():
         sys.stderr.write("\n")
         sys.stderr.flush()

@@ -1,5 +1,7 @@
-"""Reading CSV files, with the place of whatever is wrong: into columns of numbers and categories, or into
-rated alternatives, whose cells are levels or exact numbers.
+"""CSV readers that report the position of every error.
+
+A file is read into columns of numbers and categories, or into rated alternatives, whose cells are levels or
+exact numbers.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ __all__ = [
 _MISSING = {"", "?", "na", "n/a", "nan", "null"}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
 _NUMBER = re.compile(rf"(?!.*/){NUMBER}")
-"""Fractions are names, as dates are."""
+"""Fractions are read as names, like dates."""
 _WITH_COMMAS = re.compile(r"[+-]?\d[\d,.]*,[\d,.]*\d([eE][+-]?\d+)?")
 _MOST_CLASSES = 100
 _UNPACKED = 1 << 30
@@ -52,10 +54,11 @@ _MOSTLY = 0.9  # a column with this share of numbers was meant to be numeric
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The samples of a file: `X` for `train`, with class numbers `y` and the words for both."""
+    """The samples of a file: `X` for `train`, with class indices `y` and the names of both."""
 
     X: npt.NDArray[Any]
-    """A column a feature: of objects, int, float or str; of a ``.npz`` file the numbers as they are."""
+    """One column per feature, of dtype object with int, float or str; for a ``.npz`` file the numbers as
+    stored."""
     y: npt.NDArray[np.int64]
     names: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -77,19 +80,19 @@ class Table:
 def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), delimiter: str = ",") -> Table:
     r"""Read a CSV file whose first line names the columns.
 
-    A column of whole numbers, or of numbers, is numeric; any other is a category. Nothing is guessed: a
-    missing value, a stray text in a numeric column or a line of the wrong length is refused, with its place.
+    A column of integers, or of numbers, is numeric; any other is a category. Nothing is guessed: a missing
+    value, a stray text in a numeric column or a line of the wrong length raises an error with its position.
 
     Parameters
     ----------
     path
-        The file, UTF-8; also packed by gzip, as ``.csv.gz``.
+        The file, UTF-8; also compressed by gzip, as ``.csv.gz``.
     target
         The column that holds the classes.
     ignore
         Columns to leave out, such as identifiers.
     delimiter
-        What stands between the cells.
+        The separator between cells.
 
     Examples
     --------
@@ -118,8 +121,9 @@ def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), del
 
 
 def read_arrays(path: str | Path) -> Table:
-    """Read samples ``X`` and their classes ``y`` from a ``.npz`` file; samples of several axes, such as
-    images, are laid flat.
+    """Read samples ``X`` and their classes ``y`` from a ``.npz`` file.
+
+    Samples of several axes, such as images, are flattened.
 
     Examples
     --------
@@ -155,17 +159,18 @@ def read_arrays(path: str | Path) -> Table:
 
 
 CellRows = list[tuple[int, list[str]]]
-"""The number of the line in the file, and its cells."""
+"""The line number in the file, and the cells of the line."""
 
 
 def called(file: Path) -> str:
-    """What a file is called in an error."""
+    """Return the name of a file in an error message."""
     return file.name or str(file)  # the folder "." has no name
 
 
 def read_cells(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str], CellRows]:
-    """The names of the columns and the rows; the names are looked at first, and every row as it comes, since
-    a file can be large.
+    """Return the names of the columns and the rows.
+
+    The names are checked at once, and each row when it is read, since a file can be large.
     """
     header: list[str] | None = None
     rows: CellRows = []
@@ -226,7 +231,7 @@ def _check_header(file: Path, header: list[str], wanted: list[str], delimiter: s
 
 
 def refuse_unnamed(file: Path, header: list[str], indices: list[int]) -> None:
-    """Raise `EncodingError` where one of these columns has no name."""
+    """Raise `EncodingError` if one of these columns has no name."""
     unnamed = next((index for index in indices if not header[index]), None)
     if unnamed is not None:
         raise EncodingError(
@@ -236,7 +241,7 @@ def refuse_unnamed(file: Path, header: list[str], indices: list[int]) -> None:
 
 
 def refuse_missing(file: Path, header: list[str], rows: CellRows, indices: list[int]) -> None:
-    """Raise `EncodingError` with the place of a missing value in one of these columns."""
+    """Raise `EncodingError` with the position of a missing value in one of these columns."""
     for line, cells in rows:
         for index in indices:
             if cells[index].lower() in _MISSING:
@@ -248,7 +253,7 @@ def refuse_missing(file: Path, header: list[str], rows: CellRows, indices: list[
 
 
 def typed_column(file: Path, name: str, cells: list[tuple[int, str]]) -> tuple[str, list[Any]]:
-    """The kind of a column, and its values: whole numbers, numbers, or texts."""
+    """Return the kind of a column, and its values: integers, numbers or texts."""
     texts = [cell for _, cell in cells]
     if all(_WHOLE.fullmatch(text) for text in texts):
         return "whole", [int(text) for text in texts]
@@ -296,19 +301,19 @@ def _classes(file: Path, target: str, cells: list[str]) -> tuple[npt.NDArray[np.
 _RATING = re.compile(
     r"[+-]?(\d{1,40}\.?\d{0,40}|\.\d{1,40})([eE][+-]?\d{1,2})?|\d{1,18}/0*[1-9]\d{0,17}", re.ASCII
 )
-"""Ratings are the decimals that they are, so that the middle of 0.3 and 0.4 is 0.35."""
+"""Ratings are exact decimals, so that the midpoint of 0.3 and 0.4 is 0.35."""
 
 
 @dataclass(frozen=True, eq=False)
 class RatedTable:
-    """The rows of a file: a cell for each criterion, and the rating of each row where there is one."""
+    """The rows of a file: one cell per criterion, and the rating of each row if there is one."""
 
     file: str
     criteria: tuple[str, ...]
     lines: tuple[int, ...]
-    """In the file, from 1."""
+    """Line numbers in the file, from 1."""
     names: tuple[str, ...] | None
-    """What the rows are called, where a column says it."""
+    """Names of the rows, if a column holds them."""
     cells: tuple[tuple[str, ...], ...]
     target: str | None
     grades: tuple[str, ...] | None
@@ -316,20 +321,22 @@ class RatedTable:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each row is called in sentences: its line in the file, and its name."""
+        """The name of each row in sentences: its line in the file, and its name."""
         if self.names is None:
             return tuple(f"line {line}" for line in self.lines)
         return tuple(f"line {line} ({name})" for line, name in zip(self.lines, self.names, strict=True))
 
     def ratings(self, order: Sequence[str] | None = None) -> Ratings:
-        """The rows as ratings, all on one scale: levels in this order, worst first, or numbers in [0, 1]."""
+        """Return the rows as ratings on one scale: levels in this order, worst first, or numbers in [0,
+        1].
+        """
         if self.grades is None or self.target is None:
             raise EncodingError(f"{self.file}: no column holds ratings. Name it: target=...")
         rated = [self._value(row, self.target, cell, order) for row, cell in enumerate(self.grades)]
         return Ratings(self.values(order), rated, order, self.criteria, self.weights, self.labels)
 
     def values(self, order: Sequence[str] | None = None) -> npt.NDArray[Any]:
-        """The cells of the criteria on that scale, a row a sample."""
+        """Return the cells of the criteria on that scale, one row per sample."""
         rows = [
             [self._value(row, name, cell, order) for name, cell in zip(self.criteria, cells, strict=True)]
             for row, cells in enumerate(self.cells)
@@ -337,7 +344,7 @@ class RatedTable:
         return np.array(rows, dtype=object)
 
     def columns(self, orders: Mapping[str, Sequence[str]]) -> npt.NDArray[Any]:
-        """The cells as estimators take them: texts where a column has an order, else floats."""
+        """Return the cells as estimators read them: texts if a column has an order, else floats."""
         columns = [
             self._column(name, list(texts), orders.get(name))
             for name, texts in zip(self.criteria, zip(*self.cells, strict=True), strict=True)
@@ -345,7 +352,7 @@ class RatedTable:
         return np.array(columns, dtype=object).T
 
     def targets(self, order: Sequence[str] | None) -> npt.NDArray[Any]:
-        """The ratings likewise."""
+        """Return the ratings in the same form."""
         if self.grades is None or self.target is None:
             raise EncodingError(f"{self.file}: no column holds ratings. Name it: target=...")
         column = np.array(self._column(self.target, list(self.grades), order), dtype=object)
@@ -408,17 +415,17 @@ def read_ratings(
     Parameters
     ----------
     path
-        The file, UTF-8; also packed by gzip, as ``.csv.gz``.
+        The file, UTF-8; also compressed by gzip, as ``.csv.gz``.
     target
-        The column that holds the overall ratings; all columns that are not named here are criteria.
+        The column of the overall ratings; all columns that are not named here are criteria.
     name
-        The column that says what each row is called.
+        The column with the name of each row.
     weights
-        The column that says how much each row counts.
+        The column with the weight of each row.
     ignore
         Columns to leave out.
     delimiter
-        What stands between the cells.
+        The separator between cells.
 
     Examples
     --------
@@ -457,13 +464,13 @@ def read_cases(
     path
         The file.
     criteria
-        The columns that must be there.
+        The required columns.
     name
-        The column that says what each row is called, where the file has it.
+        The column with the name of each row, if the file has it.
     spare
-        Further columns that may be there, and are passed over.
+        Further columns that are allowed, and ignored.
     delimiter
-        What stands between the cells.
+        The separator between cells.
     """
     file, known = Path(path), {*criteria, *spare, *([] if name is None else [name])}
     header, rows = read_cells(file, delimiter, list(criteria))

@@ -1,4 +1,4 @@
-"""Training from arrays to an exact network: encode, learn, fold, and check the result bit for bit."""
+"""Training from arrays to an exact network: encode, learn, fold, and compare the result bit for bit."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 __all__ = ["SampleCounts", "Trained", "train", "windows"]
 
 _CHUNK = 8192
-_CALM = 2  # times less is a vote worth in robust training, so that margins go on growing
+_CALM = 2  # divides the value of a vote in robust training, so that margins continue to grow
 _DEFAULTS = Settings()
 
 
 class SampleCounts(NamedTuple):
-    """Samples by what they were for."""
+    """Number of samples by purpose."""
 
     training: int
     validation: int
@@ -43,33 +43,34 @@ class SampleCounts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trained(Sentences):
-    """An exact network, and how it came about."""
+    """An exact network, and the results of its training."""
 
     network: Network
     history: tuple[Epoch, ...]
     accuracy: float
-    """Of the exact network on the validation samples, which chose the epoch; on the training samples where
-    none were held out.
+    """Accuracy of the exact network on the validation samples, which chose the epoch; on the training samples
+    if none were held out.
     """
     best_epoch: int
     """The epoch that was kept."""
     interrupted: bool
     """Whether Ctrl-C ended the run early."""
     comparison: Comparison
-    """Network against module, on all samples given."""
+    """Comparison of the network with the module, on all samples given."""
     module: LevelModule
-    """The PyTorch side, for `compare` on further samples."""
+    """The PyTorch module, for `compare` on further samples."""
     test_accuracy: float | None = None
-    """Of the exact network on the test samples, which took no part in training; None where there are none."""
+    """Accuracy of the exact network on the test samples, which took no part in training; None without any."""
     counts: SampleCounts = field(default_factory=lambda: SampleCounts(0, 0, 0))
-    """How many samples there were of each kind."""
+    """Number of samples of each kind."""
     attacked: float | None = None
-    """With ``Settings(robust=...)``, the share of the samples of the first accuracy given here (test, else
-    validation, else training samples) that stay right under the attack of the training, at the full radius:
-    what an attack leaves, and no proof.
+    """With ``Settings(robust=...)``, the accuracy under the attack of the training, at the full radius.
+
+    The samples are those of the first accuracy available: test, else validation, else training samples. It is
+    the accuracy left after one attack, not a proof.
     """
     region: Linf | Hamming | None = None
-    """What the network was trained against."""
+    """The region that the network was trained against."""
 
     def __str__(self) -> str:
         ended = " (interrupted)" if self.interrupted else ""
@@ -94,7 +95,7 @@ class Trained(Sentences):
 
 
 def _samples_and_classes(X: Any, y: Any, target: str | None) -> tuple[Any, Any]:
-    """Samples and their classes; with a target, from the columns of a data frame."""
+    """Return samples and their classes; with a target, from the columns of a data frame."""
     if (y is None) == (target is None):
         raise SugenetError("give the classes once: y, or the column of X that holds them, target='...'.")
     if target is None:
@@ -124,12 +125,12 @@ def train(
     checkpoint: str | Path | None = None,
     notes: Mapping[str, str] | None = None,
 ) -> Trained:
-    """Train a binarized network, or one with more levels (``Settings(levels=4)``); needs PyTorch.
+    """Train a binarized network, or one with more levels (``Settings(levels=4)``); requires PyTorch.
 
     Parameters
     ----------
     X : array or data frame
-        Samples, one row each. With `target`, a data frame that has the classes, too.
+        Samples, one row each. With `target`, a data frame that also has the classes.
     y : array, default: None
         Class of each sample. Classes are numbered in sorted order, unless `classes` names them.
     hidden : sequence of int, default: (64, 32)
@@ -139,25 +140,25 @@ def train(
     settings : Settings
         Epochs, rate, seed, sparsity and more (default: ``Settings()``).
     encoder : Encoder, default: None
-        From raw features to bits. None: `learn_encoder` learns it from `X`. The network remembers the range
-        of the training data (`Encoder.seen`), unless the encoder does already.
+        From raw features to bits. None: `learn_encoder` learns it from `X`. The network stores the range of
+        the training data (`Encoder.seen`), unless the encoder already does.
     names : iterable, default: None
         Names of the features, for a learned encoder. None: the columns of `X`, if it has names.
     classes : iterable, default: None
-        Names of the classes; `y` then holds their numbers from 0.
+        Names of the classes; `y` then holds class indices from 0.
     validation : tuple, default: None
         Held-out samples and classes that choose the best epoch, in place of a share of `X`.
     test_share : float, default: 0.1
-        Share of the samples, of each class alike, that take no part in training and choose no epoch: the
-        accuracy on them is `test_accuracy`. What features can be is learned from all samples, without their
-        classes. 0 for none.
+        Share of each class that takes no part in training and in choosing the epoch. The accuracy on these
+        samples is `test_accuracy`. The encoder is learned from all samples, without their classes. 0 for
+        none.
     progress : callable, default: None
         Called after every epoch, for example `print_progress`.
     checkpoint : str or Path, default: None
         A file written after every epoch. If it exists, the run resumes from it, provided that data and
         settings are the same.
     notes : mapping, default: None
-        Text to keep with the network.
+        Text to store with the network.
 
     Returns
     -------
@@ -173,7 +174,7 @@ def train(
 
     See Also
     --------
-    sugenet.BNNClassifier : the same as an estimator of scikit-learn.
+    sugenet.BNNClassifier : the same as a scikit-learn estimator.
 
     Examples
     --------
@@ -257,11 +258,11 @@ def train(
 
 
 _FOR_LAYERS = {"levels": "hidden neurons", "window": "neurons of the first hidden layer"}
-"""Settings that need a hidden layer, and what they are for."""
+"""Settings that require a hidden layer, and the part of the network that they apply to."""
 
 
 def _writable(checkpoint: str | Path | None) -> Path | None:
-    """The file of a checkpoint, refused before any work if it cannot be written."""
+    """Return the path of a checkpoint; raise an error before any work if it cannot be written."""
     if checkpoint is None:
         return None
     try:
@@ -274,7 +275,7 @@ def _writable(checkpoint: str | Path | None) -> Path | None:
 def _rows_and_encoder(
     X: Any, encoder: Encoder | None, names: Iterable[object] | None
 ) -> tuple[npt.NDArray[Any], Encoder]:
-    """The samples as rows, and the encoder, learned from them unless it is given."""
+    """Return the samples as rows, and the encoder, learned from them if it is not given."""
     if encoder is None:
         array, titles = named_rows(X, names)
         return array, learn_encoder(array, names=titles)
@@ -347,7 +348,7 @@ def _known_labels(y: Any, kinds: tuple[str, ...], numbered: bool) -> npt.NDArray
 def _test_part(
     labels: npt.NDArray[np.int64], seed: int, share: float
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Rows for the test, of each class the same share, and the others, in order."""
+    """Return the test rows, with the same share of each class, and the other rows, in order."""
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
         raise SugenetError(f"test_share={share!r} must be at least 0 and below 1.")
     return _drawn(labels, np.arange(len(labels)), np.random.default_rng([seed, 2]), share)
@@ -356,7 +357,7 @@ def _test_part(
 def _parts(
     labels: npt.NDArray[np.int64], among: npt.NDArray[np.int64], settings: Settings
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Of some rows those to learn from and those held out, of each class the same share, in order."""
+    """Split rows into training and held-out rows, with the same share of each class, in order."""
     rng = np.random.default_rng([settings.seed, 1])
     outside, inside = _drawn(labels, among, rng, settings.validation_share)
     if len(inside) < 2:
@@ -383,18 +384,18 @@ def _accuracy(network: Network, samples: Samples) -> float:
 
 
 def windows(encoder: Encoder, levels: bool, side: int, neurons: int, seed: int) -> Bits:
-    """For each neuron the inputs that it reads: those of a square of pixels, whose place is drawn.
+    """Return the inputs that each neuron reads: those of a square of pixels at a random position.
 
     Parameters
     ----------
     encoder
-        Of square images, pixels row by row.
+        Encoder of square images, pixels row by row.
     levels
-        Whether there is one input for each pixel, not one for each bit.
+        Whether there is one input per pixel, not one per bit.
     side
         Rows and columns of the square, which lies inside the image.
     neurons, seed
-        How many squares, and what decides their places.
+        The number of squares, and the seed of their positions.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Capacities from rated samples, exactly: all that fit, the conflicts where none does, and best fits.
+"""Capacities from rated samples, exactly: all that fit, the conflicts if none does, and best fits.
 
-`Ratings` are the samples. `version_space` gives all capacities that fit them (by `clashes`), or the conflicts
-and the fewest samples to drop; `fit_capacity` gives a best one, by its `largest` error (also among k-maxitive
-ones) or by the `total` of costs: both are in `fitting`. Each makes a certificate, and the answer is read from
-that (`answers`). `induced_capacity` (`induced`) is the way back from networks.
+`Ratings` are the samples. `version_space` returns all capacities that fit them (by `clashes`), or the
+conflicts and the fewest samples to drop. `fit_capacity` returns a best capacity, by its `largest` error (also
+among k-maxitive ones) or by the `total` of costs. Both are in `fitting`. Each creates a certificate, and the
+answer is read from it (`answers`). `induced_capacity` (`induced`) extracts capacities from networks.
 """
 
 from sugenet.fit.capacities.answers import CapacityFit, Conflict, VersionSpace, learned_of

@@ -1,6 +1,6 @@
-"""What is learned about capacities from ratings: all that fit, why none does, a best one.
+"""Answers about capacities learned from ratings: all that fit, why none does, a best one.
 
-Each answer is read from its certificate: as it is found, and as it is read back. All capacities within a
+Each answer is read from its certificate, both when it is found and when it is loaded. All capacities within a
 tolerance lie between two envelopes (docs/theory.md 10.1).
 """
 
@@ -67,7 +67,9 @@ class Envelopes:
 
 
 def envelopes_of(ratings: Ratings, tolerance: Tolerance, samples: Iterable[int] | None = None) -> Envelopes:
-    """The envelopes of those samples, all unless said; whether something lies between them, others see."""
+    """Return the envelopes of those samples (default: all). Callers check whether anything lies between
+    them.
+    """
     top = ratings.samples.top
     indices = list(range(len(ratings)) if samples is None else samples)
     reached, below = _masks(tolerance.reached), _masks(~tolerance.above)
@@ -92,7 +94,9 @@ def _masks(held: npt.NDArray[np.bool_]) -> list[int]:
 
 
 def _needed(indices: list[int], masks: list[int], costs: list[Any], told: list[bool]) -> list[int]:
-    """The samples whose set holds no set of one that says as much or more; one of those that are alike."""
+    """Return the samples whose set contains no set of a sample that says as much or more; one of equal
+    ones.
+    """
     order = sorted((k for k in indices if told[k]), key=lambda k: (costs[k], masks[k].bit_count(), k))
     return sorted(order[number] for number in containing_none_before([masks[k] for k in order]))
 
@@ -104,7 +108,7 @@ _RULES = 10_000
 
 
 class LearnedCertificate(dict[str, Any]):
-    """JSON data that shows what was learned; at a prompt it says what it is about."""
+    """JSON data that proves an answer; its `repr` is a short summary."""
 
     def __repr__(self) -> str:
         about = f"{self['answer']}, proof: {self['proof']['kind']}, ratings {self['ratings'][:12]}"
@@ -112,25 +116,25 @@ class LearnedCertificate(dict[str, Any]):
 
 
 def certificate_of(ratings: Ratings, question: Mapping[str, Any], **contents: Any) -> dict[str, Any]:
-    """A certificate about ratings: its contents are the answer, and what shows it."""
+    """Return a certificate about ratings: its contents are the answer and its proof."""
     about = {"format": "sugenet certificate", "version": 3, "ratings": ratings.fingerprint}
     return LearnedCertificate(about | {"question": dict(question)} | contents)
 
 
 def words_of(value: Value) -> str:
-    """A value of a scale in words: as it is written, else about what it is."""
+    """Return a value of a scale in words: as it is written, else rounded."""
     text = rating_text(value)
     return show_number(value) if isinstance(value, Fraction) and len(text) > _LONG else text
 
 
 class Learned(Plottable):
-    """An answer about capacities, with what it was learned from and a certificate."""
+    """An answer about capacities, with the ratings it was learned from and a certificate."""
 
     ratings: Ratings
     certificate: dict[str, Any]
 
     def data(self) -> dict[str, Any]:
-        """The answer as JSON; the ratings and the certificate say all of it."""
+        """Return the answer as JSON; the ratings and the certificate determine it."""
         return {"ratings": self.ratings.data(), "certificate": dict(self.certificate)}
 
 
@@ -158,21 +162,25 @@ class Fit(Learned):
 
     @property
     def scale(self) -> Scale:
-        """Of criteria and ratings."""
+        """The scale of criteria and ratings."""
         return self.ratings.scale
 
     @cached_property
     def rules(self) -> RuleSet:
-        """What all these capacities say: selection rules of the least, elimination rules of the greatest."""
+        """The rules of all these capacities: selection rules of the least, elimination rules of the
+        greatest.
+        """
         rules = [*selection_rules(self.lower, limit=_RULES), *elimination_rules(self.upper, limit=_RULES)]
         return RuleSet(self.ratings.criteria, rules, self.scale)
 
     def values(self, x: Any) -> tuple[Any, Any]:
-        """For a sample, or a batch, the least and the greatest value that one of these capacities gives."""
+        """Return the smallest and largest value that these capacities give to a sample, or to each of a
+        batch.
+        """
         return sugeno(self.lower, x, scale=self.scale), sugeno(self.upper, x, scale=self.scale)
 
     def says(self, x: Any) -> str:
-        """The same for one sample, in words."""
+        """Return the same for one sample, in words."""
         lowest, greatest = self.values(x)
         if np.ndim(lowest):
             raise CriteriaError(f"x has shape {np.shape(x)}. Say one sample at a time; values(x) takes many.")
@@ -212,10 +220,11 @@ class VersionSpace(Fit):
 
 @dataclass(frozen=True, eq=False)
 class Conflict(Learned):
-    """No capacity gives every sample its rating.
+    """Proof that no capacity gives every sample its rating.
 
-    `alone` are the samples that no capacity can meet; `pairs` are samples (k, m) that none can meet together;
-    both by number from 0. `dropped` is a smallest set of samples without which some capacity fits the `rest`.
+    `alone` are the samples that no capacity can meet. `pairs` are samples (k, m) that no capacity can meet
+    together. Both are indices from 0. `dropped` is a smallest set of samples without which some capacity fits
+    the `rest`.
     """
 
     ratings: Ratings
@@ -226,11 +235,11 @@ class Conflict(Learned):
 
     @cached_property
     def rest(self) -> Ratings | None:
-        """The samples that are kept: some capacity fits them. None where none are left."""
+        """The samples that are kept, which some capacity fits; None if none are left."""
         return self.ratings.without(self.dropped) if len(self.dropped) < len(self.ratings) else None
 
     def sentences(self, limit: int | None = None) -> list[str]:
-        """Each conflict in words: those of single samples, then those of pairs."""
+        """Return each conflict in words: those of single samples, then those of pairs."""
         alone = (self._alone_text(k) for k in self.alone)
         pairs = (self._pair_text(k, m) for k, m in self.pairs)
         return list(islice(chain(alone, pairs), limit))
@@ -277,11 +286,14 @@ class Conflict(Learned):
 class CapacityFit(Fit):
     """A capacity that fits as well as any, or nearly.
 
-    `capacity` is the least of those that are known to be as good; `error` is its error, in the numbers of the
-    scale or in levels, and no capacity errs by less than `least`: the same, so that it is best (`is_best`),
-    unless the time for ``loss="total"`` was up. `lower` to `upper`: with ``loss="largest"`` these are all
-    best capacities; with ``loss="total"`` all that give the samples the values `fitted`, which cost as much;
-    with `maxitive` or `minitive` the one capacity that was found.
+    `capacity` is the least of those known to be equally good. `error` is its error, in the numbers of the
+    scale or in levels. No capacity has an error below `least`. Both are equal, so that the capacity is best
+    (`is_best`), unless ``loss="total"`` ran out of time. The range from `lower` to `upper` depends on the
+    loss:
+
+    - ``loss="largest"``: all best capacities.
+    - ``loss="total"``: all capacities that give the samples the values `fitted`, which cost the same.
+    - `maxitive` or `minitive`: the one capacity that was found.
     """
 
     loss: str
@@ -292,12 +304,12 @@ class CapacityFit(Fit):
 
     @property
     def is_best(self) -> bool:
-        """Whether it is proved that no capacity errs by less."""
+        """Whether it is proved that no capacity has a smaller error."""
         return self.error == self.least
 
     @property
     def limited(self) -> str | None:
-        """``"maxitive"`` or ``"minitive"`` where only such capacities were asked for."""
+        """``"maxitive"`` or ``"minitive"`` if only such capacities were requested."""
         question = self.certificate["question"]
         return next((name for name in ("maxitive", "minitive") if question.get(name) is not None), None)
 
@@ -337,7 +349,7 @@ class CapacityFit(Fit):
         return f"{first}. {self.because}".strip()
 
     def predict(self, X: Any) -> Any:
-        """The values that `capacity` gives to samples."""
+        """Return the values that `capacity` gives to samples."""
         return sugeno(self.capacity, X, scale=self.scale)
 
 
@@ -345,7 +357,7 @@ Answered = VersionSpace | Conflict | CapacityFit
 
 
 def learned_of(data: Mapping[str, Any]) -> Answered:
-    """The answer about capacities of which this is the `data`. Whether it is true, `check` says.
+    """Return the answer about capacities that has this `data`. `check` verifies whether it is true.
 
     Examples
     --------
@@ -372,7 +384,7 @@ def learned_of(data: Mapping[str, Any]) -> Answered:
 
 
 def answer_from(ratings: Ratings, certificate: dict[str, Any], known: Envelopes | None = None) -> Answered:
-    """The answer that a certificate shows; its envelopes are made unless they are known."""
+    """Return the answer that a certificate shows; its envelopes are computed if they are not known."""
     samples, answer = ratings.samples, certificate["answer"]
     exactly = Tolerance.of(samples)
     if answer == "fits":

@@ -1,11 +1,14 @@
-"""Rated samples as arrays; which of them no capacity can meet together, at a given tolerance, by sets as
-packed bits; and the least largest error of any capacity with the samples that force it (docs/theory.md 10.3),
-also among k-maxitive capacities (10.4).
+"""Conflicts between rated samples, as arrays and packed bit sets.
 
-With lo = a - d and hi = a + d a capacity is to give every sample a value from lo to hi. That is mu(P) >= lo
-for P = {x >= lo} and mu(Q) <= hi for Q = {x > hi}, and two things can be in the way (docs/theory.md 10.1),
-a sample alone, whose values are all below lo or all above hi; and a pair k, m with lo_k > hi_l where P_k is
-part of Q_l.
+Finds the samples that no capacity can meet together at a given tolerance. Also finds the minimum largest
+error of any capacity with the samples that force it (docs/theory.md 10.3), also among k-maxitive capacities
+(10.4).
+
+With lo = a - d and hi = a + d, a capacity must give every sample a value from lo to hi. That is mu(P) >= lo
+for P = {x >= lo} and mu(Q) <= hi for Q = {x > hi}. Two things can prevent it (docs/theory.md 10.1):
+
+- a single sample whose values are all below lo or all above hi;
+- a pair k, m with lo_k > hi_m where P_k is a subset of Q_m.
 """
 
 from __future__ import annotations
@@ -40,11 +43,11 @@ _SMALL = 1 << 61
 
 
 class SampleArrays(RatedSamples):
-    """Samples with their values and ratings as arrays too."""
+    """Samples with their values and ratings, also as arrays."""
 
     @cached_property
     def x(self) -> npt.NDArray[Any]:
-        """The rows as an array, of Python's numbers where they are large."""
+        """The rows as an array, of Python integers if they are large."""
         shape = len(self.rows), len(self.criteria)
         return np.array(self.rows, dtype=self._kind).reshape(shape)
 
@@ -60,12 +63,12 @@ class SampleArrays(RatedSamples):
 
 Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 _BLOCK = 1 << 22
-"""Pairs that are looked at together."""
+"""Number of pairs that are processed together."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tolerance:
-    """Samples, and the whole numbers between which the value of each must lie."""
+    """Samples, and the integers between which the value of each must lie."""
 
     samples: SampleArrays
     low: npt.NDArray[Any]
@@ -73,18 +76,18 @@ class Tolerance:
 
     @classmethod
     def of(cls, samples: SampleArrays, error: int = 0) -> Tolerance:
-        """Values may be off by this error."""
+        """Return the tolerance that allows this error."""
         top = samples.top
         return cls(samples, np.maximum(samples.a - error, 0), np.minimum(samples.a + error, top))
 
     @cached_property
     def reached(self) -> npt.NDArray[np.bool_]:
-        """P: where the values are at least the lower bound."""
+        """P: the criteria whose values are at least the lower bound."""
         return np.asarray(self.samples.x >= self.low[:, None], dtype=bool)
 
     @cached_property
     def above(self) -> npt.NDArray[np.bool_]:
-        """Q: where the values are above the upper bound."""
+        """Q: the criteria whose values are above the upper bound."""
         return np.asarray(self.samples.x > self.high[:, None], dtype=bool)
 
     @property
@@ -94,13 +97,13 @@ class Tolerance:
 
     @cached_property
     def _words(self) -> tuple[Any, ...]:
-        """P and the complement of Q in words, and both bounds as small numbers of the same order."""
+        """P and the complement of Q as machine words, and both bounds as small integers of the same order."""
         ranks = np.unique(np.concatenate([self.low, self.high]), return_inverse=True)[1].reshape(-1)
         count = len(self.low)
         return pack(self.reached), pack(~self.above), ranks[:count], ranks[count:]
 
     def clashes(self) -> Pairs:
-        """All pairs k, m in each other's way: arrays of the k and of the m."""
+        """Return all pairs k, m that clash: an array of the k and one of the m."""
         reached, below, low, high = self._words
         count = len(low)
         step = max(1, _BLOCK // max(count, 1))
@@ -115,7 +118,7 @@ class Tolerance:
         return np.concatenate([k for k, _ in blocks]), np.concatenate([m for _, m in blocks])
 
     def still(self, pairs: Pairs) -> Pairs:
-        """Those of some pairs that are in each other's way."""
+        """Return those of the given pairs that clash."""
         reached, below, low, high = self._words
         k, m = pairs
         clash = (low[k] > high[m]) & ~(reached[k] & below[m]).any(axis=1)
@@ -123,18 +126,20 @@ class Tolerance:
 
 
 _DRAWN = 100_000
-"""Pairs that are valued in one round; of large numbers, a hundredth."""
+"""Number of pairs that are evaluated in one round; a hundredth of it for large numbers."""
 
 
 def forced_alone(samples: SampleArrays) -> npt.NDArray[Any]:
-    """For each sample the error that it forces alone: how far its rating lies outside of its values."""
+    """Return the error that each sample forces alone: the distance of its rating from the range of its
+    values.
+    """
     over = samples.x.min(axis=1) - samples.a
     under = samples.a - samples.x.max(axis=1)
     return np.asarray(np.maximum(np.maximum(over, under), 0))
 
 
 def forced_by_pairs(samples: SampleArrays, pairs: Pairs) -> npt.NDArray[Any]:
-    """For pairs k, m with a_k > a_l the error that each forces."""
+    """Return the error that each pair k, m with a_k > a_m forces."""
     (k, m), x, a = pairs, samples.x, samples.a
     halves = (a[k] - a[m] + 1) // 2
     apart = np.maximum(a[k, None] - x[k], x[m] - a[m, None]).min(axis=1)
@@ -142,10 +147,12 @@ def forced_by_pairs(samples: SampleArrays, pairs: Pairs) -> npt.NDArray[Any]:
 
 
 def min_largest_error(samples: SampleArrays) -> tuple[int, tuple[int, ...]]:
-    """The least error, in whole numbers of `samples`, and the sample or pair of samples that forces it.
+    """Return the minimum error, in the integers of `samples`, and the sample or pair of samples that forces
+    it.
 
-    Whether a pair forces more than some error is quick to see, how much it forces is not. So some of those
-    that force more are drawn, the worst of them raises the error, and few are left for the next round.
+    It is fast to check whether a pair forces more than some error, but slow to compute how much. So some
+    pairs that force more are drawn at random, the worst of them raises the error, and few are left for the
+    next round.
     """
     alone = forced_alone(samples)
     worst = int(np.argmax(alone))
@@ -165,13 +172,15 @@ def min_largest_error(samples: SampleArrays) -> tuple[int, tuple[int, ...]]:
 
 
 _MOST = 200_000
-"""Sets of criteria that are looked at."""
+"""Largest number of sets of criteria."""
 
 
 @dataclass(frozen=True)
 class Greatest:
-    """The least error, the sample that forces it (None: that all criteria together are worth top), and the
-    greatest k-maxitive capacity that errs by no more: sets as places of criteria, and what each is worth.
+    """The minimum error, the sample that forces it, and the greatest k-maxitive capacity with that error.
+
+    The sample is None if the error is forced because all criteria together are worth top. The capacity is
+    given as sets of criterion indices with their worths.
     """
 
     error: int
@@ -180,7 +189,9 @@ class Greatest:
 
 
 def turned(samples: SampleArrays) -> SampleArrays:
-    """The samples upside down: what is k-maxitive for them is k-minitive for the others."""
+    """Return the samples with the scale reversed: k-maxitive capacities of these are k-minitive for the
+    others.
+    """
     top = samples.top
     rows = tuple(tuple(top - value for value in row) for row in samples.rows)
     ratings = tuple(top - rating for rating in samples.ratings)
@@ -188,7 +199,7 @@ def turned(samples: SampleArrays) -> SampleArrays:
 
 
 def min_maxitive_error(samples: SampleArrays, k: int, clock: Clock) -> Greatest:
-    """The least largest error of a k-maxitive capacity."""
+    """Return the minimum largest error of a k-maxitive capacity."""
     n = len(samples.criteria)
     n_sets = sum(comb(n, size) for size in range(1, k + 1))
     if n_sets > _MOST:
@@ -220,8 +231,9 @@ def min_maxitive_error(samples: SampleArrays, k: int, clock: Clock) -> Greatest:
 def _pushed(
     samples: SampleArrays, min_values: npt.NDArray[Any], ratings: npt.NDArray[Any]
 ) -> tuple[Any, int]:
-    """For each rating the error below which a set cannot be worth so much, since others would be pushed
-    above theirs; and the same for top.
+    """Return, for each rating, the error below which a set cannot be worth this much.
+
+    Below it, other samples would be pushed above their ratings. The same is returned for top.
     """
     over = np.maximum(min_values - samples.a, 0)
     some = np.flatnonzero(over)
@@ -232,7 +244,7 @@ def _pushed(
 
 
 def _greatest(samples: SampleArrays, sets: list[tuple[int, ...]], error: int) -> Any:
-    """Each set with the most that it can be worth; those that add nothing to smaller ones left out."""
+    """Return each set with its largest possible worth, without those that add nothing to smaller ones."""
     high = np.minimum(samples.a + error, samples.top)
     worth: dict[tuple[int, ...], int] = {}
     for chosen in sets:

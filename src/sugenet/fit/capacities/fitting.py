@@ -1,9 +1,9 @@
-"""All capacities that fit ratings, or why none does; and a capacity that fits as well as any.
+"""All capacities that fit ratings, or the reason why none does; and a capacity that fits best.
 
-The smallest set of samples to drop so that some capacity fits the rest (docs/theory.md 10.2): "k clashes with
-m" is transitive, so samples that clash form chains, and what can be kept is a set without two of a chain. By
-Dilworth's theorem the largest such set has as many samples as the fewest chains that hold all samples; both
-come from one bipartite matching, and show each other to be best.
+The module finds the smallest set of samples to drop so that some capacity fits the rest (docs/theory.md
+10.2). "k clashes with m" is transitive, so samples that clash form chains, and no two kept samples may be in
+one chain. By Dilworth's theorem, the largest such set has as many samples as the fewest chains that contain
+all samples. Both come from one bipartite matching, and prove each other optimal.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ __all__ = ["fewest_chains", "fit_capacity", "need_ratings", "version_space"]
 
 
 def fewest_chains(count: int, clashes: Pairs) -> tuple[list[int], list[list[int]]]:
-    """Of samples 0 to count - 1 the most that can be kept, and as many chains of clashing ones that hold all.
+    """Return the most of samples 0 to count - 1 that can be kept, and as many chains that contain all
+    samples.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def fewest_chains(count: int, clashes: Pairs) -> tuple[list[int], list[list[int]
 
 
 def _sets(count: int, k: npt.NDArray[np.intp], m: npt.NDArray[np.intp]) -> list[int]:
-    """For each sample those that it clashes with, as bits of a whole number."""
+    """Return, for each sample, the samples that it clashes with, as bits of an integer."""
     order = np.argsort(k, kind="stable")
     starts = np.searchsorted(k[order], np.arange(count + 1))
     masks = []
@@ -72,8 +73,10 @@ def _sets(count: int, k: npt.NDArray[np.intp], m: npt.NDArray[np.intp]) -> list[
 
 
 def _longer_chains(later: list[int], after: list[int], before: list[int]) -> list[int] | None:
-    """Join chains, from the ends of as many as can be, each sample visited once; where none can be joined,
-    the samples that a smallest cover of the graph holds on neither side (Koenig's theorem): those to keep.
+    """Join as many chains as possible, visiting each sample once.
+
+    If none can be joined, return the samples to keep: those that a smallest cover of the graph contains on
+    neither side (Koenig's theorem).
     """
     ends = [k for k, m in enumerate(after) if m < 0]
     unseen = (1 << len(later)) - 1
@@ -81,7 +84,7 @@ def _longer_chains(later: list[int], after: list[int], before: list[int]) -> lis
     reached = set(ends)
     joined = False
     for end in ends:
-        path: list[tuple[int, int]] = []  # from which sample to which
+        path: list[tuple[int, int]] = []  # pairs of a sample and the next
         k: int = end
         while True:
             free = later[k] & unseen
@@ -109,18 +112,18 @@ _QUESTION = {"kind": "version space"}
 
 
 def need_ratings(ratings: object) -> None:
-    """Raise `CapacityError` unless these are ratings."""
+    """Raise `CapacityError` if these are not ratings."""
     if not isinstance(ratings, Ratings):
         raise CapacityError(f"ratings is a {type(ratings).__name__}. Give Ratings(X, a).")
 
 
 def version_space(ratings: Ratings) -> VersionSpace | Conflict:
-    """All that give every sample its rating: a `VersionSpace`, or a `Conflict` where there is none.
+    """Find all capacities that give every sample its rating: a `VersionSpace`, or a `Conflict` if none does.
 
     Parameters
     ----------
     ratings
-        The samples; their weights must be alike, since every one of them is to be met.
+        The samples; their weights must be equal, since every sample must be met.
 
     Examples
     --------
@@ -176,25 +179,25 @@ def fit_capacity(
     costs: Mapping[str, Any] | Any = None,
     time_limit: float | None = None,
 ) -> CapacityFit:
-    """A capacity whose Sugeno integrals are as near to the ratings as those of any capacity.
+    """Find a capacity whose Sugeno integrals are as near to the ratings as those of any capacity.
 
     Parameters
     ----------
     ratings
         The samples.
     loss
-        ``"largest"``: the largest error of all samples is least. ``"total"``: the sum of the costs of all
-        samples, each times its weight, is least.
+        ``"largest"`` minimizes the largest error of all samples. ``"total"`` minimizes the sum of the costs
+        of all samples, each times its weight.
     maxitive, minitive
         With ``"largest"``: only capacities that are k-maxitive (no focal set has more than k criteria), or
         k-minitive.
     costs
-        With ``"total"``: what an error costs. Unless said, its size (in levels on a scale of levels).
-        ``{"over": 2, "under": 1}`` for what a value above and below the rating costs for each unit; on a
-        scale of levels also a table: ``costs[rating][value]``, levels worst first.
+        With ``"total"``, the cost of an error (default: its size, in levels on a scale of levels). ``{"over":
+        2, "under": 1}`` sets the cost per unit of a value above and below the rating. On a scale of levels it
+        can also be a table: ``costs[rating][value]``, levels worst first.
     time_limit
-        Seconds, for all but the plain ``"largest"``; none unless given. When they are up, ``"total"`` gives
-        the best capacity that is at hand, and `least`, below which no cost can be; `maxitive` and `minitive`
+        Seconds, for all but the plain ``"largest"`` (default: no limit). If time runs out, ``"total"``
+        returns the best capacity found, and the lower bound `least` on every cost; `maxitive` and `minitive`
         raise `TooLargeError`.
     """
     need_ratings(ratings)

@@ -1,8 +1,8 @@
-"""The largest flow through a graph whose inner edges are unlimited, in whole numbers of any size.
+"""Maximum flow through a graph whose inner edges are unlimited, in integers of any size.
 
-SciPy's flows hold 32 bits. So the limits are taken from their leading bits on, some more each round: a flow
-that is largest for the leading bits can, with the next ones, only grow by little, and that is sought in what
-it leaves over.
+SciPy's flows hold 32 bits, so the limits are processed from their leading bits, a few more each round. A
+maximum flow for the leading bits can grow only a little with the next bits. The residual graph gives that
+growth.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ __all__ = ["LargestFlow", "largest_flow"]
 
 @dataclass(frozen=True)
 class LargestFlow:
-    """A largest flow: its size, the nodes on the side of the source, and the paths that make it up."""
+    """A maximum flow: its size, the nodes on the side of the source, and its paths."""
 
     size: int
     held: npt.NDArray[np.bool_]
     into: list[int]
-    """What comes from the source into each node."""
+    """Flow from the source into each node."""
     out: list[int]
     along: dict[tuple[int, int], int]
-    """What flows along each edge that is used."""
+    """Flow along each edge that is used."""
 
     def paths(self) -> list[tuple[int, int, int]]:
-        """Paths from source to sink: first and last node, and how much flows there."""
+        """Return paths from source to sink: first node, last node and amount."""
         nexts: dict[int, dict[int, int]] = {}
         for (u, v), much in self.along.items():
             nexts.setdefault(u, {})[v] = much
@@ -42,7 +42,7 @@ class LargestFlow:
                 way, indices = [start], {start: 0}
                 while not out[way[-1]]:
                     node = next(iter(nexts[way[-1]]))
-                    if node in indices:  # a circle: what flows there flows nowhere
+                    if node in indices:  # a cycle, whose flow contributes nothing
                         _take(nexts, [*way[indices[node] :], node], None)
                         way, indices = [start], {start: 0}
                     else:
@@ -56,7 +56,7 @@ class LargestFlow:
 
 
 def _take(nexts: dict[int, dict[int, int]], way: list[int], limit: int | None) -> int:
-    """Take from a way as much as all of it carries, at most so much."""
+    """Subtract from a path as much as all of its edges carry, at most the limit."""
     steps = list(pairwise(way))
     part = min([nexts[u][v] for u, v in steps] + ([] if limit is None else [limit]))
     for u, v in steps:
@@ -67,14 +67,14 @@ def _take(nexts: dict[int, dict[int, int]], way: list[int], limit: int | None) -
 
 
 def largest_flow(into: npt.ArrayLike, out: npt.ArrayLike, edges: npt.NDArray[np.int64]) -> LargestFlow:
-    """The largest flow from a source, through the nodes, to a sink.
+    """Return the maximum flow from a source, through the nodes, to a sink.
 
     Parameters
     ----------
     into, out
-        For each node how much can come from the source and go to the sink.
+        Limits of the edges from the source to each node, and from each node to the sink.
     edges
-        Pairs of nodes, an unlimited edge each; none twice.
+        Pairs of nodes, one unlimited edge each, without duplicates.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def largest_flow(into: npt.ArrayLike, out: npt.ArrayLike, edges: npt.NDArray[np.
     chunk = 29 - (count + 2).bit_length()
     longest = max([0, *(int(some.max()) for some in limits if some.size)]).bit_length()
     shift = -(-longest // chunk) * chunk
-    # what all edges together carry
+    # the total of all edges
     kind: Any = np.int64 if shift + 2 * (count + 2).bit_length() < 62 else object
     graph = _Residual(count, edges, kind)
     wide = [some.astype(kind) for some in limits]
@@ -100,7 +100,7 @@ def largest_flow(into: npt.ArrayLike, out: npt.ArrayLike, edges: npt.NDArray[np.
 
 
 class _Residual:
-    """A flow that grows, and what it leaves over. The net flow of a pair u < v of nodes is one number."""
+    """A flow that grows, and its residual. The net flow of a pair u < v of nodes is one number."""
 
     def __init__(self, count: int, edges: npt.NDArray[np.int64], kind: Any) -> None:
         self.count = count
@@ -119,7 +119,7 @@ class _Residual:
         self.held = np.zeros(count, dtype=bool)
 
     def grow(self, chunk: int, into: npt.NDArray[Any], out: npt.NDArray[Any]) -> None:
-        """Let the flow be largest for limits that have so many more bits."""
+        """Grow to a maximum flow for limits that have this many more bits."""
         from scipy.sparse import csr_array  # type: ignore[import-untyped]
         from scipy.sparse.csgraph import (  # type: ignore[import-untyped]
             breadth_first_order,
@@ -154,7 +154,7 @@ class _Residual:
         self.held[reached[reached < count]] = True
 
     def flow(self) -> LargestFlow:
-        """What it has become."""
+        """Return the flow found."""
         used = np.flatnonzero(self.net)
         flows = zip(self.low[used].tolist(), self.high[used].tolist(), self.net[used].tolist(), strict=True)
         along = {(u, v) if much > 0 else (v, u): abs(much) for u, v, much in flows}

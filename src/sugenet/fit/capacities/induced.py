@@ -1,4 +1,4 @@
-"""The way back: the capacity that a network has on some of its features (docs/theory.md 10.6)."""
+"""The capacity that a network induces on some of its features (docs/theory.md 10.6)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from sugenet.reason.questions import class_of
 __all__ = ["InducedCapacity", "induced_capacity"]
 
 _ALL = 20
-"""Features of which all sets are tried."""
+"""Largest number of features for which all sets are tried."""
 _BEST = 10
-"""Features of which a nearest capacity is sought where the network has none."""
+"""Largest number of features for which a nearest capacity is sought if the network does not induce one."""
 _DRAWN = 1024
 
 _Judge = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
@@ -34,16 +34,16 @@ _Judge = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
 
 @dataclass(frozen=True, eq=False)
 class InducedCapacity(Plottable):
-    """What a network says of each set of features that take their good values.
+    """Answers of a network for sets of features that take their good values.
 
-    `capacity` is worth 1 on the sets for which the network says yes, as far as a monotone set function can
-    be; `tried` sets were looked at (None: all at once, since one neuron is a sum), and on `wrong` of them the
-    capacity is not what the network says. `falls` is a pair of sets, the larger of which the network says no
-    to though it says yes to the smaller. `is_exact`: all sets are known. `is_nearest`: no capacity is wrong
-    on fewer of the sets that were tried.
+    `capacity` is worth 1 on the sets for which the network says yes, as far as a monotone set function
+    allows. `tried` is the number of sets evaluated (None: all at once, since one neuron is a sum). On `wrong`
+    of them the capacity differs from the network. `falls` is a pair of sets: the network says yes to the
+    smaller but no to the larger. `is_exact`: all sets are known. `is_nearest`: no capacity is wrong on fewer
+    of the sets tried.
 
-    There is no certificate: who doubts it asks the network, set by set. `data` says it as JSON, and nothing
-    reads that back.
+    There is no certificate: to verify the result, evaluate the network set by set. `data` returns it as JSON,
+    which cannot be loaded again.
     """
 
     what: str
@@ -55,7 +55,7 @@ class InducedCapacity(Plottable):
     falls: tuple[frozenset[Any], frozenset[Any]] | None
 
     def data(self) -> dict[str, Any]:
-        """The answer as JSON: a threshold by its weights, any other capacity by its focal sets."""
+        """Return the answer as JSON: a threshold by its weights, any other capacity by its focal sets."""
         mu, criteria = self.capacity, self.capacity.criteria
         if isinstance(mu, WeightedThreshold):
             capacity: dict[str, Any] = {"weights": [str(w) for w in mu.weights], "theta": str(mu.theta)}
@@ -74,7 +74,7 @@ class InducedCapacity(Plottable):
         }
 
     def gap(self, other: InducedCapacity | SetFunction) -> int:
-        """On how many sets the capacity differs from another one over the same features."""
+        """Return the number of sets on which the capacity differs from another one over the same features."""
         mu = other.capacity if isinstance(other, InducedCapacity) else other
         if mu.criteria != self.capacity.criteria:
             raise QuestionError("the capacities are over other features, so they cannot be compared.")
@@ -110,8 +110,10 @@ def induced_capacity(
     samples: int | None = None,
     seed: int = 0,
 ) -> InducedCapacity:
-    """The capacity that a network has on some features: mu(A) = 1 where it says yes when the features of A
-    take their good values and all others those of `x`.
+    """Return the capacity that a network induces on some features.
+
+    mu(A) = 1 if the network says yes when the features of A take their good values and all others those of
+    `x`.
 
     Parameters
     ----------
@@ -122,13 +124,13 @@ def induced_capacity(
     good
         For each feature that is a criterion, its good value.
     label
-        Yes is: this class is predicted. The class that the network predicts where all are good, unless said.
+        Yes means that this class is predicted (default: the class predicted if all values are good).
     neuron
-        Yes is: this neuron, as (layer, number) from 1, is active.
+        Yes means that this neuron, as (layer, index) from 1, is active.
     samples
-        How many sets to draw at random where there are too many; up to 20 features all are tried unless said.
+        Number of sets to draw at random (default: all sets for up to 20 features).
     seed
-        Fixes which sets are drawn.
+        Determines which sets are drawn.
 
     Examples
     --------
@@ -182,7 +184,7 @@ def _judge(
     label: Any,
     neuron: tuple[int, int] | None,
 ) -> tuple[str, _Judge]:
-    """What is asked of the network, in words and as a function of raw samples."""
+    """Return the question to the network, in words and as a function of raw samples."""
     if neuron is not None:
         if not isinstance(neuron, tuple | list) or len(neuron) != 2 or not all(_is_whole(k) for k in neuron):
             raise QuestionError(f"neuron={neuron!r} must be a pair (layer, number), both from 1.")
@@ -211,8 +213,9 @@ def _rows(base: list[Any], chosen: list[tuple[int, Any]], masks: npt.NDArray[Any
 def _sum_of_neuron(
     network: Network, base: list[Any], chosen: list[tuple[int, Any]], number: int, criteria: Criteria
 ) -> SetFunction | None:
-    """A neuron of the first layer adds up what each feature gives it, so it is a threshold; None where a good
-    value takes something away.
+    """Return the threshold of a neuron of the first layer, which adds up the contributions of the features.
+
+    Returns None if a good value has a negative contribution.
     """
     singles = _rows(base, chosen, np.array([0, *(1 << bit for bit in range(len(chosen)))], dtype=object))
     traces = [network.trace(row.tolist()).layers[0] for row in singles]
@@ -252,14 +255,14 @@ def _from_some(
 
 
 def _nearest(criteria: Criteria, masks: npt.NDArray[Any], says: npt.NDArray[np.bool_]) -> SetFunction:
-    """A capacity that is wrong on as few of these sets as can be."""
+    """Return a capacity that is wrong on as few of these sets as possible."""
     bits = [[mask >> bit & 1 for bit in range(len(criteria))] for mask in masks.tolist()]
     ratings = Ratings(bits, says.astype(int), BOOLEAN, criteria)
     return fit_capacity(ratings, "total").capacity
 
 
 def _drawn(n: int, count: int, seed: int) -> npt.NDArray[Any]:
-    """Different sets at random: how many features first, so that small and large ones occur."""
+    """Return distinct random sets; the size is drawn first, so that small and large ones occur."""
     rng = np.random.default_rng(seed)
     masks: dict[int, None] = {}
     for _ in range(4 * count):

@@ -1,4 +1,4 @@
-"""Samples with ratings, to learn capacities from: read once, checked, and kept as exact whole numbers."""
+"""Samples with ratings, to learn capacities from: read once, checked, and stored as exact integers."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ from sugenet.visible import visible
 __all__ = ["Ratings", "see_writable"]
 
 _LONGEST = 10_000
-"""Bits of the common denominator of all values, and of a weight."""
+"""Largest number of bits of the common denominator of all values, and of a weight."""
 
 _FAST = 60
-"""Bits behind the point that NumPy's whole numbers hold."""
+"""Bits after the binary point that fit in NumPy integers."""
 
 
 def see_writable(number: Fraction, what: str) -> None:
-    """Raise `TooLargeError` where a number could not be written down."""
+    """Raise `TooLargeError` if a number could not be written."""
     if max(number.numerator, number.denominator).bit_length() > _LONGEST:
         raise TooLargeError(f"{what} is a number of over {_LONGEST:,} bits. Round it.")
 
 
 @dataclass(frozen=True, eq=False)
 class Ratings(Sentences):
-    """Samples rated on several criteria, and how good each was found to be overall.
+    """Samples rated on several criteria, each with an overall rating.
 
     Parameters
     ----------
     X
-        One sample a row: a list of lists, an array, a data frame, a list of mappings.
+        One sample per row: a list of lists, an array, a data frame or a list of mappings.
     a
         The overall rating of each sample, on the same scale.
     scale
-        Of all values: a `Scale`, or the names of its levels, worst first. Unless said: the levels of ordered
-        categories, else the unit interval.
+        The scale of all values: a `Scale`, or the names of its levels, worst first (default: the levels of
+        ordered categories, else the unit interval).
     criteria
-        Their names, in the order of the columns; columns with names are found by name.
-        Unless said: the names of the columns, else 1, 2, ...
+        Names of the criteria, in the order of the columns; columns with names are found by name (default: the
+        names of the columns, else 1, 2, ...).
     weights
-        How much each sample counts in ``fit_capacity(..., loss="total")``; all alike unless said.
+        Weight of each sample in ``fit_capacity(..., loss="total")`` (default: all equal).
     labels
-        What each sample is called in sentences; sample 0, sample 1, ... unless said.
+        Name of each sample in sentences (default: sample 0, sample 1, ...).
 
     Examples
     --------
@@ -132,11 +132,11 @@ class Ratings(Sentences):
         return len(set(self.weights)) > 1
 
     def unweighted(self) -> Ratings:
-        """The same samples, all of the same weight."""
+        """Return the same samples, all with the same weight."""
         return self._of(range(len(self)), self.a, None)
 
     def without(self, dropped: Iterable[int]) -> Ratings:
-        """The samples that are left when some, by number from 0, are dropped."""
+        """Return the samples without the dropped ones, which are given by index from 0."""
         gone = set(dropped)
         unknown = sorted(map(str, gone - set(range(len(self)))))
         if unknown:
@@ -145,7 +145,7 @@ class Ratings(Sentences):
         return self._of(kept, self.a[kept], [self.weights[index] for index in kept])
 
     def rated(self, a: Sequence[Value]) -> Ratings:
-        """The same samples with other ratings."""
+        """Return the same samples with other ratings."""
         return self._of(range(len(self)), self.scale.codes(a, "a"), self.weights)
 
     def _of(self, indices: Sequence[int], a: npt.NDArray[Any], weights: Any) -> Ratings:
@@ -154,12 +154,12 @@ class Ratings(Sentences):
         return Ratings(decode(self.X[list(indices)]), decode(a), self.scale, self.criteria, weights, labels)
 
     def label(self, sample: int) -> str:
-        """What a sample, by its number from 0, is called in sentences, safe to show."""
+        """Return the name of a sample, given by its index from 0, in sentences, safe to show."""
         return f"sample {sample}" if self.labels is None else visible(self.labels[sample])
 
     @cached_property
     def samples(self) -> SampleArrays:
-        """The same as plain whole numbers, for the checker and for exact arithmetic."""
+        """The same samples as plain integers, for the checker and for exact arithmetic."""
         levels = self.scale.names if isinstance(self.scale, Ordinal) else None
         power = self._power if self.scale == UNIT else None
         if power is not None:
@@ -178,18 +178,18 @@ class Ratings(Sentences):
 
     @property
     def _power(self) -> int | None:
-        """The least power of two that is a common denominator of floats, where that is small."""
+        """The smallest power of two that is a common denominator of floats, if that is small."""
         if object in (self.X.dtype, self.a.dtype):
             return None
         part, power = np.frexp(np.append(self.X.ravel(), self.a).astype(np.float64))
         digits = np.ldexp(part, 53).astype(np.int64)
-        last = np.frexp((digits & -digits).astype(np.float64))[1] - 1  # zeros at the end
+        last = np.frexp((digits & -digits).astype(np.float64))[1] - 1  # number of trailing zeros
         exponent = max(0, int(np.where(digits == 0, 0, 53 - power - last).max()))
         return exponent if exponent < _FAST else None
 
     @cached_property
     def _denominator(self) -> int:
-        """A common denominator of all values, twice, so that halves of differences are whole."""
+        """Twice a common denominator of all values, so that halves of differences are integers."""
         common = 1
         for value in {*self.X.ravel().tolist(), *self.a.tolist()}:
             common = lcm(common, value.as_integer_ratio()[1])
@@ -201,7 +201,7 @@ class Ratings(Sentences):
         return 2 * common
 
     def value(self, integer: int) -> Value:
-        """The value of the scale that a whole number of `samples` stands for."""
+        """Return the value of the scale that an integer of `samples` represents."""
         if self.scale != UNIT:
             return self.scale.element(integer)
         value = Fraction(int(integer), self.samples.top)
@@ -211,16 +211,16 @@ class Ratings(Sentences):
 
     @cached_property
     def _has_floats(self) -> bool:
-        """Whether some value was given as a float; else all that is learned is exact, too."""
+        """Whether some value was given as a float; if not, everything learned is exact, too."""
         return any(isinstance(value, float) for codes in (self.X, self.a) for value in codes.ravel().tolist())
 
     @property
     def fingerprint(self) -> str:
-        """sha256 of criteria, scale, values, ratings and weights; a certificate names it."""
+        """The SHA-256 of criteria, scale, values, ratings and weights; a certificate names it."""
         return self.samples.fingerprint
 
     def data(self) -> dict[str, Any]:
-        """The ratings as JSON; `of` reads them back."""
+        """Return the ratings as JSON; `of` reads them back."""
         to_json = self.scale.value_to_json
         element = self.scale.element
         return {
@@ -234,7 +234,7 @@ class Ratings(Sentences):
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Ratings:
-        """Read ratings from what `data` gave.
+        """Read ratings from the output of `data`.
 
         Examples
         --------
@@ -280,7 +280,7 @@ def _whole(value: Any, top: int) -> int:
 
 
 def _scale(X: Any, a: Any, scale: Scale | Sequence[Any] | None) -> Scale:
-    """The scale that was given, else that of ordered categories; columns of other levels are refused."""
+    """Return the given scale, else that of ordered categories; columns with other levels raise an error."""
     if scale is not None and not isinstance(scale, Scale):
         scale = Ordinal(scale)
     levels = ordered_categories(a)

@@ -1,11 +1,12 @@
-"""The least total cost of any capacity, by minimum cuts (docs/theory.md 10.5); and what it costs to give a
-sample another value than its rating, in integers.
+"""The minimum total cost of any capacity, by minimum cuts (docs/theory.md 10.5), in integers.
 
-A capacity is sought through the values p that it gives to the samples: some capacity gives them exactly when
-none of them clash, and then "p_k >= t implies p_m >= s" for s = min(t, least value of m where k reaches t).
-Only such implications that are violated are added, cut after cut: each cut is a lower bound, and the first
-whose values clash no more is best. Every q-th number is looked at first, as if values were rounded down to
-it, which violates fewer; q falls to 1, and what a cut did not need is forgotten on the way.
+Costs say how expensive it is to give a sample another value than its rating.
+
+A capacity is sought through the values p that it gives to the samples. Some capacity gives them if and only
+if none of them clash, and then "p_k >= t implies p_m >= s" for s = min(t, least value of m where k reaches
+t). Only violated implications are added, cut after cut. Each cut is a lower bound, and the first whose values
+do not clash is best. The search begins with every q-th number, as if values were rounded down to it, which
+violates fewer implications. Then q falls to 1, and implications that a cut did not need are dropped.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ __all__ = ["Cheapest", "Costs", "Part", "min_total_cost"]
 Places = npt.NDArray[np.int64]
 _SMALL = 1 << 60
 _LONGEST = 13_000
-"""Bits of a total cost, so that Python writes and reads it."""
+"""Largest number of bits of a total cost, so that Python can write and read it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """The cost of every sample at every level, times `unit` so that all are whole."""
+    """The cost of every sample at every level, times `unit` so that all are integers."""
 
     levels: npt.NDArray[Any]
-    """The values that are looked at, as whole numbers, rising."""
+    """The candidate values, as increasing integers."""
     unit: int
     over: int
     under: int
@@ -48,11 +49,11 @@ class Costs:
     ratings: list[int]
     weights: list[int]
     given: Any
-    """As JSON: null, the prices over and under, or the table."""
+    """The costs as JSON: null, the prices over and under, or the table."""
 
     @classmethod
     def of(cls, ratings: Ratings, costs: Any) -> Costs:
-        """Read costs as `fit_capacity` takes them."""
+        """Read costs in the form that `fit_capacity` accepts."""
         samples = ratings.samples
         common = lcm(*(weight.denominator for weight in samples.weights))
         weights = [int(weight * common) for weight in samples.weights]
@@ -79,7 +80,7 @@ class Costs:
         return cls(levels, common * finer, 0, 0, integer_costs, samples.a.tolist(), weights, written)
 
     def at(self, k: Places, indices: Places) -> npt.NDArray[Any]:
-        """The cost of giving each of these samples the level at its place."""
+        """Return the cost of giving each of these samples the level at its index."""
         ratings, weights, levels, table = self._arrays
         if table is not None:
             return np.asarray(weights[k] * table[ratings[k], indices])
@@ -87,7 +88,7 @@ class Costs:
         return np.asarray(weights[k] * (self.over * np.maximum(off, 0) - self.under * np.minimum(off, 0)))
 
     def cheapest(self, k: Places, starts: Places, ends: Places) -> tuple[Places, npt.NDArray[Any]]:
-        """For each of these samples the cheapest place from start to end, and its cost."""
+        """Return, for each of these samples, the cheapest index from start to end, and its cost."""
         if self.table is None:
             indices = np.minimum(np.maximum(self._own[k], starts), ends)
         else:
@@ -98,12 +99,12 @@ class Costs:
         return indices, self.at(k, indices)
 
     def total(self, indices: Places) -> int:
-        """What the levels at these places cost, one for each sample."""
+        """Return the cost of the levels at these indices, one per sample."""
         return sum(self.at(np.arange(len(indices)), indices).tolist())
 
     @cached_property
     def _arrays(self) -> tuple[Any, ...]:
-        """Ratings, weights, levels and the table: of Python's numbers where products could be large."""
+        """Ratings, weights, levels and the table, as Python integers if products could be large."""
         dearest = (
             max(map(max, self.table)) if self.table else max(self.over, self.under) * int(self.levels[-1])
         )
@@ -114,13 +115,13 @@ class Costs:
 
     @cached_property
     def _own(self) -> Places:
-        """The place of each rating."""
+        """The index of each rating."""
         ratings = np.array(self.ratings, dtype=self.levels.dtype)
         return np.searchsorted(self.levels, ratings).astype(np.int64)
 
 
 def _see_length(unit: int, dearest: int, weights: list[int]) -> None:
-    """Raise `TooLargeError` where a total cost could not be written down."""
+    """Raise `TooLargeError` if a total cost could not be written."""
     if max(unit, dearest * sum(weights)).bit_length() > _LONGEST:
         raise TooLargeError(
             f"values, weights and costs together make whole numbers of over {_LONGEST:,} bits. Round them."
@@ -174,23 +175,24 @@ def _table(costs: Any, size: int, levels: tuple[str, ...] | None) -> list[list[F
 
 
 _BITS = 14
-"""Of costs, while implications are still sought."""
+"""Bits of the costs while implications are still sought."""
 _COARSE = 32
-"""Levels of the first round, about."""
+"""Approximate number of levels in the first round."""
 _FINER = 4
 _AHEAD = 8
-"""Powers of two by which implications are looked at beyond those that are violated."""
+"""Powers of two by which implications are added beyond those that are violated."""
 _MORE = 6
-"""Clashes for each sample of which implications are added in one round."""
+"""Clashes per sample for which implications are added in one round."""
 
 Part = tuple[int, int, int, int, int]
-"""k, t, m, s and an amount: p_k >= t implies p_m >= s, and so much of the cost is due to that."""
+"""k, t, m, s and an amount: p_k >= t implies p_m >= s, and this amount of the cost is due to it."""
 
 
 @dataclass(frozen=True)
 class Cheapest:
-    """Values that some capacity gives, by their places among `levels`, what they cost, and the parts that
-    show that no capacity costs less than `least`; that is the same unless time was up.
+    """Values that some capacity gives, as indices into `levels`, with their cost and the parts of the proof.
+
+    The parts prove that no capacity costs less than `least`, which equals the cost unless time ran out.
     """
 
     cost: int
@@ -200,7 +202,7 @@ class Cheapest:
 
 
 def min_total_cost(samples: SampleArrays, costs: Costs, clock: Clock) -> Cheapest:
-    """Values that some capacity gives to the samples, of the least total cost."""
+    """Return values with the minimum total cost that some capacity gives to the samples."""
     search = _GrowingMinCut(samples, costs)
     while True:
         cut = search.cut()
@@ -219,18 +221,18 @@ def min_total_cost(samples: SampleArrays, costs: Costs, clock: Clock) -> Cheapes
 
 @dataclass(frozen=True)
 class _Cut:
-    """The cheapest values that keep the implications known, and the flow that shows it."""
+    """The cheapest values that satisfy the known implications, and the flow that proves it."""
 
     places: Places
     flow: LargestFlow
     shift: int
-    """How many bits of the costs were left out."""
+    """Number of low bits of the costs that were left out."""
     samples: Places
     marks: Places
-    """Of each node of the flow: "this sample gets this place at least"."""
+    """Meaning of each node of the flow: "this sample gets at least this index"."""
 
     def parts(self) -> tuple[Part, ...]:
-        """The flow as amounts from a sample that wants a value to one that does not."""
+        """Return the flow as amounts from a sample that requires a value to one that does not."""
         sample, mark = self.samples.tolist(), self.marks.tolist()
         return tuple(
             (sample[first], mark[first], sample[last], mark[last], much << self.shift)
@@ -256,13 +258,15 @@ class _GrowingMinCut:
         """The cheapest values so far that some capacity gives."""
 
     def clashes(self, indices: Places) -> Pairs:
-        """Pairs of samples whose values, rounded down to every `step`-th, no capacity gives together."""
+        """Return pairs of samples whose values, rounded down to every `step`-th, no capacity gives
+        together.
+        """
         rounded, rows = indices // self.step, self.x // self.step
         plain = _Rows(rows, len(self.costs.levels))
         return Tolerance(plain, rounded, rounded).clashes()  # type: ignore[arg-type]
 
     def refine(self, cut: _Cut) -> None:
-        """Look at more numbers and forget what carries no flow; at last look at all bits of the costs."""
+        """Use more numbers and drop implications without flow; at the end, use all bits of the costs."""
         if self.step > 1:
             self._keep(cut.places // self.step * self.step)
             self.step //= _FINER
@@ -275,7 +279,7 @@ class _GrowingMinCut:
         self.known = {one: None for one in self.known if one in used}
 
     def add(self, pairs: Pairs, indices: Places) -> None:
-        """Add implications that these clashes violate: of each sample some."""
+        """Add implications that these clashes violate, some for each sample."""
         limit, step = _MORE * len(indices), self.step
         k, m = pairs
         if k.size > limit:
@@ -284,7 +288,7 @@ class _GrowingMinCut:
         is_few = k.size < len(indices)
         more = 16 if is_few else 2
         x, high, low = self.x // step, indices[k] // step, indices[m] // step
-        # from `first` on sample k forces sample m above what it has
+        # from `first` on, sample k forces sample m above its value
         first = np.maximum(low, np.where(x[m] <= low[:, None], x[k], -1).max(axis=1)) + 1
         tried = [first + (high - first) * share // more for share in range(more + 1)]
         if is_few:  # samples move together: look ahead
@@ -297,13 +301,13 @@ class _GrowingMinCut:
             self.known.update(dict.fromkeys(map(tuple, rows.tolist())))
 
     def cut(self) -> _Cut:
-        """The cheapest values that keep the implications known."""
+        """Return the cheapest values that satisfy the known implications."""
         size, count = self.size, len(self.low)
         known = np.array(list(self.known), dtype=np.int64).reshape(-1, 4)
         ahead, behind = known[:, 0] * size + known[:, 1], known[:, 2] * size + known[:, 3]
         keys = np.unique(np.concatenate([ahead, behind]))
         sample, mark = keys // size, keys % size
-        # between its marks a sample takes the cheapest place
+        # between its marks, a sample takes the cheapest index
         owner = np.concatenate([np.arange(count), sample])
         starts = np.concatenate([self.low, mark])
         order = np.lexsort((starts, owner))
@@ -327,26 +331,26 @@ class _GrowingMinCut:
 
     @staticmethod
     def _below(sample: Places) -> Places:
-        """Edges from each mark of a sample to the one below."""
+        """Return the edges from each mark of a sample to the one below."""
         upper = np.flatnonzero(sample[1:] == sample[:-1]) + 1
         return np.stack([upper, upper - 1], axis=1)
 
     # -- where time is up ------------------------------------------------------------------------------------
 
     def best(self, cut: _Cut) -> Cheapest:
-        """The cheapest values that are at hand, and what the flow proves."""
+        """Return the cheapest values found, and the bound that the flow proves."""
         indices, parts = self._keep(cut.places), cut.parts()
         return Cheapest(self.costs.total(indices), indices, self._due(parts), parts)
 
     def _keep(self, indices: Places) -> Places:
-        """The cheapest values so far, with those that come of these."""
+        """Return the cheapest values so far, including those obtained from these."""
         indices = np.clip(indices, self.low, self.high)
         tried = [*self._repaired(indices), *([] if self.found is None else [self.found])]
         self.found = min(tried, key=self.costs.total)
         return self.found
 
     def _repaired(self, indices: Places) -> Iterable[Places]:
-        """Values that some capacity gives, near to these: those of the least capacity that gives no sample
+        """Yield values near these that some capacity gives: those of the least capacity that gives no sample
         less, and of the greatest that gives none more.
         """
         x = self.x
@@ -359,11 +363,11 @@ class _GrowingMinCut:
         return smallest, greatest
 
     def _due(self, parts: tuple[Part, ...]) -> int:
-        """What every capacity costs by these parts: their amounts, and what each sample costs beyond its own
-        amounts at least.
+        """Return a lower bound on the cost of every capacity: the amounts of these parts, plus the minimum
+        cost of each sample beyond its own amounts.
         """
-        # c_k(p) less what k owes: of the amounts of its t all at first, each paid back from there on; so they
-        # cancel in the sum, and only the changes along its marks are left
+        # c_k(p) minus the debt of k: at first all amounts of its t, each repaid from there on; they cancel in
+        # the sum, and only the changes along its marks remain
         steps: list[dict[int, int]] = [{} for _ in self.low]
         for k, t, m, s, much in parts:
             steps[k][t] = steps[k].get(t, 0) + much
@@ -385,7 +389,7 @@ class _GrowingMinCut:
 
 @dataclass(frozen=True)
 class _Rows:
-    """As much of `SampleArrays` as `Tolerance` looks at."""
+    """The part of `SampleArrays` that `Tolerance` uses."""
 
     x: Places
     top: int

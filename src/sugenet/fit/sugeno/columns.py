@@ -40,14 +40,14 @@ class FeatureLevels:
     Parameters
     ----------
     name
-        Of the feature.
+        Name of the feature.
     steps
-        Values of the feature, each harder to reach than the one before: rising numbers or names where more
-        is better ("rising"), else falling ones.
+        Values of the feature, each harder to reach than the one before: increasing numbers or names if more
+        is better ("rising"), else decreasing ones.
     direction
         Whether a step is reached by values from it upwards (``>=``) or downwards (``<=``).
     order
-        The names that can occur, least first; None for numbers.
+        The names that can occur, lowest first; None for numbers.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class FeatureLevels:
     order: tuple[Any, ...] | None = None
 
     def ranks(self, column: _Column) -> npt.NDArray[np.int64]:
-        """The level of each value: how many steps it reaches."""
+        """Return the level of each value: the number of steps it reaches."""
         values, steps = _places(column, self.order, self.name), self._numbers
         if self.direction == "falling":
             values, steps = -values, -steps
@@ -78,7 +78,7 @@ class FeatureLevels:
         return np.array([self.order.index(step) for step in self.steps], dtype=np.float64)
 
     def condition(self, level: int) -> tuple[str, Any]:
-        """What reaches a level from 1 on: a sign and a value of the feature."""
+        """Return the condition for a level from 1: a comparison sign and a value of the feature."""
         return (">=" if self.direction == "rising" else "<="), self.steps[level - 1]
 
 
@@ -90,10 +90,10 @@ def learn_chain(
     cuts: int,
     way: Any,
 ) -> FeatureLevels:
-    """Every level of names; of numbers every value, or about as many quantiles as `cuts` says.
+    """Return all levels of names; for numbers all values, or about `cuts` quantiles.
 
-    Where the direction is not given it is that of most pairs of samples that differ in both: do better
-    targets go with larger or with smaller values?
+    If the direction is not given, it is learned from all pairs of samples that differ in value and target:
+    whether better targets more often have larger or smaller values.
     """
     known = None if order is None else tuple(order)
     values = _places(column, known, name)
@@ -113,16 +113,17 @@ def learn_chain(
 def declared_chain(
     name: str, utility: Mapping[Any, Any] | None, levels: Sequence[Any]
 ) -> tuple[FeatureLevels, tuple[int, ...]]:
-    """A feature with given utilities, and the level that it must reach for each level of the target from 1.
+    """Return a feature with given utilities, and the level that it must reach for each level of the target
+    from 1.
 
     Parameters
     ----------
     name
-        Of the feature.
+        Name of the feature.
     utility
-        From its values to levels of the target; None where it has the very levels of the target.
+        From its values to levels of the target; None if its levels are those of the target.
     levels
-        Of the target, worst first.
+        Levels of the target, worst first.
 
     Examples
     --------
@@ -161,9 +162,11 @@ def declared_chain(
 
 
 def _concordance(values: npt.NDArray[np.float64], target: npt.NDArray[np.int64]) -> int:
-    """Pairs of samples where value and target differ alike, minus pairs where they differ oppositely."""
+    """Return the number of sample pairs in which value and target differ alike, minus those that differ
+    oppositely.
+    """
     value, index = np.unique(values, return_inverse=True)
-    if len(value) > 64:  # of long columns, by rank in 64 groups
+    if len(value) > 64:  # long columns are ranked in 64 groups
         index = index * 64 // len(value)
     table = np.zeros((min(len(value), 64), int(target.max()) + 1), dtype=np.int64)
     np.add.at(table, (index.reshape(-1), target), 1)
@@ -174,7 +177,7 @@ def _concordance(values: npt.NDArray[np.float64], target: npt.NDArray[np.int64])
 
 
 def _places(column: _Column, order: tuple[Any, ...] | None, name: str) -> npt.NDArray[np.float64]:
-    """Numbers as they are, names as their places in the order."""
+    """Return numbers unchanged, and names as their indices in the order."""
     if order is None:
         try:
             return column.astype(np.float64)
@@ -199,13 +202,15 @@ def _places(column: _Column, order: tuple[Any, ...] | None, name: str) -> npt.ND
 
 
 def ordered_categories(column: Any) -> tuple[Any, ...] | None:
-    """The levels of a column of ordered categories, least first; None for any other."""
+    """Return the levels of a column of ordered categories, lowest first; None for any other column."""
     kind: Any = getattr(column, "dtype", None)
     return tuple(kind.categories) if getattr(kind, "ordered", False) else None
 
 
 def declared_for(setting: Any, names: Sequence[str], what: str) -> list[Any]:
-    """What was given for each feature, in a list or a mapping from names or places from 0; else None."""
+    """Return the setting of each feature, from a list or a mapping by name or index from 0; None if not
+    given.
+    """
     if setting is None:
         return [None] * len(names)
     if isinstance(setting, Mapping):
@@ -233,7 +238,7 @@ def _is_index(key: object, count: int) -> bool:
 
 
 def read_directions(directions: Any, names: Sequence[str]) -> list[Direction | None]:
-    """The direction of each feature as given; None where it is to be learned."""
+    """Return the direction of each feature as given; None if it must be learned."""
     direction_of: dict[Any, Direction | None] = {
         None: None,
         "rising": "rising",
@@ -267,13 +272,15 @@ class Target:
 
     @property
     def gaps(self) -> npt.NDArray[np.float64]:
-        """From each level to the next; 1 for names."""
+        """The distance from each level to the next; 1 for names."""
         return np.diff(self.levels.astype(np.float64)) if self.is_number else np.ones(len(self.levels) - 1)
 
 
 def number_target(y: npt.NDArray[Any], max_levels: int) -> Target:
-    """Every value of y; of more than `max_levels` values groups of about the same size, each said by its
-    median.
+    """Return a target with all values of y, or with groups of about equal size if it has more than
+    `max_levels`.
+
+    The median represents each group.
 
     Examples
     --------
@@ -291,7 +298,8 @@ def number_target(y: npt.NDArray[Any], max_levels: int) -> Target:
 
 
 def nearest_ranks(y: Any, levels: npt.NDArray[Any]) -> Ints:
-    """The rank of the level that is nearest to each number, exactly; of two the lower one.
+    """Return the rank of the level nearest to each number, exactly; of two equally near levels, the lower
+    one.
 
     Examples
     --------
@@ -309,7 +317,7 @@ def nearest_ranks(y: Any, levels: npt.NDArray[Any]) -> Ints:
 
 
 def named_target(y: npt.NDArray[Any], order: Sequence[Any]) -> Target:
-    """Names in their order; names that do not occur keep their level."""
+    """Return a target of names in their order; names that do not occur keep their level."""
     if isinstance(order, str) or len(set(order)) != len(order) or len(order) < 2:
         raise SugenetError(f"order is {order!r}. Give all levels of y once, worst first.")
     indices = {name: index for index, name in enumerate(order)}
@@ -322,7 +330,7 @@ def named_target(y: npt.NDArray[Any], order: Sequence[Any]) -> Target:
 
 
 def costs_of(costs: Any, labels: Sequence[Any], ranks: Ints) -> npt.NDArray[np.float64]:
-    """What an error on each sample costs: 1 unless said for its label."""
+    """Return the cost of an error on each sample, by its label (default: 1)."""
     if costs is None:
         return np.ones(len(ranks))
     known = list(labels)

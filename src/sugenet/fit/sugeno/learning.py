@@ -1,14 +1,14 @@
-"""Learning Sugeno utility functionals, and the greatest of several (docs/theory.md 11.1, 11.2).
+"""Learning Sugeno utility functionals, and the maximum of several (docs/theory.md 11.1, 11.2).
 
-A functional is a Sugeno integral of the features' utilities, each from the levels of a feature to those of
-the target. Cuts and capacities take turns. For given cuts the capacity is the best there is, by one minimum
-cut; for a given capacity each cut in turn moves to its best place. A further term is worth something only
-where the others do not reach a level already.
+A functional is a Sugeno integral of the utilities of the features. Each utility maps the levels of a feature
+to those of the target. Cuts and capacities are improved in turn. For given cuts, one minimum cut gives the
+best capacity. For a given capacity, each cut in turn moves to its best position. A further term is useful
+only if the others do not already reach a level.
 
-A *claim* is a level and a set of features: all samples of which exactly these features reach their cut of
-that level are said to be at least of that level. A capacity makes claims that are closed: with a claim all
-those of lower levels or larger sets. Each claim gains or costs something; the closed claims that gain most
-are the source side of a minimum cut, and those of all best choices lie between the least and the greatest.
+A *claim* is a level and a set of features. It says that all samples in which exactly these features reach
+their cut of that level are at least of that level. The claims of a capacity are closed: a claim implies all
+claims of lower levels or larger sets. Each claim has a gain or a cost. The closed claims with the largest
+gain are the source side of a minimum cut, and all best choices lie between the least and the greatest.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 _MOST = 8000
-"""Claims; their pairs are compared."""
+"""Largest number of claims whose pairs are compared."""
 _FEW = 150
-"""Claims of which all implications are known at once."""
+"""Largest number of claims for which all implications are added at once."""
 
 
 def best_closures(levels: Ints, sets: Bools, gains: Ints) -> tuple[Bools, Bools]:
-    """The least and the greatest of the closed sets of claims that gain most.
+    """Return the least and the greatest of the closed sets of claims with the largest gain.
 
-    All features reach every level, and none reaches no level: these claims are not free.
+    The set of all features reaches every level, and the empty set reaches none: these claims are fixed.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def best_closures(levels: Ints, sets: Bools, gains: Ints) -> tuple[Bools, Bools]
 
 
 def _thresholds_lazily(worth: Ints, endless: int, implies: Bools) -> tuple[Bools, Bools]:
-    """Only implications that are violated are added, cut after cut, until none is."""
+    """Add only violated implications, cut after cut, until none is violated."""
     rng = np.random.default_rng(0)
     count = len(worth)
     known = np.zeros(0, dtype=np.int64)
@@ -86,14 +86,14 @@ def _thresholds_lazily(worth: Ints, endless: int, implies: Bools) -> tuple[Bools
 
 
 def _violated(held: Bools, implies: Bools) -> Ints:
-    """Implications from what is held to what is not, each as one number."""
+    """Return the implications from claims that are held to claims that are not, each as one number."""
     inside, outside = np.flatnonzero(held), np.flatnonzero(~held)
     first, second = np.nonzero(implies[np.ix_(inside, outside)])
     return np.asarray(inside[first] * len(held) + outside[second])
 
 
 def _cut(worth: Ints, endless: int, before: Ints, after: Ints) -> tuple[Bools, Bools]:
-    """The least and the greatest best choice that keep these implications."""
+    """Return the least and the greatest best choice that satisfy these implications."""
     from scipy.sparse import csr_array  # type: ignore[import-untyped]
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow  # type: ignore[import-untyped]
 
@@ -114,7 +114,7 @@ def _cut(worth: Ints, endless: int, before: Ints, after: Ints) -> tuple[Bools, B
 
 
 def _implications(levels: Ints, sets: Bools) -> Bools:
-    """Which claims imply which others."""
+    """Return which claims imply which others."""
     wide = sets.astype(np.float32)
     implies = (wide @ wide.T == sets.sum(axis=1)[:, None]) & (levels[:, None] >= levels[None, :])
     np.fill_diagonal(implies, False)
@@ -122,31 +122,31 @@ def _implications(levels: Ints, sets: Bools) -> Bools:
 
 
 def _covers(implies: Bools) -> tuple[Ints, Ints]:
-    """Pairs of claims where the first implies the second, without those that follow from others."""
+    """Return pairs of claims where the first implies the second, without those that follow from others."""
     steps = implies.astype(np.float32)
     first, second = np.nonzero(implies & ~(steps @ steps > 0))
     return first, second
 
 
 def minimal(sets: Bools) -> Bools:
-    """Of some sets of features those that contain no other, each once, small ones first."""
+    """Return the sets of features that contain no other, without duplicates, small ones first."""
     different = np.unique(sets, axis=0)
     different = different[np.argsort(different.sum(axis=1), kind="stable")]
     wide = different.astype(np.float32)
-    within = wide @ wide.T == different.sum(axis=1)[None, :]  # the column's set is part of the row's
+    within = wide @ wide.T == different.sum(axis=1)[None, :]  # the column's set is a subset of the row's
     np.fill_diagonal(within, False)
     return np.asarray(different[~within.any(axis=1)])
 
 
 @dataclass(frozen=True)
 class UtilityFunctional:
-    """S_mu(phi_1(x_1), ..., phi_n(x_n)), all by whole numbers.
+    """S_mu(phi_1(x_1), ..., phi_n(x_n)), in integers only.
 
     Parameters
     ----------
     cuts
-        ``cuts[i][j - 1]`` is the level that feature i must reach for a utility of at least j; 0 is always
-        reached, a level that the feature does not have never.
+        ``cuts[i][j - 1]`` is the level that feature i must reach for a utility of at least j. Level 0 is
+        always reached. A level that the feature does not have is never reached.
     focal
         The focal sets of mu: features from 0, and the level of the target that they are worth.
 
@@ -166,24 +166,24 @@ class UtilityFunctional:
         return len(self.cuts[0])
 
     def ranks(self, table: Ints) -> Ints:
-        """The level of the target for each row of levels of the features."""
+        """Return the level of the target for each row of levels of the features."""
         best = np.zeros(len(table), dtype=np.int64)
         for j, sets in self.by_level():
             best[reaching(held(table, self.cuts, j), sets)] = j
         return best
 
     def utilities(self, feature: int, levels: int) -> tuple[int, ...]:
-        """phi of a feature: the level of the target that each of its levels is worth."""
+        """Return phi of a feature: the level of the target that each of its levels is worth."""
         steps = np.array(self.cuts[feature])
         return tuple(int((steps <= level).sum()) for level in range(levels))
 
     def capacity(self, names: Sequence[str], scale: Ordinal) -> Focal:
-        """Mu as a set function over the features, on the scale of the target."""
+        """Return mu as a set function over the features, on the scale of the target."""
         members = [(tuple(names[i] for i in body), scale.levels[level]) for body, level in self.focal]
         return Focal(Criteria(names), dict(members), scale)
 
     def corners(self) -> list[tuple[int, tuple[tuple[int, int], ...]]]:
-        """For each level of the target the levels of features that suffice: pairs of feature and level."""
+        """Return, for each level of the target, sufficient levels of features: pairs of feature and level."""
         corners = []
         for j, sets in self.by_level():
             for body in sets:
@@ -192,7 +192,7 @@ class UtilityFunctional:
         return corners
 
     def by_level(self) -> list[tuple[int, Bools]]:
-        """For each level of the target from 1 the minimal sets of features that are worth it."""
+        """Return, for each level of the target from 1, the minimal sets of features that are worth it."""
         out = []
         for j in range(1, self.height + 1):
             bodies = [body for body, level in self.focal if level >= j]
@@ -204,12 +204,12 @@ class UtilityFunctional:
 
 
 def held(table: Ints, cuts: Any, level: int) -> Bools:
-    """Which features reach their cut of a level of the target, for each row."""
+    """Return which features reach their cut of a level of the target, for each row."""
     return np.asarray(table >= np.asarray(cuts)[:, level - 1])
 
 
 def reaching(rows: Bools, sets: Bools) -> Bools:
-    """Which rows contain one of the sets."""
+    """Return which rows contain one of the sets."""
     if not len(sets):
         return np.zeros(len(rows), dtype=bool)
     inside: npt.NDArray[np.bool_] = rows.astype(np.float32) @ sets.T.astype(np.float32) == sets.sum(axis=1)
@@ -218,24 +218,24 @@ def reaching(rows: Bools, sets: Bools) -> Bools:
 
 _SWEEPS, _ROUNDS = 8, 2
 _STARTS, _FURTHER = 8, 3
-"""First cuts that are tried for the first term; and of both kinds for each further one."""
+"""Number of initial cuts tried for the first term, and of each kind for every further term."""
 _SMALL = 5000
 """Levels of all features, squared, times levels of the target times samples."""
 _SPREAD = 0.5
-"""How far first cuts are drawn from where the share of samples is that of the target, in log-odds."""
+"""Spread of the initial cuts around the point with the same share of samples as the target, in log-odds."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A functional, what it gains, and the least and greatest capacity that gain as much with its cuts."""
+    """A functional, its gain, and the least and greatest capacity with the same gain for its cuts."""
 
     gain: int
     least: UtilityFunctional
     greatest: tuple[tuple[tuple[int, ...], int], ...]
-    """Sets of features that are below a level in all of the best capacities."""
+    """Sets of features that are below a level in all best capacities."""
 
     def upper(self, table: Ints) -> Ints:
-        """What the greatest of the best capacities gives: below a level where a row is within such a set."""
+        """Return the values of the greatest best capacity: below a level if a row is within such a set."""
         cuts, best = self.least.cuts, np.zeros(len(table), dtype=np.int64)
         for j in range(1, self.least.height + 1):
             rows = held(table, cuts, j)
@@ -244,7 +244,7 @@ class Fitted:
 
 
 def _free(rows: Bools, bodies: list[tuple[int, ...]]) -> Bools:
-    """Rows that hold something and are part of none of the sets."""
+    """Return the nonempty rows that are a subset of none of the sets."""
     free = rows.any(axis=1)
     for body in bodies:
         outside = np.ones(rows.shape[1], dtype=bool)
@@ -254,8 +254,9 @@ def _free(rows: Bools, bodies: list[tuple[int, ...]]) -> Bools:
 
 
 def best_capacity(table: Ints, gains: Ints, cuts: Ints) -> Fitted:
-    """For given cuts the capacity that gains most: `gains` says for each sample and level of the target what
-    is gained by saying that it is reached.
+    """Return the capacity with the largest gain for given cuts.
+
+    `gains` gives, for each sample and level of the target, the gain of saying that it is reached.
     """
     samples, height = gains.shape
     rows = np.concatenate([held(table, cuts, j) for j in range(1, height + 1)])
@@ -270,7 +271,7 @@ def best_capacity(table: Ints, gains: Ints, cuts: Ints) -> Fitted:
     for j in range(1, height + 1):
         focal |= {(_members(body), j) for body in minimal(sets[smallest & (levels == j)])}
     outside = set()
-    for j in range(1, height + 1):  # of the sets below a level the largest say it all
+    for j in range(1, height + 1):  # the largest sets below a level determine it
         outside |= {(_members(~rest), j) for rest in minimal(~sets[~greatest & (levels == j)])}
     functional = UtilityFunctional(_plain(cuts), tuple(sorted(focal, key=lambda one: (one[1], one[0]))))
     return Fitted(int(worth[smallest].sum()), functional, tuple(sorted(outside)))
@@ -287,7 +288,7 @@ def _plain(cuts: Ints) -> tuple[tuple[int, ...], ...]:
 def learn_terms(
     table: Ints, levels: npt.NDArray[np.int64], gains: Ints, terms: int, rng: np.random.Generator
 ) -> tuple[Fitted, ...]:
-    """Learn cuts and capacities of several functionals, the greatest of which is the answer."""
+    """Learn cuts and capacities of several functionals, whose maximum is the answer."""
     rows, index = np.unique(table, axis=0, return_inverse=True)
     summed = np.zeros((len(rows), gains.shape[1]), dtype=np.int64)
     np.add.at(summed, index.reshape(-1), gains)
@@ -311,7 +312,7 @@ def learn_terms(
 
 
 def _best_of(rows: Ints, levels: Ints, gains: Ints, starts: list[Ints], rng: np.random.Generator) -> Fitted:
-    """The best that is found from several first cuts; nothing gains more than all that is positive."""
+    """Return the best result from several initial cuts; the sum of all positive gains is an upper bound."""
     max_gain = int(gains[gains > 0].sum())
     best = _learn(rows, levels, gains, starts[0], rng)
     for start in starts[1:]:
@@ -324,7 +325,7 @@ def _best_of(rows: Ints, levels: Ints, gains: Ints, starts: list[Ints], rng: np.
 
 
 def _polished(rows: Ints, levels: Ints, gains: Ints, best: Fitted, max_gain: int) -> Fitted:
-    """Of small tables all other places of two cuts of a level are tried, each with its best capacity."""
+    """For small tables, try all other positions of two cuts of a level, each with its best capacity."""
     features, height = len(levels), gains.shape[1]
     pairs = list(combinations(range(features), 2)) or [(0, 0)]
     helped = True
@@ -342,7 +343,7 @@ def _polished(rows: Ints, levels: Ints, gains: Ints, best: Fitted, max_gain: int
 
 
 def _further_cuts(rows: Ints, levels: Ints, free: Ints, rng: np.random.Generator) -> list[Ints]:
-    """Cuts of a term that reaches nothing, and of terms that reach one row each that is not reached yet."""
+    """Return cuts of a term that reaches nothing, and of terms that each reach one row not reached yet."""
     never = np.repeat(levels[:, None], free.shape[1], axis=1)
     wanting = np.flatnonzero((free > 0).any(axis=1))
     chosen = rng.choice(wanting, min(_FURTHER, len(wanting)), replace=False) if len(wanting) else wanting
@@ -362,7 +363,9 @@ def _reached(others: list[UtilityFunctional], rows: Ints, height: int) -> Bools:
 def _first_cuts(
     rows: Ints, counts: Ints, shares: npt.NDArray[np.float64], rng: np.random.Generator, spread: float
 ) -> Ints:
-    """As many samples reach the cut of a feature as reach the level of the target, or for all levels of a
+    """Return initial cuts.
+
+    As many samples reach the cut of a feature as reach the level of the target, or for all levels of a
     feature more or fewer than that.
     """
     cuts = np.zeros((rows.shape[1], len(shares)), dtype=np.int64)
@@ -391,7 +394,7 @@ def _learn(rows: Ints, levels: Ints, gains: Ints, cuts: Ints, rng: np.random.Gen
 def _move_cuts(
     rows: Ints, levels: Ints, gains: Ints, functional: UtilityFunctional, rng: np.random.Generator
 ) -> Ints:
-    """Each cut in turn to where it gains most while all else stays; a feature may reach a level never."""
+    """Move each cut in turn to its best position while all else stays; a feature may never reach a level."""
     cuts = np.array(functional.cuts)
     features, height = cuts.shape
     sets = dict(functional.by_level())
@@ -406,7 +409,7 @@ def _move_cuts(
             highest = cuts[i, j] if j < height else levels[i]
             by_level = np.zeros(levels[i] + 1, dtype=np.int64)
             np.add.at(by_level, rows[:, i], np.where(pivotal, gains[:, j - 1], 0))
-            tail = np.cumsum(by_level[::-1])[::-1]  # what is gained by the cut at each level
+            tail = np.cumsum(by_level[::-1])[::-1]  # gain of the cut at each level
             allowed = tail[lowest : highest + 1]
             if tail[cuts[i, j - 1]] < allowed.max():
                 best = np.flatnonzero(allowed == allowed.max())

@@ -1,10 +1,12 @@
-"""A learned model: levels of features in, a level of the target out, all by integers. It is the greatest of
-some Sugeno utility functionals, or a score card: every level of a feature gives points, and the sum reaches
-levels of the target. Its rules are in the features' own units; they print as sentences and are read back.
+"""A learned model: levels of features in, a level of the target out, in integers only.
+
+The model is the maximum of some Sugeno utility functionals, or a score card: every level of a feature gives
+points, and the sum reaches levels of the target. Its rules use the units of the features. They print as
+sentences that can be parsed again.
 
 A score card is one Sugeno integral over the criteria "the feature reaches this level", with a capacity of
-nested weighted thresholds (docs/theory.md 11.3); and the greatest of as many Sugeno utility functionals as
-there are minimal ways to reach a level.
+nested weighted thresholds (docs/theory.md 11.3). It is also the maximum of Sugeno utility functionals, one
+for each minimal way to reach a level.
 """
 
 from __future__ import annotations
@@ -45,16 +47,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class LevelRule(Sentences):
-    """If features reach these values, the target is at least of some level.
+    """Rule: if features reach these values, the target is at least some level.
 
     Parameters
     ----------
     conditions
         Feature, ``>=`` or ``<=``, and value; none for a rule that always holds.
     level
-        What the target then is at least.
+        The lower bound on the target if the rule applies.
     chains
-        The features that the rule may speak of, with their orders.
+        The features that the rule may mention, with their orders.
 
     Examples
     --------
@@ -74,7 +76,7 @@ class LevelRule(Sentences):
     chains: tuple[FeatureLevels, ...]
 
     def holds(self, sample: Mapping[str, Any] | Sequence[Any]) -> bool:
-        """Whether a sample meets the conditions; values by name, or in the order of the features."""
+        """Return whether a sample meets the conditions; values by name, or in the order of the features."""
         names = [chain.name for chain in self.chains]
         orders = {chain.name: chain.order for chain in self.chains}
         for name, sign, step in self.conditions:
@@ -94,7 +96,7 @@ class LevelRule(Sentences):
 
 
 def _write(value: Any) -> str:
-    """A value as it stands in a rule: names in quotes unless they are plain words, numbers in full."""
+    """Return a value as written in a rule: names in quotes unless they are plain words, numbers in full."""
     if isinstance(value, str):
         return write_name(value) if not _is_number(value) else json.dumps(value)
     plain = value.item() if isinstance(value, np.generic) else value
@@ -108,16 +110,16 @@ def _is_number(text: str) -> bool:
 
 
 def parse_level_rule(text: str, chains: Sequence[FeatureLevels], levels: Iterable[Any]) -> LevelRule:
-    """Read a rule from the sentence that `str` gives for it.
+    """Parse a rule from its `str` sentence.
 
     Parameters
     ----------
     text
         Such as ``if price <= 300 and room >= good then at least ok``.
     chains
-        The features; ``model.chains`` of a learned one.
+        The features; ``model.chains`` of a learned model.
     levels
-        Those of the target.
+        The levels of the target.
 
     Examples
     --------
@@ -166,7 +168,7 @@ def _read_step(reader: Reader, chain: FeatureLevels) -> Any:
 
 
 def _named(reader: Reader, values: list[Any]) -> Any:  # noqa: RET503  # fail does not return
-    """One of some values, as it is written."""
+    """Return one of some values, as it is written."""
     kind, text, _ = reader.tokens[reader.next] if not reader.at_end else ("", "the end", 0)
     for value in values:
         if text == _write(value) or (kind == "quoted" and json.loads(text) == value):
@@ -181,12 +183,12 @@ def strongest(
     chains: Sequence[FeatureLevels],
     levels: Sequence[Any],
 ) -> tuple[LevelRule, ...]:
-    """The rules that no other one makes needless, best level first, then short ones.
+    """Return the rules that no other rule makes redundant, best level first, then short ones.
 
     Parameters
     ----------
     corners
-        Levels of the target from 1, and the levels of features that suffice for them.
+        Levels of the target from 1, with sufficient levels of features.
     chains, levels
         The features, and the levels of the target by name.
     """
@@ -214,20 +216,20 @@ def strongest(
 
 
 _STEPS = 5_000_000
-"""Of the search for minimal ways; then it gives up."""
+"""Largest number of steps in the search for minimal ways before it stops."""
 _RIDGE = 0.01
 
 
 @dataclass(frozen=True)
 class ScoreCard(Sentences):
-    """Whole points for each level of each feature, and the sums that reach each level of the target.
+    """Integer points for each level of each feature, and the sums that reach each level of the target.
 
     Parameters
     ----------
     points
-        ``points[i][t]`` is what level t of feature i gives; rising, and 0 at level 0.
+        ``points[i][t]`` are the points for level t of feature i; increasing, and 0 at level 0.
     thresholds
-        The least sum for level 1, 2, ... of the target; rising.
+        The minimum sum for level 1, 2, ... of the target; increasing.
 
     Examples
     --------
@@ -247,16 +249,18 @@ class ScoreCard(Sentences):
         return len(self.thresholds)
 
     def scores(self, table: Ints) -> Ints:
-        """The sum of points of each row."""
+        """Return the sum of points of each row."""
         columns = [np.array(row)[table[:, i]] for i, row in enumerate(self.points)]
         return np.asarray(np.sum(columns, axis=0, dtype=np.int64))
 
     def ranks(self, table: Ints) -> Ints:
-        """The level of the target for each row of levels of the features."""
+        """Return the level of the target for each row of levels of the features."""
         return np.searchsorted(np.array(self.thresholds), self.scores(table), side="right").astype(np.int64)
 
     def capacity(self, names: Sequence[Sequence[str]], scale: Ordinal) -> Nested:
-        """The capacity over the criteria "feature i reaches level t"; `names` has one for each t from 1."""
+        """Return the capacity over the criteria "feature i reaches level t"; `names` has one for each t from
+        1.
+        """
         gained = [more - less for row in self.points for less, more in pairwise(row)]
         criteria = Criteria([name for row in names for name in row])
         levels = {
@@ -266,7 +270,7 @@ class ScoreCard(Sentences):
         return Nested(levels, scale)
 
     def corners(self) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
-        """For each level of the target all minimal ways to reach it: pairs of feature and level."""
+        """Yield all minimal ways to reach each level of the target: pairs of feature and level."""
         for j, threshold in enumerate(self.thresholds, start=1):
             gains = [sorted(set(row)) for row in self.points]
             for way in minimal_vectors(gains, threshold, _STEPS):
@@ -286,23 +290,23 @@ def learn_card(
     smoothness: float,
     points: int,
 ) -> tuple[ScoreCard, npt.NDArray[np.float64]]:
-    """Learn a card, and what it thinks of each sample and level: its log-odds.
+    """Learn a card, and its log-odds for each sample and level.
 
-    Cumulative logistic regression on "feature i reaches level t", with weights of at least 0; `smoothness`
-    draws the weights of one feature together, so that a feature with few samples at a level is near linear.
-    Floats serve to learn; the card is rounded to whole numbers.
+    Cumulative logistic regression on "feature i reaches level t", with weights of at least 0. `smoothness`
+    draws the weights of one feature together, so that a feature with few samples at a level is nearly linear.
+    Floats are used for learning only; the card is rounded to integers.
 
     Parameters
     ----------
     table, levels
-        Levels of the features, and how many each has.
+        Levels of the features, and the number of levels of each.
     targets
         Whether each sample reaches each level of the target from 1.
     weights
-        What each sample counts.
+        Weight of each sample.
     offsets
-        What is added to the threshold of each level; with several levels of one column of targets, the
-        log-odds at which each is reached.
+        Added to the threshold of each level. If several levels share one column of targets, these are the
+        log-odds at which each level is reached.
     """
     from scipy.optimize import minimize  # type: ignore[import-untyped]
 
@@ -360,14 +364,14 @@ def _rounded(
 
 Terms: TypeAlias = int | Literal["card"]
 _LARGEST = 1 << 29
-"""Of the sum of all gains, which a minimum cut of scipy holds in 32 bits."""
+"""Limit on the sum of all gains, because SciPy's minimum cut uses 32 bits."""
 _FINE = 1000
 """Units of a gain of 1."""
 
 
 @dataclass(frozen=True)
 class LearnedModel(Plottable):
-    """The greatest of some Sugeno utility functionals, or a score card.
+    """The maximum of some Sugeno utility functionals, or a score card.
 
     Parameters
     ----------
@@ -376,7 +380,7 @@ class LearnedModel(Plottable):
     levels
         The levels of the target, worst first.
     terms
-        The functionals as they were fitted; none with a card.
+        The fitted functionals; empty with a card.
     card
         The score card, or None.
     """
@@ -387,21 +391,21 @@ class LearnedModel(Plottable):
     card: ScoreCard | None
 
     def read(self, table: npt.NDArray[Any]) -> Ints:
-        """Raw values as levels of the features."""
+        """Return raw values as levels of the features."""
         return np.column_stack([chain.ranks(table[:, i]) for i, chain in enumerate(self.chains)])
 
     def ranks(self, table: npt.NDArray[Any]) -> Ints:
-        """The level of the target of each row of raw values, by its place."""
+        """Return the level of the target of each row of raw values, by its index."""
         return self.ranks_of(self.read(table))
 
     def ranks_of(self, rows: Ints) -> Ints:
-        """The same, of rows of levels of the features."""
+        """Return the same for rows of levels of the features."""
         if self.card is not None:
             return self.card.ranks(rows)
         return np.asarray(np.max([one.least.ranks(rows) for one in self.terms], axis=0))
 
     def interval(self, table: npt.NDArray[Any]) -> tuple[Ints, Ints]:
-        """The least and the greatest level that capacities give which fit as well, one at a time."""
+        """Return the smallest and largest level over all capacities that fit as well, one term at a time."""
         if self.card is not None:
             raise SugenetError(
                 "predict_interval is about all capacities that fit equally well, and a score card has no "
@@ -410,7 +414,7 @@ class LearnedModel(Plottable):
         rows = self.read(table)
         low = [one.least.ranks(rows) for one in self.terms]
         high = [one.upper(rows) for one in self.terms]
-        # the least capacity is the one that answers, so only upwards can one term differ
+        # the prediction uses the least capacity, so a term can differ only upwards
         return np.max(low, axis=0), np.max([*low, *high], axis=0)
 
     @cached_property
@@ -420,7 +424,9 @@ class LearnedModel(Plottable):
 
     @property
     def capacities(self) -> tuple[Focal, ...] | tuple[Nested]:
-        """Of each functional, over the features; of a card the one over what features may reach."""
+        """The capacity of each functional, over the features; for a card, one over the levels of the
+        features.
+        """
         if self.card is None:
             names = [chain.name for chain in self.chains]
             return tuple(one.least.capacity(names, self.scale) for one in self.terms)
@@ -431,7 +437,9 @@ class LearnedModel(Plottable):
         return (self.card.capacity(conditions, self.scale),)
 
     def utilities(self, term: int = 0) -> dict[str, tuple[Any, ...]]:
-        """For each feature the level of the target that each of its levels is worth, in one functional."""
+        """Return, for each feature, the level of the target that each of its levels is worth, in one
+        functional.
+        """
         if self.card is not None:
             raise CapacityError("a score card has points and no utilities; see card_.")
         one = self.terms[term].least
@@ -442,7 +450,9 @@ class LearnedModel(Plottable):
 
     @cached_property
     def rules(self) -> tuple[LevelRule, ...]:
-        """All that is said, nothing twice: the best level among the rules that hold, else the worst one."""
+        """The model as rules without duplicates: the best level among the rules that hold, else the worst
+        one.
+        """
         corners = (
             list(self.card.corners())
             if self.card is not None
@@ -475,8 +485,9 @@ def learn_model(
 ) -> LearnedModel:
     """Learn a model of samples that reach some levels of the target.
 
-    `targets` has a column for each level from 1, or one column where `offsets` has one log-odds for each:
-    then level j means that the odds are so high. `cuts` are those of given utilities; else they are learned.
+    `targets` has one column per level from 1, or one column if `offsets` has one log-odds per level: then
+    level j means that the odds are this high. `cuts` are those of given utilities; without them, cuts are
+    learned.
     """
     chain_list = tuple(chains)
     rows = np.column_stack([chain.ranks(table[:, i]) for i, chain in enumerate(chain_list)])
