@@ -211,8 +211,8 @@ class _System:
         """Return the constraint that a sum derives.
 
         A word can push a constraint onto the stack: one by its number, or the constraint that a literal is at
-        least 0. Other words change the last constraint of the stack: multiply by a factor, divide and round
-        all numbers up, reduce factors to the bound, or add it to the constraint before it.
+        least 0. Other words change the last constraint of the stack. They multiply it by a factor, divide it
+        and round all numbers up, reduce factors to the bound, or add it to the constraint before it.
         """
         hand: list[_Constraint] = []
         for word in text.split(" "):

@@ -275,7 +275,7 @@ def limit_text(name: str, limit: Any) -> str:
 
 
 def _end_text(end: Any, way: float, sign: str) -> tuple[str, str]:
-    """Return a sign and a number. An open end is shown as its neighbour if the user wrote that number."""
+    """Return a sign and a number. A long end next to a short number is shown as that number, excluded."""
     text = number_text(end)
     if isinstance(end, float) and len(text) > _LONG:
         beyond = number_text(nextafter(end, way))

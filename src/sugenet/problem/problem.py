@@ -1,7 +1,7 @@
 """A question in its simplest form: whether some set of moves of a neighbourhood reaches a goal.
 
-Engines decide problems. There are three outcomes: the problem holds, with a proof; it fails, with a witness;
-or it stays open, with the facts found so far. The definition replays the moves of every witness, whichever
+Engines decide problems. A problem holds, with a proof, or it fails, with a witness. Otherwise it stays open,
+with the facts found so far. The definition replays the moves of every witness, whichever
 engine found them.
 """
 

@@ -1,10 +1,10 @@
 """Evaluate the layers for blocks of sets: the compiled part of `words`.
 
 To be ensured: a set of a block has the bits that the definition gives its neurons. All states are relative to
-the sample: a neuron has *turned* for all sets of a block, for none, or for some, and then the bits of its
-words tell for which. M - tau of a neuron is its value at the sample plus the gains of earlier neurons that
-turned. If bounds do not decide the sign for all sets alike, the neurons that turned for some sets are added
-up (`digits`). Layers and lists are those of `turning`.
+the sample: a neuron has *turned* for all sets of a block, for none, or for some. In the last case the bits
+of its words tell for which. M - tau of a neuron is its value at the sample plus the gains of earlier neurons
+that turned. If bounds do not decide the sign for all sets alike, the neurons that turned for some sets are
+added up (`digits`). Layers and lists are those of `turning`.
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-overload"
 # mypy: disable-error-code="call-arg,var-annotated"

@@ -1,8 +1,10 @@
 """The layers after the first, for patterns of the first layer that a walk has found.
 
-To be ensured: the match counts of the classes are those of the definition. There are three forms: gains of
-turning, for networks small enough to write out; the definition itself; and, for large networks, a
-recomputation only at positions whose input has changed.
+To be ensured: the match counts of the classes are those of the definition. There are three forms:
+
+- gains of turning, for networks small enough to write out,
+- the definition itself,
+- for large networks, a recomputation only at positions whose input has changed.
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-arg"
 

@@ -1,8 +1,8 @@
 """Check a proof by propagation: every clause must follow from the thresholds and the clauses before it, and
 the last one is empty.
 
-To be ensured: no clause is added that does not follow (`propagation`), facts about the first layer hold for
-every sum that the budget allows, and the last clause is empty. No code is shared with the solver.
+To be ensured: no clause is added that does not follow (`propagation`). Facts about the first layer hold for
+every sum that the budget allows. The last clause is empty. No code is shared with the solver.
 """
 
 from __future__ import annotations

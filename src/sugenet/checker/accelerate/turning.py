@@ -75,10 +75,11 @@ class Turning:
     # -- inequalities --------------------------------------------------------------------------------------
 
     def _inequalities(self) -> tuple[Ints, Ints, npt.NDArray[np.uint64]] | None:
-        """Return the slack of each inequality at the sample, in units of the inequality, the gains of
-        last-layer neurons when they turn, and the inequalities of each case as a word.
+        """Return the slacks of inequalities, the gains of last-layer neurons when they turn, and the
+        inequalities of each case as a word.
 
-        Return None if there are too many inequalities, or if weights differ too much.
+        Slacks are those at the sample, in units of each inequality. Return None if there are too many
+        inequalities, or if weights differ too much.
         """
         parts, members = numbered(self.cases)
         if self.rest or not 0 < len(parts) <= _CASES:
@@ -119,8 +120,10 @@ class Turning:
         return *self._arrays(layers), masks
 
     def _arrays(self, layers: list[tuple[Ints, Ints]]) -> tuple[tuple[Any, ...], Any]:
-        """Return M - tau at the sample, the gain of each input when it turns (0 for the last one), the active
-        neurons, the number of vectors of 64, and the parts of slots that count.
+        """Return the arrays of layers, and the parts of slots that count.
+
+        The arrays are M - tau at the sample, the gain of each input when it turns (0 for the last one), the
+        active neurons, and the number of vectors of 64.
         """
         sizes = np.array([-(-len(margins) // 64) for margins, _ in layers], np.int64)
         size, wide = 64 * int(sizes.max()), max(len(adds) for _, adds in layers) + 1
