@@ -1,21 +1,22 @@
-"""The checker: a certificate as JSON and a network in, a sentence or `CertificateError` out.
+"""The checker: it reads a certificate as JSON and a network, and returns a sentence or raises
+`CertificateError`.
 
-It knows no engine. ``python -m sugenet.checker CERTIFICATE NETWORK`` needs the standard library only; a test
-runs a copy of it where nothing else is installed. Read it in this order; each file says at its top what it
-must ensure.
+It uses no engine. ``python -m sugenet.checker CERTIFICATE NETWORK`` requires only the standard library; a
+test runs a copy of it without any other package installed. Read it in this order. Each file says at its top
+which conditions it must ensure.
 
-1. `network`: what a network is, and the `.sugenet` file. `reading`, `form`: the certificate format.
-2. `meaning`, `domain`, `setting`: which inputs a question is about, and what is a violation.
-3. `certificate` says which file checks what; `limit` how long that may take.
-4. `witness` replays an input that violates the claim. `counterfactual` and `reason` claim more.
-5. `problem`: the question in integers. `proof`, `rules`, `lemma`, `splits`, `multipliers`, `patterns`: that
-   nothing violates it, in plain form.
+1. `network`: networks and the `.sugenet` file. `reading`, `form`: the certificate format.
+2. `meaning`, `domain`, `setting`: the inputs that a question is about, and the violations.
+3. `certificate`: selects the file that checks each claim. `limit`: time and memory limits.
+4. `witness`: replays an input that violates the claim. `counterfactual`, `reason`: stronger claims.
+5. `problem`: the question in integers. `proof`, `rules`, `lemma`, `splits`, `multipliers`, `patterns`: proofs
+   that there is no violation, in plain form.
 6. `composed`, `composites`: claims about several readings. `rated`, `learned`, `flow`: capacities from
    ratings.
 
-Compiled forms of the rules, for larger questions: `arrays` and `integers` hold the question, `enumeration`
+Compiled forms of the rules check larger questions. `arrays` and `integers` store the question. `enumeration`
 chooses a form: `large`, `walk`, `words` or `branches`. `bounds` checks bounds; `thresholds`, `rup` and
-`propagation` follow lemmas; `dual` checks multipliers, `count` and `counting` counts.
+`propagation` follow lemmas. `dual` checks multipliers; `count` and `counting` check counts.
 """
 
 from sugenet.checker.certificate import check

@@ -1,4 +1,4 @@
-"""Check a certificate with the standard library alone: ``python -m sugenet.checker CERTIFICATE NETWORK``."""
+"""Check a certificate with only the standard library: ``python -m sugenet.checker CERTIFICATE NETWORK``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sugenet.reading import read_file
 __all__ = ["main"]
 
 _LARGEST = 1 << 30
-"""Bytes of a file."""
+"""Largest number of bytes of a file."""
 
 
 def main(arguments: list[str] | None = None) -> int:

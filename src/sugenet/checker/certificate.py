@@ -1,7 +1,7 @@
-"""Checking an answer again, by the definition alone: which file checks what.
+"""Check an answer again, by the definition alone.
 
-To be ensured: the certificate is about this network, says nothing that nobody reads (`form`), and every
-claim of it goes to the file that checks such claims. Whatever goes wrong on the way is a refusal.
+To be ensured: the certificate is about this network, contains no data that is never read (`form`), and every
+claim is passed to the file that checks such claims. Any failure on the way is a refusal.
 """
 
 from __future__ import annotations
@@ -46,32 +46,32 @@ def check(
     memory_limit: int | None = MEMORY,
     plain: bool = False,
 ) -> str:
-    """Check a certificate against what it is about; say what was checked.
+    """Check a certificate against its network or ratings; return what was checked.
 
-    That is its network, and the other one where it is about two; or the ratings that it was learned from.
+    A certificate is about one network, about two, or about the ratings that it was learned from.
 
     Parameters
     ----------
     certificate
-        JSON data, from a stranger perhaps; None if an answer has none, which is refused.
+        JSON data, possibly from an untrusted source. None, for an answer without a certificate, is refused.
     network, other
-        What it is about; for a whole that several networks read, all of them. In the place of the
-        network stand `Ratings` where it is about these.
+        The networks that it is about; for a whole that several networks read, all of them. If the certificate
+        is about ratings, pass `Ratings` instead of the network.
     time_limit
-        Seconds after which to give up; None: never.
+        Seconds after which to give up; None for no limit.
     memory_limit
-        Bytes that may be used besides the networks and the certificate; None: any.
+        Bytes that may be used in addition to the networks and the certificate; None for no limit.
     plain
-        Check in the plain form of every rule, which is short to read and takes small cases only
+        Check with the plain form of every rule, which is short to read and handles small cases only
         (default: False).
 
     Raises
     ------
     CertificateError
-        Where it is for another network, is damaged, or claims what is not so.
+        If it is for another network, is damaged, or makes a false claim.
     CheckLimitError
-        Where time or memory ended first: then it is not known whether it holds.
-        It is a `CertificateError` too.
+        If time or memory ran out first. It is then unknown whether the certificate holds.
+        This is also a `CertificateError`.
     """
     if certificate is None or (isinstance(certificate, dict) and certificate.get("certificate", "") is None):
         raise CertificateError("the answer is not certified: the engine that gave it gives no proof.")
@@ -104,18 +104,18 @@ def check(
 
 
 def is_about_ratings(certificate: object) -> bool:
-    """Whether a certificate is about ratings, not about a network. What it says of them is not read."""
+    """Return whether a certificate is about ratings and not about a network. Its claims are not read."""
     return isinstance(certificate, dict) and "network" not in certificate and "ratings" in certificate
 
 
 def has_laws(certificate: object) -> bool:
-    """Whether a certificate has laws, whose words are to be read. What they say is not read."""
+    """Return whether a certificate contains laws in words. The laws themselves are not read."""
     domain = certificate.get("domain") if isinstance(certificate, dict) else None
     return isinstance(domain, dict) and bool(domain.get("laws"))
 
 
 def _form(network: Any, plain: bool) -> NetworkForm:
-    """A network as the checker sees it; unless rules are plain, they can read it as arrays."""
+    """Return a network as the checker sees it; unless rules are plain, they can read it as arrays."""
     if not isinstance(network, NetworkForm):
         from sugenet.checker.accelerate.origin import form_of
 
@@ -149,7 +149,7 @@ def _check_any(
     limit: Limit,
     plain: bool,
 ) -> str:
-    """A certificate about one network or two; or about a whole of several readings."""
+    """Check a certificate about one network or two, or about a whole of several readings."""
     if "networks" in certificate:
         from sugenet.checker.composed import check_composed
 
@@ -174,9 +174,9 @@ def _check(
     asked = Asked(certificate.question, network, lawful, limits, other)
     sample = getattr(certificate.question, "sample", None)
     if sample is not None:
-        sample_in(network, sample, lawful.clauses)  # also if nothing is claimed
+        sample_in(network, sample, lawful.clauses)  # checked even if nothing is claimed
     if isinstance(certificate.question, Robust | Reason | WhatIf):
-        sample_of(asked)  # so does its class
+        sample_of(asked)  # checks its class
     match certificate:
         case Counted():
             if plain:
@@ -184,7 +184,7 @@ def _check(
                 from sugenet.checker.problem import problem_of
 
                 return plain_count(certificate, problem_of(setting_of(asked, limit), limit, is_exact=True))
-            from sugenet.checker.accelerate.count import recount  # compiled code is loaded when it is needed
+            from sugenet.checker.accelerate.count import recount  # load compiled code only if needed
 
             return recount(certificate, asked, limit)
         case Counterfactual() | OpenCounterfactual() | NoCounterfactual():
@@ -210,7 +210,7 @@ def _check(
 
 
 def _check_undecided(certificate: Undecided, asked: Asked, limit: Limit, *, plain: bool) -> str:
-    """An answer that is open, of which a part may be claimed all the same."""
+    """Check an undecided answer, which may still claim a part."""
     question, proof, reached = certificate.question, certificate.proof, certificate.proved_up_to
     if reached is None or proof is None:
         if proof is not None or reached is not None:

@@ -1,9 +1,9 @@
-"""Checking a claim about a whole: of its parts' certificates, and of what follows from them.
+"""Check a claim about a whole: the certificates of its parts, and the conclusion from them.
 
-To be ensured: every reading is worked out again by the definition; every part is a certificate that holds,
-about the network, the sample and the inputs of the reading that it is given for, and about the same region
-or cost as the whole; and the claim follows from the parts that are there, whatever is left out. A reading
-without a network is given: it has the classes and gaps that the certificate says, and nothing changes it.
+To be ensured: every reading is recomputed by the definition. Every part is a valid certificate about the
+network, the sample and the inputs of its reading, and about the same region or cost as the whole. The claim
+follows from the given parts, even if others are missing. A reading without a network is given: it has the
+classes and gaps of the certificate, and nothing changes it.
 """
 
 from __future__ import annotations
@@ -69,39 +69,39 @@ _CheckPart = Callable[[Certificate, NetworkForm], str]
 
 @dataclass(frozen=True, slots=True)
 class _Variable:
-    """A reading, worked out."""
+    """A computed reading."""
 
     network: NetworkForm | None
     classes: tuple[str, ...]
     gaps: Sequence[Fraction]
     own: int
-    """The class that it has."""
+    """Its class."""
     sample: tuple[Any, ...] = ()
     domain: InputDomain | None = None
     is_narrowed: bool = False
-    """Whether it chooses among some classes of its network alone."""
+    """Whether it chooses among only some classes of its network."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A composed certificate whose readings are worked out."""
+    """A composed certificate with computed readings."""
 
     certificate: Composed
     readings: list[_Variable]
     whole: CompositeFormula
     choice: list[int]
-    """As it is read."""
+    """The classes of the readings."""
     check_part: _CheckPart
     limit: Limit
     plain: bool
 
     @property
     def movable(self) -> list[int]:
-        """Readings that can change."""
+        """Return the readings that can change."""
         return [index for index, reading in enumerate(self.readings) if reading.network is not None]
 
     def everything(self) -> list[dict[int, Fraction]]:
-        """All classes of each reading, at no cost; a given reading stays as it is."""
+        """Return all classes of each reading at cost 0; a given reading stays fixed."""
         return [
             dict.fromkeys(
                 [reading.own] if reading.network is None else range(len(reading.classes)), Fraction(0)
@@ -110,7 +110,9 @@ class _Claim:
         ]
 
     def parts(self, kind: type[Tagged]) -> list[tuple[int, Certificate]]:
-        """The parts, each seen to hold and to be about its reading; the question of each is of one kind."""
+        """Return the parts, after checking that each holds and is about its reading; all questions have one
+        kind.
+        """
         pairs = []
         for part in self.certificate.parts:
             if part.reading not in self.movable:
@@ -140,7 +142,7 @@ class _Claim:
 def check_composed(
     data: Any, networks: Sequence[NetworkForm], limit: Limit, check_part: _CheckPart, *, plain: bool
 ) -> str:
-    """Check a certificate about a whole against the networks that read its parts; say what was checked."""
+    """Check a certificate about a whole against the networks that read its parts; return what was checked."""
     certificate: Composed = read(Composed, data, Sizes(), "the certificate")
     readings = [
         _given(one) if isinstance(one, KnownReading) else _read(one, certificate.networks, networks, limit)
@@ -210,7 +212,7 @@ def _parts(count: int) -> str:
 
 
 def _see_choice(claim: _Claim, choice: Sequence[int]) -> None:
-    """See that a choice has a class for each reading."""
+    """Check that a choice has a class for each reading."""
     if len(choice) != len(claim.readings):
         raise CertificateError("a choice needs a class for each reading.")
     if any(k >= len(reading.classes) for k, reading in zip(choice, claim.readings, strict=True)):
@@ -221,7 +223,7 @@ def _see_choice(claim: _Claim, choice: Sequence[int]) -> None:
 
 
 def _possible(claim: _Claim, certificate: Possible | Impossible) -> str:
-    """The gap is that of a choice, and no choice has a smaller one; the same of the margin."""
+    """Check that the gap is that of a choice, and that no choice has a smaller one; likewise the margin."""
     if certificate.parts:
         raise CertificateError("there are parts, but nothing that needs them.")
     value = certificate.question.value
@@ -246,7 +248,7 @@ def _see_gap(
     choice: Sequence[int] | None,
     proof: CompositeProof | None,
 ) -> None:
-    """See that the least gap of classes as wished is that of a choice; None: there are none."""
+    """Check that the smallest gap of classes as wished is that of a choice; None if there are none."""
     what = "another value" if wish.other else "the value"
     if (gap is None) != (choice is None):
         raise CertificateError(f"a gap of {what} needs a choice that has it, and no gap none.")
@@ -268,7 +270,7 @@ def _see_gap(
 def _see_none(
     claim: _Claim, costs: ClassCosts, wish: Wish, proof: CompositeProof | None, failure: str
 ) -> None:
-    """See that no choice of classes is as wished, by the proof; without one if no choice is cheap enough."""
+    """Check that no choice of classes is as wished, by the proof or because no choice is cheap enough."""
     min_cost = sum((min(row.values()) for row in costs), Fraction(0)) if all(costs) else None
     if min_cost is None or (wish.below is not None and min_cost >= wish.below):
         if proof is not None:
@@ -425,7 +427,9 @@ def _whatif(claim: _Claim, certificate: NoChange | OpenChange | Change) -> str:
 
 
 def _by_one(question: CompositeWhatIf, reading: _Variable) -> bool:
-    """Whether costs are integers, so another class costs at least 1; bits of silent cuts cost nothing."""
+    """Return whether costs are integers, so that another class costs at least 1; bits of silent cuts are
+    free.
+    """
     if question.cost.kind != "Hamming":
         return question.cost.kind == "L0"
     codings = () if reading.network is None else reading.network.codings
@@ -438,7 +442,7 @@ def _bound(
     part: Counterfactual | OpenCounterfactual | NoCounterfactual,
     lower: dict[int, Fraction],
 ) -> None:
-    """What a part says of the classes of a reading: what reaching them costs at least."""
+    """Record the lower bounds that a part gives on the costs of the classes of a reading."""
     asked = part.question
     assert reading.network is not None
     if asked.cost != question.cost:

@@ -48,7 +48,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class KnownReading(Tagged, kind="given"):
-    """A variable whose gaps are taken as they are; the best value has 0."""
+    """A variable whose gaps are given; the best value has gap 0."""
 
     name: str
     values: tuple[str, ...]
@@ -63,7 +63,7 @@ class KnownReading(Tagged, kind="given"):
 
 @dataclass(frozen=True, slots=True)
 class NetworkReading:
-    """What a network reads in a sample, among all of its classes or some of them."""
+    """The reading of a sample by a network, among all of its classes or some of them."""
 
     name: str
     network: Natural
@@ -103,7 +103,7 @@ class NamedClasses(Tagged, kind="one of"):
 
 @dataclass(frozen=True, slots=True)
 class NamedRows(Tagged, kind="rows"):
-    """Some readings have the classes of one of the rows; or, if not `on`, of none."""
+    """Some readings have the classes of one of the rows; or, if not `on`, of none of them."""
 
     readings: tuple[Natural, ...]
     rows: tuple[tuple[Natural, ...], ...]
@@ -128,7 +128,7 @@ class EveryPart(_FormulaParts, kind="every"):
 
 @dataclass(frozen=True, slots=True)
 class SomePart(_FormulaParts, kind="some"):
-    """One part holds, or several."""
+    """At least one part holds."""
 
 
 Formula: TypeAlias = NamedClasses | NamedRows | EveryPart | SomePart
@@ -147,19 +147,19 @@ CompositeClaim: TypeAlias = CompositeSum | CompositeSudoku | CompositeStated
 # -- questions -----------------------------------------------------------------------------------------------
 
 CompositeValue: TypeAlias = Integer | bool
-"""Of a sum an integer, else true or false."""
+"""An integer for a sum, else true or false."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompositePossible(Tagged, kind="possible"):
-    """By how much a value is behind the most possible one."""
+    """The question how much less possible a value is than the most possible one."""
 
     value: CompositeValue
 
 
 @dataclass(frozen=True, slots=True)
 class CompositeRobust(Tagged, kind="robust"):
-    """The value stays while every sample stays in the region; or all of them together, if it is joint."""
+    """The value stays while every sample stays in the region, or all samples together if it is joint."""
 
     region: Ball | Anything
     joint: bool
@@ -171,7 +171,7 @@ class CompositeRobust(Tagged, kind="robust"):
 
 @dataclass(frozen=True, slots=True)
 class CompositeReason(Tagged, kind="reason"):
-    """The value stays while some features of the samples stay as they are."""
+    """The value stays while some features of the samples stay fixed."""
 
     region: Ball | Anything
 
@@ -201,15 +201,16 @@ class CompositePart:
 
 
 CompositeProof: TypeAlias = Enumerate | Lemma
-"""What shows that no choice of classes is one that the claim excludes; null if all classes together leave no
-choice, or none that is cheap enough.
+"""Proof that no choice of classes is one that the claim excludes.
+
+It is null if all classes together leave no choice, or none that is cheap enough.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ComposedEnvelope(Envelope):
     networks: tuple[str, ...]
-    """Their fingerprints."""
+    """Fingerprints of the networks."""
     readings: tuple[KnownReading | NetworkReading, ...]
     whole: CompositeClaim
     parts: tuple[CompositePart, ...]
@@ -228,7 +229,7 @@ class _AboutGaps(_ComposedEnvelope):
     question: CompositePossible
     proof: CompositeProof | None
     margin: Number | None
-    """The least gap of classes with another value; null: there are none."""
+    """The smallest gap of classes with another value; null if there are none."""
     other: tuple[Natural, ...] | None
     """Such classes."""
     other_proof: CompositeProof | None
@@ -241,7 +242,9 @@ class Impossible(_AboutGaps, answer="impossible"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Possible(_AboutGaps, answer="possible"):
-    """The classes of the choice have the value and a gap, and none with the value have a smaller one."""
+    """The classes of the choice have the value and the gap, and no classes with the value have
+    a smaller gap.
+    """
 
     gap: Number
     choice: tuple[Natural, ...]
@@ -268,7 +271,7 @@ class CompositeRefuted(_AboutRegion, answer="refuted"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompositeUndecided(_AboutRegion, answer="undecided"):
-    """Nothing is claimed beyond the parts."""
+    """Nothing is claimed except the parts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,7 +293,7 @@ class CompositeSufficient(_AboutReasons, answer="sufficient"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompositeMinimal(_AboutReasons, answer="minimal"):
-    """They suffice, and no feature can be left out."""
+    """They suffice, and no feature can be dropped."""
 
     proof: CompositeProof | None
 
@@ -324,7 +327,7 @@ class OpenChange(_AboutCost, answer="open"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change(_AboutCost, answer="counterfactual"):
-    """The same; and the witnesses of the parts give the classes of the choice at this cost."""
+    """No cheaper changes do, and the witnesses of the parts give the classes of the choice at this cost."""
 
     lower: Number
     proof: CompositeProof | None

@@ -1,8 +1,8 @@
-"""Wholes that are composed of classes: the sum of digits, a grid that is a Sudoku or none, a formula.
+"""Wholes composed of classes: the sum of digits, a Sudoku grid, a formula.
 
-To be ensured: `value` is the definition; `refute` accepts only if no choice of classes has a wanted value at
-a cost below the bound. A sum is enumerated column by column. A formula and a grid are enumerated choice by
-choice, or are a small network over classes (`Formula.problem`), of which the rule *lemma* shows the same.
+To be ensured: `value` is the definition. `refute` accepts only if no choice of classes has a wanted value at
+a cost below the bound. A sum is enumerated column by column. A formula or grid is enumerated choice by
+choice, or becomes a small network over classes (`Formula.problem`) that the rule *lemma* refutes.
 """
 
 from __future__ import annotations
@@ -34,46 +34,46 @@ from sugenet.errors import CertificateError
 __all__ = ["ClassCosts", "CompositeFormula", "StatementComposite", "Wish", "composite_of"]
 
 ClassCosts = Sequence[Mapping[int, Fraction]]
-"""For each reading the classes that it may have, by number, and what each costs."""
+"""For each reading, its possible classes by index, with their costs."""
 _BYTES = 300
-"""Of a part of a formula."""
+"""Bytes per part of a formula."""
 
 
 class Wish(NamedTuple):
-    """A value, or any `other` than that, at a sum of costs below a bound, if there is one."""
+    """A value, or any `other` value, at a total cost below a bound, if there is one."""
 
     value: Any
     other: bool
     below: Fraction | None = None
 
     def met(self, value: Any) -> bool:
-        """Whether a value is wanted."""
+        """Return whether a value is wanted."""
         return bool((value == self.value) != self.other)
 
 
 class CompositeFormula(ABC):
-    """What all wholes have: the names of the classes of each reading, of which one is chosen."""
+    """Base of all wholes: it has the class names of each reading, of which one class is chosen."""
 
     def __init__(self, classes: Sequence[Sequence[str]]) -> None:
         self.classes = [tuple(row) for row in classes]
 
     def see_value(self, value: Any) -> None:
-        """Refuse what can be no value: here anything but true and false."""
+        """Refuse a value of the wrong kind: here anything but true and false."""
         if type(value) is not bool:
             raise CertificateError("the value of such a whole is true or false.")
 
     @abstractmethod
     def value(self, choice: Sequence[int]) -> Any:
-        """The value for a choice of classes: the definition."""
+        """Return the value for a choice of classes: the definition."""
 
     @abstractmethod
     def refute(
         self, proof: CompositeProof, costs: ClassCosts, wish: Wish, limit: Limit, *, plain: bool = False
     ) -> None:
-        """Refuse a proof that does not show that no choice is as wished; `plain` as in `check`."""
+        """Refuse a proof unless it shows that no choice is as wished; `plain` as in `check`."""
 
     def is_sensitive(self, choice: Sequence[int], movable: Sequence[int]) -> bool:
-        """Whether changing one of the readings that can change, alone, always changes the value."""
+        """Return whether changing one movable reading alone always changes the value."""
         current_value = self.value(choice)
         for index in movable:
             for k in range(len(self.classes[index])):
@@ -86,7 +86,7 @@ class CompositeFormula(ABC):
 
 
 class _DigitSum(CompositeFormula):
-    """Two numbers of digits, the first digit first, are added."""
+    """The sum of two numbers, given by their digits, the first digit first."""
 
     def __init__(self, classes: Sequence[Sequence[str]], left: int) -> None:
         super().__init__(classes)
@@ -123,7 +123,8 @@ class _DigitSum(CompositeFormula):
             wanted, fits = [0] * (columns + 1), False
         else:
             wanted, fits = [value // 10**column % 10 for column in range(columns + 1)], True
-        # column by column from the last: the carry, and whether the digits of the sum are those of the value
+        # column by column from the last: the carry, and whether the digits of the sum equal those of the
+        # value
         cheapest: dict[tuple[int, bool], Fraction] = {(0, fits): Fraction(0)}
         for column in range(columns):
             limit.look()
@@ -152,7 +153,7 @@ class _DigitSum(CompositeFormula):
 
 
 class _ClassRows(NamedTuple):
-    """Some readings have the classes of one of the rows; or, if not `on`, of none."""
+    """Some readings have the classes of one of the rows; or, if not `on`, of none of them."""
 
     places: tuple[int, ...]
     rows: frozenset[tuple[int, ...]]
@@ -161,7 +162,7 @@ class _ClassRows(NamedTuple):
 
 
 class _PartCount(NamedTuple):
-    """The number of parts that hold, times the sign, is at least so much."""
+    """The number of true parts, times the sign, is at least a bound."""
 
     sign: int
     least: int
@@ -184,7 +185,7 @@ def _holds(node: _Node, choice: Sequence[int]) -> bool:
 
 
 def _expanded(node: _Node) -> _Node:
-    """A formula whose conditions are about one reading each: a row of several is all of its classes."""
+    """Return a formula with conditions on one reading each: a row of several becomes all of its classes."""
     if isinstance(node, _PartCount):
         return _count(node.sign, node.least, map(_expanded, node.parts))
     if len(node.places) == 1:
@@ -204,11 +205,11 @@ class StatementComposite(CompositeFormula):
     def __init__(self, classes: Sequence[Sequence[str]], formula: Formula) -> None:
         super().__init__(classes)
         self.places: set[int] = set()
-        """The readings that it speaks of."""
+        """The readings that occur in it."""
         self.root = self._node(formula)
 
     def _node(self, formula: Formula) -> _Node:
-        """A formula whose readings and classes exist."""
+        """Return a formula after checking that its readings and classes exist."""
         if isinstance(formula, EveryPart | SomePart):
             parts = list(map(self._node, formula.parts))
             return _count(1, len(parts) if isinstance(formula, EveryPart) else 1, parts)
@@ -230,7 +231,7 @@ class StatementComposite(CompositeFormula):
     ) -> None:
         if isinstance(proof, Lemma):
             problem = self.problem(costs, wish, limit)
-            if plain or proof.encoding is None:  # a short one is followed as soon as compiled code is loaded
+            if plain or proof.encoding is None:  # short proofs: faster than loading compiled code
                 prove(proof, problem)
                 return
             from sugenet.checker.accelerate.rup import check_rup
@@ -249,9 +250,11 @@ class StatementComposite(CompositeFormula):
                 raise CertificateError(f"the classes {str(list(choice))[:60]} do it at a cost of {cost}.")
 
     def problem(self, costs: ClassCosts, wish: Wish, limit: Limit) -> IntegerProblem:
-        """What is refuted, in integers: each reading is a feature with its classes as options, the cheapest
-        first. Each condition on a reading is a neuron of the first layer, each count one of a later layer. A
-        violation is a choice below the bound that has the wanted value.
+        """Return the refuted claim in integers.
+
+        Each reading is a feature with its classes as options, the cheapest first. Each condition on a reading
+        is a neuron of the first layer, and each count is a neuron of a later layer. A violation is a choice
+        below the bound with the wanted value.
         """
         layers, nodes = list[list[Row]](), [_expanded(self.root)]
         for level in range(max(1, nodes[0].height), 0, -1):
@@ -260,7 +263,7 @@ class StatementComposite(CompositeFormula):
                 here = node if isinstance(node, _PartCount) and node.height == level else _count(1, 1, [node])
                 limit.take(_BYTES * (1 + len(here.parts)), "a formula as layers")
                 weights: dict[int, int] = {}
-                for part in here.parts:  # one that occurs twice counts twice
+                for part in here.parts:  # a part that occurs twice counts twice
                     index = before.setdefault(part, len(before))
                     weights[index] = weights.get(index, 0) + here.sign
                 layer.append((weights, here.least))
@@ -268,7 +271,7 @@ class StatementComposite(CompositeFormula):
             nodes = list(before)
         unit = lcm(*(price.denominator for row in costs for price in row.values()))
         rows = [sorted((int(price * unit), k) for k, price in row.items()) for row in costs]
-        conditions = [node for node in nodes if isinstance(node, _ClassRows)]  # all of them
+        conditions = [node for node in nodes if isinstance(node, _ClassRows)]  # all conditions
         limit.take(8 * len(conditions) * sum(map(len, rows)), "the conditions of a formula")
         first = [k for (_, k), *_ in rows]
         start, features = [_holds(node, first) for node in conditions], []
@@ -305,7 +308,9 @@ class StatementComposite(CompositeFormula):
 
 
 class _Grid(StatementComposite):
-    """A square of cells, row by row, in which every row, column and box has every digit once, or not."""
+    """A square of cells, row by row; its value says whether rows, columns and boxes contain
+    each digit once.
+    """
 
     def __init__(self, classes: Sequence[Sequence[str]]) -> None:
         CompositeFormula.__init__(self, classes)
@@ -338,7 +343,7 @@ class _Grid(StatementComposite):
 
 
 def composite_of(description: CompositeClaim, classes: Sequence[Sequence[str]]) -> CompositeFormula:
-    """The whole that a certificate is about."""
+    """Return the whole that a certificate is about."""
     if isinstance(description, CompositeSum):
         return _DigitSum(classes, description.left)
     return (

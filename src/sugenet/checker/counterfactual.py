@@ -1,7 +1,7 @@
-"""Checking a counterfactual: the sample has its class, the witness changes it at the cost that is claimed,
-and nothing cheaper does.
+"""Check a counterfactual: the class of the sample, the witness and its cost, and that no cheaper change
+exists.
 
-To be ensured: what the proof excludes is everything below the lower bound, or if none exists, everything
+To be ensured: the proof excludes everything below the lower bound or, if no counterfactual exists, everything
 up to the limit.
 """
 
@@ -27,10 +27,10 @@ def check_counterfactual(
     *,
     plain: bool = False,
 ) -> str:
-    """Check the sample, the witness if there is one, and the proof that nothing cheaper does it."""
+    """Check the sample, the witness if there is one, and the proof that no cheaper change exists."""
     question, network = certificate.question, asked.network
     sample = sample_of(asked)
-    # refuses a box without the sample
+    # raises if a box does not contain the sample
     cheaper(asked.lawful, network, sample, question, asked.limits, None, strict=False)
     statements = [f"the sample has class {network.class_texts[question.label]}"]
     if isinstance(certificate, Counterfactual):

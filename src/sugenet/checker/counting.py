@@ -1,7 +1,7 @@
-"""Counting the inputs of a region by class, in plain form: the definition that compiled forms follow.
+"""Count the inputs of a region by class, in plain form: the definition that compiled forms follow.
 
-To be ensured: the parts of a count make up the region, and each has as many inputs of each class as is
-claimed.
+To be ensured: the parts of a count make up the region, and each part has the claimed number of inputs of each
+class.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _SETTLED = ("off", "on")
 def plain_count(certificate: Counted, problem: IntegerProblem) -> str:
     """Count the inputs of each part of a region by class.
 
-    Features are added one after another; inputs that spend the same and have the same margins at every neuron
-    that can still turn are counted together.
+    Features are added one after another. Inputs with the same cost and the same margins at every neuron that
+    can still turn are counted together.
     """
     see_inputs(problem)
     part_of, names = _parts(certificate.proof, problem)
@@ -64,7 +64,9 @@ def plain_count(certificate: Counted, problem: IntegerProblem) -> str:
 
 
 def _settled(margins: Iterable[Any], swings: Sequence[tuple[int, int]]) -> tuple[Any, ...]:
-    """Margins, with those that cannot change sign any more as off or on; at the end all are."""
+    """Return margins, with on or off for those that cannot change sign any more; at the end all
+    are settled.
+    """
     return tuple(
         m if m in _SETTLED else _SETTLED[1] if m + low >= 0 else _SETTLED[0] if m + high < 0 else m
         for m, (low, high) in zip(margins, swings, strict=True)
@@ -72,7 +74,7 @@ def _settled(margins: Iterable[Any], swings: Sequence[tuple[int, int]]) -> tuple
 
 
 class _ByFirst:
-    """Parts by the first feature, in an order, that changes; part 0 is for none."""
+    """Parts by the first feature, in an order, that changes; part 0 contains the input without changes."""
 
     first: Any = None
 
@@ -80,12 +82,12 @@ class _ByFirst:
         self.ranks, self.groups = ranks, groups
 
     def step(self, part: Any, index: int, number: int) -> Any:
-        """The part after one more feature: the least rank of those that changed."""
+        """Return the part after one more feature: the lowest rank of the changed features."""
         rank = self.ranks[index]
         return rank if number and rank is not None and (part is None or rank < part) else part
 
     def index(self, part: Any) -> int:
-        """The number of a part."""
+        """Return the index of a part."""
         return 0 if part is None else self.groups[part]
 
 
@@ -100,24 +102,27 @@ class _ByState:
         self.states, self.named, self.order = states, named, order
 
     def step(self, part: Any, index: int, number: int) -> Any:
-        """The part after one more feature."""
+        """Return the part after one more feature."""
         feature_states = self.states[index]
         return part if feature_states is None else (*part, feature_states[number])
 
     def index(self, part: Any) -> int:
-        """The number of a part."""
+        """Return the index of a part."""
         return self.named[tuple(part[k] for k in self.order)]
 
 
 def see_totals(certificate: Counted) -> None:
-    """See that the counts of the parts sum to those of the region."""
+    """Check that the counts of the parts sum to those of the region."""
     added = tuple(sum(column) for column in zip(*(row for _, row in certificate.proof.parts), strict=True))
     if added != certificate.counts or sum(added) != certificate.total:
         raise CertificateError("the counts of the parts do not sum to what is claimed.")
 
 
 def _parts(proof: Partition, problem: IntegerProblem) -> tuple[Any, list[Any]]:
-    """How inputs are dealt out to the parts of a count, which must make up the region; and their names."""
+    """Return how inputs are assigned to the parts of a count, and the names of the parts.
+
+    The parts must make up the region.
+    """
     numbers = problem.numbers
     known = {f: [problem.own[f], *states] for f, states in zip(numbers, problem.states, strict=True)}
     names, fixed = see_parts(proof, known)
@@ -132,10 +137,11 @@ def _parts(proof: Partition, problem: IntegerProblem) -> tuple[Any, list[Any]]:
 
 
 def see_parts(proof: Partition, known: Mapping[int, Sequence[int]]) -> tuple[list[Any], list[int] | None]:
-    """See that parts make up a region without overlapping: their names, and the features whose states name
-    them; None if they are named by the features that change first, and the first part is for no change.
+    """Check that parts make up a region without overlap; return their names, and the features whose states
+    name them.
 
-    `known` has the states of each feature that can change.
+    The features are None if parts are named by the feature that changes first; the first part is then for no
+    change. `known` contains the states of each feature that can change.
     """
     names: list[Any] = [name for name, _ in proof.parts]
     if not names:

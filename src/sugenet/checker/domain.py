@@ -1,8 +1,8 @@
-"""Which inputs a certificate is about: limits of features and laws, which it spells out itself.
+"""The inputs that a certificate is about: limits of features and laws, which it contains itself.
 
-To be ensured: the question is asked of all inputs within them, and a witness is one of these. What a network
-knows of its own accord does not count, only what the certificate says. A law is a list of clauses; its text
-is for people, and is not read here.
+To be ensured: the question is about all inputs within them, and a witness is one of these. Only the limits
+and laws of the certificate count, not those stored with the network. A law is a list of clauses; its text is
+for people, and is not read here.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from sugenet.errors import CertificateError
 __all__ = ["obeying", "some_obey", "within_domain"]
 
 _TRIED = 100_000
-"""Clauses looked at after which it stays open whether laws can be obeyed."""
+"""Number of clauses visited before giving up on whether laws can be obeyed."""
 
 
 def within_domain(
     domain: InputDomain | None, network: NetworkForm, resources: Resources
 ) -> tuple[NetworkForm, Mapping[int, Limit]]:
-    """The network with the laws of a certificate alone; and its limits by feature."""
+    """Return the network with only the laws of a certificate, and the limits by feature."""
     if domain is None:
         return network, {}
     network.see_texts(domain.laws)
@@ -37,7 +37,7 @@ def within_domain(
 
 
 def _clause(clause: Clause, network: NetworkForm) -> Clause:
-    """A clause of a certificate whose conditions fit their features."""
+    """Return a clause of a certificate after checking that its conditions fit their features."""
     for feature, at, _ in clause:
         coding = network.codings[feature]
         if isinstance(coding, Categories):
@@ -54,8 +54,10 @@ def _clause(clause: Clause, network: NetworkForm) -> Clause:
 def obeying(
     network: NetworkForm, cases: list[list[tuple[list[Fraction], Fraction]]]
 ) -> list[list[tuple[list[Fraction], Fraction]]]:
-    """Violations by inputs that obey the laws: over the classes of a network with laws, whose last has as
-    many matches as clauses are broken.
+    """Return violations by inputs that obey the laws.
+
+    They are over the classes of a network with laws. The match count of its last class is the number of
+    broken clauses.
     """
     if not network.clauses:
         return cases
@@ -64,15 +66,15 @@ def obeying(
 
 
 def some_obey(clauses: Iterable[Clause], codings: Sequence[Coding], states: Sequence[set[int]]) -> bool:
-    """Whether some choice of the states that features may have obeys all clauses; also if that takes too
-    long to say.
+    """Return whether some choice of allowed states obeys all clauses; also True if this takes too long to
+    decide.
     """
     rows = [[(f, _meeting(codings[f], at, on)) for f, at, on in clause] for clause in clauses]
     return _chosen(rows, list(states), [_TRIED])
 
 
 def _meeting(coding: Coding, at: object, on: bool) -> set[int]:
-    """The states of a feature in which a condition holds; the feature has its cut."""
+    """Return the states of a feature in which a condition holds; the feature has its cut."""
     if isinstance(coding, Categories):
         return {state for state, category in enumerate(coding.categories) if (category == at) == on}
     reached = set(range(coding.cuts.index(at) + 1, coding.width + 1))
@@ -96,5 +98,5 @@ def _chosen(rows: list[list[tuple[int, set[int]]]], free: list[set[int]], left: 
     for f, states in min(waiting, key=len):
         if _chosen(waiting, [*free[:f], free[f] & states, *free[f + 1 :]], left):
             return True
-        free = [*free[:f], free[f] - states, *free[f + 1 :]]  # from here on the condition fails
+        free = [*free[:f], free[f] - states, *free[f + 1 :]]  # from here on the condition is false
     return False

@@ -1,8 +1,8 @@
-"""That no capacity has a smaller total cost: amounts that the samples owe to each other.
+"""Check that no capacity has a smaller total cost, from amounts that samples owe to each other.
 
-To be ensured: for every part (k, t, m, s, amount) a capacity that gives sample k at least t gives sample m at
-least s. So of "k gets less than t" and "m gets at least s" one is true, and the amount is due in any case.
-What a sample costs beyond its amounts, at its least, is due besides (docs/theory.md 10.5).
+To be ensured: for every part (k, t, m, s, amount), a capacity that gives sample k at least t gives sample m
+at least s. So "k gets less than t" or "m gets at least s" is true, and the amount is due in any case. The
+minimum cost of each sample beyond its amounts is due in addition (docs/theory.md 10.5).
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ def check_flow(
     samples: RatedSamples,
     limit: Limit,
 ) -> list[int]:
-    """See that the values cost `error`, and that no capacity costs less than `lower_bound`; the values.
+    """Check that the values cost `error` and that no capacity costs less than `lower_bound`; return the
+    values.
 
-    Whether some capacity gives them is seen elsewhere.
+    Another function checks that some capacity gives these values.
     """
     price, is_table = _price(costs, samples)
-    # a cost that is linear between neighbouring values of the data is least at some of these values
+    # a cost that is linear between neighbouring values of the data is minimal at one of these values
     levels = (
         list(range(samples.top + 1))
         if samples.levels is not None
@@ -71,7 +72,7 @@ def _level(value: Fraction, samples: RatedSamples, indices: dict[int, int]) -> i
 
 
 def _see_bound(k: int, t: int, m: int, s: int, samples: RatedSamples) -> None:
-    """See that every capacity that gives sample k at least t gives sample m at least s."""
+    """Check that every capacity that gives sample k at least t gives sample m at least s."""
     if max(k, m) >= len(samples.rows):
         raise CertificateError(f"a part must name samples from 0 to {len(samples.rows) - 1}.")
     both = zip(samples.rows[k], samples.rows[m], strict=True)
@@ -89,13 +90,14 @@ def _rest(
     is_table: bool,
     limit: Limit,
 ) -> Fraction:
-    """What sample k costs at least beyond the amounts that it owes, whatever it gets; that lies between its
-    least and its greatest value.
+    """Return the minimum cost of sample k beyond the amounts that it owes.
+
+    The minimum is taken over all values from its smallest to its largest.
     """
     first, last = indices[min(samples.rows[k])], indices[max(samples.rows[k])]
     if is_table:
         tried = set(range(first, last + 1))
-    else:  # costs rise away from the rating: between the marks, the nearest place to it is the cheapest
+    else:  # costs rise away from the rating, so between two marks the value nearest to it is cheapest
         rating_index = indices[samples.ratings[k]]
         marks = {position for side in due for position, _ in side}
         tried = {
@@ -105,7 +107,7 @@ def _rest(
     below, reached = (sorted(side) for side in due)
     owed = sum((amount for _, amount in below), Fraction(0))
     min_rest: Fraction | None = None
-    for index in sorted(tried):  # rising: fewer and fewer are above it, more and more are reached
+    for index in sorted(tried):  # in rising order, fewer levels are above it and more are reached
         limit.look()
         while below and below[0][0] <= index:
             owed -= below.pop(0)[1]
@@ -118,7 +120,7 @@ def _rest(
 
 
 def _price(costs: Costs, samples: RatedSamples) -> tuple[_Price, bool]:
-    """What it costs to give a sample a value; and whether a table says so."""
+    """Return the function that gives the cost of a value of a sample, and whether it is a table."""
     ratings, weights = samples.ratings, samples.weights
     if isinstance(costs, tuple):
         table = costs

@@ -1,7 +1,7 @@
-"""The certificate format: what a certificate holds, as frozen values. `reading` makes them from JSON.
+"""The certificate format: the content of a certificate as frozen values. `reading` creates them from JSON.
 
-Each class is a JSON object with its fields and no others. A field that nobody expects could narrow a question
-without anybody noticing, so there is none.
+Each class is a JSON object with exactly its fields. An unexpected field could silently narrow a question, so
+it is refused.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class OneOf:
 
 
 Limit: TypeAlias = tuple[Number | None, Number | None] | OneOf
-"""From a least to a largest number, both included, null for no bound; or one of some values."""
+"""A pair (smallest, largest) of numbers, both included, with null for no bound; or one of some values."""
 Limits: TypeAlias = tuple[tuple[Feature, Limit], ...]
 
 
@@ -111,8 +111,8 @@ Limits: TypeAlias = tuple[tuple[Feature, Limit], ...]
 class LawAsked:
     """A law that inputs obey: at least one condition of each clause holds. The text is for people.
 
-    A condition is a feature, a value and a truth: whether the feature is at least the value, or has it as its
-    category.
+    A condition is a feature, a value and a truth value. The truth value says whether the feature is at least
+    the value, or has it as its category.
     """
 
     text: str
@@ -135,12 +135,12 @@ class InputDomain:
 
 
 Measure: TypeAlias = Literal["Hamming", "L0", "L1", "L2", "Linf"]
-"""Bits flipped, features changed, the sum of changes, of their squares, the largest change."""
+"""Bits flipped, features changed, sum of changes, sum of their squares, or largest change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ball:
-    """Inputs whose changes measure at most `radius`, which is a distance for L2 too."""
+    """Inputs whose changes measure at most `radius`; for L2 it is a distance, not a square."""
 
     kind: Measure
     radius: Number
@@ -152,14 +152,14 @@ class Ball:
 
 @dataclass(frozen=True, slots=True)
 class Free(Tagged, kind="Free"):
-    """Some features take any value, all others stay."""
+    """Some features take any value, all others stay fixed."""
 
     features: Features
 
 
 @dataclass(frozen=True, slots=True)
 class Box(Tagged, kind="Box"):
-    """Some features are within limits, all others stay; the sample is in the box."""
+    """Some features are within limits, all others stay fixed; the sample is in the box."""
 
     limits: Limits
 
@@ -177,14 +177,14 @@ Region: TypeAlias = Ball | Free | Box | Anything
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """What all changes of a counterfactual cost together; for L2 the sum of squares."""
+    """The total cost of the changes of a counterfactual; for L2 the sum of squares."""
 
     kind: Measure
 
 
 @dataclass(frozen=True, slots=True)
 class Prices(Tagged, kind="Prices"):
-    """What a change of each of these features costs, at all or by one unit; all others stay."""
+    """The cost of a change of each of these features, per change or per unit; all others stay fixed."""
 
     prices: tuple[tuple[Feature, Number], ...]
     per_unit: bool
@@ -219,14 +219,14 @@ class _About(Tagged):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Robust(_About, kind="robust"):
-    """No input of the region has another class than the sample; or none has the target."""
+    """No input of the region has another class than the sample or, with a target, none has the target."""
 
     region: Region
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason(_About, kind="reason"):
-    """The same while some features stay as they are."""
+    """The class stays while some features stay fixed."""
 
     region: Region
     fixed: Features
@@ -234,13 +234,13 @@ class Reason(_About, kind="reason"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf(_About, kind="whatif"):
-    """Which input of another class, or of the target, costs least? At most `limit`."""
+    """The question which input of another class, or of the target, is cheapest, up to `limit`."""
 
     cost: Cost
     movable: Features
     region: Region | None
     limit: Number | None
-    """In units of the cost: for L2 a sum of squares."""
+    """In units of the cost; for L2 a sum of squares."""
 
     def __post_init__(self) -> None:
         _About.__post_init__(self)
@@ -283,7 +283,7 @@ class Monotone(_Limited, kind="monotone"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fair(_Limited, kind="fair"):
-    """Two inputs that differ in protected features alone have the same class."""
+    """Two inputs that differ only in protected features have the same class."""
 
     protected: Features
 
@@ -295,16 +295,16 @@ class Fair(_Limited, kind="fair"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agree(_Limited, kind="agree"):
-    """Two networks give every input within limits the same class; the other one by its fingerprint."""
+    """Two networks give every input within limits the same class; the other is named by its fingerprint."""
 
     other: str
 
 
 @dataclass(frozen=True, slots=True)
 class CaseAsked:
-    """A box of inputs, and what violates the property there: all inequalities of some row.
+    """A box of inputs, and the violations there: all inequalities of some row.
 
-    An inequality has factors by class, and what the weighted scores must reach.
+    An inequality has factors by class, and a bound that the weighted scores must reach.
     """
 
     lower: tuple[Number, ...]
@@ -337,7 +337,7 @@ class QueryAsked(Tagged, kind="query"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count(_Limited, kind="count"):
-    """How many combinations of states around a sample, and within limits, have each class."""
+    """The number of combinations of states around a sample, and within limits, for each class."""
 
     sample: Row | None
     region: Region | None
@@ -362,12 +362,12 @@ class Bound(Tagged, kind="bound"):
 
 @dataclass(frozen=True, slots=True)
 class Enumerate(Tagged, kind="enumerate"):
-    """None of the inputs is a violation: the checker enumerates them, in a form that it chooses."""
+    """None of the inputs is a violation. The checker enumerates them in a form of its choice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lemma(Tagged, kind="lemma"):
-    """Clauses that follow one after another by propagation, the last one empty; and sums between them.
+    """Clauses that follow one after another by propagation, the last one empty, and sums between them.
 
     A sum derives a constraint from others by cutting planes. It is text in reverse Polish notation.
     """
@@ -378,7 +378,7 @@ class Lemma(Tagged, kind="lemma"):
     clauses: str | tuple[tuple[Integer, ...] | str, ...]
     encoding: Literal["zlib+base64"] | None = None
     sums: Natural = 0
-    """How many sums there are."""
+    """Number of sums."""
 
     def __post_init__(self) -> None:
         n_sums = sum(isinstance(step, str) for step in self.clauses)
@@ -396,14 +396,14 @@ class Dual(Tagged, kind="dual"):
 
 @dataclass(frozen=True, slots=True)
 class ByBounds(Tagged, by="bounds"):
-    """A conjunction is excluded by a weighted sum of its inequalities."""
+    """A weighted sum of its inequalities excludes a conjunction."""
 
     mix: tuple[Natural, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ByMultipliers(Tagged, by="multipliers"):
-    """The same with multipliers: (patch, neuron, share)."""
+    """A weighted sum with multipliers (patch, neuron, share) excludes a conjunction."""
 
     mix: tuple[Natural, ...]
     shares: tuple[tuple[Natural, Natural, Integer], ...]
@@ -411,7 +411,7 @@ class ByMultipliers(Tagged, by="multipliers"):
 
 @dataclass(frozen=True, slots=True)
 class BySplit(Tagged, by="split"):
-    """A neuron is on or off."""
+    """A case split: a neuron is on or off."""
 
     neuron: Natural
     on: Closure
@@ -448,14 +448,14 @@ Single: TypeAlias = Bound | Enumerate | Lemma | Dual | Patches
 
 
 Proof: TypeAlias = Single | tuple[Single, ...]
-"""One proof; or one for each case of a query."""
+"""One proof, or one for each case of a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition(Tagged, kind="partition"):
-    """Parts of a region, and how many inputs of each class they have.
+    """Parts of a region, with the number of inputs of each class.
 
-    A part is named by features in order, null for no change; or by states of features.
+    A part is named by features in order, with null for no change, or by states of features.
     """
 
     order: Features
@@ -467,7 +467,7 @@ class Partition(Tagged, kind="partition"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope(Tagged):
-    """What all certificates begin with."""
+    """The common first fields of all certificates."""
 
     format: Literal["sugenet certificate"]
     version: Literal[3]
@@ -506,12 +506,12 @@ class Undecided(_NetworkEnvelope, answer="undecided"):
     witness: None
     proof: Proof | None
     proved_up_to: Number | None
-    """In units of what a budget sums: for L2 a sum of squares."""
+    """In units of the budget; for L2 a sum of squares."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counterfactual(_NetworkEnvelope, answer="counterfactual"):
-    """The witness changes the class at this cost, and nothing below `lower` does."""
+    """The witness changes the class at this cost, and no change below `lower` does."""
 
     question: WhatIf
     witness: Row
@@ -522,7 +522,7 @@ class Counterfactual(_NetworkEnvelope, answer="counterfactual"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCounterfactual(_NetworkEnvelope, answer="open"):
-    """Nothing below `lower` changes the class."""
+    """No change below `lower` changes the class."""
 
     question: WhatIf
     witness: None
@@ -532,7 +532,7 @@ class OpenCounterfactual(_NetworkEnvelope, answer="open"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoCounterfactual(_NetworkEnvelope, answer="none"):
-    """Nothing up to the limit changes the class."""
+    """No change up to the limit changes the class."""
 
     question: WhatIf
     witness: None
@@ -559,7 +559,7 @@ class Sufficient(_NetworkEnvelope, answer="sufficient"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minimal(_NetworkEnvelope, answer="minimal"):
-    """They suffice, and none can be left out: for each a counterexample that changes it alone of them."""
+    """They suffice, and none can be dropped: for each, a counterexample changes only that one of them."""
 
     question: Reason
     witness: tuple[tuple[Feature, Row], ...]
@@ -568,7 +568,9 @@ class Minimal(_NetworkEnvelope, answer="minimal"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minimum(_NetworkEnvelope, answer="minimum"):
-    """They suffice, and no smaller set does: none meets all contrasts, which are changes of the sample."""
+    """They suffice, and no smaller set does: none intersects all contrasts, which are changes
+    of the sample.
+    """
 
     question: Reason
     witness: tuple[tuple[Feature, Row], ...] | None
@@ -578,7 +580,7 @@ class Minimum(_NetworkEnvelope, answer="minimum"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted(_NetworkEnvelope, answer="counted"):
-    """How many inputs each class has."""
+    """The number of inputs of each class."""
 
     question: Count
     counts: tuple[Natural, ...]
@@ -603,7 +605,7 @@ Certificate: TypeAlias = (
 
 
 def sizes_of(network: NetworkForm) -> Sizes:
-    """What indices of a certificate about a network must fit."""
+    """Return the sizes that indices of a certificate about a network must fit."""
     return Sizes(len(network.codings), network.head.outputs)
 
 
@@ -613,10 +615,11 @@ def read_certificate(data: Any, network: NetworkForm) -> Certificate:
     Raises
     ------
     CertificateError
-        If it is for another network; else naming the field that is missing, unknown or not of its kind.
+        If it is for another network, or a field is missing, unknown or of the wrong kind; the message names
+        it.
     """
     named = data.get("network") if isinstance(data, dict) else None
-    if isinstance(named, str) and named != network.fingerprint:  # before the sizes of the network matter
+    if isinstance(named, str) and named != network.fingerprint:  # check this before the sizes of the network
         raise CertificateError(
             f"the certificate is for the network {named[:12]}, not for {network.fingerprint[:12]}."
         )

@@ -1,9 +1,10 @@
-"""What was learned about capacities from rated samples, checked by the definition.
+"""Claims about capacities learned from rated samples, checked by the definition.
 
-To be ensured: the certificate is about these samples; every capacity from the least to the greatest that it
-names gives every sample what is claimed; and the samples that it names force what is claimed to be best. The
-capacities are made here, from the samples alone (docs/theory.md 10): the least one worth at least `low` where
-a sample reaches that, and the greatest one worth at most `high` where a sample is above that.
+To be ensured: the certificate is about these samples. Every capacity from the least to the greatest named one
+gives every sample the claimed value. The named samples prove that the claimed optimum is the best one. The
+capacities are built here, from the samples alone (docs/theory.md 10). The least capacity is worth at least
+`low` on the criteria on which a sample reaches `low`. The greatest is worth at most `high` on the criteria on
+which a sample is above `high`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _Rows: TypeAlias = Sequence[Sequence[int]]
 
 
 def check_learned(data: Any, samples: RatedSamples, limit: Limit) -> str:
-    """Check a certificate about rated samples; say what was checked."""
+    """Check a certificate about rated samples; return what was checked."""
     certificate: LearnedCertificate = read(LearnedCertificate, data, Sizes(), "the certificate")
     if certificate.ratings != samples.fingerprint:
         raise CertificateError(
@@ -61,7 +62,7 @@ def check_learned(data: Any, samples: RatedSamples, limit: Limit) -> str:
         return f"the total cost of no capacity is below {lower_bound}, and some capacity {cost} was checked"
     if isinstance(question, LargestError):
         units = error * samples.unit
-        if units.denominator != 1 or units > samples.top:  # so sums fit 64 bits
+        if units.denominator != 1 or units > samples.top:  # sums then fit in 64 bits
             raise CertificateError(
                 f"the error {error} cannot be: it is no difference of two values, nor half of one."
             )
@@ -75,14 +76,14 @@ def check_learned(data: Any, samples: RatedSamples, limit: Limit) -> str:
 
 
 def _see_samples(named: Sequence[int], samples: RatedSamples, what: str) -> None:
-    """See that samples exist, and that none is named twice."""
+    """Check that samples exist, and that none is named twice."""
     if any(one >= len(samples.rows) for one in named):
         raise CertificateError(f"{what} must name samples from 0 to {len(samples.rows) - 1}.")
     if len(set(named)) < len(named):
         raise CertificateError(f"{what} names a sample twice.")
 
 
-# -- what capacities give ------------------------------------------------------------------------------------
+# -- values of capacities ------------------------------------------------------------------------------------
 
 
 def _check_between(
@@ -93,8 +94,10 @@ def _check_between(
     proof: EnvelopeProof | ChainProof | None,
     limit: Limit,
 ) -> None:
-    """See that the least and the greatest capacity of the samples that the proof names (else of all) give
-    every sample that is kept a value from its `low` to its `high`; then so does every capacity between.
+    """Check that the least and the greatest capacity of the named samples give every kept sample a value from
+    its `low` to its `high`.
+
+    Every capacity between them then does so too. Without a proof, all samples count as named.
     """
     lower, upper = (kept, kept) if proof is None else (proof.lower, proof.upper)
     _see_samples(lower, samples, "lower")
@@ -102,7 +105,7 @@ def _check_between(
     if not {*lower, *upper} <= {*kept}:
         raise CertificateError("a capacity is made of a sample that is dropped.")
     _see_minimum("least", samples.rows, low, high, lower, kept, limit)
-    top = samples.top  # upside down, the greatest capacity is the least one
+    top = samples.top  # with reversed order, the greatest capacity is the least one
     rows, low, high = _turned(samples.rows, top), [top - end for end in high], [top - end for end in low]
     _see_minimum("greatest", rows, low, high, upper, kept, limit)
 
@@ -120,8 +123,10 @@ def _see_minimum(
     kept: Sequence[int],
     limit: Limit,
 ) -> None:
-    """See that the least capacity worth at least `low` on the criteria where a named sample reaches that
-    gives every sample that is kept a value from `low` to `high`.
+    """Check that the least capacity of the named samples gives every kept sample a value from `low` to
+    `high`.
+
+    It is worth at least `low` on the criteria on which a named sample reaches `low`.
     """
     worth: dict[int, int] = {}  # sets of criteria as bits
     for k in named:
@@ -141,7 +146,7 @@ def _see_minimum(
 
 
 def _where(truths: Iterable[bool]) -> int:
-    """Places of what is true, as bits."""
+    """Return the positions of true values as bits."""
     return sum(1 << index for index, truth in enumerate(truths) if truth)
 
 
@@ -150,8 +155,10 @@ def _alone(samples: RatedSamples, k: int) -> bool:
 
 
 def _clash(samples: RatedSamples, k: int, m: int) -> bool:
-    """Whether no capacity gives both samples their ratings: k is rated higher, and wherever k reaches its
-    rating m is above its own.
+    """Return whether no capacity gives both samples their ratings.
+
+    This is so if k is rated higher, and m is above its own rating on every criterion on which k reaches its
+    own.
     """
     high, low = samples.ratings[k], samples.ratings[m]
     both = zip(samples.rows[k], samples.rows[m], strict=True)
@@ -179,7 +186,7 @@ def _check_conflict(certificate: RatingConflict, samples: RatedSamples, limit: L
     for chain in chains:
         limit.look()
         for k, m in pairwise(chain):
-            # "clashes with" is transitive, so all of a chain clash with each other
+            # "clashes with" is transitive, so all samples of a chain clash with each other
             if not _clash(samples, k, m):
                 raise CertificateError(f"samples {k} and {m} of a chain do not clash.")
     if len(chains) != len(kept):
@@ -232,7 +239,9 @@ def _check_limited(
     samples: RatedSamples,
     limit: Limit,
 ) -> str:
-    """Capacities without focal sets of more than `size` criteria; k-minitive ones are that upside down."""
+    """Check capacities without focal sets of more than `size` criteria; k-minitive ones with
+    reversed order.
+    """
     if not 1 <= size <= len(samples.criteria):
         raise CertificateError(f"maxitive or minitive must be from 1 to {len(samples.criteria)}.")
     rows: _Rows = samples.rows
@@ -267,8 +276,8 @@ def _weights(proof: SetsProof, size: int, samples: RatedSamples) -> list[tuple[l
 def _check_sets_force(
     because: int | None, rows: _Rows, ratings: Sequence[int], size: int, units: int, limit: Limit
 ) -> None:
-    """See that every set of so few criteria is of no use to a sample at a smaller error, or cannot be worth
-    top where no sample is named.
+    """Check every set of so few criteria: it is useless to a sample at a smaller error, or, if no sample is
+    named, it cannot be worth top.
     """
     if not units:
         if because is not None:

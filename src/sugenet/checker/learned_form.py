@@ -35,12 +35,12 @@ Samples: TypeAlias = tuple[Natural, ...]
 
 @dataclass(frozen=True, slots=True)
 class VersionSpaceAsked(Tagged, kind="version space"):
-    """Which capacities give every sample its rating."""
+    """The question which capacities give every sample its rating."""
 
 
 @dataclass(frozen=True, slots=True)
 class CostsOfErrors:
-    """What one unit above a rating costs, and one below."""
+    """The cost of one unit above a rating, and of one below."""
 
     over: Number
     under: Number
@@ -50,12 +50,12 @@ class CostsOfErrors:
 
 
 Costs: TypeAlias = CostsOfErrors | tuple[tuple[Number, ...], ...] | None
-"""Prices; a table by rating and value; or null: 1 per unit."""
+"""Prices, a table by rating and value, or null for 1 per unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class TotalCost(Tagged, loss="total"):
-    """Which capacity has the smallest total cost."""
+    """The question which capacity has the smallest total cost."""
 
     kind: Literal["fit"]
     costs: Costs
@@ -67,7 +67,7 @@ class TotalCost(Tagged, loss="total"):
 
 @dataclass(frozen=True, slots=True)
 class LargestError(Tagged, loss="largest"):
-    """Which capacities have the smallest largest error, of all or of those of a small kind."""
+    """The question which capacities minimize the largest error, among all or among a restricted kind."""
 
     kind: Literal["fit"]
     maxitive: Natural | None
@@ -83,7 +83,7 @@ class LargestError(Tagged, loss="largest"):
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeProof(Tagged, kind="envelopes"):
-    """The samples that make the least and the greatest capacity."""
+    """The samples that define the least and the greatest capacity."""
 
     lower: Samples
     upper: Samples
@@ -91,14 +91,14 @@ class EnvelopeProof(Tagged, kind="envelopes"):
 
 @dataclass(frozen=True, slots=True)
 class ForcedProof(EnvelopeProof):
-    """The same; and one or two samples that force the error."""
+    """An envelope proof with one or two samples that force the error."""
 
     because: Samples
 
 
 @dataclass(frozen=True, slots=True)
 class ChainProof(Tagged, kind="chains"):
-    """The same for the samples that are kept; and chains of samples of which each clashes with the next."""
+    """An envelope proof for the kept samples, with chains of samples in which each clashes with the next."""
 
     chains: tuple[Samples, ...]
     lower: Samples
@@ -111,7 +111,7 @@ class ChainProof(Tagged, kind="chains"):
 
 @dataclass(frozen=True, slots=True)
 class SetsProof(Tagged, kind="sets"):
-    """A capacity by sets of criteria and what each is worth; and a sample that forces the error."""
+    """A capacity as sets of criteria with their worth, and a sample that forces the error."""
 
     because: Natural | None
     capacity: tuple[tuple[tuple[Natural, ...], Number], ...]
@@ -119,8 +119,9 @@ class SetsProof(Tagged, kind="sets"):
 
 @dataclass(frozen=True, slots=True)
 class FlowProof(Tagged, kind="flow"):
-    """The value of each sample; and parts (k, t, m, s, amount), which say that if sample k gets at least t,
-    then sample m gets at least s.
+    """The value of each sample, and parts (k, t, m, s, amount).
+
+    A part says that if sample k gets at least t, then sample m gets at least s.
     """
 
     fitted: tuple[Number, ...]
@@ -137,7 +138,7 @@ class FlowProof(Tagged, kind="flow"):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LearnedEnvelope(Envelope):
     ratings: str
-    """Their fingerprint."""
+    """Fingerprint of the ratings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +151,7 @@ class RatingsFit(_LearnedEnvelope, answer="fits"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatingConflict(_LearnedEnvelope, answer="conflict"):
-    """They do so without some samples, and none do so without fewer."""
+    """They do so without some samples, and removing fewer samples does not suffice."""
 
     question: VersionSpaceAsked
     dropped: Samples

@@ -1,4 +1,4 @@
-"""The rule ``lemma`` in plain form: clauses that follow one after another, until they contradict each other.
+"""The rule ``lemma`` in plain form: clauses that follow one after another until they are contradictory.
 
 To be ensured: it accepts only if no input of the problem is a violation.
 """
@@ -19,23 +19,23 @@ from sugenet.errors import CertificateError
 __all__ = ["check_lemma"]
 
 _Constraint: TypeAlias = tuple[dict[int, int], int]
-"""Positive factors of literals, and what those of the true ones must sum to."""
+"""Positive factors of literals, and the least sum of those of the true literals."""
 _WORD = pattern(r"(?P<kind>[*/]|~?x|)(?P<number>[1-9][0-9]{0,99})|(?P<sign>[+s])")
 """A word of a sum: a constraint 7, a literal x7 or ~x7, a factor *7, a divisor /7, + or s."""
 _NEEDED = {"*": 1, "/": 1, "s": 1, "+": 2}
-"""Constraints that a word changes."""
+"""Number of constraints that a word uses."""
 _DRAWN = 0.1
-"""The part of clauses that are drawn."""
+"""The share of clauses that are drawn at random."""
 _OPEN, _LARGEST = 16, 1 << 4096
-"""How many constraints a sum has at hand at a time, and how large its numbers are."""
+"""Largest number of constraints that a sum holds at a time, and largest number in it."""
 
 
 def check_lemma(
     proof: Lemma, problem: IntegerProblem, assumed: Iterable[int] = (), *, drawn: bool = False
 ) -> str:
-    """See that clauses follow one after another by propagation, until they contradict each other.
+    """Check that clauses follow one after another by propagation, until they are contradictory.
 
-    Constraints are derived between them by cutting planes.
+    Sums between them derive constraints by cutting planes.
     """
     system = _System(problem)
     if proof.variables != system.count:
@@ -73,10 +73,16 @@ class _System:
     """A problem as constraints over 0/1 variables: steps of features, neurons, inequalities, cases.
 
     Step k of a feature is true iff its option is the k-th or a later one. Every neuron and inequality is true
-    iff its sum reaches its threshold; a case implies its inequalities, and some case is true. Constraints are
-    numbered from 1: for each row of each layer that it is true, then that it is false; some case; each case
-    with each of its inequalities; each step with the one before it; the budget; the cuts and facts of the
-    proof; its steps.
+    iff its sum reaches its threshold. A case implies its inequalities, and some case is true. Constraints are
+    numbered from 1, in this order:
+
+    - for each row of each layer, that it is true, then that it is false,
+    - that some case is true,
+    - each case with each of its inequalities,
+    - each step with the one before it,
+    - the budget,
+    - the cuts and facts of the proof,
+    - the steps of the proof.
     """
 
     def __init__(self, problem: IntegerProblem) -> None:
@@ -126,27 +132,29 @@ class _System:
             self.imply(0, {k + 1: -price for k, price in enumerate(self.prices) if price}, -self.most)
 
     def add(self, factors: dict[int, int], bound: int) -> None:
-        """Take in a constraint."""
+        """Add a constraint."""
         self.limit.take(150 * (1 + len(factors)), "the constraints of a proof")
         for literal in factors if bound > 0 else ():
             self.uses.setdefault(-literal, []).append(len(self.constraints))
         self.constraints.append((factors, bound))
 
     def imply(self, guard: int, terms: dict[int, int], threshold: int) -> None:
-        """If the guard is true, the weights of true variables sum to at least so much; guard 0: always."""
+        """Add: if the guard is true, the weights of true variables sum to at least `threshold`; guard 0:
+        always.
+        """
         factors = {name if weight > 0 else -name: abs(weight) for name, weight in terms.items()}
         bound = threshold - sum(min(weight, 0) for weight in terms.values())
         self.add(factors | ({-guard: bound} if guard and bound > 0 else {}), bound)
 
     def see_literal(self, literal: int) -> None:
-        """Refuse what is not a literal."""
+        """Refuse an integer that is not a literal."""
         if not 1 <= abs(literal) <= self.count:
             raise CertificateError(
                 f"{literal!r} is not a literal: signed variable numbers go from 1 to {self.count}."
             )
 
     def see_facts(self, facts: Iterable[int]) -> None:
-        """A fact must hold for every sum of a neuron of the first layer that the budget allows."""
+        """Check that each fact holds for every sum of a first-layer neuron that the budget allows."""
         for fact in facts:
             row = abs(fact) - 1 - self.starts[1]
             if not 0 <= row < len(self.rows):
@@ -158,7 +166,9 @@ class _System:
                 )
 
     def _reach(self, j: int) -> tuple[int, int]:
-        """The least and the largest margin of a neuron: as many features as can pay, each the best for it."""
+        """Return the smallest and largest margin of a neuron: each feature at its best, as many as the budget
+        allows.
+        """
         problem, rises, falls, extra = self.problem, [], [], []
         cheapest = [
             prices.index(min(prices)) for prices in ([price for price, _ in row] for row in problem.offered)
@@ -182,7 +192,7 @@ class _System:
         return start + sum(sorted(falls)[:fits]), start + sum(sorted(rises, reverse=True)[:fits])
 
     def add_cuts(self, cuts: Iterable[tuple[int, int, int]]) -> None:
-        """A cut is q times the row of a first-layer literal plus p times the budget."""
+        """Add cuts; a cut is q times the row of a first-layer literal plus p times the budget."""
         for guard, q, p in cuts:
             row = abs(guard) - 1 - self.starts[1]
             if self.most is None or not 0 <= row < len(self.rows):
@@ -198,11 +208,11 @@ class _System:
             )
 
     def summed(self, text: str) -> _Constraint:
-        """The constraint that a sum derives.
+        """Return the constraint that a sum derives.
 
-        Each word puts a constraint at hand (one by its number, or that a literal is at least 0), or changes
-        the last one at hand: times a factor; divided, all numbers rounded up; no factor above the bound;
-        added to the one before it.
+        A word can push a constraint onto the stack: one by its number, or the constraint that a literal is at
+        least 0. Other words change the last constraint of the stack. They multiply it by a factor, divide it
+        and round all numbers up, reduce factors to the bound, or add it to the constraint before it.
         """
         hand: list[_Constraint] = []
         for word in text.split(" "):
@@ -229,7 +239,7 @@ class _System:
         return _within(*hand[0])
 
     def follows(self, clause: Sequence[int]) -> bool:
-        """Whether assuming the contrary of a clause ends in a contradiction."""
+        """Return whether assuming the negation of a clause leads to a contradiction."""
         assumed = {-literal for literal in clause} - self.true
         if any(-literal in self.true or -literal in assumed for literal in assumed):
             return True
@@ -237,7 +247,7 @@ class _System:
         return self.contradicts(self.true | assumed, touched)
 
     def contradicts(self, true: set[int], numbers: Iterable[int]) -> bool:
-        """Add what follows from some constraints to the true literals; whether they contradict each other."""
+        """Propagate some constraints into the set of true literals; return whether they are contradictory."""
         waiting = dict.fromkeys(numbers)
         while waiting:
             number = next(iter(waiting))
@@ -254,11 +264,11 @@ class _System:
 
 
 def _changed(kind: str, number: int, hand: list[_Constraint]) -> _Constraint:
-    """Take the last constraint at hand, and for + the one before it, and make another one that follows."""
+    """Pop the last constraint, and for + the one before it; return the constraint that follows."""
     factors, bound = hand.pop()
-    if kind == "/":  # the left side is an integer that is at least what is rounded up
+    if kind == "/":  # the left side is an integer, so the bound can be rounded up
         return {x: -(-factor // number) for x, factor in factors.items()}, -(-bound // number)
-    if kind == "s":  # one true literal with such a factor is enough
+    if kind == "s":  # one true literal with such a factor suffices
         return {x: min(factor, bound) for x, factor in factors.items()} if bound > 0 else factors, bound
     if kind == "*":
         return _within({x: number * factor for x, factor in factors.items()}, number * bound)
@@ -266,14 +276,14 @@ def _changed(kind: str, number: int, hand: list[_Constraint]) -> _Constraint:
 
 
 def _within(factors: dict[int, int], bound: int) -> _Constraint:
-    """A constraint whose numbers are not too large."""
+    """Return a constraint after checking that its numbers are not too large."""
     if max(factors.values(), default=0) + abs(bound) >= _LARGEST:
         raise CertificateError("the numbers of a sum are too large.")
     return factors, bound
 
 
 def _added(first: _Constraint, second: _Constraint) -> _Constraint:
-    """The sum of two constraints; exactly one of a literal and its contrary is true."""
+    """Return the sum of two constraints; exactly one of a literal and its negation is true."""
     if len(first[0]) < len(second[0]):
         first, second = second, first
     factors, bound = first[0], first[1] + second[1]

@@ -1,7 +1,7 @@
-"""How long a check may take and how much memory it may use, whatever a certificate claims.
+"""Time and memory limits of a check, independent of the claims of a certificate.
 
-Memory is added up before it is taken, by what arrays and lists of that size need; time is looked at between
-pieces of work that are short, without what is spent on compiling.
+Memory is counted before it is allocated, by the size of arrays and lists. Time is checked between short
+pieces of work, and compile time does not count.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from sugenet.errors import CheckLimitError, QuestionError
 __all__ = ["MEMORY", "SECONDS", "Limit"]
 
 SECONDS = 600.0
-"""How long a check may take unless said otherwise."""
+"""Default time limit of a check in seconds."""
 MEMORY = 2 << 30
-"""Bytes that a check may use unless said otherwise."""
+"""Default memory limit of a check in bytes."""
 
 
 class Limit:
-    """What is left of the time and of the memory.
+    """The time and memory that are left.
 
     Examples
     --------
@@ -42,28 +42,28 @@ class Limit:
         self._taken = 0
 
     def look(self) -> None:
-        """Raise `CheckLimitError` when the time is up."""
+        """Raise `CheckLimitError` if the time is up."""
         if self.seconds is not None and self.spent() > self.seconds:
             raise CheckLimitError(
                 f"not checked within the limit: {self.seconds:g} s were not enough. Allow more: time_limit=."
             )
 
     def left(self) -> float | None:
-        """Seconds that are left."""
+        """Return the seconds left."""
         return None if self.seconds is None else max(0.0, self.seconds - self.spent())
 
     def spent(self) -> float:
-        """Seconds since the check began, without those of compiling."""
+        """Return the seconds since the check began, without compile time."""
         return max(0.0, monotonic() - self._start - (_compiling_seconds() - self._compiled))
 
     def take(self, size: int, what: str) -> None:
-        """Count memory that is about to be used for good; raise `CheckLimitError` when it is too much."""
+        """Count memory that stays allocated; raise `CheckLimitError` if it is too much."""
         self.look()
         self._taken += size
         self.fits(0, what)
 
     def fits(self, size: int, what: str) -> None:
-        """Raise `CheckLimitError` when so much more, used for a moment, is too much."""
+        """Raise `CheckLimitError` if this much additional temporary memory is too much."""
         if self.memory is not None and self._taken + size > self.memory:
             raise CheckLimitError(
                 f"not checked within the limit: {what} needs more than {self.memory:,} bytes. "
@@ -71,12 +71,13 @@ class Limit:
             )
 
     def room(self) -> int | None:
-        """Bytes that are left."""
+        """Return the bytes left."""
         return None if self.memory is None else self.memory - self._taken
 
     def part(self) -> Limit:
-        """For a piece of the work: the same time, and what is left of the memory;
-        what it takes is given back with it.
+        """Return the limit for a piece of the work: the same time, and the memory that is left.
+
+        Memory that the piece takes is free again afterwards.
         """
         part = Limit(self.seconds, self.memory)
         part._compiled, part._start, part._taken = self._compiled, self._start, self._taken
@@ -84,6 +85,6 @@ class Limit:
 
 
 def _compiling_seconds() -> float:
-    """Seconds that were spent on compiling, if there is anything that compiles."""
+    """Return the seconds spent on compiling, if there is a compiler."""
     module = sys.modules.get("sugenet.compile_notice")
     return 0.0 if module is None else float(module.compiling_seconds())

@@ -1,14 +1,14 @@
-"""What a question means: which values a feature has, which inputs are allowed, and what a change costs.
+"""The meaning of a question: the values of each feature, the allowed inputs, and the cost of a change.
 
-To be ensured: an input is allowed iff the question's words allow it. For each feature, the values that its
-coding, the domain, the region and the limits allow are intersected as sets, before anything is priced. Then
-they are grouped by state, and a state costs what its cheapest allowed value costs. Only the data of codings
-is used (cuts, low, high, whole, bipolar, silent, categories), not the methods.
+To be ensured: an input is allowed iff the question allows it. For each feature, the values that its coding,
+the domain, the region and the limits allow are intersected as sets, before anything is priced. Then they are
+grouped by state. The cost of a state is the cost of its cheapest allowed value. Only the data of codings is
+used (cuts, low, high, whole, bipolar, silent, categories), not the methods.
 
-A value is a category, an integer, or a finite float64; for `RealNumbers` any rational. A bit is off, written
--1 or 0 and kept as 0, or on; a limit allows off if it contains -1 or 0. A sample's own values can always
-occur, also outside the limits of the domain. Laws hold for every input, the sample too. A box contains its
-sample. A question about no input is refused.
+A value is a category, an integer, or a finite float64; for `RealNumbers` it is any rational. A bit is on or
+off. Off is written -1 or 0 and stored as 0; a limit allows off if it contains -1 or 0. A sample's own values
+can always occur, even outside the limits of the domain. Laws hold for every input, including the sample. A
+box contains its sample. A question about no input is refused.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ __all__ = [
 ]
 
 Values: TypeAlias = tuple[Any, ...]
-"""A set of values: categories; or disjoint rising pairs (least, largest) of numbers, both included."""
+"""A set of values: categories, or disjoint rising pairs (smallest, largest) of numbers, both included."""
 OPTION_BYTES = 500
-"""Bytes that an allowed state takes as Python objects."""
+"""Number of bytes of an allowed state as Python objects."""
 _MANY = "the list of all states that the question allows"
 _LARGEST = Fraction(float_info.max)
 
@@ -59,7 +59,7 @@ _LARGEST = Fraction(float_info.max)
 
 
 def value_of(coding: Coding, raw: Any) -> Any:
-    """The value of a feature that a JSON scalar names."""
+    """Return the value of a feature that a JSON scalar denotes."""
     if isinstance(coding, Categories):
         if not any(type(raw) is type(category) and raw == category for category in coding.categories):
             raise CertificateError(f"{str(raw)[:40]!r} is not a category of its feature.")
@@ -74,7 +74,7 @@ def value_of(coding: Coding, raw: Any) -> Any:
 
 
 def row_of(network: NetworkForm, row: Sequence[Any]) -> tuple[Any, ...]:
-    """The values that a raw sample of a certificate names."""
+    """Return the values that a raw sample of a certificate denotes."""
     values, known = [], dict[Any, Any]()
     for feature, (coding, raw) in enumerate(zip(network.codings, row, strict=True)):
         key = (id(coding), type(raw), raw)
@@ -88,7 +88,7 @@ def row_of(network: NetworkForm, row: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def sample_in(network: NetworkForm, row: Sequence[Any], clauses: Iterable[Clause]) -> tuple[Any, ...]:
-    """The values of a sample of a certificate, which obeys all laws."""
+    """Return the values of a sample of a certificate, after checking that it obeys all laws."""
     sample = row_of(network, row)
     if is_broken(network, sample, clauses):
         raise CertificateError("the sample breaks a law, so it cannot occur.")
@@ -96,17 +96,17 @@ def sample_in(network: NetworkForm, row: Sequence[Any], clauses: Iterable[Clause
 
 
 def is_broken(network: NetworkForm, row: Sequence[Any], clauses: Iterable[Clause]) -> bool:
-    """Whether an input breaks a law: no condition of some clause holds."""
+    """Return whether an input breaks a law: no condition of some clause holds."""
     return any(not any(_holds(network.codings[f], row[f], at) == on for f, at, on in one) for one in clauses)
 
 
 def _holds(coding: Coding, value: Any, at: Any) -> bool:
-    """Whether a value reaches a cut, or is a category."""
+    """Return whether a value reaches a cut, or is a category."""
     return _is_in(value, (at,)) if isinstance(coding, Categories) else bool(value >= at)
 
 
 def _down(coding: Numbers, bound: Any, *, strict: bool = False) -> Any:
-    """The largest integer, float64 or rational up to a bound, or below it; -inf if there is none."""
+    """Return the largest integer, float64 or rational up to a bound, or below it; -inf if there is none."""
     if isinstance(coding, RealNumbers):
         if strict:
             raise CertificateError("real numbers below a bound have no largest one.")
@@ -124,7 +124,7 @@ def _down(coding: Numbers, bound: Any, *, strict: bool = False) -> Any:
 
 
 def _between(coding: Numbers, low: Any, high: Any, *, above: bool = False, below: bool = False) -> Values:
-    """The values of a feature from `low` to `high`; or above the one, below the other."""
+    """Return the values of a feature from `low` to `high`, without the ends if `above` or `below` is set."""
     ends = _ends(coding)
     lower = max(-_down(coding, -low, strict=above), ends[0])
     upper = min(_down(coding, high, strict=below), ends[1])
@@ -133,7 +133,7 @@ def _between(coding: Numbers, low: Any, high: Any, *, above: bool = False, below
 
 @lru_cache(maxsize=1 << 12)
 def _ends(coding: Numbers) -> tuple[Any, Any]:
-    """The least and the largest value of a feature."""
+    """Return the smallest and the largest value of a feature."""
     return -_down(coding, -_exact(coding.low)), _down(coding, _exact(coding.high))
 
 
@@ -150,7 +150,7 @@ def _single(coding: Coding, value: Any) -> Values:
 
 
 def _both(coding: Coding, first: Values, second: Values) -> Values:
-    """The values that are in both sets."""
+    """Return the values that are in both sets."""
     if isinstance(coding, Categories):
         return tuple(value for value in first if _is_in(value, second))
     pairs = ((max(a, c), min(b, d)) for a, b in first for c, d in second)
@@ -162,14 +162,14 @@ def _is_in(category: Any, categories: Iterable[Any]) -> bool:
 
 
 def _is_allowed(value: Any, values: Values) -> bool:
-    """Whether a value is in a set."""
+    """Return whether a value is in a set."""
     if values and isinstance(values[0], tuple):
         return any(low <= value <= high for low, high in values)
     return _is_in(value, values)
 
 
 def _limited(coding: Coding, limit: Limit) -> Values:
-    """The values that a limit allows."""
+    """Return the values that a limit allows."""
     if isinstance(coding, Categories):
         if not isinstance(limit, OneOf):
             if limit == (None, None):
@@ -182,7 +182,7 @@ def _limited(coding: Coding, limit: Limit) -> Values:
     else:
         low, high = limit
         spans = [(-inf if low is None else low, inf if high is None else high)]
-    if coding.bipolar:  # off is both -1 and 0
+    if coding.bipolar:  # both -1 and 0 mean off
         spans = [
             (value, value)
             for value, names in ((0, (-1, 0)), (1, (1,)))
@@ -192,7 +192,7 @@ def _limited(coding: Coding, limit: Limit) -> Values:
 
 
 def within_limits(coding: Coding, limits: Iterable[Limit]) -> Values:
-    """The values of a feature that several limits allow together."""
+    """Return the values of a feature that several limits allow together."""
     values = _all(coding)
     for limit in limits:
         values = _both(coding, values, _limited(coding, limit))
@@ -203,8 +203,9 @@ def within_limits(coding: Coding, limits: Iterable[Limit]) -> Values:
 
 
 def states_within(codings: Sequence[Coding], values: Values) -> list[tuple[int, Values]]:
-    """The states of a feature, with the values of each that are in a set; of codings that differ in their
-    cuts, the states of all cuts together.
+    """Return the states of a feature, with the values of each that are in a set.
+
+    If codings differ in their cuts, the states are those of all cuts together.
     """
     coding = codings[0]
     if isinstance(coding, Categories):
@@ -215,21 +216,21 @@ def states_within(codings: Sequence[Coding], values: Values) -> list[tuple[int, 
 
 @lru_cache(maxsize=1 << 8)
 def _cells(codings: tuple[Numbers, ...]) -> tuple[Values, ...]:
-    """The values of each state, by all cuts of some codings of one feature."""
+    """Return the values of each state, by all cuts of some codings of one feature."""
     cuts = sorted({cut for coding in codings for cut in coding.cuts})
     ends = [-inf, *map(_exact, cuts), inf]
     return tuple(_between(codings[0], low, high, below=high < inf) for low, high in pairwise(ends))
 
 
 def state_of(coding: Coding, value: Any) -> int:
-    """The state of a feature that a value has."""
+    """Return the state of a feature for a value."""
     if isinstance(coding, Categories):
         return next(s for s, c in enumerate(coding.categories) if _is_in(value, (c,)))
     return bisect_right(coding.cuts, value)
 
 
 def some(values: Values) -> Any:
-    """A value of a set."""
+    """Return a value of a set."""
     first = values[0]
     if not isinstance(first, tuple):
         return first
@@ -238,25 +239,25 @@ def some(values: Values) -> Any:
 
 
 def scores(network: NetworkForm, row: Sequence[Any]) -> list[Fraction]:
-    """Exact scores of the classes for an input, layer by layer as the definition says."""
+    """Return exact scores of the classes for an input, layer by layer by the definition."""
     return network.scores(list(map(state_of, network.codings, row)))
 
 
 def top(class_scores: Sequence[Fraction]) -> list[int]:
-    """The classes with the highest score, the lowest first."""
+    """Return the classes with the highest score, the lowest first."""
     best = max(class_scores)
     return [k for k, score in enumerate(class_scores) if score == best]
 
 
 def _nearest(coding: Coding, values: Values, value: Any) -> Any:
-    """The value of a set that is nearest to a value, the smaller one of two."""
+    """Return the value of a set that is nearest to a value; the smaller one in a tie."""
     if isinstance(coding, Categories):
         return value if _is_in(value, values) else values[0]
     return min((min(max(value, low), high) for low, high in values), key=lambda v: (abs(v - value), v))
 
 
 def _flips(coding: Coding, before: Any, after: Any) -> int:
-    """How many bits differ between two values; those of silent cuts do not count."""
+    """Return the number of bits that differ between two values; bits of silent cuts do not count."""
     if isinstance(coding, Categories):
         return 0 if _is_in(before, (after,)) else 2
     passed = range(*sorted((state_of(coding, before), state_of(coding, after))))
@@ -267,14 +268,14 @@ def _flips(coding: Coding, before: Any, after: Any) -> int:
 
 
 def _distance(coding: Coding, before: Any, after: Any) -> Fraction:
-    """Size of a change; 1 between categories."""
+    """Return the size of a change; 1 between categories."""
     if isinstance(coding, Categories):
         return Fraction(not _is_in(before, (after,)))
     return abs(Fraction(after) - Fraction(before))
 
 
 def _cost(kind: str, coding: Coding, before: Any, after: Any, price: Fraction | None = None) -> Fraction:
-    """What a change of one feature costs."""
+    """Return the cost of a change of one feature."""
     far = _distance(coding, before, after)
     match kind:
         case "Hamming":
@@ -294,7 +295,7 @@ def _cost(kind: str, coding: Coding, before: Any, after: Any, price: Fraction | 
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """A state of a feature: its cheapest allowed value, and what that costs."""
+    """A state of a feature, with its cheapest allowed value and the cost of that value."""
 
     state: int
     value: Any
@@ -306,22 +307,22 @@ class Priced:
 
 @dataclass(frozen=True, eq=False)
 class InputSet:
-    """A set of inputs: values of every feature, and what the changes of a sample may cost together."""
+    """A set of inputs: values of every feature, and a budget for the changes of a sample."""
 
     network: NetworkForm
     lawful: NetworkForm
-    """The same with the laws that inputs obey."""
+    """The same network with the laws that inputs obey."""
     allowed: Sequence[Values]
     sample: tuple[Any, ...] | None = None
     measure: str | None = None
-    """What changes are added up, and compared with the budget; None: nothing."""
+    """The measure of changes that is summed and compared with the budget; None for no measure."""
     budget: Fraction | None = None
     strict: bool = False
-    """Whether inputs that cost exactly the budget are left out."""
+    """Whether inputs that cost exactly the budget are excluded."""
     prices: Mapping[int, Fraction] = field(default_factory=dict)
 
     def cost(self, row: Sequence[Any]) -> Fraction:
-        """What the changes of the sample that make an input cost together; for Linf the largest."""
+        """Return the total cost of the changes from the sample to an input; for Linf the largest change."""
         assert self.sample is not None
         assert self.measure is not None
         parts = enumerate(zip(self.network.codings, self.sample, row, strict=True))
@@ -329,7 +330,7 @@ class InputSet:
         return max(costs, default=Fraction(0)) if self.measure == "Linf" else sum(costs, Fraction(0))
 
     def see(self, row: Sequence[Any], what: str = "the witness") -> None:
-        """See that an input is one of the set."""
+        """Check that an input is in the set."""
         for feature, (value, allowed) in enumerate(zip(row, self.allowed, strict=True)):
             if not _is_allowed(value, allowed):
                 raise CertificateError(
@@ -343,10 +344,10 @@ class InputSet:
                 raise CertificateError(f"{what} is at {cost}, outside the region of {self.budget}.")
 
     def states(self, resources: Resources) -> tuple[list[Priced], dict[int, list[Priced]], Fraction | None]:
-        """For each feature its cheapest state, and its other states with what each costs more; and what of
-        the budget is left after the cheapest. The laws may have further cuts.
+        """Return the cheapest state of each feature, its other states with their additional cost, and the
+        budget left after the cheapest states. The laws may have further cuts.
 
-        Of states that cost the same, the sample's own is the cheapest, then the lowest.
+        Among states of equal cost, the sample's own state comes first, then the lowest.
         """
         base: list[Priced] = []
         others: dict[int, list[Priced]] = {}
@@ -385,7 +386,7 @@ class InputSet:
                 priced.append(Priced(state, some(values), Fraction(0)))
                 continue
             there, price = _nearest(coding, values, sample_value), Fraction(0)
-            if self.budget is not None:  # without a budget, no price matters
+            if self.budget is not None:  # prices matter only with a budget
                 assert self.measure is not None
                 price = _cost(self.measure, coding, sample_value, there, self.prices.get(feature))
             priced.append(Priced(state, there, price))
@@ -408,22 +409,22 @@ def around(
     where: Mapping[int, Limit] | None = None,
     fixed: Iterable[int] = (),
 ) -> InputSet:
-    """The inputs of a region around a sample that can occur.
+    """Return the inputs of a region around a sample that can occur.
 
     Parameters
     ----------
     lawful, network
-        With the laws that inputs obey, and without.
+        The network with the laws that inputs obey, and without.
     sample
-        Values of its features.
+        The values of the sample.
     region
-        What the question names.
+        The region of the question.
     limits
-        Of the domain, by feature: a sample's own value can occur all the same.
+        Limits of the domain, by feature. A sample's own value can occur even outside them.
     where
-        Further limits, which a sample's own value must meet too.
+        Further limits, which a sample's own value must also meet.
     fixed
-        Features that stay as they are.
+        Features that stay fixed.
     """
     staying, where = set(fixed), where or {}
     named = dict(region.limits) if isinstance(region, Box) else {}
@@ -460,7 +461,7 @@ def around(
 
 
 def _occurring(coding: Coding, sample_value: Any, limit: Limit | None) -> Values:
-    """All values of a feature that can occur, its own among them."""
+    """Return all values of a feature that can occur, including its own."""
     if limit is None:
         return _all(coding)
     values, single = _limited(coding, limit), _single(coding, sample_value)
@@ -470,7 +471,7 @@ def _occurring(coding: Coding, sample_value: Any, limit: Limit | None) -> Values
 
 
 def _near(coding: Coding, sample_value: Any, far: Fraction, *, strict: bool) -> Values:
-    """The values that are at most so far from its own, or less far."""
+    """Return the values at a distance of at most `far` from the own value, or less if `strict`."""
     if isinstance(coding, Categories):
         there = far > 1 or (far == 1 and not strict)
         return coding.categories if there else (sample_value,) if far > 0 or not strict else ()
@@ -487,7 +488,7 @@ def cheaper(
     *,
     strict: bool,
 ) -> InputSet:
-    """The inputs that a counterfactual's question allows, up to a cost or below it."""
+    """Return the inputs that a counterfactual question allows, up to a cost or below it."""
     fixed = set(range(len(network.codings))) - set(asked.movable)
     cost = asked.cost
     if isinstance(cost, Prices):
@@ -509,5 +510,5 @@ def cheaper(
 
 
 def _all_prices(network: NetworkForm, cost: Prices) -> dict[int, Fraction]:
-    """Prices of all features; those without one stay as they are."""
+    """Return the prices of all features; features without a price stay fixed."""
     return {**dict.fromkeys(range(len(network.codings)), Fraction(0)), **dict(cost.prices)}

@@ -1,15 +1,16 @@
-"""Splits with bound leaves in plain form: integers that no input can exceed, from the multipliers of a proof.
+"""Splits with bound leaves in plain form: integer upper bounds over all inputs, from the multipliers of a
+proof.
 
-To be ensured: the splits of every case leave nothing out; the range of every sum is computed here, within the
-splits above a leaf; and at each leaf an integer that no input can exceed is below 0. For levels h of the last
+To be ensured: the splits of every case are complete. The range of every sum is computed here, within the
+splits above a leaf. At each leaf an integer that no input can exceed is below 0. For levels h of the last
 layer, inequalities ``C h >= R`` with multipliers mu >= 0, sums ``s = W a`` of each layer with multipliers
 lambda, and a budget with nu >= 0, that integer is
 
     sum over neurons of max (c step(s) - lambda s) + max over inputs a of c a - mu R
 
-where c is ``mu C`` after the last layer and ``W' lambda`` before any other, s goes through the range of its
-neuron, and a through the options of every feature, each less nu times its price, and nu times the budget
-added. A neuron of a pool has a multiplier for each of its inputs instead. All this holds for any multipliers:
+where c is ``mu C`` after the last layer and ``W' lambda`` before any other. Here s runs over the range of its
+neuron, and a over the options of every feature. From each option nu times its price is subtracted, and nu
+times the budget is added. A pool neuron has one multiplier per input instead. This holds for any multipliers:
 a wrong one proves less, never something false.
 """
 
@@ -32,11 +33,11 @@ __all__ = ["check_multipliers"]
 
 _Ends: TypeAlias = list[tuple[int, int]]
 _Moves: TypeAlias = list[tuple[int, dict[int, int]]]
-"""The options of a feature in order, its own among them: price, and changes by place."""
+"""The options of a feature in order, including its own state: price, and changes by position."""
 
 
 def check_multipliers(proof: Dual, setting: Setting, limit: Limit) -> str:
-    """See that every case of a question is excluded by its multipliers and splits."""
+    """Check that multipliers and splits exclude every case of a question."""
     is_expanded = len(setting.networks) > 1 or bool(setting.networks[0].clauses)
     question = _over_bits(setting, limit) if is_expanded else _over_levels(setting, limit)
     return f"dual bounds exclude every violation, case by case ({question.check(proof)}, plain form)"
@@ -46,12 +47,12 @@ def check_multipliers(proof: Dual, setting: Setting, limit: Limit) -> str:
 
 
 def _n_shares(neuron: Summed | Pooled) -> int:
-    """How many multipliers a neuron has: one, or one per input of a pool."""
+    """Return the number of multipliers of a neuron: one, or one per input of a pool."""
     return len(neuron.inputs) if isinstance(neuron, Pooled) else 1
 
 
 def _reach(neuron: Summed | Pooled, before: _Ends) -> tuple[int, int]:
-    """The least and the largest sum of a neuron; of a pool, level."""
+    """Return the smallest and largest sum of a neuron, or the levels for a pool."""
     if isinstance(neuron, Pooled):
         end = min if neuron.least else max
         return end(before[i][0] for i in neuron.inputs), end(before[i][1] for i in neuron.inputs)
@@ -61,12 +62,12 @@ def _reach(neuron: Summed | Pooled, before: _Ends) -> tuple[int, int]:
 
 
 def _level(neuron: Summed | Pooled, total: int) -> int:
-    """The level that a sum gives; of a pool, itself."""
+    """Return the level for a sum; for a pool, the sum itself."""
     return total if isinstance(neuron, Pooled) else bisect_right(neuron.thresholds, total)
 
 
 def _piece(neuron: Summed | Pooled, level: int, max_level: float) -> tuple[Any, Any]:
-    """The least and the largest sum of levels from one to another; of a pool, these levels."""
+    """Return the smallest and largest sum for levels from one to another; for a pool, these levels."""
     if isinstance(neuron, Pooled):
         return level, max_level
     steps = neuron.thresholds
@@ -82,8 +83,9 @@ def _both(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
 def _worth(
     neuron: Summed | Pooled, worth: int, lambdas: Sequence[int], reach: tuple[int, int], before: _Ends
 ) -> dict[int, int]:
-    """For each level that a neuron can have, the largest ``c level - lambda s``; of a pool, less what the
-    multipliers of its inputs ask, none of which goes beyond the level.
+    """Return the largest ``c level - lambda s`` for each level that a neuron can have.
+
+    For a pool, the terms of the multipliers of its inputs are subtracted; no input exceeds the level.
     """
     by_level = {}
     for level in range(_level(neuron, reach[0]), _level(neuron, reach[1]) + 1):
@@ -92,7 +94,7 @@ def _worth(
             ends = [_both(before[i], beyond) for i in neuron.inputs]
         else:
             ends = [_both(reach, _piece(neuron, level, level))]
-        if all(low <= high for low, high in ends):  # linear in each: one of both ends is the best
+        if all(low <= high for low, high in ends):  # linear in each input, so one of the two ends is best
             asked = (
                 share * (low if share > 0 else high) for share, (low, high) in zip(lambdas, ends, strict=True)
             )
@@ -104,8 +106,8 @@ def _worth(
 
 
 class _Moving(Splits):
-    """What the first layer reads at the sample, the features that move, layers of neurons, and the cases as
-    inequalities over the levels that the head reads.
+    """The inputs of the first layer at the sample, the features that move, the layers of neurons, and the
+    cases as inequalities over the levels that the head reads.
     """
 
     def __init__(
@@ -127,7 +129,7 @@ class _Moving(Splits):
             for index in (position for _, changes in options for position in changes):
                 moved[index].add(feature)
         self.gains: list[dict[int, list[int]]] = []
-        """For each neuron of the first layer, what the options of features add to its sum."""
+        """For each neuron of the first layer, the gains of the options of features in its sum."""
         for neuron in layers[0] if layers else ():
             limit.look()
             weights = (
@@ -141,7 +143,7 @@ class _Moving(Splits):
             )
 
     def _left(self, windows: Windows) -> dict[int, list[int]]:
-        """The options of each feature that splits leave."""
+        """Return the options of each feature that splits leave."""
         options_left = {}
         for feature, options in self.features.items():
             low, high = windows.get((0, feature), (0, inf))
@@ -149,7 +151,7 @@ class _Moving(Splits):
         return options_left
 
     def ranges(self, windows: Windows) -> Ranges:
-        """How far levels and sums go within splits."""
+        """Return the ranges of levels and sums within splits."""
         left = self._left(windows)
         if not all(left.values()):
             return None
@@ -179,8 +181,10 @@ class _Moving(Splits):
         return levels, sums
 
     def _added(self, j: int, left: dict[int, list[int]], sign: int) -> int:
-        """The most that options add to a sum of the first layer, or take off it: what each feature can, of as
-        many as the budget allows; and not more than the best rate gives for the whole budget.
+        """Return the most that options can add to a first-layer sum, or subtract from it.
+
+        It sums the best of each feature, for as many features as the budget allows, and never exceeds the
+        best rate times the whole budget.
         """
         gains = [
             [(sign * row[k], self.features[f][k][0]) for k in left[f]] for f, row in self.gains[j].items()
@@ -237,7 +241,7 @@ class _Moving(Splits):
 
 
 def _passed_on(width: int, parts: Iterable[tuple[Summed | Pooled, Sequence[int]]]) -> list[int]:
-    """What inputs of a layer are worth: each multiplier times the weights of its neuron."""
+    """Return the value of the inputs of a layer: each multiplier times the weights of its neuron."""
     worth = [0] * width
     for neuron, lambdas in parts:
         weights = (
@@ -249,7 +253,7 @@ def _passed_on(width: int, parts: Iterable[tuple[Summed | Pooled, Sequence[int]]
 
 
 def _over_levels(setting: Setting, limit: Limit) -> _Moving:
-    """A question about one network, whose layers stay what they are."""
+    """Return a question about one network, with its layers unchanged."""
     network, (base,) = setting.networks[0], setting.base
     options, budget = priced(setting, limit)
     read = [network.reading(feature, state) for feature, state in enumerate(base)]
@@ -279,7 +283,9 @@ def _over_levels(setting: Setting, limit: Limit) -> _Moving:
 
 
 def _over_bits(setting: Setting, limit: Limit) -> _Moving:
-    """A question about two sides or with laws: the first layer reads its own sums, and all others bits."""
+    """Return a question about two sides or with laws: the first layer reads its own sums, later layers read
+    bits.
+    """
     problem = problem_of(setting, limit)
     features = {
         number: [(price, {j: gain for j, gain in enumerate(gains) if gain}) for price, gains in row]

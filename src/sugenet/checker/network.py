@@ -1,7 +1,7 @@
-"""What a network is, for the checker: features, layers of neurons, exact scores; and the `.sugenet` file.
+"""Networks as the checker sees them: features, layers of neurons, exact scores; and the `.sugenet` file.
 
-To be ensured: a network gives the scores that the file says (docs/format.md). The standard library is
-enough; nothing here is shared with the code that writes files or evaluates networks elsewhere.
+To be ensured: a network gives the scores that the file defines (docs/format.md). Only the standard library is
+required. No code is shared with the packages that write files or evaluate networks.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """A feature whose values are categories; the network reads one bit for each."""
+    """A feature whose values are categories; the network reads one bit per category."""
 
     categories: tuple[Any, ...]
 
@@ -57,7 +57,7 @@ class Categories:
         return len(self.categories)
 
     def bits(self, state: int) -> list[int]:
-        """The bits of a state: which category it is."""
+        """Return the bits of a state: a one-hot code of the category."""
         return [int(index == state) for index in range(self.width)]
 
 
@@ -65,7 +65,8 @@ class Categories:
 class Numbers:
     """A feature whose values are integers or float64 numbers; bit t says whether the value is at least cut t.
 
-    The state of a value is how many cuts it reaches. Silent cuts are those of laws, which no neuron reads.
+    The state of a value is the number of cuts it reaches. Silent cuts belong to laws, and no neuron reads
+    them.
     """
 
     cuts: tuple[Any, ...]
@@ -81,13 +82,13 @@ class Numbers:
         return len(self.cuts)
 
     def bits(self, state: int) -> list[int]:
-        """The bits of a state: the first so many, without those of silent cuts."""
+        """Return the bits of a state: the first `state` bits are 1; bits of silent cuts are omitted."""
         return [int(index < state) for index in range(self.width) if index not in self.silent]
 
 
 @dataclass(frozen=True, slots=True)
 class RealNumbers(Numbers):
-    """A feature whose values are real numbers, which the first layer reads as they are."""
+    """A feature whose values are real numbers, which the first layer reads unchanged."""
 
 
 Coding: TypeAlias = Categories | Numbers
@@ -98,7 +99,7 @@ Coding: TypeAlias = Categories | Numbers
 
 @dataclass(frozen=True, slots=True)
 class Summed:
-    """A neuron: its level is how many of its thresholds the weighted sum of its inputs reaches."""
+    """A neuron whose level is the number of thresholds that the weighted sum of its inputs reaches."""
 
     inputs: tuple[int, ...]
     weights: tuple[int, ...]
@@ -106,23 +107,23 @@ class Summed:
     """Rising integers; for real inputs one pair of exact numbers that the threshold lies between."""
 
     def total(self, values: Sequence[Any]) -> Any:
-        """The weighted sum."""
+        """Return the weighted sum."""
         return sum(w * values[i] for i, w in zip(self.inputs, self.weights, strict=True))
 
     def level(self, values: Sequence[Any]) -> int:
-        """The level, from those of the layer before."""
+        """Return the level for given levels of the previous layer."""
         return bisect_right(self.thresholds, self.total(values))
 
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """A neuron whose level is the largest of its inputs', or the least."""
+    """A neuron whose level is the largest level of its inputs, or the smallest."""
 
     inputs: tuple[int, ...]
     least: bool
 
     def level(self, values: Sequence[Any]) -> int:
-        """The level, from those of the layer before."""
+        """Return the level for given levels of the previous layer."""
         return int((min if self.least else max)(values[i] for i in self.inputs))
 
 
@@ -133,9 +134,9 @@ class LayerForm:
     neurons: tuple[Summed | Pooled, ...]
     top: int = 1
     maps: tuple[int, int, int] | None = None
-    """Channels, height and width of what it gives, if it is a pool or a convolution with several levels."""
+    """Channels, height and width of its output, if it is a pool or a convolution with several levels."""
     reads: tuple[int, int, int] | None = None
-    """Channels, height and width of what it reads, if it is a pool or a convolution."""
+    """Channels, height and width of its input, if it is a pool or a convolution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ class HeadWeights:
     scale: tuple[Fraction, ...]
     bias: tuple[Fraction, ...]
     sizes: tuple[int, ...]
-    """The largest match count of each class: the sum of weight sizes, each times the top of its input."""
+    """The largest match count of each class: the sum of absolute weights, each times the top of its input."""
 
     @property
     def outputs(self) -> int:
@@ -155,7 +156,7 @@ class HeadWeights:
 
 
 Clause: TypeAlias = tuple[tuple[int, Any, bool], ...]
-"""Conditions of which one must hold: a feature reaches a cut or has a category; or, if false, does not."""
+"""Conditions of which one must hold: a feature reaches a cut or has a category or, if false, does not."""
 
 
 @dataclass(frozen=True)
@@ -173,20 +174,22 @@ class NetworkForm:
     source: NetworkSource | None = field(default=None, compare=False)
     """The file that it was read from, which compiled rules read as arrays."""
     clauses: tuple[Clause, ...] = ()
-    """Laws that inputs obey; then the head has a last class, whose match count is how many are broken."""
+    """Laws that inputs obey. The head then has a last class whose match count is the number of
+    broken laws.
+    """
 
     @cached_property
     def class_texts(self) -> tuple[str, ...]:
-        """The names of the classes, safe to show."""
+        """The names of the classes, escaped for display."""
         return tuple(map(visible, self.classes))
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of what the network computes, and of its names."""
+        """SHA-256 of the function of the network, and of its names."""
         return self.make_fingerprint(self.classes, self.head)
 
     def among(self, classes: Sequence[int]) -> NetworkForm:
-        """The network that chooses among some classes alone."""
+        """Return the network restricted to some classes."""
         head = self.head
         some = HeadWeights(
             [head.weights[k] for k in classes],
@@ -207,7 +210,7 @@ class NetworkForm:
         return any(isinstance(coding, RealNumbers) for coding in self.codings)
 
     def reading(self, feature: int, state: int) -> list[int]:
-        """What the first layer reads of a feature in a state: its level, or its bits."""
+        """Return the input of the first layer for a feature in a state: its level, or its bits."""
         coding = self.codings[feature]
         if self.reads_levels:
             silent = coding.silent if isinstance(coding, Numbers) else ()
@@ -215,12 +218,12 @@ class NetworkForm:
         return coding.bits(state)
 
     def scores(self, states: Sequence[int]) -> list[Fraction]:
-        """Exact scores of the classes, layer by layer."""
+        """Return exact scores of the classes, layer by layer."""
         values = [value for feature, state in enumerate(states) for value in self.reading(feature, state)]
         return self._from(values, self.layers)
 
     def real_scores(self, values: Sequence[Fraction]) -> list[Fraction]:
-        """Exact scores of an input of real numbers; refused if a sum is too near its threshold."""
+        """Return exact scores of an input of real numbers; refuse if a sum is too close to its threshold."""
         levels = []
         for number, neuron in enumerate(self.layers[0].neurons, start=1):
             assert isinstance(neuron, Summed)
@@ -251,10 +254,12 @@ class NetworkForm:
         return [1] * sum(coding.width for coding in self.codings)
 
     def see_texts(self, laws: Sequence[Any]) -> None:
-        """See that laws say in words what their clauses say, if this can read words."""
+        """Check that the words of laws agree with their clauses, if this checker can read words."""
 
     def obeying(self, clauses: Sequence[Clause]) -> NetworkForm:
-        """The network with finer features, so that clauses can be told, and a last class for broken ones."""
+        """Return the network with finer features, to evaluate clauses, and a last class for
+        broken clauses.
+        """
         if not clauses:
             return self
         head, kept = self.head, tuple(dict.fromkeys(clauses))
@@ -269,7 +274,7 @@ class NetworkForm:
 
 
 def _finer(codings: Sequence[Coding], clauses: Iterable[Clause]) -> tuple[Coding, ...]:
-    """Features with the cuts that clauses name, which are silent if the network does not have them."""
+    """Return features with the cuts of clauses, which are silent if the network does not have them."""
     wanted: dict[int, set[Any]] = {}
     for feature, at, _ in (literal for clause in clauses for literal in clause):
         wanted.setdefault(feature, set()).add(at)
@@ -287,9 +292,9 @@ def _finer(codings: Sequence[Coding], clauses: Iterable[Clause]) -> tuple[Coding
 # -- the file ------------------------------------------------------------------------------------------------
 
 _FILE, _HEADER, _PARTS = 1 << 30, 1 << 24, 1 << 20
-"""Bytes of a file and of its header, and lists and objects of the latter."""
+"""Largest number of bytes of a file and of its header, and of lists and objects in the header."""
 _SEAL = b'\\"sha256\\":\\"'
-"""What is written before the SHA-256 of a file."""
+"""The text before the SHA-256 of a file."""
 _CODES = {"I8": "b", "U8": "B", "I16": "h", "I32": "i", "I64": "q", "F64": "d"}
 _NAMES = {
     "dense": "DenseLayer",
@@ -302,11 +307,11 @@ _NAMES = {
     "real": "RealLayer",
     "real conv": "RealLayer",
 }
-"""The names that fingerprints have for kinds of layers."""
+"""The names of kinds of layers in fingerprints."""
 
 
 def read_json(text: str) -> Any:
-    """JSON without NaN, infinity, and fields that occur twice."""
+    """Parse JSON without NaN, infinity and repeated fields."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members = dict(pairs)
@@ -347,7 +352,7 @@ def load_network(raw: bytes) -> NetworkForm:
 
 
 class NetworkSource:
-    """The document and the tensors of a file whose seal holds."""
+    """The document and the tensors of a file with a valid checksum."""
 
     def __init__(self, raw: bytes) -> None:
         end = 8 + int.from_bytes(raw[:8], "little")
@@ -386,7 +391,7 @@ class NetworkSource:
         see_network(self.document, self.tensors, self.rows)
 
     def network(self) -> NetworkForm:
-        """The network of the file."""
+        """Return the network of the file."""
         document = self.document
         cuts = iter(self.tensors["cuts"][0])
         kinds = [self._coding(part, cuts) for part in document["codings"]]
@@ -429,7 +434,7 @@ class NetworkSource:
         return Numbers(tuple(islice(cuts, part["cuts"])), low, high, part["whole"], part["bipolar"])
 
     def rows(self, name: str, form: str, width: int) -> list[list[int]]:
-        """Rows of weights: integers, or packed signs with or without zeros."""
+        """Return rows of weights: integers, or packed signs with or without zeros."""
         if name not in self.known:
             self.known[name] = self._rows(name, form, width)
         return self.known[name]
@@ -490,7 +495,7 @@ class NetworkSource:
                     (c * size + tap, w) for (c, tap), w in zip(wide, row, strict=True) if tap is not None
                 ]
                 thresholds = steps[channel][position]
-                if kind == "stairs conv":  # thresholds on the sum over all taps, padding included
+                if kind == "stairs conv":  # thresholds on the sum over all taps, including padding
                     rim = part["pad"] * sum(w for (_, tap), w in zip(wide, row, strict=True) if tap is None)
                     thresholds = [step - rim for step in _beyond(thresholds)]
                 neurons.append(_summed(inside, thresholds, tops if kind == "conv" else None))
@@ -498,7 +503,7 @@ class NetworkSource:
         return LayerForm(tuple(neurons), part.get("steps", 1), maps, reads)
 
     def _thresholds(self, name: str, part: dict[str, Any], positions: int) -> list[list[list[Any]]]:
-        """For each row of weights and each position the thresholds."""
+        """Return the thresholds for each row of weights and each position."""
         if "theta" in part:
             pairs = [tuple(map(Fraction, ends)) for ends in part["theta"]]
             numbers, shape = self.tensors[f"{name}.theta"]
@@ -518,7 +523,7 @@ class NetworkSource:
     def _fingerprint(
         self, codings: Sequence[Coding], names: Sequence[str], classes: Sequence[str], head: HeadWeights
     ) -> str:
-        """SHA-256 of what the network computes, and of its names."""
+        """Return the SHA-256 of the function of the network, and of its names."""
         digest = sha256(b"sugenet network 1\n")
         for coding in codings:
             digest.update(sha256(_spelled(coding).encode()).digest())
@@ -556,7 +561,7 @@ class NetworkSource:
     def _digested(
         self, name: str, part: dict[str, Any], tops: list[int]
     ) -> Iterator[tuple[tuple[int, ...], bytes]]:
-        """The arrays of a layer as fingerprints have them: shapes and 64-bit integers."""
+        """Yield the arrays of a layer as used in fingerprints: shapes and 64-bit integers."""
         kind = part["kind"]
         if "pool" in kind:
             every = _unpacked(self.tensors[f"{name}.every"][0].tolist(), part["shape"][0])
@@ -590,14 +595,14 @@ def _digest_of(shape: tuple[int, ...], rows: Iterable[Iterable[int]]) -> bytes:
 
 
 def _end(value: Any) -> Any:
-    """A number or a category of a file; only infinity is spelled as an object."""
+    """Return a number or a category of a file; only infinity is written as an object."""
     if isinstance(value, dict):
         return {"inf": inf, "-inf": -inf}[value["float"]]
     return value
 
 
 def _spelled(coding: Coding) -> str:
-    """A feature as fingerprints have it."""
+    """Return a feature as used in fingerprints."""
     if isinstance(coding, Categories):
         return f"OneHot(categories={coding.categories!r})"
     if isinstance(coding, RealNumbers):
@@ -611,16 +616,17 @@ def _unpacked(octets: Sequence[int], width: int) -> list[int]:
 
 
 def _beyond(steps: Sequence[int]) -> list[Any]:
-    """Thresholds of a staircase, of which those that nothing reaches are infinite. Only staircases have such:
-    their sums stay below 2^31, those of other layers may be larger.
+    """Return the thresholds of a staircase, with infinity for thresholds that are never reached.
+
+    Only staircases have such thresholds. Their sums stay below 2^31; sums of other layers may be larger.
     """
     return [inf if step == NEVER else step for step in steps]
 
 
 def _summed(taps: Sequence[tuple[int, int]], taus: Sequence[Any], tops: Sequence[int] | None) -> Summed:
-    """A neuron over (input, weight) taps, with thresholds on match counts if the tops of inputs are given.
+    """Return a neuron over (input, weight) taps, with thresholds on match counts if the input tops are given.
 
-    A negative weight matches what its input leaves to its top.
+    A negative weight matches the difference of its input from its top.
     """
     kept = [(index, weight) for index, weight in taps if weight]
     lowest = 0 if tops is None else sum(min(weight, 0) * tops[index] for index, weight in kept)
@@ -629,7 +635,7 @@ def _summed(taps: Sequence[tuple[int, int]], taus: Sequence[Any], tops: Sequence
 
 
 def _windows(part: dict[str, Any]) -> Iterator[list[int | None]]:
-    """For each position of a window the pixel of each tap, row by row; None on padding."""
+    """Yield the pixel of each tap for each position of a window, row by row; None on padding."""
     (_, height, width), (top, left, _, _) = part["shape"], part["pads"]
     for y, x in product(*map(range, positions_of(part))):
         taps = product(*map(range, part["kernel"]))
@@ -644,7 +650,7 @@ def _windows(part: dict[str, Any]) -> Iterator[list[int | None]]:
 
 
 def _window_text(part: dict[str, Any]) -> str:
-    """A window as fingerprints have it."""
+    """Return a window as used in fingerprints."""
     if "shape" not in part:
         return "None"
     keys = ("shape", "kernel", "stride", "dilation", "pads")

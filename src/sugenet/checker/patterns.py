@@ -1,18 +1,18 @@
 """Sign patterns over boxes of real numbers in plain form: no input of a box violates a query.
 
-To be ensured: a neuron is settled only if its sum is on one side for the whole box; no sign pattern that some
-input has is left out; and every conjunction of the query is closed by a sum that stays below what it needs.
-The neurons of the last layer are put in *patches*; the *cone* of a patch is the open neurons of the first
-layer that it depends on.
+To be ensured: a neuron is settled only if its sum is on one side of the threshold for the whole box. No sign
+pattern of any input is missing. Every conjunction of the query is closed by a sum that stays below its bound.
+The neurons of the last layer are grouped in *patches*. The *cone* of a patch consists of the open neurons of
+the first layer that it depends on.
 
-Let v be the weights of the signs h of the last layer in a weighted sum of inequalities, which must be 0 or
-more for a violation. For any shares lambda of (patch, neuron of its cone), no input exceeds
+Let v be the weights of the signs h of the last layer in a weighted sum of inequalities. A violation requires
+that this sum is 0 or more. For any shares lambda of (patch, neuron of its cone), no input exceeds
 
     v h over settled neurons + sum of |v| over open ones outside patches
     + sum over patches of max over patterns (v h + sum of lambda of active neurons)
     + sum over neurons of max (0, - sum of lambda)
 
-since each share is added for a patch and taken off again, so a wrong one proves less, never something false.
+since each share is added for a patch and subtracted again. A wrong share proves less, never something false.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from sugenet.errors import CertificateError
 __all__ = ["check_patterns"]
 
 _TRIPLES = 40
-"""Neurons of a cone up to which three signs are compared."""
+"""Largest number of neurons of a cone for which triples of signs are compared."""
 _MOST = 1 << 16
-"""Patterns of a patch."""
+"""Largest number of patterns of a patch."""
 _LONGEST = 1 << 14
-"""Bits of a common denominator."""
+"""Largest number of bits of a common denominator."""
 _Fixed: TypeAlias = Mapping[int, bool]
 """Signs of neurons of the first layer in a case."""
 _Pattern: TypeAlias = tuple[dict[int, bool], dict[int, bool]]
@@ -53,7 +53,7 @@ _Pattern: TypeAlias = tuple[dict[int, bool], dict[int, bool]]
 
 
 def check_patterns(proof: Patches, network: NetworkForm, query: QueryAsked, limit: Limit) -> str:
-    """See that no input of a query violates its property."""
+    """Check that no input of a query violates its property."""
     if len(proof.cases) != len(query.cases):
         raise CertificateError(f"the proof has {len(proof.cases)} cases, the query {len(query.cases)}.")
     seen = 0
@@ -69,7 +69,7 @@ def check_patterns(proof: Patches, network: NetworkForm, query: QueryAsked, limi
 
 
 class _Box:
-    """One box of the query, with the part of the proof for it."""
+    """One box of the query, with its part of the proof."""
 
     def __init__(self, network: NetworkForm, case: CaseAsked, part: PatchedCase, limit: Limit) -> None:
         self.head, self.case, self.part, self.limit = network.head, case, part, limit
@@ -105,15 +105,16 @@ class _Box:
         """Cones of patches, and their patterns."""
 
     def _never(self, signs: Iterable[tuple[int, bool, int]]) -> bool:
-        """Whether no input of the box gives neurons of the first layer these signs: how far their sums are
-        beyond the thresholds, weighted and added up, stays below 0.
+        """Return whether no input of the box gives first-layer neurons these signs.
+
+        This is so if the weighted sum of their margins stays below 0.
         """
         total, needed, is_strict = dict[int, int](), Fraction(0), False
         for neuron, on, share in signs:
             weights, (low, high) = self.first[neuron]
             factor = share if on else -share
             needed += factor * (low if on else high)
-            is_strict |= factor < 0  # off is below the threshold
+            is_strict |= factor < 0  # off means below the threshold
             for i, weight in weights.items():
                 total[i] = total.get(i, 0) + factor * weight
         max_sum = sum(value * self.ends[i][value > 0] for i, value in total.items())
@@ -153,8 +154,10 @@ class _Box:
     def _bound(
         self, conjunction: Sequence[Any], part: ByBounds | ByMultipliers, fixed: _Fixed
     ) -> Fraction | None:
-        """What no input of a case exceeds in a weighted sum of the inequalities of a conjunction; None if no
-        input has the signs of the case.
+        """Return an upper bound on a weighted sum of the inequalities of a conjunction, over the inputs of a
+        case.
+
+        Return None if no input has the signs of the case.
         """
         if len(part.mix) != len(conjunction):
             raise CertificateError(f"{len(part.mix)} weights for {len(conjunction)} inequalities.")
@@ -185,12 +188,14 @@ class _Box:
     def _shares(
         self, multipliers: Iterable[tuple[int, int, int]], patches: int
     ) -> tuple[list[Counter[int]], Counter[int]]:
-        """What multipliers add to neurons in each patch, and what they take off them in return."""
+        """Return the amounts that multipliers add to neurons in each patch, and those
+        subtracted in return.
+        """
         shares, left = [Counter[int]() for _ in range(patches)], Counter[int]()
         for patch, neuron, share in multipliers:
             if patch >= patches or neuron >= len(self.first):
                 raise CertificateError(f"neuron {neuron} or patch {patch} of a multiplier is not there.")
-            if self.states[0][neuron] is not None:  # what is added for the patch is taken off again
+            if self.states[0][neuron] is not None:  # the amount added for the patch is subtracted again
                 continue
             if neuron not in self._patterns(patch)[0]:
                 raise CertificateError(f"neuron {neuron} has a multiplier of patch {patch}, not in its cone.")
@@ -199,7 +204,9 @@ class _Box:
         return shares, left
 
     def _votes(self, conjunction: Sequence[Any], mix: Sequence[int]) -> tuple[list[int], int, int]:
-        """Weighted inequalities over the signs of the last layer, and their constant, both times a unit."""
+        """Return weighted inequalities over the signs of the last layer, and their constant, both times a
+        unit.
+        """
         head, constant = self.head, Fraction(0)
         factors = [Fraction(0)] * head.outputs
         for weight, (terms, bound) in zip(mix, conjunction, strict=True):
@@ -217,13 +224,15 @@ class _Box:
     # -- patterns --------------------------------------------------------------------------------------------
 
     def _patterns(self, patch: int) -> tuple[list[int], list[_Pattern]]:
-        """The cone of a patch, and its patterns in which no two and no three signs contradict each other."""
+        """Return the cone of a patch, and its patterns in which no two and no three signs contradict each
+        other.
+        """
         if patch in self.known:
             return self.known[patch]
         outs = [j for j in self.part.patches[patch] if self.states[-1][j] is None]
         memo: dict[tuple[int, int], set[int]] = {}
         cone = sorted(set[int]().union(*(self._behind(len(self.rows), j, memo) for j in outs)))
-        patterns = [0]  # literal 2 k says that neuron k of the cone is off, 2 k + 1 that it is on
+        patterns = [0]  # literal 2 k means that neuron k of the cone is off, 2 k + 1 that it is on
         for literal in range(2 * len(cone)):
             if literal % 2 == 0:
                 before, patterns = patterns, []
@@ -254,15 +263,16 @@ class _Box:
         return self.known[patch]
 
     def _clashing(self, cone: Sequence[int], literals: Sequence[int], count: int, known: int) -> int:
-        """The literals of the first neurons of a cone that contradict some literals together, as bits;
-        those that are known to contradict one of them aside.
+        """Return the literals of the first neurons of a cone that contradict some literals together, as bits.
+
+        Literals in `known` already contradict one of them and are skipped.
         """
         signs = [(cone[literal // 2], literal % 2 == 1, 1) for literal in literals]
         others = ((other, (cone[other // 2], other % 2 == 1, 1)) for other in range(2 * count))
         return sum(1 << k for k, sign in others if not known >> k & 1 and self._never([*signs, sign]))
 
     def _behind(self, layer: int, j: int, memo: dict[tuple[int, int], set[int]]) -> set[int]:
-        """The open neurons of the first layer that a neuron depends on."""
+        """Return the open neurons of the first layer that a neuron depends on."""
         if self.states[layer][j] is not None:
             return set()
         if layer == 0:
@@ -273,7 +283,7 @@ class _Box:
         return memo[layer, j]
 
     def _is_on(self, layer: int, j: int, memo: dict[tuple[int, int], bool]) -> bool:
-        """Whether a neuron is active in a pattern."""
+        """Return whether a neuron is active in a pattern."""
         known = self.states[layer][j]
         if known is not None:
             return known
@@ -285,7 +295,7 @@ class _Box:
 
 
 def _settled_row(weights: dict[int, int], threshold: int, before: Sequence[bool | None]) -> bool | None:
-    """Whether a neuron of a later layer is active, if the settled ones before it decide that."""
+    """Return whether a later neuron is active, if the settled neurons before it decide that."""
     here = sum(w for i, w in weights.items() if before[i])
     loose = [w for i, w in weights.items() if before[i] is None]
     if here + sum(w for w in loose if w < 0) >= threshold:

@@ -1,9 +1,9 @@
-"""A question about networks in integers: what each change adds to the first layer, and what is a violation.
+"""A question about networks in integers: the gain of each change in the first layer, and the violations.
 
-To be ensured: every option of the setting is there with what it adds; its price is not above the true one;
-the violations are those of the setting, no fewer. A level becomes as many bits as it has steps, so that each
-neuron is a weighted sum of bits with one threshold, and so is each inequality of a violation. The standard
-library is all that is needed: this is the definition that compiled rules (`whole`) follow.
+To be ensured: every option of the setting is included with its gains, its price is not above the true price,
+and no violation of the setting is missing. A level becomes as many bits as it has steps. So each neuron is a
+weighted sum of bits with one threshold, and so is each inequality of a violation. Only the standard library
+is required. Compiled rules (`whole`) follow this definition.
 """
 
 from __future__ import annotations
@@ -36,55 +36,55 @@ __all__ = [
 ]
 
 _DIGITS = 1 << 14
-"""Bits of a common denominator."""
+"""Largest number of bits of a common denominator."""
 
 Row: TypeAlias = tuple[dict[int, int], int]
-"""Weights of bits of the layer before, and what those of the active ones must sum to."""
+"""Weights of bits of the previous layer, and the threshold for the sum over the active ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class IntegerProblem:
-    """Every feature takes one option; a violation meets all inequalities of some case."""
+    """A problem in which every feature takes one option; a violation meets all inequalities of some case."""
 
     base: list[int]
     """For each neuron of the first layer, its sum above the threshold if every feature stays."""
     features: list[list[tuple[int, list[int]]]]
-    """For each feature that can change: the price of each option and what it adds to each neuron."""
+    """For each feature that can change: the price of each option and its gain in each neuron."""
     numbers: list[int]
-    """Which features these are."""
+    """The indices of these features."""
     states: list[list[int]]
-    """The state that each option of them is."""
+    """The states of their options."""
     stays: list[int]
-    """For each of them, how many options come before its own state."""
+    """For each of them, the number of options before its own state."""
     own: tuple[int, ...]
-    """The states that features have if they stay."""
+    """The states of features that stay fixed."""
     budget: int | None
     layers: list[list[Row]]
     """The later layers."""
     inequalities: list[Row]
-    """Over the last layer; each once."""
+    """Over the last layer, without repetitions."""
     cases: list[list[int]]
-    """Which of them each case has."""
+    """The indices of the inequalities of each case."""
     scores: list[tuple[dict[int, int], Fraction, Fraction]]
-    """For each class of the first network: weights of bits of the last layer, and factor and constant that
-    make their sum its score.
+    """For each class of the first network: weights of bits of the last layer, and the factor and constant
+    that turn their sum into its score.
     """
     limit: Limit
 
     def last_bits(self, first: Sequence[bool]) -> Sequence[bool]:
-        """The bits of the last layer, from those of the first."""
+        """Return the bits of the last layer for given bits of the first."""
         for layer in self.layers:
             first = [reaches(row, first) for row in layer]
         return first
 
     def is_violated(self, first: Sequence[bool]) -> bool:
-        """Whether bits of the first layer are a violation."""
+        """Return whether bits of the first layer are a violation."""
         last = self.last_bits(first)
         met = [reaches(row, last) for row in self.inequalities]
         return any(all(met[number] for number in case) for case in self.cases)
 
     def label(self, first: Sequence[bool]) -> int:
-        """The class, from bits of the first layer; of equal scores the lowest."""
+        """Return the class for given bits of the first layer; among equal scores the lowest class."""
         last = self.last_bits(first)
         class_scores = [
             factor * sum(weight for bit, weight in weights.items() if last[bit]) + constant
@@ -94,7 +94,7 @@ class IntegerProblem:
 
     @property
     def offered(self) -> list[list[tuple[int, list[int]]]]:
-        """The options of each feature in the order of its states, staying as it is among them."""
+        """Return the options of each feature in the order of its states, including its own state."""
         still = (0, [0] * len(self.base))
         return [
             [*options[:stay], still, *options[stay:]]
@@ -103,20 +103,21 @@ class IntegerProblem:
 
 
 def reaches(row: Row, bits: Sequence[bool]) -> bool:
-    """Whether the weights of active bits sum to what is needed."""
+    """Return whether the weights of active bits reach the threshold."""
     weights, threshold = row
     return sum(weight for bit, weight in weights.items() if bits[bit]) >= threshold
 
 
 def max_together(lightest: Iterable[int], budget: int | None) -> int:
-    """How many can come together within the budget: features, from the lightest change of each, or neurons,
-    from what each needs to turn.
+    """Return how many items fit in the budget together.
+
+    Items are features, by the lightest change of each, or neurons, by the amount each needs to turn.
     """
     return sum(budget is None or used <= budget for used in accumulate(sorted(lightest)))
 
 
 def swings_of(features: Sequence[Any], width: int) -> list[tuple[int, int]]:
-    """How far the options of some features can lower and raise each neuron."""
+    """Return how far the options of some features can lower and raise each neuron."""
     return [
         (
             sum(min(0, *(gain[j] for _, gain in row)) for row in features),
@@ -130,18 +131,17 @@ def swings_of(features: Sequence[Any], width: int) -> list[tuple[int, int]]:
 
 
 def _unit_of(options: dict[int, list[Option]], limit: Limit, *, is_exact: bool) -> int:
-    """Units in one: a common denominator of the prices; or, if sums would leave 60 bits, a power of two, and
-    prices are rounded down.
+    """Return the number of price units in one: a common denominator of the prices.
 
-    Rounding down asks about more changes than the question does, so what is shown of them holds for the
-    question.
+    If sums would exceed 60 bits, it is a power of two, and prices are rounded down. Rounding down allows more
+    changes than the question does, so a proof about them holds for the question.
     """
     rows = {id(row): row for row in options.values()}
     price_counts: Counter[tuple[int, int]] = Counter()
-    for number, times in Counter(map(id, options.values())).items():  # features alike have the same list
+    for number, times in Counter(map(id, options.values())).items():  # equal features share one list
         for option in rows[number]:
             price_counts[option.price.as_integer_ratio()] += times
-    unit = 1  # prices are few, options can be very many
+    unit = 1  # there are few prices, but there can be very many options
     for divisor in {below for _, below in price_counts}:
         limit.look()
         unit = lcm(unit, divisor)
@@ -156,13 +156,15 @@ def _unit_of(options: dict[int, list[Option]], limit: Limit, *, is_exact: bool) 
 def priced(
     setting: Setting, limit: Limit, *, is_exact: bool = False
 ) -> tuple[dict[int, tuple[list[Option], list[int]]], int | None]:
-    """For every feature the options within the budget and their prices, and the budget, in integers."""
+    """Return the options within the budget with their prices, for every feature, and the
+    budget, in integers.
+    """
     unit = _unit_of(setting.options, limit, is_exact=is_exact)
     budget = None
-    if setting.budget is not None:  # rounded down, or just below if exactly that is not asked about
+    if setting.budget is not None:  # rounded down; slightly smaller if the budget itself is excluded
         exact = setting.budget * unit
         budget = exact.__ceil__() - 1 if setting.strict else exact.__floor__()
-    shared: dict[int, tuple[list[Option], list[int]]] = {}  # features alike have the same list
+    shared: dict[int, tuple[list[Option], list[int]]] = {}  # equal features share one list
     for row in setting.options.values():
         if id(row) not in shared:
             costs = [(option.price * unit).__floor__() for option in row]
@@ -176,13 +178,13 @@ def priced(
 
 
 class _Bits:
-    """A network over bits alone: rows of the first layer by what each input adds, and rows of the others."""
+    """A network over bits only: first-layer rows as gains per input, and the rows of later layers."""
 
     def __init__(self, network: NetworkForm) -> None:
         self.network, self.clauses = network, network.clauses
         self.inputs: list[list[tuple[int, int, int]]] = []
-        """For each input of the first layer the neurons that read it: neuron, weight, and for a pool the
-        level that counts, else 0.
+        """For each input of the first layer, the neurons that read it: neuron, weight, and the level that
+        counts for a pool, else 0.
         """
         layers = network.layers or (_passing(network),)
         self.least = self._first(layers[0], _order(*layers[:2]))
@@ -193,7 +195,7 @@ class _Bits:
             self.head.append({len(order) + k: 1 for k in range(len(self.clauses))})
 
     def _first(self, layer: LayerForm, order: list[tuple[int, int]]) -> list[int]:
-        """Note who reads what; the thresholds of the first layer."""
+        """Record the readers of each input; return the thresholds of the first layer."""
         network = self.network
         width = sum(len(network.reading(f, 0)) for f in range(len(network.codings)))
         self.inputs, thresholds = [[] for _ in range(width)], list[Any]()
@@ -218,7 +220,7 @@ class _Bits:
         return [self._most(number) + 1 if bound == inf else bound for number, bound in enumerate(thresholds)]
 
     def _most(self, number: int) -> int:
-        """More than any sum of a neuron of the first layer."""
+        """Return a number larger than any sum of a first-layer neuron."""
         tops = [coding.width for coding in self.network.codings] if self.network.reads_levels else None
         return sum(
             max(weight, 0) * (tops[index] if tops else 1)
@@ -228,7 +230,7 @@ class _Bits:
         )
 
     def added(self, feature: int, state: int) -> dict[int, int]:
-        """What a state of a feature adds to the neurons of the first layer."""
+        """Return the gains of a state of a feature in the neurons of the first layer."""
         gains: dict[int, int] = {}
         for index, value in enumerate(self.network.reading(feature, state), start=self.starts[feature]):
             if value:
@@ -247,14 +249,15 @@ class _Bits:
 
 
 def _passing(network: NetworkForm) -> LayerForm:
-    """A layer that passes the bits of the features on."""
+    """Return a layer that passes the bits of the features on."""
     width = sum(len(network.reading(f, 0)) for f in range(len(network.codings)))
     return LayerForm(tuple(Summed((index,), (1,), (1,)) for index in range(width)))
 
 
 def later_rows(layers: Sequence[LayerForm], passed: int = 0) -> tuple[list[list[Row]], list[tuple[int, int]]]:
-    """The later layers over bits, each of which passes on so many more; and the bits of the last, each a
-    neuron and a level.
+    """Return the later layers over bits, and the bits of the last layer, each as a neuron and a level.
+
+    Each layer passes on `passed` additional bits.
     """
     order, layer_rows = _order(*layers[:2]), []
     for number, layer in enumerate(layers[1:], start=1):
@@ -266,8 +269,9 @@ def later_rows(layers: Sequence[LayerForm], passed: int = 0) -> tuple[list[list[
 
 
 def _order(layer: LayerForm, following: LayerForm | None = None) -> list[tuple[int, int]]:
-    """The bits of a layer, each a neuron and a level from 1: value by value; those of maps channel by
-    channel, level by level, pixel by pixel.
+    """Return the bits of a layer, each as a neuron and a level from 1.
+
+    They are ordered value by value. Bits of maps are ordered by channel, level and pixel.
     """
     levels = range(1, layer.top + 1)
     maps = layer.maps
@@ -280,7 +284,7 @@ def _order(layer: LayerForm, following: LayerForm | None = None) -> list[tuple[i
 
 
 def _row(neuron: Summed | Pooled, m: int, index_of: dict[tuple[int, int], int], top: int) -> Row:
-    """A neuron of a later layer reaching level m, over the bits of the layer before."""
+    """Return the condition that a later neuron reaches level m, over the bits of the previous layer."""
     if isinstance(neuron, Pooled):
         return {index_of[position, m]: 1 for position in neuron.inputs}, len(
             neuron.inputs
@@ -298,7 +302,7 @@ def _row(neuron: Summed | Pooled, m: int, index_of: dict[tuple[int, int], int], 
 
 
 def problem_of(setting: Setting, limit: Limit, *, is_exact: bool = False) -> IntegerProblem:
-    """A setting in integers; no price is rounded if it must be exact."""
+    """Return a setting in integers; with `is_exact`, no price is rounded."""
     options, budget = priced(setting, limit, is_exact=is_exact)
     sides = [_Bits(network) for network in setting.networks]
     base, gains = _added_by(setting, {feature: row for feature, (row, _) in options.items()}, sides, limit)
@@ -343,8 +347,8 @@ _Gains: TypeAlias = dict[tuple[int, tuple[int, ...]], list[int]]
 def _added_by(
     setting: Setting, options: dict[int, list[Option]], sides: Sequence[_Bits], limit: Limit
 ) -> tuple[list[int], _Gains]:
-    """For each neuron of the first layers of all sides its sum above the threshold, and what each option of
-    each feature adds to it.
+    """Return, for each first-layer neuron of all sides, its sum above the threshold, and the gain of each
+    option of each feature.
     """
     base: list[int] = []
     gains: _Gains = {}
@@ -367,7 +371,7 @@ def _added_by(
 
 
 def in_integers(factors: Sequence[Fraction], bound: Fraction) -> tuple[list[int], int]:
-    """An inequality over integers in integers, without a common factor."""
+    """Return an inequality over integers with integer coefficients, without a common factor."""
     if not any(factors):
         return [0] * len(factors), int(bound > 0)
     unit = lcm(1, *(f.denominator for f in factors))
@@ -379,15 +383,16 @@ def in_integers(factors: Sequence[Fraction], bound: Fraction) -> tuple[list[int]
 def numbered(
     cases: Sequence[Sequence[tuple[Sequence[int], int]]],
 ) -> tuple[list[tuple[tuple[int, ...], int]], list[list[int]]]:
-    """The inequalities of all cases, each once; and for each case which of them it has."""
+    """Return the distinct inequalities of all cases, and the indices of those of each case."""
     rows = [[(tuple(factors), bound) for factors, bound in case] for case in cases]
     number = {part: k for k, part in enumerate(dict.fromkeys(part for case in rows for part in case))}
     return list(number), [[number[part] for part in case] for case in rows]
 
 
 def combined(factors: Sequence[int], bound: int, rows: Sequence[Row], offsets: Sequence[int]) -> Row:
-    """An inequality over match counts as one over bits: the match count of a class is the sum of its row less
-    the least that its weights can sum to.
+    """Return an inequality over match counts as one over bits.
+
+    The match count of a class is the sum of its row minus the smallest sum that its weights allow.
     """
     weights: dict[int, int] = {}
     for factor, (row, constant), lowest in zip(factors, rows, offsets, strict=True):

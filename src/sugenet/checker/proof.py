@@ -1,8 +1,8 @@
-"""Checking a proof that a question has no violation, in the way its kind says.
+"""Check a proof that a question has no violation, by the rule for its kind.
 
-To be ensured: each part of the question has a proof, and each proof is checked against what the question
-says (`setting`), not against what it says of itself. Compiled forms of the rules are loaded when they are
-needed; `rules` has the plain ones.
+To be ensured: each part of the question has a proof, and each proof is checked against the question
+(`setting`), not against its own description of it. Compiled forms of the rules are loaded only if needed;
+`rules` contains the plain ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sugenet.errors import CertificateError
 __all__ = ["check_proof"]
 
 _LEAST = 0.1
-"""Seconds of a compiled check from which on a part of it is done again in the plain form."""
+"""If a compiled check takes at least this many seconds, a part of it is repeated in the plain form."""
 
 
 def check_proof(
@@ -36,7 +36,7 @@ def check_proof(
     question, network = asked.question, asked.network
     if isinstance(question, QueryAsked):
         see_query(asked, question)
-        if network.passes_reals:  # all other proofs go through integers
+        if network.passes_reals:  # all other proofs use integers
             if not isinstance(proof, Patches):
                 raise CertificateError("a query over real numbers needs a proof of kind 'patches'.")
             from sugenet.checker.patterns import check_patterns
@@ -57,7 +57,7 @@ def check_proof(
 def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -> str:
     if isinstance(proof, Patches):
         raise CertificateError("a proof of kind 'patches' is about real numbers alone.")
-    sums = isinstance(proof, Lemma) and proof.sums  # which have no compiled form
+    sums = isinstance(proof, Lemma) and proof.sums  # no compiled form exists
     if not plain and not sums:
         began = limit.spent()
         summary = _compiled(proof, setting, limit)
@@ -76,7 +76,7 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
 
 
 def _compiled(proof: Single, setting: Setting, limit: Limit) -> str:
-    """The same by the compiled form of a rule."""
+    """Check a proof with the compiled form of its rule."""
     from sugenet.checker.accelerate.enumeration import check_enumeration, is_large
     from sugenet.checker.accelerate.integers import whole_of
 

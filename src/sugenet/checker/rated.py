@@ -1,4 +1,4 @@
-"""Samples with ratings as plain whole numbers: what certificates about capacities are checked against."""
+"""Rated samples as plain integers, against which certificates about capacities are checked."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["RatedSamples"]
 
 @dataclass(frozen=True)
 class RatedSamples:
-    """Values from 0 to `top`, a row a sample, and a rating for each row.
+    """Values from 0 to `top`, one row per sample, and a rating for each row.
 
-    On a scale of named levels the numbers are ranks. Else the number v stands for v / top, and all are even,
-    so that half of a difference is whole, too.
+    On a scale of named levels the numbers are ranks. Otherwise the number v means v / top, and all numbers
+    are even, so that half of a difference is also an integer.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -28,7 +28,7 @@ class RatedSamples:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of everything that is here, sha256."""
+        """The sha256 of all data."""
         about = dumps([self.criteria, self.levels, [str(weight) for weight in self.weights]])
         digest = sha256(about.encode())
         for numbers in ((self.top,), self.ratings, *self.rows):
@@ -37,5 +37,5 @@ class RatedSamples:
 
     @property
     def unit(self) -> int:
-        """What 1 is in these whole numbers: a level, or the length of the scale."""
+        """The value 1 in these integers: one level, or the length of the scale."""
         return self.top if self.levels is None else 1

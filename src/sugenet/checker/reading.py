@@ -1,9 +1,9 @@
 """Turn JSON data into frozen, typed values. No other code of the checker reads raw JSON.
 
-A dataclass is a JSON object with exactly its fields. A field with a default is left out if it has that value.
-``class Robust(Tagged, kind="robust")`` says which further field names it. An integer is not a bool, not 1.0
-and not text. A number is an integer, a finite float, or text in lowest terms such as ``-7/2``; it is read as
-the exact number that it is.
+A dataclass is a JSON object with exactly its fields. A field with a default is omitted if it has that value.
+``class Robust(Tagged, kind="robust")`` names a further field that identifies it. An integer is not a bool,
+not 1.0 and not text. A number is an integer, a finite float, or text in lowest terms such as ``-7/2``. It is
+read exactly.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Integer: TypeAlias = Annotated[int, "Integer"]
 Natural: TypeAlias = Annotated[int, "Natural"]
 """A JSON integer of at least 0."""
 Number: TypeAlias = Annotated[Fraction, "Number"]
-"""A JSON number, or text such as ``-7/2``: the exact number that it is."""
+"""A JSON number, or text such as ``-7/2``, read exactly."""
 Scalar: TypeAlias = Annotated[Any, "Scalar"]
 """The raw value of a feature: text, a finite number, true, false or null. `meaning` reads it."""
 Feature: TypeAlias = Annotated[int, "Feature"]
@@ -61,11 +61,11 @@ Nested: TypeAlias = Annotated[dict[str, Any], "Nested"]
 """A JSON object that is read later, for another network."""
 
 _WRITTEN = r"-?[0-9]{1,4300}(/[1-9][0-9]{0,4299})?"
-"""A number as text, of at most as many digits as Python reads."""
+"""A number as text, with at most as many digits as Python reads."""
 _BITS = 30_000
-"""Bits of an integer."""
+"""Largest number of bits of an integer."""
 _SHOWN = 150
-"""Bits of an integer that a message shows."""
+"""Largest number of bits of an integer that a message shows."""
 _WORDS: dict[type, str] = {
     bool: "true or false",
     str: "text",
@@ -77,14 +77,14 @@ _WORDS: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What indices must fit."""
+    """Upper bounds of indices."""
 
     features: int = 0
     classes: int = 0
 
 
 class Tagged:
-    """A JSON object that a field names: that field and its text are in the header of the class."""
+    """A JSON object identified by a field; that field and its text are in the class header."""
 
     __slots__ = ()
     tag: ClassVar[tuple[str, str]]
@@ -103,7 +103,7 @@ def read(kind: Any, data: Any, sizes: Sizes, what: str) -> Any:
     Raises
     ------
     CertificateError
-        Naming the field that is missing, unknown or not of its kind.
+        If a field is missing, unknown or of the wrong kind; the message names it.
     """
     try:
         return _reader(kind)(data, sizes)
@@ -111,12 +111,12 @@ def read(kind: Any, data: Any, sizes: Sizes, what: str) -> Any:
         raise CertificateError(f"{what}: {error}") from None
     except RecursionError:
         raise CertificateError(f"{what} is nested too deeply.") from None
-    except ValueError as error:  # a number that is too long to be shown
+    except ValueError as error:  # a number that is too long to show
         raise CertificateError(f"{what} is damaged: {error}") from None
 
 
 def exact(value: Any, *, least: int | None = None) -> Fraction:
-    """The exact number that a JSON value is: an integer, a finite float, or text such as ``-7/2``."""
+    """Return the exact number for a JSON value: an integer, a finite float, or text such as ``-7/2``."""
     if type(value) is str:
         if not fullmatch(_WRITTEN, value):
             raise _wrong("a number such as 3 or -7/2", value)
@@ -204,7 +204,7 @@ _PLAIN: dict[Any, _Read] = {
 
 @cache
 def _reader(kind: Any) -> _Read:
-    """What reads values of a type."""
+    """Return the function that reads values of a type."""
     origin, inner = get_origin(kind), get_args(kind)
     if kind in _PLAIN:
         return _PLAIN[kind]
@@ -263,7 +263,7 @@ def _pair_reader(kinds: tuple[Any, ...]) -> _Read:
 
 
 def _union_reader(kinds: tuple[Any, ...]) -> _Read:
-    """One of several types: null, an object by its tag, or the one other type."""
+    """Return the reader of one of several types: null, an object by its tag, or the one other type."""
     objects: list[Any] = [kind for kind in kinds if is_dataclass(kind)]
     others = {
         _json_type(kind): _reader(kind) for kind in kinds if kind is not NoneType and kind not in objects
@@ -297,7 +297,7 @@ def _union_reader(kinds: tuple[Any, ...]) -> _Read:
 
 
 def _tags(kind: Any) -> list[tuple[str, str] | None]:
-    """The fields and texts that name an object; None if nothing does."""
+    """Return the fields and texts that identify an object; None for an object without a tag."""
     if hasattr(kind, "tag"):
         return [kind.tag]
     literals = ((name, hint) for name, hint in get_type_hints(kind).items() if get_origin(hint) is Literal)
@@ -305,7 +305,7 @@ def _tags(kind: Any) -> list[tuple[str, str] | None]:
 
 
 def _json_type(kind: Any) -> type | None:
-    """The JSON type of a list, text, true or false; None for all others."""
+    """Return the JSON type of a list, text, true or false; None for all others."""
     if kind is bool:
         return bool
     return list if get_origin(kind) is tuple else str if kind is str or get_origin(kind) is Literal else None

@@ -1,8 +1,8 @@
-"""Checking that no feature of a reason can be left out, and that no smaller reason exists.
+"""Check that no feature of a reason can be dropped, and that no smaller reason exists.
 
-To be ensured: each counterexample is replayed; one that changes a single feature of the reason shows that
-it is needed, and a reason must meet all of them, so that a smaller one would be a smaller set that meets
-them all.
+To be ensured: each counterexample is replayed. A counterexample that changes a single feature of the reason
+shows that this feature is necessary. A reason must intersect the changed features of every counterexample, so
+a smaller reason would be a smaller hitting set.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from sugenet.errors import CertificateError
 __all__ = ["check_reason", "hitting_set_within"]
 
 _WORK = 100_000_000
-"""Sets that are looked at in the search for a smaller reason."""
+"""Largest number of sets visited in the search for a smaller reason."""
 _MANY = 3000
-"""Sets up to which those that contain another are left out first."""
+"""Up to this many sets, supersets of other sets are removed first."""
 
 
 def check_reason(certificate: Sufficient | Minimal | Minimum, asked: Asked, proved: str, limit: Limit) -> str:
-    """Check the claims of a reason beyond its being sufficient; say what was checked."""
+    """Check the claims of a reason other than sufficiency; return what was checked."""
     question, network = certificate.question, asked.network
     fixed, sample = set(question.fixed), row_of(network, question.sample)
     free = replace(asked, question=replace(question, fixed=()))  # a counterexample changes fixed features
     statements = [f"these {len(fixed)} features suffice: {proved}"]
 
     def changed(row: Sequence[Any]) -> set[int]:
-        """Features that a counterexample changes, after it is replayed."""
+        """Return the features that a counterexample changes, after replaying it."""
         limit.look()
         witness = row_of(network, row)
         violating(free, witness, "a counterexample")
@@ -70,8 +70,9 @@ def check_reason(certificate: Sufficient | Minimal | Minimum, asked: Asked, prov
 
 
 def hitting_set_within(sets: list[set[int]], size: int, limit: Limit | None = None) -> bool:
-    """Whether some set of at most so many elements meets all sets;
-    by branching on a smallest set that is not met.
+    """Return whether some set of at most `size` elements intersects all sets.
+
+    The search branches on a smallest set that is not hit.
 
     Examples
     --------
@@ -107,7 +108,7 @@ def hitting_set_within(sets: list[set[int]], size: int, limit: Limit | None = No
             tried = tried | {element}
         return False
 
-    needed: list[frozenset[int]] = []  # whoever meets a set meets those that contain it
+    needed: list[frozenset[int]] = []  # a hitting set of a set also hits its supersets
     for row in sorted(set(map(frozenset, sets)), key=lambda row: (len(row), sorted(row))):
         if len(needed) > _MANY or not any(smaller <= row for smaller in needed):
             needed.append(row)

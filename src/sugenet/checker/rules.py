@@ -1,7 +1,7 @@
-"""The rules of a proof in plain form: the definition of each, which the compiled forms follow.
+"""The rules of a proof in plain form: the definition of each rule, which the compiled forms follow.
 
-To be ensured: a rule accepts only if no input of the problem is a violation. The standard library is all that
-is needed.
+To be ensured: a rule accepts only if no input of the problem is a violation. Only the standard library is
+required.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ __all__ = ["prove", "see_inputs"]
 
 
 def prove(proof: Single, problem: IntegerProblem, *, drawn: bool = False) -> str:
-    """See that no input of a problem is a violation, by the rule that a proof names; with `drawn`, see only
-    that one in ten of its clauses, drawn at random, follow.
+    """Check that no input of a problem is a violation, by the rule that a proof names.
+
+    With `drawn`, check only a random tenth of its clauses.
     """
     match proof:
         case Bound():
@@ -38,9 +39,9 @@ def prove(proof: Single, problem: IntegerProblem, *, drawn: bool = False) -> str
 
 
 def _bound(problem: IntegerProblem) -> str:
-    """See that intervals of all neurons exclude every violation.
+    """Check that intervals of all neurons exclude every violation.
 
-    Of the neurons that can turn, at most so many turn together as the budget allows.
+    The budget limits how many of the neurons that can turn do so together.
     """
     base, features = problem.base, problem.features
     fits = max_together((min(price for price, _ in row) for row in features), problem.budget)
@@ -71,7 +72,7 @@ def _bound(problem: IntegerProblem) -> str:
 
 
 def _ends(weights: dict[int, int], state: Sequence[bool], loose: set[int], turning: int) -> tuple[int, int]:
-    """The least and the largest sum if at most so many of the loose bits turn."""
+    """Return the smallest and largest sum if at most `turning` of the loose bits turn."""
     here = sum(weight for bit, weight in weights.items() if state[bit])
     turns = sorted(-weight if state[bit] else weight for bit, weight in weights.items() if bit in loose)
     rises = [turn for turn in reversed(turns) if turn > 0]
@@ -80,14 +81,15 @@ def _ends(weights: dict[int, int], state: Sequence[bool], loose: set[int], turni
 
 
 def _contradict(first: Row, second: Row) -> bool:
-    """Whether two inequalities say ``s >= a`` and ``-s >= b`` of one sum s, with a + b above 0."""
+    """Return whether two inequalities say ``s >= a`` and ``-s >= b`` about one sum s, with a + b above 0."""
     opposite = {bit: -weight for bit, weight in second[0].items()}
     return first[0] == opposite and first[1] + second[1] > 0
 
 
 def _max_turned(problem: IntegerProblem, loose: set[int], fits: int) -> int:
-    """How many loose neurons of the first layer can turn together: each needs its distance, and the features
-    bring only so much in all.
+    """Return how many loose first-layer neurons can turn together.
+
+    Each requires its distance from the threshold, and the total gain of the features is limited.
     """
     if problem.budget is None or not loose:
         return len(loose)
@@ -138,11 +140,11 @@ def see_inputs(problem: IntegerProblem) -> None:
 def _choices(
     features: Sequence[Any], margins: list[int], left: int | None, limit: Limit
 ) -> Iterator[list[int]]:
-    """The margins of neurons for every choice of at most one option of each feature within the budget."""
+    """Yield the margins of neurons for every choice of at most one option per feature within the budget."""
     if left is not None and left < 0:
         return
     limit.look()
-    yield margins  # the rest stays
+    yield margins  # the other features stay fixed
     for index, row in enumerate(features):
         for price, gain in row:
             if left is None or price <= left:

@@ -1,9 +1,8 @@
-"""A question as options in whole: the states that each feature may take, what they cost, and what would be a
-violation.
+"""A question as options: the states that each feature may take, their costs, and the violations.
 
-To be ensured: no input that the question is about is left out (`meaning`), and no violation. What the checker
-itself assumes comes as arguments (`InputSet`). A question about two inputs or two networks has two *sides*,
-and their classes come one after another.
+To be ensured: no input of the question is missing (`meaning`), and no violation. Assumptions of the checker
+itself are passed as arguments (`InputSet`). A question about two inputs or two networks has two *sides*,
+whose classes are listed one after another.
 """
 
 from __future__ import annotations
@@ -67,10 +66,10 @@ _PAIRS = "the list of all pairs of values"
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A state that a feature may take instead of the one that it has in the base."""
+    """A state that a feature may take instead of its state in the base."""
 
     order: int
-    """Place among the feature's states."""
+    """Position among the feature's states."""
     states: tuple[int, ...]
     """The state on each side."""
     price: Fraction
@@ -84,12 +83,12 @@ class Setting:
     base: tuple[tuple[int, ...], ...]
     """On each side, the state of every feature to start from."""
     own: tuple[int, ...]
-    """For each feature, the place of that state among its states."""
+    """For each feature, the position of that state among its states."""
     options: dict[int, list[Option]]
     budget: Fraction | None
-    """What the options may cost together."""
+    """Budget for the total cost of the options."""
     strict: bool
-    """Whether what costs exactly the budget is not asked about."""
+    """Whether inputs that cost exactly the budget are excluded."""
     cases: _Demands
     """Violations: all inequalities of some case, each ``sum(factor * match count) >= least`` over the
     classes of all sides.
@@ -98,8 +97,8 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A question about a network and the inputs that can occur: limits by feature, and the network with laws;
-    and the other network, if there is one.
+    """A question about a network, with the limits by feature, the network with laws, and the other network if
+    there is one.
     """
 
     question: Question
@@ -113,7 +112,7 @@ class Asked:
 
 
 def sample_of(asked: Asked) -> tuple[Any, ...]:
-    """The sample of a question about one, which has the class that the question says."""
+    """Return the sample of a question, after checking that it has the class that the question states."""
     question = asked.question
     assert isinstance(question, Robust | Reason | WhatIf)
     sample = row_of(asked.network, question.sample)
@@ -124,7 +123,7 @@ def sample_of(asked: Asked) -> tuple[Any, ...]:
 
 
 def inputs_asked(asked: Asked, part: int = 0) -> InputSet:
-    """The inputs that a question, or a part of it, is about; each of the two if it is about pairs."""
+    """Return the inputs of a question or of a part of it; for a question about pairs, of either input."""
     question, network = asked.question, asked.network
     match question:
         case Robust() | Reason():
@@ -144,7 +143,7 @@ def inputs_asked(asked: Asked, part: int = 0) -> InputSet:
 
 
 def _inside(asked: Asked, where: Limits) -> InputSet:
-    """All inputs within limits that can occur."""
+    """Return all inputs within limits that can occur."""
     named, known = dict(where), dict[Any, Values]()
     allowed = []
     for feature, coding in enumerate(asked.network.codings):
@@ -171,7 +170,7 @@ def _inside(asked: Asked, where: Limits) -> InputSet:
 
 
 def see_query(asked: Asked, question: QueryAsked) -> None:
-    """See that a query has the inputs and outputs of its network."""
+    """Check that a query has the inputs and outputs of its network."""
     network = asked.network
     if (question.inputs, question.outputs) != (len(network.codings), network.head.outputs):
         raise CertificateError("the query is for another number of inputs or outputs.")
@@ -195,8 +194,9 @@ def _scores_reach(
     at: int = 0,
     of: int | None = None,
 ) -> tuple[list[Fraction], Fraction]:
-    """Scores of classes, each times its factor, sum to a bound: an inequality over the match counts, those of
-    this head starting at `at`.
+    """Return the inequality that scores of classes, each times its factor, sum to at least a bound.
+
+    It is over match counts; those of this head start at `at`.
     """
     head = network.head
     factors, threshold = [Fraction(0)] * (head.outputs if of is None else of), bound
@@ -209,9 +209,9 @@ def _scores_reach(
 def _over(
     network: NetworkForm, a: int, b: int, *, strictly: bool, at: int = 0, of: int | None = None
 ) -> tuple[list[Fraction], Fraction]:
-    """Class a scores more than class b, or as much."""
+    """Return the inequality that class a scores more than class b, or as much."""
     factors, threshold = _scores_reach(network, [(a, Fraction(1)), (b, Fraction(-1))], Fraction(0), at, of)
-    if strictly:  # one more than the next smaller possible value: all terms are multiples of a common unit
+    if strictly:  # the next larger possible value: all terms are multiples of a common unit
         unit = Fraction(
             1, lcm(*(value.denominator for value in (factors[at + a], factors[at + b], threshold)))
         )
@@ -245,8 +245,9 @@ class _NoInputError(CertificateError):
 
 
 def parts_of(asked: Asked) -> list[int]:
-    """Which settings a question has, none of which may have a violation. Cases of a query without an input
-    are left out, unless all of them are.
+    """Return the indices of the settings of a question, none of which may have a violation.
+
+    Cases of a query without an input are left out, unless all of them are.
     """
     parts, refused = list[int](), None
     cases = asked.question.cases if isinstance(asked.question, QueryAsked) else None
@@ -262,10 +263,10 @@ def parts_of(asked: Asked) -> list[int]:
 
 
 def setting_of(asked: Asked, resources: Resources, part: int = 0, inputs: InputSet | None = None) -> Setting:
-    """What a question asks, or the part of it with an index.
+    """Return the setting of a question, or of the part of it with an index.
 
-    `inputs` is what the checker asks about instead of the question's own inputs: of a counterfactual always,
-    of robustness if a part of the region is claimed.
+    `inputs` replaces the question's own inputs: always for a counterfactual, and for robustness if only a
+    part of the region is claimed.
     """
     question, network = asked.question, asked.network
     match question:
@@ -289,9 +290,9 @@ def setting_of(asked: Asked, resources: Resources, part: int = 0, inputs: InputS
 
 
 def _options(inputs: InputSet, cases: _Demands, resources: Resources) -> Setting:
-    """A set of inputs as options around its cheapest input."""
+    """Return a set of inputs as options around its cheapest input."""
     base, others, budget = inputs.states(resources)
-    known: dict[int, list[Option]] = {}  # features alike have the same list
+    known: dict[int, list[Option]] = {}  # equal features share one list
     for row in others.values():
         if id(row) not in known:
             known[id(row)] = [Option(one.state, (one.state,), one.price) for one in row]
@@ -301,7 +302,7 @@ def _options(inputs: InputSet, cases: _Demands, resources: Resources) -> Setting
 
 
 def _meeting(network: NetworkForm, case: CaseAsked) -> _Demands:
-    """The condition of a query over match counts."""
+    """Return the condition of a query over match counts."""
     if any(not row for row in case.condition):
         raise CertificateError(
             "a conjunction without inequalities is always met, so nothing proves the query."
@@ -316,8 +317,9 @@ def _meeting(network: NetworkForm, case: CaseAsked) -> _Demands:
 
 
 def _listed(networks: tuple[NetworkForm, ...], rows: list[list[tuple[Any, ...]]], cases: _Demands) -> Setting:
-    """Every combination of listed values, each of which has a value for each side: the first of each feature
-    is the base.
+    """Return every combination of listed values, each with a value for each side.
+
+    The first value of each feature is the base.
     """
     state_rows = []
     for feature, row in enumerate(rows):
@@ -335,7 +337,7 @@ def _listed(networks: tuple[NetworkForm, ...], rows: list[list[tuple[Any, ...]]]
 def _pairs(asked: Asked, question: Monotone | Fair, resources: Resources) -> Setting:
     inputs, classes = inputs_asked(asked), range(asked.network.head.outputs)
     laws = asked.lawful.clauses
-    network = asked.lawful  # its last class wins where a law is broken, so that no other does
+    network = asked.lawful  # its last class wins if a law is broken, so that no other class does
     resources.take(800 * len(classes) ** 3, "the list of all pairs of classes")
     special = (question.feature,) if isinstance(question, Monotone) else question.protected
     rows: list[list[tuple[Any, ...]]] = []
@@ -348,7 +350,7 @@ def _pairs(asked: Asked, question: Monotone | Fair, resources: Resources) -> Set
         if isinstance(question, Monotone):
             if isinstance(coding, Categories):
                 raise CertificateError("a category cannot be raised.")
-            # a state between two may break a law, and then nothing compares the two through it
+            # a state between two others may break a law, and then the two cannot be compared through it
             resources.take(OPTION_BYTES * len(values) ** 2 * bool(laws), _PAIRS)
             steps = combinations(values, 2) if laws else pairwise(values)
             chosen = [(a, b) if question.rising else (b, a) for a, b in steps]
@@ -369,7 +371,7 @@ def _pairs(asked: Asked, question: Monotone | Fair, resources: Resources) -> Set
 
 
 def see_other(asked: Asked) -> NetworkForm:
-    """The other network, if the certificate is about it, and it reads and says the same things."""
+    """Return the other network, if the certificate is about it and it has the same inputs and classes."""
     question, network, other = asked.question, asked.network, asked.other
     assert isinstance(question, Agree)
     if other is None:

@@ -1,7 +1,7 @@
-"""Two networks side by side: neurons that are equal or opposite are made one.
+"""Two networks side by side, with equal or opposite neurons merged.
 
-To be ensured: what remains is on and off for the same inputs as what it stands for. Rows are numbered by what
-is kept, in the order of the networks.
+To be ensured: each remaining neuron is on for the same inputs as those that it replaces. Rows are numbered
+after merging, in the order of the networks.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from sugenet.checker.limit import Limit
 __all__ = ["merged"]
 
 Row: TypeAlias = tuple[dict[int, int], int]
-"""Weights of bits of the layer before, and what those of the active ones must sum to."""
+"""Weights of bits of the previous layer, and the threshold for the sum over the active ones."""
 Side: TypeAlias = tuple[int, list[list[Row]], list[dict[int, int]]]
-"""How many neurons the first layer has, the later layers, and the weights of the classes."""
+"""Number of neurons of the first layer, the later layers, and the weights of the classes."""
 
 
 def merged(
@@ -26,9 +26,10 @@ def merged(
     sides: Sequence[Side],
     limit: Limit,
 ) -> tuple[list[int], list[list[tuple[int, list[int]]]], list[list[Row]], list[Row]]:
-    """Two sides with equal or opposite neurons made one, and neurons that never turn folded into what
-    follows; the first ones are kept. `swings` is how far features lower and raise each neuron. A row of the
-    head has what must be added to what its sum must reach.
+    """Return two sides with equal or opposite neurons merged, and constant neurons folded into later rows.
+
+    The first neuron of each group is kept. `swings` says how far features lower and raise each neuron. A row
+    of the head contains the amount to add to its bound.
     """
     depth = max(len(later) for _, later, _ in sides)
     looks: list[Any] = []
@@ -57,7 +58,7 @@ def merged(
 
 
 def _truth(low: int, high: int, threshold: int) -> bool | None:
-    """Whether a sum between two ends reaches a threshold; None if that depends."""
+    """Return whether a sum between two ends reaches a threshold; None if that depends on the sum."""
     return True if low >= threshold else False if high < threshold else None
 
 
@@ -70,13 +71,13 @@ def _opposite_row(look: Any) -> Any:
 
 
 def _deepened(width: int, later: list[list[Row]], depth: int) -> list[list[Row]]:
-    """Later layers, with layers that pass bits on for as many as are asked for."""
+    """Return later layers, padded to a depth with layers that pass bits on."""
     width = len(later[-1]) if later else width
     return later + [[({j: 1}, 1) for j in range(width)]] * (depth - len(later))
 
 
 def _beside(parts: Sequence[Sequence[Row]], widths: Sequence[int]) -> Iterator[Row]:
-    """Rows of both sides over the bits of both, one after another."""
+    """Yield the rows of both sides over the bits of both, one after another."""
     start = 0
     for rows, width in zip(parts, widths, strict=True):
         for weights, threshold in rows:
@@ -85,7 +86,7 @@ def _beside(parts: Sequence[Sequence[Row]], widths: Sequence[int]) -> Iterator[R
 
 
 class _Folded:
-    """Neurons that are kept of those that look alike or are opposites, and neurons that never turn."""
+    """The neurons to keep among equal or opposite ones, and constant neurons."""
 
     def __init__(self, looks: Sequence[Any], truths: Sequence[bool | None], opposite: Any) -> None:
         self.firsts: list[int] = []
@@ -105,7 +106,7 @@ class _Folded:
                 self.place.append((seen[look], 1))
 
     def row(self, row: Row) -> Row:
-        """A row over the neurons that are kept; a constant or opposite neuron shares in the bound."""
+        """Return a row over the neurons that are kept; constant and opposite neurons change the bound."""
         weights, threshold = dict[int, int](), row[1]
         for bit, weight in row[0].items():
             target, sign = self.place[bit]

@@ -1,8 +1,8 @@
-"""That a `.sugenet` file says what docs/format.md allows, in the one way that it is written.
+"""Check that a `.sugenet` file follows docs/format.md, in its canonical form.
 
-To be ensured: sizes, names, thresholds and geometry make a network; every tensor is used, once, and has the
-shape and type that the format asks for. What the checker does not read is looked at least: notes are text,
-and the source, what was seen and the domain are not part of the network.
+To be ensured: sizes, names, thresholds and geometry make a network. Every tensor is used exactly once, and
+has the shape and type that the format requires. Parts that the checker does not use are checked only lightly:
+notes are text, and the source, the seen values and the domain are not part of the network.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from sugenet.visible import see_name, see_unicode, visible
 __all__ = ["NEVER", "positions_of", "see", "see_network"]
 
 NEVER = 1 << 31
-"""A threshold of a staircase that nothing reaches."""
+"""A threshold of a staircase that is never reached."""
 _Tensors: TypeAlias = dict[str, tuple["array[Any]", tuple[int, ...]]]
 _WEIGHTS, _BITS = 1 << 27, 1 << 26
-"""Weights of a network, and bits of its encoder."""
+"""Largest number of weights of a network, and of bits of its encoder."""
 _GEOMETRY = {"shape": (3, 1), "kernel": (2, 1), "stride": (2, 1), "dilation": (2, 1), "pads": (4, 0)}
-"""How many numbers these have, and the least one."""
+"""The number of values of each field, and the smallest allowed value."""
 _WINDOW = dict.fromkeys(_GEOMETRY, list)
 _SIZES = {"inputs": int, "outputs": int}
 _GROUPS = {"groups": int, "outputs": int}
@@ -62,19 +62,19 @@ _DOCUMENT = {
 }
 _MORE = {"source": dict, "seen": list, "domain": dict}
 _ROOM = {"level": 1 << 56, "level conv": 1 << 56, "real": 1 << 56, "real conv": 1 << 56, "head": 1 << 60}
-"""Match counts stay below this, else below 2^31."""
+"""Match counts stay below these bounds, otherwise below 2^31."""
 _KEPT = (type(None), bool, int, float, str)
 """Types of categories."""
 
 
 def see(truth: bool, why: str) -> None:
-    """Refuse a file unless something is true."""
+    """Refuse a file unless a condition is true."""
     if not truth:
         raise FileError(f"the network file is damaged: {why}.")
 
 
 def positions_of(part: Mapping[str, Any]) -> tuple[int, int]:
-    """Height and width of what a window gives."""
+    """Return the height and width of the output of a window."""
     (_, *sizes), (top, left, bottom, right) = part["shape"], part["pads"]
     rows = zip(
         sizes, (top + bottom, left + right), part["dilation"], part["kernel"], part["stride"], strict=True
@@ -86,12 +86,12 @@ def positions_of(part: Mapping[str, Any]) -> tuple[int, int]:
 def see_network(
     document: dict[str, Any], tensors: _Tensors, rows: Callable[[str, str, int], list[list[int]]]
 ) -> None:
-    """See that a document and tensors are a network, spelled as the format says; `rows` decodes weights."""
+    """Check that a document and tensors are a network in canonical form; `rows` decodes weights."""
     _Spelled(document, tensors, rows).see_all()
 
 
 def _version(document: Mapping[str, Any]) -> int:
-    """The first version that can hold a document."""
+    """Return the first version that can represent a document."""
     kinds = {part.get("kind") for part in document["layers"] if isinstance(part, dict)}
     source = document.get("source", {})
     if kinds & {"real", "real conv"} or any(isinstance(source.get(end), list) for end in ("start", "step")):
@@ -104,7 +104,7 @@ def _version(document: Mapping[str, Any]) -> int:
 
 
 def _see_fields(part: Any, kinds: Mapping[str, Any], what: str) -> None:
-    """See that a JSON object has some fields, in order, of some types, and no others."""
+    """Check that a JSON object has exactly some fields, in order, of some types."""
     see(isinstance(part, dict) and list(part) == list(kinds), f"{what} has other fields than it must have")
     wrong = [key for key, kind in kinds.items() if kind is not object and type(part[key]) is not kind]
     see(not wrong, f"{what} has a field {', '.join(wrong)} of another type")
@@ -118,7 +118,7 @@ def _see_names(names: Sequence[Any], what: str) -> None:
 
 
 def _fractions(values: Sequence[Any], what: str) -> list[Fraction]:
-    """Exact numbers in lowest terms."""
+    """Return exact numbers, after checking that they are in lowest terms."""
     for value in values:
         is_text = type(value) is str and fullmatch(r"-?[0-9]{1,4300}(/[0-9]{1,4300})?", value, ASCII)
         see(bool(is_text) and str(Fraction(value)) == value, f"{what} are not exact numbers in lowest terms")
@@ -126,7 +126,7 @@ def _fractions(values: Sequence[Any], what: str) -> list[Fraction]:
 
 
 def _end(value: Any) -> float:
-    """A bound of a feature: a float, or infinity as it is spelled."""
+    """Return a bound of a feature: a float, or infinity in its own notation."""
     if value in ({"float": "inf"}, {"float": "-inf"}):
         return float(value["float"])
     see(type(value) is float, "a bound of a feature is not a float")
@@ -134,7 +134,7 @@ def _end(value: Any) -> float:
 
 
 def _see_categories(categories: Sequence[Any]) -> None:
-    """See that categories differ, also as text, and that certificates can hold them."""
+    """Check that categories differ, also as text, and that certificates can represent them."""
     known: list[str] = []
     for value in categories:
         see(
@@ -150,7 +150,7 @@ def _see_categories(categories: Sequence[Any]) -> None:
 
 
 def _see_padding(octets: Sequence[int], width: int) -> None:
-    """See that the bits after the last of every row are 0."""
+    """Check that the padding bits at the end of every row are 0."""
     last = octets[-(-width // 8) - 1 :: -(-width // 8)] if width % 8 else ()
     see(all(octet < 1 << width % 8 for octet in last), "there are bits after the last of a row")
 
@@ -163,7 +163,7 @@ class _Spelled:
         self.used, self.size = set[str](), 0
 
     def see_all(self) -> None:
-        """See everything, from the document to the last tensor."""
+        """Check everything, from the document to the last tensor."""
         document = self.document
         _see_fields(document, _DOCUMENT | {k: v for k, v in _MORE.items() if k in document}, "the document")
         is_known = document["format"] == "sugenet" and document["version"] == _version(document)
@@ -179,7 +179,7 @@ class _Spelled:
         see(self.used == set(self.tensors), "a tensor is there that nothing uses")
 
     def tensor(self, name: str, code: str | None, *shapes: tuple[int, ...]) -> list[Any]:
-        """The numbers of a tensor that has one of some shapes, and a type; None: the smallest that fits."""
+        """Return the numbers of a tensor with one of some shapes and a type; None means the smallest type."""
         see(name in self.tensors, f"the tensor {name} is missing")
         numbers, shape = self.tensors[name]
         self.used.add(name)
@@ -196,7 +196,7 @@ class _Spelled:
     # -- features and head -----------------------------------------------------------------------------------
 
     def _encoder(self) -> int:
-        """The number of bits of the features."""
+        """Check the features; return their number of bits."""
         entries, features = self.document["codings"], self.document["features"]
         cuts = self.tensor("cuts", "d", (len(self.tensors["cuts"][0]),))
         spelled, widths = set(), list[int]()
@@ -250,7 +250,10 @@ class _Spelled:
     def _layer(
         self, name: str, part: Any, count: int, top: int | None, *, is_first: bool
     ) -> tuple[int, int | None]:
-        """How many values a layer gives, and their largest level, None for bits; it reads such values."""
+        """Check a layer; return the number of its outputs and their largest level, None for bits.
+
+        `count` and `top` are those of its inputs.
+        """
         kind = part.get("kind") if isinstance(part, dict) else None
         see(type(kind) is str and kind in _LAYERS, f"{name} is of an unknown kind")
         _see_fields(part, {"kind": str, **_LAYERS[str(kind)]}, name)
@@ -284,7 +287,7 @@ class _Spelled:
         return part["outputs"] * positions, part.get("steps")
 
     def _geometry(self, name: str, part: dict[str, Any]) -> int:
-        """The number of positions of a window that fits."""
+        """Check that a window fits; return the number of its positions."""
         for key, (length, lower) in _GEOMETRY.items():
             fits = all(type(value) is int and lower <= value < 1 << 16 for value in part[key])
             see(len(part[key]) == length and fits, f"{name} has a {key} that is out of range")
@@ -306,7 +309,7 @@ class _Spelled:
             see("pad" not in part or 0 <= part["pad"] <= part["top"], f"{name} has a pad out of range")
         else:
             see(part.get("top", 1) > 0, f"{name} has a top out of range")
-            for axis, size in enumerate(sizes):  # some tap of each position is inside
+            for axis, size in enumerate(sizes):  # at least one tap of each position is inside
                 step, pad = part["stride"][axis], part["pads"][axis]
                 taps_of = [part["dilation"][axis] * k - pad for k in range(part["kernel"][axis])]
                 starts = range(0, positions_of(part)[axis] * step, step)
@@ -319,7 +322,7 @@ class _Spelled:
     def _read(
         self, name: str, part: dict[str, Any], count: int, top: int | None, *, is_first: bool
     ) -> list[int] | None:
-        """The tops of what a layer reads, None for bits, if it reads what is there."""
+        """Check the inputs of a layer; return their largest levels, None for bits."""
         kind, inputs = part["kind"], prod(part["shape"]) if "shape" in part else part["inputs"]
         see(
             (kind in ("real", "real conv")) == (is_first and self.is_real),
@@ -352,7 +355,9 @@ class _Spelled:
     def _weights(
         self, name: str, part: dict[str, Any], width: int, tops: Sequence[int], limit: int
     ) -> list[list[int]]:
-        """Rows of weights in their shortest form, whose match counts stay below a limit."""
+        """Return rows of weights in their shortest form, after checking that match counts stay
+        below a limit.
+        """
         form, count, octets = part["weights"], part["outputs"], -(-width // 8)
         planes: list[list[int]] = []
         if form == "integer":
@@ -425,7 +430,7 @@ class _Spelled:
 
 
 def _see_range(low: float, high: float, cuts: Sequence[float], *, is_whole: bool) -> None:
-    """See that a feature has values, and rising cuts."""
+    """Check that a feature has values, and that its cuts rise."""
     see("-0.0" not in map(str, (low, high, *cuts)), "a bound or cut is -0")
     see(
         not any(map(isnan, cuts)) and all(a < b for a, b in pairwise(cuts)),

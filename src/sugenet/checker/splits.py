@@ -1,7 +1,7 @@
 """Splits with bound leaves: the trees of a proof of kind ``dual``, for its plain and its compiled form.
 
-To be ensured: the splits of every case leave nothing out, every leaf is checked within the splits above it,
-and all multipliers of the proof are read, each once.
+To be ensured: the splits of every case are complete, every leaf is checked within the splits above it, and
+each multiplier of the proof is read exactly once.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from sugenet.errors import CertificateError
 __all__ = ["Case", "Ranges", "Splits", "Windows", "best_compared", "cases_over", "center_of"]
 
 Windows: TypeAlias = dict[tuple[int, int], tuple[int, float]]
-"""What splits leave: of a layer from 1 and a neuron its levels, of layer 0 and a feature its options."""
+"""The remaining part after splits: levels by layer from 1 and neuron, options by layer 0 and feature."""
 Ranges: TypeAlias = tuple[list[Any], list[Any]] | None
-"""Levels of the inputs and of all layers, and sums of all layers; None if there are none."""
+"""Levels of the inputs and of all layers, and sums of all layers; None if the part is empty."""
 Case: TypeAlias = list[Row]
 """Inequalities over the levels that the head reads."""
 
 
 class _Stream:
-    """The multipliers, one after another."""
+    """The stream of multipliers."""
 
     def __init__(self, text: str, limit: Limit) -> None:
         self.pieces: Iterator[bytes] = unpacked(text, limit) if text else iter(())
         self.left = memoryview(b"")
 
     def next(self, count: int) -> Sequence[int]:
-        """So many integers."""
+        """Return the next `count` integers."""
         while len(self.left) < 8 * count:
             piece = next(self.pieces, None)
             if piece is None:
@@ -49,7 +49,7 @@ class _Stream:
         return numbers
 
     def see_end(self) -> None:
-        """See that nothing is left over."""
+        """Check that nothing is left over."""
         if self.left or next(self.pieces, None) is not None:
             raise CertificateError("the proof has more multipliers than leaves.")
 
@@ -60,13 +60,13 @@ class Splits(ABC):
     Parameters
     ----------
     features
-        Those that move.
+        The features that move.
     sizes, shares
-        For each layer how many neurons it has, and how many multipliers.
+        The number of neurons and the number of multipliers of each layer.
     cases
-        What is a violation.
+        The violations.
     limit
-        Of time and memory.
+        The limit of time and memory.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ class Splits(ABC):
 
     @abstractmethod
     def ranges(self, windows: Windows) -> Ranges:
-        """How far levels and sums go within splits."""
+        """Return the ranges of levels and sums within splits."""
 
     @abstractmethod
     def last_levels(self, ranges: Any) -> Sequence[tuple[int, int]]:
-        """Least and largest level of each value that the head reads."""
+        """Return the smallest and largest level of each value that the head reads."""
 
     @abstractmethod
     def bound(
@@ -97,12 +97,13 @@ class Splits(ABC):
         nu: int,
         lambdas: Sequence[Sequence[int]],
     ) -> int | None:
-        """The integer that no input of a leaf can exceed, where the last levels have this worth; None if no
-        input is there.
+        """Return an integer that no input of a leaf can exceed, for last levels of this worth.
+
+        Return None if the leaf has no input.
         """
 
     def check(self, proof: Dual) -> str:
-        """See that splits and multipliers exclude every case; how many leaves the splits have."""
+        """Check that splits and multipliers exclude every case; return the number of leaves."""
         if len(proof.cases) != len(self.cases):
             raise CertificateError(f"{len(self.cases)} cases to be excluded, but the proof has others.")
         stream = _Stream(proof.multipliers, self.limit)
@@ -127,7 +128,7 @@ class Splits(ABC):
         return "1 leaf" if leaves == 1 else f"{leaves:,} leaves"
 
     def split(self, part: tuple[Any, ...], windows: Windows) -> list[tuple[Any, Windows]]:
-        """Both parts of a split, the first on top: a neuron below a level, or at it and above."""
+        """Return both parts of a split, the first on top: a neuron below a level, or at it and above."""
         if len(part) != 5 or not all(type(number) is int and number >= 0 for number in part[:3]):
             raise CertificateError("a split has a layer, a neuron, a level and two parts.")
         layer, unit, level, below, above = part
@@ -145,7 +146,7 @@ class Splits(ABC):
         ]
 
     def see_ranges(self, case: Case, ranges: Ranges) -> None:
-        """See that ranges alone exclude a case."""
+        """Check that ranges alone exclude a case."""
         if ranges is not None:
             last = self.last_levels(ranges)
             tops = [sum(max(w * end for end in last[j]) for j, w in row.items()) for row, _ in case]
@@ -153,7 +154,7 @@ class Splits(ABC):
                 raise CertificateError("ranges do not exclude a case, against what the certificate claims.")
 
     def see_multipliers(self, case: Case, ranges: Ranges, windows: Windows, stream: _Stream) -> None:
-        """See that the multipliers of a leaf exclude a case."""
+        """Check that the multipliers of a leaf exclude a case."""
         mu, (nu,) = stream.next(len(case)), stream.next(1)
         lambdas = [stream.next(count) for count in self.shares]
         if nu < 0 or min(mu, default=0) < 0:
@@ -171,13 +172,15 @@ def cases_over(
     head: Sequence[Sequence[int]],
     lowest: Sequence[int],
 ) -> list[Case]:
-    """Inequalities over match counts as inequalities over the levels that the head reads."""
+    """Return inequalities over match counts as inequalities over the levels that the head reads."""
     rows = [({j: weight for j, weight in enumerate(row) if weight}, 0) for row in head]
     return [[combined(*part, rows, lowest) for part in case] for case in cases]
 
 
 def center_of(case: Case) -> int | None:
-    """The neuron that every inequality of a case reads, each with one other at most, no two with the same."""
+    """Return the neuron that every inequality of a case reads, if each reads at most one other, all
+    different.
+    """
     for center in sorted(case[0][0]) if case else ():
         named = [other for row, _ in case for other in row if other != center]
         fits = all(center in row and len(row) <= 2 for row, _ in case)
@@ -187,8 +190,9 @@ def center_of(case: Case) -> int | None:
 
 
 def best_compared(case: Case, center: int, values: Mapping[int, Mapping[int, int]]) -> int | None:
-    """The largest sum of the values of the neurons that a case compares, one level each, of levels that meet
-    all its inequalities; None if there are none.
+    """Return the largest sum of values of the neurons that a case compares, one level each.
+
+    The levels meet all inequalities of the case; return None if no levels do.
     """
     totals = []
     for level, value in values[center].items():

@@ -1,5 +1,5 @@
-"""Compressed proofs, unpacked piece by piece, so that a small text cannot fill the memory; and the steps of a
-lemma proof.
+"""Unpack compressed proofs piece by piece, so that a small text cannot fill the memory, and
+read lemma steps.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _PIECE = 1 << 20
 _END = pattern(rb"(?<![^ ])0 ")
 """The end of a step."""
 _CLAUSE = pattern(rb"(?:-?[1-9][0-9]{0,18} )*+")
-"""Integers in their shortest form, each with a blank after it."""
+"""Integers in their shortest form, each followed by a space."""
 _SUM = b"p "
-"""How a sum begins."""
+"""The prefix of a sum."""
 _MOST, _LONGEST = 1 << 20, 200
-"""Words of a sum, and characters of a word."""
+"""Largest number of words of a sum, and of characters of a word."""
 _WORD = 21
-"""Characters of a literal and the blank after it, at most."""
+"""Largest number of characters of a literal and the space after it."""
 
 
 def unpacked(text: Any, limit: Limit) -> Iterator[bytes]:
-    """The pieces, of a megabyte at most, that base64 text of one zlib stream holds;
-    nothing may follow the stream.
+    """Yield pieces of at most a megabyte from base64 text of one zlib stream; nothing may
+    follow the stream.
     """
     if not isinstance(text, str):
         raise CertificateError("a compressed proof is text.")
@@ -43,7 +43,7 @@ def unpacked(text: Any, limit: Limit) -> Iterator[bytes]:
         data = b64decode(text, validate=True)
         for start in range(0, len(data), _FEED):
             feed, piece = data[start : start + _FEED], None
-            while feed or piece is None or len(piece) == _PIECE:  # a full piece may have more behind it
+            while feed or piece is None or len(piece) == _PIECE:  # more data may follow a full piece
                 limit.look()
                 piece = reader.decompress(feed, _PIECE)
                 feed = reader.unconsumed_tail
@@ -62,8 +62,9 @@ def unpacked(text: Any, limit: Limit) -> Iterator[bytes]:
 def steps_of(
     steps: Any, encoding: str | None, max_literals: int, limit: Limit
 ) -> Iterator[tuple[int, ...] | str]:
-    """The steps of a proof: clauses of at most so many literals, and sums as text. They are a list, or packed
-    text with a 0 after each, where a sum begins with p.
+    """Yield the steps of a proof: clauses of at most `max_literals` literals, and sums as text.
+
+    The steps are a list, or packed text with a 0 after each step, in which a sum begins with p.
     """
     if isinstance(steps, tuple) != (encoding is None):
         raise CertificateError("clauses are lists, or text with an encoding.")
@@ -79,7 +80,7 @@ def steps_of(
             raise CertificateError(
                 "a clause has more literals than there are variables, or a sum is too long."
             )
-    if rest not in (b"", b" "):  # after the last step at most one blank
+    if rest not in (b"", b" "):  # after the last step at most one space
         raise CertificateError("the last clause does not end.")
 
 

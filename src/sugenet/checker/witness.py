@@ -1,7 +1,7 @@
-"""Replaying an input that is said to violate a question.
+"""Replay an input that is claimed to violate a question.
 
 To be ensured: it is an input of the network that the question is about (`meaning`), and its scores, by the
-definition, are a violation; with that the answer is true, whoever found it.
+definition, are a violation. The answer is then true, whoever found it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["changed_as_claimed", "check_witness", "violating"]
 
 
 def check_witness(asked: Asked, witness: Sequence[Sequence[Any]]) -> str:
-    """Replay an input, or a pair of them, that is said to violate the question; say what it shows."""
+    """Replay an input, or a pair of inputs, that is claimed to violate the question; return the finding."""
     question, network = asked.question, asked.network
     rows = [row_of(network, row) for row in witness]
     if isinstance(question, Monotone | Fair):
@@ -108,7 +108,7 @@ def _check_query_witness(asked: Asked, question: QueryAsked, x: tuple[Any, ...])
 
 
 def _see_unit(values: Sequence[Fraction]) -> None:
-    """Refuse real numbers whose sums would take for ever."""
+    """Refuse real numbers whose sums would take too long."""
     unit = 1
     for denominator in {Fraction(value).denominator for value in values}:
         unit = lcm(unit, denominator)
@@ -123,7 +123,7 @@ def _see_unit(values: Sequence[Fraction]) -> None:
 
 
 def changed_as_claimed(question: Robust | Reason | WhatIf, class_scores: list[Fraction]) -> bool:
-    """Whether scores violate "the class stays", with the tie rule."""
+    """Return whether scores violate "the class stays", with the tie rule."""
     tops, label, target = top(class_scores), question.label, question.target
     if target is None:
         return tops[0] != label if question.ties == "lowest" else tops != [label]
@@ -131,7 +131,7 @@ def changed_as_claimed(question: Robust | Reason | WhatIf, class_scores: list[Fr
 
 
 def violating(asked: Asked, row: tuple[Any, ...], what: str = "the witness") -> None:
-    """See that an input lies in the region of a question about a sample, and changes the answer."""
+    """Check that an input is in the region of a question about a sample, and changes the answer."""
     question = asked.question
     assert isinstance(question, Robust | Reason)
     inputs_asked(asked).see(row, what)

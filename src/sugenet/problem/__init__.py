@@ -1,5 +1,5 @@
-"""A question in its simplest form: where an input may go, what counts as a violation,
-and what can be said of it.
+"""Problems in their simplest form: the inputs that are allowed, the goal that counts as a violation,
+and the outcomes.
 """
 
 __all__: list[str] = []

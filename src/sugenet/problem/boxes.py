@@ -1,5 +1,5 @@
-"""Boxes of raw values: some features between bounds or at one of several categories,
-the others free or as they are.
+"""Boxes of raw values: some features between bounds or at one of several categories, the others free or
+fixed.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from sugenet.visible import visible
 __all__ = ["Box", "limit_text", "limits_data", "limits_of", "plain", "plain_row", "span_of_limit"]
 
 _LONG = 12
-"""A number of more letters is one that nobody wrote."""
+"""Numbers with more characters were computed, not written by a person."""
 
 
 @dataclass(frozen=True)
 class Box(ShortRepr):
-    """Region with some features between bounds, both included, or at one of several categories; the others
-    stay as they are.
+    """Region with some features between bounds, both included, or at one of several categories.
+
+    The other features stay fixed.
 
     Parameters
     ----------
     limits : mapping
-        For a feature, by name or number from 0: a pair (low, high), None for no bound; a single value; or a
-        set of categories.
+        The limit of each feature, by name or by index from 0. A limit is a pair (low, high), with None for no
+        bound, a single value, or a set of categories.
 
     Raises
     ------
@@ -67,7 +68,7 @@ class Box(ShortRepr):
         )
 
     def placed(self, network: Network) -> dict[int, Any]:
-        """Limits by number of the feature."""
+        """Return the limits by index of the feature."""
         by_index: dict[int, Any] = {}
         for feature, limit in self.limits:
             index = feature_index(network, feature)
@@ -79,12 +80,12 @@ class Box(ShortRepr):
         return by_index
 
     def spans(self, network: Network) -> dict[int, Span]:
-        """Limits by number of the feature, as sets of values."""
+        """Return the limits by index of the feature, as sets of values."""
         names, codings = network.encoder.names, network.encoder.codings
         return {f: span_of_limit(codings[f], limit, names[f]) for f, limit in self.placed(network).items()}
 
     def around(self, network: Network, x: Any, limits: Mapping[int, Span] | None = None) -> Neighbourhood:
-        """The neighbourhood of a raw sample, which must lie in the box itself; `limits` as in `build`."""
+        """Return the neighbourhood of a raw sample, which must be in the box; `limits` as in `build`."""
         values, spans = network.encoder.values(x), self.see(network, x)
         both = dict(spans)
         for feature, limit in (limits or {}).items():
@@ -97,7 +98,7 @@ class Box(ShortRepr):
         return build(network, values, _free, None, spans, limits=both)
 
     def see(self, network: Network, x: Any) -> dict[int, Span]:
-        """The limits, which a raw sample must meet."""
+        """Return the limits, after checking that a raw sample meets them."""
         values, spans = network.encoder.values(x), self.spans(network)
         for feature, span in spans.items():
             if not meets(network.encoder.codings[feature], values[feature], span):
@@ -109,7 +110,7 @@ class Box(ShortRepr):
         return spans
 
     def of(self, network: Network) -> Neighbourhood:
-        """All samples of the box, with features that are not named free."""
+        """Return all samples of the box; features that are not named are free."""
         spans, values = self.spans(network), []
         known: dict[Any, Any] = {}
         for feature, (name, coding) in enumerate(
@@ -129,8 +130,9 @@ class Box(ShortRepr):
         return build(network, values, _free, None, limits=spans)
 
     def words(self, network: Network) -> str:
-        """The limits in words, by name and in the order of the features, as the question has them, however
-        they were given; features without limits are free.
+        """Return the limits in words, by name and in the order of the features, however they were given.
+
+        Features without limits are free.
 
         Examples
         --------
@@ -142,7 +144,7 @@ class Box(ShortRepr):
         spans, names = sorted(self.spans(network).items()), network.encoder.names
         return str(Box([(names[feature], _limit(span)) for feature, span in spans])) if spans else "any input"
 
-    def __str__(self) -> str:  # around a sample, where features without limits stay
+    def __str__(self) -> str:  # around a sample, features without limits stay fixed
         return " and ".join(limit_text(str(f), limit) for f, limit in self.limits) or "no feature changed"
 
 
@@ -154,7 +156,7 @@ _NOTHING = Fraction(0)
 
 
 def _first(coding: Coding, span: Span | None) -> Iterator[Any]:
-    """A value of the first state that has one within a span."""
+    """Yield a value of the first state that has one within a span."""
     if isinstance(coding, OneHot):
         yield from (c for c in coding.categories if span is None or span.holds(c))
         return
@@ -168,7 +170,7 @@ def _first(coding: Coding, span: Span | None) -> Iterator[Any]:
 
 
 def span_of_limit(coding: Coding, limit: Any, name: str) -> Span:
-    """A limit as a set of values: a pair of bounds, a value, or a set of values."""
+    """Return a limit as a set of values: a pair of bounds, a value, or a set of values."""
     if isinstance(limit, tuple):
         if len(limit) != 2:
             raise QuestionError(f"a limit is a pair (low, high), a value or a set of values, not {limit!r}.")
@@ -187,25 +189,25 @@ def span_of_limit(coding: Coding, limit: Any, name: str) -> Span:
     if not listed:
         raise QuestionError(f"the limits of {name} allow no value.")
     if isinstance(coding, OneHot):
-        states = {coding.state(value) for value in listed}  # refuses what is not a category
+        states = {coding.state(value) for value in listed}  # raises if a value is not a category
         return Span(values=tuple(coding.categories[state] for state in sorted(states)))
     return Span(values=tuple(sorted({coding.number(value) for value in listed})))
 
 
 def _limit(span: Span) -> Any:
-    """A set of values as a limit."""
+    """Return a set of values as a limit."""
     return (span.low, span.high) if span.values is None else frozenset(span.values)
 
 
 def plain(value: Any) -> Any:
-    """A raw value as JSON has it: exact fractions as text."""
+    """Return a raw value as in JSON: exact fractions as text."""
     if isinstance(value, np.generic):
         return value.item()
     return str(value) if isinstance(value, Fraction) else value
 
 
 def plain_row(values: Sequence[Any], network: Network | None = None) -> list[Any]:
-    """Raw values as JSON has them: categories as the network has them, numbers as integers or floats."""
+    """Return raw values as in JSON: categories as in the network, numbers as integers or floats."""
     if set(map(type, values)) <= {int, float, str} and (network is None or network.encoder.tops is not None):
         return list(values)
     if network is None or network.passes_reals:
@@ -221,12 +223,12 @@ def plain_row(values: Sequence[Any], network: Network | None = None) -> list[Any
 
 
 def limits_data(network: Network, box: Box) -> list[Any]:
-    """The limits of a box as JSON."""
+    """Return the limits of a box as JSON."""
     return [[index, span_data(span)] for index, span in box.spans(network).items()]
 
 
 def limits_of(data: Iterable[Any], network: Network) -> Box:
-    """The box whose limits these are."""
+    """Return the box with these limits."""
     return Box([(index, _limit_of(limit, network.encoder.codings[index])) for index, limit in data])
 
 
@@ -241,7 +243,7 @@ def _limit_of(data: Any, coding: Coding) -> Any:
 
 
 def _frozen(feature: Any, limit: Any) -> Any:
-    """A limit that does not change, with its bounds read; a bool is 1 or 0."""
+    """Return an immutable limit with its bounds parsed; a bool is 1 or 0."""
     if isinstance(limit, set | frozenset):
         return frozenset(limit)
     if not isinstance(limit, list | tuple):
@@ -252,7 +254,7 @@ def _frozen(feature: Any, limit: Any) -> Any:
 
 
 def limit_text(name: str, limit: Any) -> str:
-    """A limit of a feature in words."""
+    """Return a limit of a feature in words."""
     name = visible(name)
     if isinstance(limit, frozenset) and len(limit) == 1:
         (limit,) = limit
@@ -273,7 +275,7 @@ def limit_text(name: str, limit: Any) -> str:
 
 
 def _end_text(end: Any, way: float, sign: str) -> tuple[str, str]:
-    """A sign and a number: the number next to the end left out, where that is the one that people wrote."""
+    """Return a sign and a number. A long end next to a short number is shown as that number, excluded."""
     text = number_text(end)
     if isinstance(end, float) and len(text) > _LONG:
         beyond = number_text(nextafter(end, way))

@@ -1,9 +1,14 @@
-"""A problem as a cascade of thresholds over 0/1 variables: what solvers, exports and proofs speak of.
+"""A problem as a cascade of thresholds over 0/1 variables, as used by solvers, exports and proofs.
 
-Variables, in this order: the *steps* of every feature that may move, feature by feature; the neurons of each
-hidden layer, those that give levels cut into one for each; the inequalities of the goal. A feature with
-options o_0 < o_1 < ... (the states it may take, its own among them, in rising order) has one step for each
-option after the first: step k is true iff its option is o_k or later, so each step implies the one before it.
+Variables, in this order:
+
+- the *steps* of every feature that may move, feature by feature,
+- the neurons of each hidden layer; a neuron with several levels has one variable per level,
+- the inequalities of the goal.
+
+The options o_0 < o_1 < ... of a feature are the states it may take, including its own, in rising order. It
+has one step for each option after the first. Step k is true iff the option is o_k or later, so each step
+implies the one before it.
 """
 
 from __future__ import annotations
@@ -28,8 +33,8 @@ __all__ = ["Cascade", "FeatureSteps", "Thresholds"]
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Variables that are true iff the weights of the true ones among those before sum to
-    enough: ``weights[j] @ v >= least[j]``.
+    """Variables that are true iff a weighted sum of earlier variables is large enough:
+    ``weights[j] @ v >= least[j]``.
     """
 
     weights: Ints
@@ -41,9 +46,9 @@ class FeatureSteps(NamedTuple):
 
     feature: int
     first: int
-    """Variable number of its first step."""
+    """Index of the variable of its first step."""
     options: tuple[FeatureMove | None, ...]
-    """In rising order of state; None is to stay as it is."""
+    """In rising order of state; None means that the feature stays as it is."""
 
     @property
     def steps(self) -> range:
@@ -55,22 +60,22 @@ class FeatureSteps(NamedTuple):
 class Cascade:
     """Chains of input steps, a budget, layers of thresholds, and the goal.
 
-    A violation is an assignment in which every step implies the one before it, the budget holds, every neuron
-    and inequality is true iff its sum is large enough, and all inequalities of some case are true.
+    A violation is an assignment with four properties. Every step implies the one before it. The budget holds.
+    Every neuron and inequality is true iff its sum is large enough. All inequalities of some case are true.
     """
 
     chains: tuple[FeatureSteps, ...]
     budget: tuple[Ints, int] | None
-    """Prices of the steps and what they may sum to at most: ``prices @ steps <= limit``;
-    prices can be negative.
+    """Prices of the steps and the largest allowed sum: ``prices @ steps <= limit``; prices can
+    be negative.
     """
     layers: tuple[Thresholds, ...]
-    """Hidden layers; the first reads the steps, each other one the layer before.
+    """Hidden layers; the first reads the steps, each later one reads the layer before it.
 
     The last entry is the goal's inequalities.
     """
     cases: tuple[tuple[int, ...], ...]
-    """Row numbers of the last layer."""
+    """Row indices in the last layer."""
 
     @classmethod
     def of(cls, near: Neighbourhood, goal: Goal) -> Cascade:
@@ -85,7 +90,7 @@ class Cascade:
         )
         first = first_layer(network)
         start = margins_of(near, first)
-        # all options, feature by feature in rising order of state; the last ones given are to stay
+        # all options, feature by feature in rising order of state; the last entries are the options to stay
         n_moves, features = len(near.moves), np.array(list(near.places), np.int64)
         owners = np.concatenate([near.columns.features, features])
         states = np.concatenate([near.columns.states, near.sample_states[features]])
@@ -115,7 +120,7 @@ class Cascade:
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """Variable number at which the steps, each layer, and (one past the end) nothing begins."""
+        """Indices of the first variable of the steps and of each layer, and one past the end."""
         sizes = [self.steps, *(len(layer.least) for layer in self.layers)]
         return tuple(np.concatenate([[0], np.cumsum(sizes)]).tolist())
 
@@ -125,7 +130,7 @@ class Cascade:
         return sum(len(chain.options) - 1 for chain in self.chains)
 
     def moves(self, values: Sequence[Any] | npt.NDArray[Any]) -> tuple[FeatureMove, ...]:
-        """The moves that an assignment of the steps stands for."""
+        """Return the moves that an assignment of the steps encodes."""
         taken = [bool(value) for value in np.asarray(values[: self.steps]).tolist()]
         chosen = (options[sum(taken[first : first + len(options) - 1])] for _, first, options in self.chains)
         return tuple(move for move in chosen if move is not None)

@@ -1,4 +1,4 @@
-"""How long an answer may take, with how many threads and which seed, and whom to tell about it."""
+"""Time limit, number of threads, random seed and progress reports of an answer."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ __all__ = ["Clock"]
 
 @dataclass
 class Clock:
-    """What every engine is given besides its problem; it starts when it is made, and stands still while
-    kernels are compiled.
+    """Time limit and other settings of every engine. It starts when it is created, and stops while kernels
+    are compiled.
 
     Parameters
     ----------
     time_limit
-        Seconds; none unless given.
+        Time limit in seconds (default: none).
     threads
-        How many may work at once; one for each core unless given.
+        Number of threads (default: one per core).
     seed
-        Of whatever is drawn at random.
+        Random seed.
     notify
-        Is told what is going on.
+        Function called with progress messages.
     now
-        The time in seconds.
+        Function that returns the time in seconds.
 
     Examples
     --------
@@ -60,38 +60,40 @@ class Clock:
             if isinstance(value, bool) or not isinstance(value, kind) or not value >= minimum:
                 raise QuestionError(f"{name}={quoted(value)} must be {wanted}.")
         if self.time_limit is not None and self.time_limit > 2**1000:
-            self.time_limit = inf  # also for an integer that no float holds
+            self.time_limit = inf  # also for an integer beyond the range of floats
         if self.time_limit is not None:
             listen()
         self.compiled = compiling_seconds()
         self.start = self.now()
 
     def left(self) -> float | None:
-        """Seconds that are left; None without a limit."""
+        """Return the seconds left; None without a limit."""
         return None if self.time_limit is None else max(0.0, self.time_limit - self.seconds)
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start, without those in which something was compiled."""
+        """Return the seconds since the start, without compile time."""
         compiled = 0.0 if self.time_limit is None else compiling_seconds() - self.compiled
         return max(0.0, self.now() - self.start - compiled)
 
     def up(self) -> bool:
-        """Whether the time is up."""
+        """Return whether the time is up."""
         return self.time_limit is not None and self.seconds >= self.time_limit
 
     def within(self, seconds: float) -> Clock:
-        """A clock for a part of the time."""
+        """Return a clock for a part of the time."""
         left = self.left()
         return replace(self, time_limit=seconds if left is None else min(seconds, left))
 
     def share(self, part: float) -> Clock:
-        """A clock for a share of what is left of the time."""
+        """Return a clock for a share of the remaining time."""
         left = self.left()
         return replace(self, time_limit=None if left is None else left * part)
 
     def for_proof(self) -> Clock:
-        """A silent clock for what is left of the time, and a tenth more: what was found is worth a proof."""
+        """Return a silent clock for the remaining time and a tenth more: an answer that was found is worth a
+        proof.
+        """
         left = None if self.time_limit is None else max(self.left() or 0.0, 1.0, self.time_limit / 10)
         return replace(self, time_limit=left, notify=None)
 

@@ -1,8 +1,8 @@
-"""The first layer seen from a neighbourhood: how far each neuron is from turning, what each move adds, and
-which can turn at all.
+"""The first layer seen from a neighbourhood: the margin of each neuron, the gain of each move, and the
+neurons that can turn at all.
 
-Everything behind the first layer depends on the activity of the fragile neurons alone, so a set of moves is
-as good as its *signature*: their new activity (docs/theory.md 7.3).
+All later layers depend only on the activity of the fragile neurons. So a set of moves can be replaced by its
+*signature*, the new activity of these neurons (docs/theory.md 7.3).
 """
 
 from __future__ import annotations
@@ -43,45 +43,42 @@ _SMALLER = "Ask about fewer features or smaller changes."
 
 @dataclass(frozen=True, eq=False)
 class FeatureGains:
-    """What the moves of one feature add to the match counts of the neurons that read it."""
+    """Gains of the moves of one feature in the match counts of the neurons that read it."""
 
     moves: slice
-    """Places of the moves."""
+    """Positions of the moves."""
     neurons: Ints
-    """Or kinds of neurons, `kinds_of`."""
+    """Neurons, or kinds of neurons as in `kinds_of`."""
     gains: Ints
-    """One row a move, one column a neuron."""
+    """One row per move, one column per neuron."""
 
 
 @dataclass(frozen=True, eq=False)
 class FirstLayer:
-    """A neighbourhood as numbers: margins of the fragile neurons at the sample,
-    and what each move adds to them.
+    """A neighbourhood in numbers: margins of the fragile neurons at the sample, and the gains
+    of each move.
     """
 
     neighbourhood: Neighbourhood
     active: Bits
     """Activity of the first layer at the sample."""
     fragile: npt.NDArray[np.intp]
-    """Neurons that some allowed set of moves may turn; all others are as they are throughout
-    the neighbourhood.
-    """
+    """Neurons that some allowed set of moves may turn; all others are constant in the neighbourhood."""
     margins: Ints
-    """M - tau of the fragile neurons; 0 or more is active."""
+    """M - tau of the fragile neurons; a neuron is active if this is 0 or more."""
     kinds: Ints
-    """Of each neuron the kind, `kinds_of`."""
+    """The kind of each neuron, as in `kinds_of`."""
     gains: tuple[FeatureGains, ...] | None = None
-    """What the moves add, kept where it is little; else it is worked out again whenever
-    it is gone through.
-    """
+    """Gains of the moves, stored if they are small; else they are recomputed on each iteration."""
     table: Ints | None = None
-    """The same as one array, one row a move and one column a kind of neuron, where it is little and a move
-    adds the weight of its feature; then `gains` is None.
+    """The gains as one array, one row per move and one column per kind of neuron.
+
+    It is used if it is small and a move adds the weight of its feature; then `gains` is None.
     """
 
     @classmethod
     def of(cls, neighbourhood: Neighbourhood) -> FirstLayer:
-        """Look at a neighbourhood from the first layer, which stays a convolution where it is one."""
+        """Look at a neighbourhood from the first layer; a convolution stays a convolution."""
         first = _first(neighbourhood.network)
         margins = margins_of(neighbourhood, first)
         few = len(neighbourhood.moves) * first.outputs <= _KEPT
@@ -100,9 +97,9 @@ class FirstLayer:
 
     @cached_property
     def deltas(self) -> Ints:
-        """One row a move, one column a fragile neuron."""
+        """One row per move, one column per fragile neuron."""
         rows, columns = len(self.neighbourhood.moves), len(self.fragile)
-        # walks and searches copy it
+        # walks and searches copy the array
         make_sure(24 * rows * columns, f"what {rows:,} changes do to {columns:,} neurons", _SMALLER)
         if self.table is not None:
             return self.table[:, self.kinds[self.fragile]]
@@ -112,8 +109,8 @@ class FirstLayer:
         return out
 
     def parts(self) -> Iterator[FeatureGains]:
-        """What the moves add, feature by feature; neurons are numbered by their place
-        among the fragile ones.
+        """Yield the gains of the moves, feature by feature, with neurons numbered by position among the
+        fragile ones.
         """
         kinds = self.kinds[self.fragile]
         if self.table is not None:
@@ -121,7 +118,7 @@ class FirstLayer:
             for moves in self.neighbourhood.places.values():
                 yield FeatureGains(moves, every, gains[moves])
             return
-        indices = np.argsort(kinds, kind="stable")  # those of a kind stand together
+        indices = np.argsort(kinds, kind="stable")  # neurons of a kind are adjacent
         ends = np.searchsorted(kinds[indices], np.arange(int(self.kinds.max(initial=-1)) + 2))
         for part in gains_by_feature(self.neighbourhood) if self.gains is None else self.gains:
             starts, counts = ends[part.neurons], ends[part.neurons + 1] - ends[part.neurons]
@@ -131,15 +128,17 @@ class FirstLayer:
 
     @cached_property
     def tail(self) -> Packed:
-        """The network behind its first layer, which reads levels where that gives them: packed weights over
-        their steps would be many times as many.
+        """The network after its first layer.
+
+        It reads levels if the first layer gives levels: packed weights over their steps would be many times
+        larger.
         """
         network = self.neighbourhood.network
         return compiled(network.layers[1:] if network.layers else (), network.head)
 
     @cached_property
     def _steps(self) -> npt.NDArray[np.intp] | None:
-        """Where the steps of each neuron of the first layer stand, one row a neuron; None where it gives
+        """Positions of the steps of each neuron of the first layer, one row per neuron; None if it gives
         bits.
         """
         layers = self.neighbourhood.network.layers
@@ -151,7 +150,7 @@ class FirstLayer:
         )
 
     def scores(self, signatures: Any) -> Ints:
-        """Match counts of the classes for given activities of the fragile neurons, one row each."""
+        """Return match counts of the classes for given activities of the fragile neurons, one row each."""
         rows = np.asarray(signatures, dtype=bool)
         step = max(1, _BLOCK // max(1, len(self.active)))
         return np.concatenate([self._scores(rows[k : k + step]) for k in range(0, max(len(rows), 1), step)])
@@ -163,8 +162,8 @@ class FirstLayer:
         return self.tail.match_counts(activity if steps is None else activity[:, steps].sum(axis=2))
 
     def rows(self, moves: Sequence[FeatureMove]) -> Ints:
-        """What some moves of different features add, one row each in their order,
-        one column a fragile neuron.
+        """Return the gains of moves of different features, one row per move, one column per
+        fragile neuron.
         """
         order = sorted(range(len(moves)), key=lambda k: moves[k].feature)
         ways = Moves({moves[k].feature: (Way(*moves[k][1:]),) for k in order})
@@ -180,8 +179,9 @@ class FirstLayer:
         return out
 
     def importance(self) -> dict[int, float]:
-        """For each feature that can move, what it can bring to first-layer neurons near their threshold; for
-        the order of searches.
+        """Return how much each movable feature can change first-layer neurons near their threshold.
+
+        Searches order features by it.
         """
         nearness = 1.0 / (1.0 + np.abs(self.margins))
         best = ((np.abs(part.gains) * nearness[part.neurons]).sum(axis=1).max() for part in self.parts())
@@ -189,38 +189,38 @@ class FirstLayer:
 
 
 def _first(network: Network) -> Layer:
-    """The first layer as it is, staircases cut into their steps; the bits themselves where the head
-    reads them.
+    """Return the first layer as it is, with staircases split into steps, or the bits if the
+    head reads them.
     """
     return network.cut.layers[0] if network.layers else first_layer(network)
 
 
 def kinds_of(first: Layer) -> Ints:
-    """Of each neuron of a first layer a number that neurons share which a move adds the same to: the steps of
-    a staircase.
+    """Return a kind for each neuron of a first layer. A move adds the same to all neurons of a kind, such as
+    the steps of a staircase.
     """
     return first.runs[1] if isinstance(first, DenseLayer | LevelLayer) else np.arange(first.outputs)
 
 
 def margins_of(neighbourhood: Neighbourhood, first: Layer) -> Ints:
-    """M - tau of each neuron of the first layer at the sample, staircases cut into their steps."""
+    """Return M - tau of each neuron of the first layer at the sample, with staircases split into steps."""
     network = neighbourhood.network
     expanded = network.cut
     inputs = neighbourhood.inputs if expanded is network else expanded.inputs(row_of(neighbourhood.sample))
-    if isinstance(first, DenseLayer):  # most bits are off, as a rule: the weights of those that are on
+    if isinstance(first, DenseLayer):  # usually most bits are off, so sum the weights of the bits that are on
         held = first.columns[np.flatnonzero(inputs[0])].sum(axis=0) - first.run_lowest
         return np.asarray(held[first.runs[1]] - first.tau)
     return np.asarray(first.match_counts(inputs)[0] - first.tau)
 
 
 def gains_by_feature(neighbourhood: Neighbourhood) -> Iterator[FeatureGains]:
-    """What the moves of each feature add, in the order of the moves,
-    for those kinds of neurons alone that read the feature.
+    """Yield the gains of the moves of each feature, in the order of the moves, only for the kinds of neurons
+    that read the feature.
     """
     network = neighbourhood.network
     first, encoder = _first(network), network.encoder
     levels = first.tops is not None
-    tables: dict[int, Ints] = {}  # the bits of all states, where equal features share a coding that is small
+    tables: dict[int, Ints] = {}  # bits of all states, if equal features share a small coding
     for feature, moves in neighbourhood.places.items():
         before, after = neighbourhood.states[feature], neighbourhood.columns.states[moves]
         if levels:
@@ -256,8 +256,10 @@ def gains_by_feature(neighbourhood: Neighbourhood) -> Iterator[FeatureGains]:
 
 
 def _table(neighbourhood: Neighbourhood, first: Layer) -> Ints | None:
-    """What each move adds to each kind of neuron, where that is the weight of its feature for each state that
-    it rises: dense layers over levels, or over features of one bit. None elsewhere.
+    """Return the gain of each move in each kind of neuron, if a move adds the weight of its feature per
+    state.
+
+    This holds for dense layers over levels or over features of one bit. Otherwise return None.
     """
     network = neighbourhood.network
     if not isinstance(first, LevelLayer) and not (
@@ -272,11 +274,10 @@ def _table(neighbourhood: Neighbourhood, first: Layer) -> Ints | None:
 def _reaches(
     neighbourhood: Neighbourhood, outputs: int, gains: Iterable[FeatureGains] | None
 ) -> tuple[Ints, Ints]:
-    """The most that allowed sets of moves can raise and lower each match count; never too little,
-    sometimes too much.
+    """Return bounds on how much allowed sets of moves can raise and lower each match count.
 
-    Of every feature the best gain counts; with a budget, as many features as could ever move together, those
-    with the best gains.
+    The bounds are never too small, but sometimes too large. The best gain of each feature counts. With a
+    budget, only the features with the best gains count, as many as can move together.
     """
     fits = features_that_fit(neighbourhood)
     kept: list[tuple[Ints, Ints, Ints]] = []
@@ -298,7 +299,7 @@ def _reaches(
 
 
 def _largest(neurons: Ints, values: Ints, count: int, outputs: int) -> Ints:
-    """For each neuron the sum of its largest values, so many of them."""
+    """Return the sum of the `count` largest values of each neuron."""
     order = np.lexsort((-values, neurons))
     ordered = neurons[order]
     rank = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
@@ -308,8 +309,8 @@ def _largest(neurons: Ints, values: Ints, count: int, outputs: int) -> Ints:
 
 
 def first_layer(network: Network) -> DenseLayer | LevelLayer:
-    """The first layer as neurons, staircases cut into their steps; the bits themselves where the head
-    reads them.
+    """Return the first layer as neurons, with staircases split into steps, or the bits if the head reads
+    them.
     """
     if not network.layers:
         n = network.encoder.width
@@ -321,7 +322,7 @@ def first_layer(network: Network) -> DenseLayer | LevelLayer:
 
 
 def move_gains(neighbourhood: Neighbourhood, first: DenseLayer | LevelLayer) -> Ints:
-    """What each move adds to the match count of each neuron."""
+    """Return the gain of each move in the match count of each neuron."""
     n_moves = len(neighbourhood.moves)
     make_sure(
         24 * n_moves * first.outputs, f"what {n_moves:,} changes do to {first.outputs:,} neurons", _SMALLER
@@ -343,10 +344,11 @@ def move_gains(neighbourhood: Neighbourhood, first: DenseLayer | LevelLayer) -> 
 
 
 def reach(neighbourhood: Neighbourhood, gains: Ints) -> Ints:
-    """The most that allowed sets of moves can gain, for each column; never too little, sometimes too much.
+    """Return a bound on the gain of allowed sets of moves, for each column; never too small, sometimes too
+    large.
 
-    Of every feature the best gain counts; with a budget, as many features as could ever move together, those
-    with the best gains.
+    The best gain of each feature counts. With a budget, only the features with the best gains count, as many
+    as can move together.
     """
     if not neighbourhood.moves:
         return np.zeros(gains.shape[1], np.int64)

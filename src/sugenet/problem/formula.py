@@ -1,9 +1,9 @@
-"""A problem as a pseudo-Boolean formula: clauses, sums of literals with a least value, and gates that are
-true iff such a sum is reached.
+"""A problem as a pseudo-Boolean formula: clauses, linear sums of literals with a lower bound, and gates that
+are true iff such a sum reaches its bound.
 
-Variables are those of the cascade, in its order, but numbered from 1 so that ``-v`` can say *not v*; one more
-stands for each case of the goal where cases have several inequalities. Every input that meets the goal is
-exactly one solution, and there are no other solutions.
+Variables are those of the cascade, in its order, but numbered from 1 so that ``-v`` can mean *not v*. If
+cases of the goal have several inequalities, each case has one more variable. The solutions correspond one to
+one to the inputs that meet the goal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Formula", "Gate", "Linear", "Objective", "fixed_values", "goal_claus
 
 @dataclass(frozen=True)
 class Linear:
-    """The coefficients of the true literals sum to at least `least`; no coefficient is negative.
+    """The constraint that the coefficients of the true literals sum to at least `least`; none is negative.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Linear:
 
     @classmethod
     def of(cls, weights: Any, variables: Any, bound: int) -> Linear:
-        """From whole weights of any sign over variables."""
+        """Return the constraint for integer weights of any sign over variables."""
         row = [(int(w), int(v)) for w, v in zip(weights, variables, strict=True) if w]
         below = sum(w for w, _ in row if w < 0)
         return cls(
@@ -55,28 +55,30 @@ class Linear:
 
     @property
     def total(self) -> int:
-        """The largest sum there can be."""
+        """The largest possible sum."""
         return sum(self.coefficients)
 
     @property
     def constant(self) -> bool | None:
-        """Whether it always (True) or never (False) holds; None where that depends."""
+        """Whether it always (True) or never (False) holds; None if that depends on the literals."""
         if self.least <= 0:
             return True
         return False if self.total < self.least else None
 
     def signed(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-        """Weights of any sign, variables, and the least sum: no negated literals."""
+        """Return weights of any sign, variables, and the least sum, without negated literals."""
         weights = tuple(c if v > 0 else -c for c, v in zip(self.coefficients, self.literals, strict=True))
         return weights, tuple(abs(v) for v in self.literals), self.least + sum(w for w in weights if w < 0)
 
     def unless(self, literal: int) -> Linear:
-        """It holds, or else the literal is true; coefficients no larger than they need be."""
+        """Return the constraint that this one holds or the literal is true, with the smallest
+        coefficients.
+        """
         row = [(min(c, self.least), v) for c, v in zip(self.coefficients, self.literals, strict=True)]
         return Linear((self.least, *(c for c, _ in row)), (literal, *(v for _, v in row)), self.least)
 
     def negated(self) -> Linear:
-        """It does not hold."""
+        """Return the constraint that this one does not hold."""
         return Linear(self.coefficients, tuple(-v for v in self.literals), self.total - self.least + 1)
 
     def __str__(self) -> str:
@@ -89,24 +91,22 @@ class Linear:
 
 @dataclass(frozen=True)
 class Gate:
-    """A variable that is true iff a sum is reached; the sum depends on its literals, it is never constant."""
+    """A variable that is true iff a sum reaches its bound; the sum is never constant."""
 
     variable: int
     sum: Linear
 
     def constraints(self) -> tuple[Linear, Linear]:
-        """True implies that the sum is reached; false that it is not."""
+        """Return both directions: if true, the sum reaches its bound; if false, it does not."""
         return self.sum.unless(-self.variable), self.sum.negated().unless(self.variable)
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What a change costs: ``unit`` times (``offset`` plus the coefficients of the true literals).
+    """The cost of a change: ``unit`` times (``offset`` plus the coefficients of the true literals).
 
-    The weights of the moves are summed.
-
-    For `Linf`, where the largest change counts, this is not the cost;
-    ask one question for each radius instead.
+    The weights of the moves are summed. For `Linf` the largest change counts, so this is not the cost;
+    solve one problem per radius instead.
     """
 
     coefficients: tuple[int, ...]
@@ -117,7 +117,7 @@ class Objective:
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """Clauses, sums and gates over numbered variables; an empty clause is never met.
+    """Clauses, sums and gates over numbered variables; an empty clause is never satisfied.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class Formula:
     """
 
     names: tuple[str, ...]
-    """What each variable means, the first one being variable 1."""
+    """The meaning of each variable, starting with variable 1."""
     cascade: Cascade
     clauses: tuple[tuple[int, ...], ...]
     sums: tuple[Linear, ...]
@@ -152,10 +152,10 @@ class Formula:
         Parameters
         ----------
         problem
-            The question.
+            The problem.
         folded
-            Whether neurons that bounds show to be constant in the neighbourhood become single literals.
-            Without, every neuron is written out, and whoever solves the formula need not believe any bound.
+            Whether neurons that bounds prove constant in the neighbourhood become single literals. Otherwise
+            every neuron is written out, and a solver of the formula need not trust any bound.
         """
         cascade = problem.cascade
         fixed = fixed_values(problem) if folded else np.full(cascade.starts[-1], -1, np.int8)
@@ -194,11 +194,11 @@ class Formula:
 
     @property
     def variables(self) -> int:
-        """How many there are."""
+        """Number of variables."""
         return len(self.names)
 
     def constraints(self) -> Iterator[Linear]:
-        """Everything as sums with a least value: clauses, sums, and two for each gate."""
+        """Yield everything as sums with a lower bound: clauses, sums, and two for each gate."""
         yield from self.sums
         for gate in self.gates:
             yield from gate.constraints()
@@ -207,7 +207,9 @@ class Formula:
 
 
 def goal_clauses(cascade: Cascade) -> tuple[list[tuple[int, ...]], int]:
-    """Some case holds, as clauses; and how many variables, after those of the cascade, stand for cases."""
+    """Return clauses that say that some case holds, and the number of extra variables that
+    stand for cases.
+    """
     first, after = cascade.starts[-2] + 1, cascade.starts[-1] + 1
     cases = [[first + row for row in case] for case in cascade.cases]
     if not all(cases):
@@ -225,11 +227,11 @@ def goal_clauses(cascade: Cascade) -> tuple[list[tuple[int, ...]], int]:
 
 
 def fixed_values(problem: Problem) -> npt.NDArray[np.int8]:
-    """For each variable of the cascade 0 or 1 where bounds show that value throughout the
-    neighbourhood, else -1.
+    """Return 0 or 1 for each variable of the cascade that bounds prove constant in the neighbourhood, else
+    -1.
 
-    In the first layer all but the fragile neurons are fixed; behind it, those whose sum is decided by the
-    fixed neurons before them whatever the others are.
+    In the first layer all neurons but the fragile ones are fixed. In later layers a neuron is fixed if the
+    fixed neurons before it decide its sum, whatever the others are.
     """
     cascade, first_layer = problem.cascade, problem.first_layer
     below = first_layer.active.astype(np.int8)
@@ -245,7 +247,7 @@ def fixed_values(problem: Problem) -> npt.NDArray[np.int8]:
 
 
 def variable_names(problem: Problem) -> list[str]:
-    """What each variable of the cascade means, in words."""
+    """Return the meaning of each variable of the cascade in words."""
     network, cascade = problem.near.network, problem.cascade
     names = [
         _step(problem, chain, index) for chain in cascade.chains for index in range(1, len(chain.options))
@@ -303,5 +305,5 @@ def _objective(problem: Problem) -> Objective:
             if price:
                 coefficients.append(abs(price))
                 literals.append(step + 1 if price > 0 else -(step + 1))
-                offset += min(price, 0)  # a price below 0 is paid where the step is not taken
+                offset += min(price, 0)  # a negative price is paid if the step is not taken
     return Objective(tuple(coefficients), tuple(literals), offset, problem.near.unit)

@@ -1,9 +1,8 @@
-"""What counts as a violation, in whole numbers: linear inequalities over the match counts of the classes,
-joined by *and* and *or*.
+"""Goals: violations as linear inequalities in integers over the match counts of the classes.
 
-Every question comes down to this form: another class wins, a class of one's choice wins, two networks
-disagree, the outputs meet a condition of a file. An inequality over match counts of the last layer is itself
-a threshold over the last hidden neurons.
+Inequalities are joined by *and* and *or*. Every question reduces to this form: another class wins, a chosen
+class wins, two networks disagree, the outputs meet a condition of a file. An inequality over match counts of
+the last layer is itself a threshold over the last hidden neurons.
 """
 
 from __future__ import annotations
@@ -28,8 +27,9 @@ __all__ = ["Goal", "LabelGoal", "Ties", "Votes", "at_least", "lawful", "loses", 
 
 @dataclass(frozen=True)
 class Votes:
-    """The sum of ``factors[k] * M_k`` over the classes is at least `least`;
-    whole numbers without a common factor.
+    """The inequality that the sum of ``factors[k] * M_k`` over the classes is at least `least`.
+
+    All numbers are integers without a common factor.
 
     Examples
     --------
@@ -42,10 +42,10 @@ class Votes:
 
     @classmethod
     def of(cls, factors: Iterable[int], bound: int) -> Votes:
-        """Divide by the common factor and round the bound up, which changes nothing for whole numbers."""
+        """Divide by the common factor and round the bound up; for integers the inequality stays the same."""
         row = tuple(int(value) for value in factors)
         common = gcd(*row)
-        if not common:  # always or never
+        if not common:  # always or never true
             return cls(row, int(bound > 0))
         return cls(tuple(value // common for value in row), -(-int(bound) // common))
 
@@ -64,24 +64,24 @@ class Goal:
 
     cases: tuple[tuple[Votes, ...], ...]
     room: int = ROOM
-    """Bits that every match count stays in (`Head.room`)."""
+    """Number of bits that is enough for every match count (`Head.room`)."""
 
     @cached_property
     def votes(self) -> tuple[Votes, ...]:
-        """The different inequalities."""
+        """The distinct inequalities."""
         return tuple(dict.fromkeys(vote for case in self.cases for vote in case))
 
     @cached_property
     def members(self) -> tuple[tuple[int, ...], ...]:
-        """For each case the numbers of its inequalities."""
+        """For each case, the indices of its inequalities."""
         index = {vote: number for number, vote in enumerate(self.votes)}
         return tuple(tuple(index[vote] for vote in case) for case in self.cases)
 
     @cached_property
     def factors(self) -> npt.NDArray[Any]:
-        """One row an inequality: int64 where sums of match counts fit, else Python integers.
+        """One row per inequality: int64 if sums of match counts fit, else Python integers.
 
-        A match count is below ``2^room``, so no sum or difference on the way, in any order, exceeds
+        A match count is below ``2^room``, so no intermediate sum or difference, in any order, exceeds
         ``|least| + 2^room * sum(|factors|)``.
         """
         rows = [vote.factors for vote in self.votes]
@@ -96,27 +96,32 @@ class Goal:
         return np.array([vote.least for vote in self.votes], dtype=self.factors.dtype)
 
     def missing(self, counts: Ints) -> npt.NDArray[Any]:
-        """For each row of match counts and each inequality how much is missing; 0 or less: it holds."""
+        """Return how much is missing, for each row of match counts and each inequality; it holds if 0 or
+        less.
+        """
         return np.asarray(self.least - counts.astype(self.factors.dtype) @ self.factors.T)
 
     def violates(self, counts: Ints) -> npt.NDArray[np.bool_]:
-        """Whether match counts of the classes, one row a sample, are a violation."""
+        """Return whether match counts of the classes, one row per sample, are a violation."""
         return np.asarray(self.shortfall(counts) <= 0)
 
     def shortfall(self, counts: Ints) -> npt.NDArray[Any]:
-        """How much the nearest case is missing at its worst inequality; 0 or less: a violation. Exact."""
+        """Return how much the nearest case is missing at its worst inequality, exactly; 0 or less is a
+        violation.
+        """
         if not self.cases:
             return np.ones(len(counts), np.int64)
         if not all(self.cases):
             return np.zeros(len(counts), np.int64)
         missing = self.missing(counts)
-        if len(self.votes) == len(self.cases) and max(map(len, self.cases)) == 1:  # each case has one
+        if len(self.votes) == len(self.cases) and max(map(len, self.cases)) == 1:  # one inequality per case
             return np.asarray(missing.min(axis=1))
         worst = np.array([missing[:, list(case)].max(axis=1) for case in self.members])
         return np.asarray(worst.min(axis=0))
 
     def neurons(self, head: Head) -> tuple[Ints, Ints]:
-        """The inequalities as thresholds over the last hidden neurons: weights and least sums, one row each.
+        """Return the inequalities as thresholds over the last hidden neurons: weights and least sums, one row
+        each.
 
         Inequality q holds iff the sum of ``weights[q, i]`` over the active neurons i, or times their levels,
         is at least ``least[q]``.
@@ -142,7 +147,7 @@ class Goal:
 
 
 def _beats(head: Head, a: int, b: int, *, strictly: bool) -> Votes:
-    """Class a scores more than class b, or at least as much."""
+    """Return the inequality that class a scores more than class b, or at least as much."""
     slopes, offsets, _ = head.integers
     factors = [0] * head.outputs
     factors[a], factors[b] = slopes[a], -slopes[b]
@@ -150,7 +155,7 @@ def _beats(head: Head, a: int, b: int, *, strictly: bool) -> Votes:
 
 
 def _kept(head: Head, name: tuple[str, int, str], cases: Callable[[], tuple[tuple[Votes, ...], ...]]) -> Goal:
-    """A goal, made once for each head: the samples of a data set have few."""
+    """Return a goal from the head's cache: the samples of a data set share a few goals."""
     known: dict[Any, Goal] = head.__dict__.setdefault("_goals", {})
     if name not in known:
         known[name] = Goal(cases(), head.room)
@@ -158,8 +163,9 @@ def _kept(head: Head, name: tuple[str, int, str], cases: Callable[[], tuple[tupl
 
 
 def loses(head: Head, label: int, *, ties: str = "lowest") -> Goal:
-    """Some other class wins against `label`; a tie goes to the lowest class, or with ``ties="against"``
-    always to the other one.
+    """Return the goal that some other class wins against `label`.
+
+    A tie goes to the lowest class, or with ``ties="against"`` always to the other class.
     """
     others = [k for k in range(head.outputs) if k != label]
     return _kept(
@@ -170,8 +176,9 @@ def loses(head: Head, label: int, *, ties: str = "lowest") -> Goal:
 
 
 def wins(head: Head, target: int, *, ties: str = "lowest") -> Goal:
-    """Class `target` wins; a tie goes to the lowest class,
-    or with ``ties="against"`` always to the target.
+    """Return the goal that class `target` wins.
+
+    A tie goes to the lowest class, or with ``ties="against"`` always to the target.
     """
     others = [k for k in range(head.outputs) if k != target]
     return _kept(
@@ -182,7 +189,9 @@ def wins(head: Head, target: int, *, ties: str = "lowest") -> Goal:
 
 
 def lawful(network: Network, goal: Goal) -> Goal:
-    """A violation by an input that obeys the network's laws: over the classes of `network.lawful`."""
+    """Return the goal of a violation by an input that obeys the network's laws, over the classes of
+    `network.lawful`.
+    """
     if not network.domain.laws:
         return goal
     obeys = Votes((*[0] * network.head.outputs, -1), 0)
@@ -191,7 +200,7 @@ def lawful(network: Network, goal: Goal) -> Goal:
 
 
 def at_least(head: Head, factors: Sequence[int], bound: int) -> Votes:
-    """The sum of ``factors[k]`` times the score of class k is at least `bound`."""
+    """Return the inequality that the sum of ``factors[k]`` times the score of class k is at least `bound`."""
     slopes, offsets, unit = head.integers
     counts = [int(f) * a for f, a in zip(factors, slopes, strict=True)]
     return Votes.of(
@@ -208,7 +217,7 @@ Ties = Literal["lowest", "against"]
 
 @dataclass(frozen=True)
 class LabelGoal(ShortRepr):
-    """The class stays `label`; or, with a target, it does not become `target`."""
+    """The property that the class stays `label` or, with a target, does not become `target`."""
 
     network: Network
     label: int
@@ -228,7 +237,7 @@ class LabelGoal(ShortRepr):
 
     @cached_property
     def goal(self) -> Goal:
-        """What violates it."""
+        """The goal that violates the property."""
         head = self.network.head
         goal = (
             loses(head, self.label, ties=self.ties)

@@ -1,8 +1,7 @@
-"""Moves of features: where codings lead to from a value, what a move is, and very many of them without an
-object each.
+"""Moves of features, stored compactly, and the states that codings can reach from a value.
 
-An image of bytes has hundreds of thousands of single changes, but features of one coding and one value have
-the same ways to go, so these are kept once, and a move is made when somebody looks at it.
+An image of bytes has hundreds of thousands of single changes. Features with the same coding and value have
+the same moves, so these are stored once, and a move object is created on access.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ __all__ = ["Columns", "FeatureMove", "Leads", "Moves", "Reached", "Way"]
 
 
 class FeatureMove(NamedTuple):
-    """A feature taken to another state, at the nearest raw value that has it."""
+    """A move of a feature to another state, at the nearest raw value with that state."""
 
     feature: int
     state: int
@@ -34,9 +33,9 @@ class FeatureMove(NamedTuple):
     distance: Fraction
     """Size of the raw change."""
     price: Fraction
-    """What it costs, exactly."""
+    """Exact cost."""
     weight: int
-    """What it uses of the budget, in whole units of the neighbourhood."""
+    """Share of the budget, in integer units of the neighbourhood."""
 
 
 class Way(NamedTuple):
@@ -55,7 +54,7 @@ class Columns(NamedTuple):
     features: npt.NDArray[np.int64]
     states: npt.NDArray[np.int64]
     weights: npt.NDArray[Any]
-    """Whole numbers; Python's own where they leave 62 bits."""
+    """Integers; Python integers if they exceed 62 bits."""
 
 
 _Ways: TypeAlias = tuple[Way, ...]
@@ -81,7 +80,7 @@ class Moves(Sequence[FeatureMove]):
 
     @cached_property
     def places(self) -> dict[int, slice]:
-        """Where the moves of each feature are."""
+        """The slice of the moves of each feature."""
         return dict(zip(self.ways, map(slice, self._starts, self._starts[1:]), strict=True))
 
     def __len__(self) -> int:
@@ -103,7 +102,7 @@ class Moves(Sequence[FeatureMove]):
         return (FeatureMove(feature, *way) for feature, rows in self.ways.items() for way in rows)
 
     def where(self, keep: Callable[[Way], bool]) -> Moves:
-        """Some of the moves; features that share their ways share what is kept of them."""
+        """Return some of the moves; features that share moves also share the selected ones."""
         known: dict[int, _Ways] = {}
         for key, rows in self.distinct.items():
             kept = tuple(way for way in rows if keep(way))
@@ -122,7 +121,7 @@ class Moves(Sequence[FeatureMove]):
 
     @property
     def distinct(self) -> dict[int, _Ways]:
-        """The different rows of ways, by their identity: features that are alike share theirs."""
+        """The distinct tuples of moves, by identity: features that are alike share one tuple."""
         return {id(rows): rows for rows in self.ways.values()}
 
 
@@ -132,7 +131,7 @@ def _arrays(rows: _Ways) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
     return np.array([way.state for way in rows], np.int64), np.array(weights, object if large else np.int64)
 
 
-# -- where values lead to ------------------------------------------------------------------------------------
+# -- states reached from a value -----------------------------------------------------------------------------
 
 
 class Reached(NamedTuple):
@@ -145,26 +144,24 @@ class Reached(NamedTuple):
 
 
 _Answers: TypeAlias = tuple[dict[Any, list[Reached]], dict[Any, tuple[Way, ...]]]
-"""Where values lead to, and the same at the price of the distance."""
+"""The states reached from each value, and the same moves with the distance as price."""
 
 
 class Leads:
-    """Where codings lead to from a value, each asked once:
-    the samples of a data set have the same values again and again.
-    """
+    """Cache of the states that codings reach from a value: samples of a data set repeat the same values."""
 
     _kept: ClassVar[WeakKeyDictionary[Steps, dict[Any, _Answers]]] = WeakKeyDictionary()
     _most, _short = 1 << 12, 16
-    """How many answers are kept of a coding, and how long each may be."""
+    """Largest number of cached answers per coding, and largest length of each."""
     _domain = 1 << 10
-    """Values of a coding that are all asked at once."""
+    """Codings with at most this many values are computed for all values at once."""
 
     def __init__(self, far: Fraction | None) -> None:
         self.far = far
         self.own: dict[tuple[int, type], _Answers] = {}
 
     def __call__(self, coding: Coding, here: Any, state: int, span: Span | None) -> list[Reached]:
-        if span is not None or not isinstance(coding, Steps):  # equal ones may have values of other types
+        if span is not None or not isinstance(coding, Steps):  # equal codings may have values of other types
             return _reached(coding, here, state, self.far, span)
         known = self._of(coding, type(here))[0]
         reached = known.get(here)
@@ -177,8 +174,10 @@ class Leads:
     def ways(
         self, coding: Coding, values: Sequence[Any], states: Sequence[int]
     ) -> dict[Any, tuple[Way, ...]] | None:
-        """For each of some values of one type the ways that a coding of few whole numbers leads, each at the
-        price of its distance; None for other codings, and where prices might leave 60 bits together.
+        """Return the moves of some values of one type, for a coding of few integers, with the distance as
+        price.
+
+        Return None for other codings, and if prices together might exceed 60 bits.
         """
         if self.far is None or not isinstance(coding, Steps) or not coding.whole:
             return None
@@ -190,7 +189,7 @@ class Leads:
             return ways_by_value
         anywhere = Leads(None)
         small = type(values[0]) is int and coding.high - coding.low < self._domain
-        if small and not anywhere._of(coding, int)[0]:  # all of them, for the samples to come
+        if small and not anywhere._of(coding, int)[0]:  # compute all values, for later samples
             for value in range(ceil(coding.low), floor(coding.high) + 1):
                 anywhere(coding, value, coding.state(value), None)
         for value in missing:
@@ -214,8 +213,10 @@ class Leads:
 def _reached(
     coding: Coding, here: Any, origin: int, far: Fraction | None, span: Span | None
 ) -> list[Reached]:
-    """The other states that can occur: up and down from its own, of numbers as far as one may go."""
-    if isinstance(coding, Steps) and coding.every_step:  # very many, and all of them whole numbers
+    """Return the other states that can occur, up and down from the own state; numbers only as
+    far as `far`.
+    """
+    if isinstance(coding, Steps) and coding.every_step:  # very many states, all of them integers
         low = int(coding.low)
         max_distance = coding.states if far is None else min(coding.states, floor(far))
         return [
@@ -230,7 +231,7 @@ def _reached(
             if move is None:
                 continue
             if far is not None and move.distance > far and isinstance(coding, Steps):
-                break  # all others this way are further still, whatever they are limited to
+                break  # all others in this direction are further away, whatever the limits
             reached.append(Reached(state, move.value, move.distance, coding.flips(origin, state)))
     return sorted(reached, key=lambda way: way.state)
 

@@ -1,10 +1,9 @@
-"""A neighbourhood of a sample: the moves that each feature may make, what each weighs, a budget for their
-sum, and how many sets of moves that allows.
+"""Neighbourhood of a sample: the moves of each feature, their weights, and a budget for the sum of weights.
 
-Weights are whole numbers of a common unit. Where exact costs are too finely divided for 60 bits (differences
-of floats, say), they are rounded down to multiples of a power of two: then the budget admits a little more
-than it should, never less. A proof for such a neighbourhood holds for the exact one; a violation counts only
-when its exact cost is within the limit.
+It also counts the sets of moves within the budget. Weights are integer multiples of a common unit. If exact
+costs, such as differences of floats, need more than 60 bits, they are rounded down to multiples of a power of
+two. The budget then admits slightly more than it should, never less. A proof for such a neighbourhood holds
+for the exact one. A violation counts only if its exact cost is within the limit.
 """
 
 from __future__ import annotations
@@ -53,18 +52,21 @@ _BITS = 60
 _EXACT = 1 << 53
 _NUMBERS = ({int}, {float})
 _EXACT_SUMS = 500_000
-"""Steps after which sets are counted by rounded weights."""
+"""Number of steps after which sets are counted with rounded weights."""
 _LARGEST = 10**300
 _CELLS_A_SECOND = 1 << 26
-"""Numbers written in a second where a network is cut, roughly."""
+"""Approximate number of values written per second when a network is expanded."""
 _SOON = 1.0
-"""Seconds beyond which levels are left to what reads them as they are, as long as that may help."""
+"""If expansion takes more seconds than this, levels are left to engines that read them directly, as long as
+those may help.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood(ShortRepr):
-    """All samples that a region allows around one: at most one move a feature,
-    weights summing to at most the budget.
+    """All samples that a region allows around one sample.
+
+    A feature makes at most one move, and the weights sum to at most the budget.
     """
 
     network: Network
@@ -73,14 +75,14 @@ class Neighbourhood(ShortRepr):
     moves: Moves
     """Ordered by feature."""
     budget: int | None
-    """None: any set of moves."""
+    """None allows any set of moves."""
     unit: Fraction
-    """What one unit of weight is worth in the region's own terms."""
+    """Value of one unit of weight in the region's own terms."""
     limit: Fraction | None = None
-    """What prices may sum to exactly; None: anything."""
+    """Exact limit for the sum of prices; None for no limit."""
 
     def admits(self, moves: Iterable[FeatureMove]) -> bool:
-        """Whether a set of moves is allowed, by exact prices."""
+        """Return whether a set of moves is allowed, by exact prices."""
         chosen = list(moves)
         if len({move.feature for move in chosen}) < len(chosen):
             return False
@@ -92,38 +94,40 @@ class Neighbourhood(ShortRepr):
         return self.moves.columns()
 
     def only(self, keep: Callable[[Way], bool]) -> Neighbourhood:
-        """The same with some of the moves, chosen by anything but their feature."""
+        """Return the neighbourhood with only the moves that `keep` accepts; `keep` must not use
+        the feature.
+        """
         moves = self.moves.where(keep)
         return self if len(moves) == len(self.moves) else replace(self, moves=moves)
 
     def fixing(self, features: Collection[int]) -> Neighbourhood:
-        """The same with some features that stay as they are."""
+        """Return the neighbourhood with some features fixed."""
         ways = {feature: rows for feature, rows in self.moves.ways.items() if feature not in features}
         return replace(self, moves=Moves(ways))
 
     def has(self, move: FeatureMove) -> bool:
-        """Whether a move is one of these."""
+        """Return whether the neighbourhood contains a move."""
         return move[1:] in self.moves.ways.get(move.feature, ())
 
     def move_to(self, feature: int, value: Any) -> FeatureMove | None:
-        """The move of a feature to a raw value."""
+        """Return the move of a feature to a raw value."""
         ways = self.moves.ways.get(feature, ())
         return next((FeatureMove(feature, *way) for way in ways if way.value == value), None)
 
     def moves_to(self, values: Sequence[Any]) -> tuple[FeatureMove, ...]:
-        """What takes the sample to other raw values, as far as there are such moves."""
+        """Return the moves that take the sample to other raw values, as far as such moves exist."""
         pairs = enumerate(zip(self.sample, values, strict=True))
         moves = (self.move_to(feature, after) for feature, (before, after) in pairs if before != after)
         return tuple(move for move in moves if move is not None)
 
     @cached_property
     def lightest(self) -> int:
-        """The least weight of a move; 0 without moves."""
+        """The smallest weight of a move; 0 without moves."""
         return int(self.columns.weights.min()) if len(self.moves) else 0
 
     @property
     def places(self) -> dict[int, slice]:
-        """For each feature that can move, where its moves are."""
+        """For each movable feature, the slice of its moves."""
         return self.moves.places
 
     @cached_property
@@ -133,7 +137,7 @@ class Neighbourhood(ShortRepr):
 
     @cached_property
     def inputs(self) -> Any:
-        """What the first layer reads at the sample itself: one row of levels or bits."""
+        """The input of the first layer at the sample itself: one row of levels or bits."""
         network = self.network
         if network.reads_levels:
             return np.array([self.states])
@@ -142,7 +146,7 @@ class Neighbourhood(ShortRepr):
         return network.inputs(row_of(self.sample))
 
     def moved(self, moves: Iterable[FeatureMove]) -> tuple[Any, ...]:
-        """The raw sample after some moves."""
+        """Return the raw sample after some moves."""
         values = list(self.sample)
         for move in moves:
             values[move.feature] = move.value
@@ -150,19 +154,19 @@ class Neighbourhood(ShortRepr):
 
 
 def starts_in(owners: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Of numbers in order: where each is the first of its kind."""
+    """Return, for sorted numbers, whether each is the first of its value."""
     return np.concatenate([[True], owners[1:] != owners[:-1]])[: len(owners)]
 
 
 def row_of(values: Iterable[Any]) -> Any:
-    """One raw sample as an array: of whole numbers or floats where all are, which is read fastest, else of
-    the values as they are.
+    """Return one raw sample as an array: of integers or floats if all values are such (fastest to read), else
+    of the values as they are.
     """
     row = tuple(values)
     kinds = set(map(type, row))
     if kinds in _NUMBERS:
         array = np.array([row])
-        if array.dtype.kind in "if" and array.min() > -_EXACT and array.max() < _EXACT:  # no NaN is
+        if array.dtype.kind in "if" and array.min() > -_EXACT and array.max() < _EXACT:  # false for NaN
             return array
     array = np.empty((1, len(row)), dtype=object)
     array[0] = row
@@ -170,14 +174,14 @@ def row_of(values: Iterable[Any]) -> Any:
 
 
 Weigh: TypeAlias = Callable[[int, Fraction, int], Fraction | None]
-"""From the feature, the size of the raw change and the number of bits it flips to its weight; None when the
-move is not allowed.
+"""Maps the feature, the size of the raw change and the number of bits it flips to the weight of the move;
+None if the move is not allowed.
 """
 
 
 def pairs_of(entries: Any, what: str) -> list[tuple[Any, Any]]:
-    """Features with something said of each: a mapping, anything else that has items as a
-    series has, or pairs.
+    """Return pairs of a feature and its entry, from a mapping, an object with `items` such as a series, or
+    pairs.
     """
     items = getattr(entries, "items", None)
     try:
@@ -195,7 +199,7 @@ def pairs_of(entries: Any, what: str) -> list[tuple[Any, Any]]:
 
 
 def feature_index(network: Network, feature: Any) -> int:
-    """Number of a feature given by name or number from 0."""
+    """Return the index of a feature given by name or by index from 0."""
     names = network.encoder.names
     index = names.index(feature) if isinstance(feature, str) and feature in names else feature
     if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < len(names):
@@ -218,14 +222,14 @@ def build(
     far: Fraction | None = None,
     limits: Mapping[int, Span] | None = None,
 ) -> Neighbourhood:
-    """All moves of some features that a weighing allows, within a budget.
+    """Return all moves of some features that a weighing allows, within a budget.
 
     Parameters
     ----------
     network, x
-        What reads the raw sample, and the sample.
+        The network that reads the raw sample, and the sample.
     weigh, budget
-        What a move costs (None: its distance), and what all moves may cost together (None: anything).
+        The cost of a move (None: its distance), and the budget for all moves together (None: unlimited).
     movable
         Features that may move (default: all).
     by_feature
@@ -233,9 +237,9 @@ def build(
     far
         How far a feature may move.
     limits
-        What features are limited to besides what can occur. If the sample's own value is outside, the
-        cheapest move into the limits becomes part of the sample, and its price is taken off the budget: of
-        equal ones that to its own state, then to the lowest.
+        Limits on features, in addition to the values that can occur. If the sample's own value is outside,
+        the cheapest move into the limits becomes part of the sample, and its price is taken off the budget.
+        Among equally cheap moves, the move to its own state is preferred, then the lowest state.
 
     Raises
     ------
@@ -284,7 +288,7 @@ _Priced: TypeAlias = list[tuple[Reached, Fraction]]
 
 @dataclass(frozen=True)
 class _AllowedMoves:
-    """The states that features may go to, each with its price."""
+    """The states that features may move to, each with its price."""
 
     network: Network
     weigh: Weigh | None
@@ -292,20 +296,20 @@ class _AllowedMoves:
     limits: Mapping[int, Span]
     by_feature: bool
     known: dict[int, Fraction | None] = field(default_factory=dict)
-    """Prices by distance, of codings with every integer: the distance is the number of bits there."""
+    """Prices by distance, for codings with every integer; there the distance is the number of bits."""
 
     @cached_property
     def leads(self) -> Leads:
-        """Where values lead to."""
+        """The moves that codings allow from values."""
         return Leads(self.far)
 
     def alike(self, values: Sequence[Any]) -> Sequence[Any]:
-        """For each feature a key that those share which have the same ways to go: of one coding, one value
-        and one span of what can occur.
+        """Return a key for each feature. Features with the same key have the same moves: they share the
+        coding, the value and the span of values that can occur.
         """
         encoder = self.network.encoder
         parts: list[Iterable[Any]] = [values]
-        if len(set(map(type, values))) > 1:  # 1 and 1.0 are equal, and go to other values
+        if len(set(map(type, values))) > 1:  # 1 and 1.0 are equal, but move to different values
             parts.append(map(type, values))
         if not encoder.has_one_kind:
             parts.append(encoder.kinds)
@@ -316,12 +320,12 @@ class _AllowedMoves:
         return values if len(parts) == 1 else list(zip(*parts, strict=True))
 
     def is_outside(self, feature: int, value: Any) -> bool:
-        """Whether a value of the sample is outside the limits of its feature."""
+        """Return whether a value of the sample is outside the limits of its feature."""
         limit = self.limits.get(feature)
         return limit is not None and not meets(self.network.encoder.codings[feature], value, limit)
 
     def see_fixed(self, features: Sequence[int], values: Sequence[Any]) -> None:
-        """See that those which may not move are within their limits."""
+        """Check that the features that may not move are within their limits."""
         moving = set(features)
         for feature in self.limits:
             if feature not in moving and self.is_outside(feature, values[feature]):
@@ -329,8 +333,9 @@ class _AllowedMoves:
                 raise QuestionError(f"{name} must stay, and is outside its limits.")
 
     def of(self, feature: int, value: Any, state: int) -> _Priced:
-        """Where a feature may go, its own state among them if only another value of it is within the
-        limits.
+        """Return the states that a feature may move to.
+
+        Its own state is included if only another value of that state is within the limits.
         """
         coding, span = self.network.encoder.codings[feature], self.network.domain.span(feature)
         both, is_empty = joined(coding, self.limits.get(feature), span)
@@ -354,7 +359,7 @@ class _AllowedMoves:
         return [(way, price) for way, price in priced if price is not None]
 
     def entered(self, feature: int, priced: _Priced, state: int) -> tuple[tuple[Reached, Fraction], _Priced]:
-        """The cheapest way into the limits, and all others at what they cost more than that."""
+        """Return the cheapest move into the limits, and all others with the additional cost over it."""
         if not priced:
             name = self.network.encoder.names[feature]
             raise QuestionError(f"no allowed value of {name} is within its limits.")
@@ -363,7 +368,7 @@ class _AllowedMoves:
 
 
 def _weighed(priced: _Priced, scale: int, limit: int | None) -> tuple[Way, ...]:
-    """Ways within a budget, by state, weighed in whole units."""
+    """Return the moves within a budget, by state, with weights in integer units."""
     ways = [
         Way(way.state, way.value, way.distance, price, price.numerator * scale // price.denominator)
         for way, price in priced
@@ -373,7 +378,7 @@ def _weighed(priced: _Priced, scale: int, limit: int | None) -> tuple[Way, ...]:
 
 
 def joined(coding: Coding, one: Span | None, two: Span | None) -> tuple[Span | None, bool]:
-    """What two spans of a feature allow together, None for everything; and whether that is nothing."""
+    """Return the intersection of two spans of a feature (None: everything), and whether it is empty."""
     if one is None or two is None:
         return one or two, False
     if isinstance(coding, Steps) and coding.bipolar:  # off is both -1 and 0
@@ -384,12 +389,12 @@ def joined(coding: Coding, one: Span | None, two: Span | None) -> tuple[Span | N
 
 
 def meets(coding: Coding, value: Any, span: Span) -> bool:
-    """Whether a raw value is within a limit."""
+    """Return whether a raw value is within a limit."""
     return span.holds(value) if isinstance(coding, OneHot) else coding.holds(span, coding.number(value))
 
 
 def _scale(groups: Sequence[tuple[list[Fraction], int]]) -> int:
-    """The same for groups of prices, each as often as is said."""
+    """Return the common scale of groups of prices, each with its multiplicity."""
     scale = lcm(1, *{price.denominator for prices, _ in groups for price in prices})
     total = sum(
         count * sum(price.numerator * (scale // price.denominator) for price in prices)
@@ -402,7 +407,7 @@ def _scale(groups: Sequence[tuple[list[Fraction], int]]) -> int:
 
 
 def features_that_fit(near: Neighbourhood, budget: int | None = None) -> int:
-    """No set of moves within the budget, or another that is given, changes more features than this."""
+    """Return an upper bound on the number of features that a set of moves within the budget changes."""
     limit = near.budget if budget is None else budget
     if limit is None:
         return len(near.places)
@@ -411,20 +416,22 @@ def features_that_fit(near: Neighbourhood, budget: int | None = None) -> int:
 
 
 def heaviest(near: Neighbourhood) -> int:
-    """What the heaviest move of every feature weighs, all together: with such a budget anything goes."""
+    """Return the sum of the heaviest moves of all features; a budget of this size allows any set of moves."""
     return sum(int(near.columns.weights[moves].max()) for moves in near.places.values())
 
 
 def combinations_of(near: Neighbourhood) -> float:
-    """Number of ways to choose at most one move a feature, the budget aside;
-    infinite where it is beyond floats.
+    """Return the number of ways to choose at most one move per feature, ignoring the budget.
+
+    It is infinite if it exceeds the range of floats.
     """
     return _as_float(prod(moves.stop - moves.start + 1 for moves in near.places.values()))
 
 
 def sets_within(near: Neighbourhood, budget: int | None = None) -> float:
-    """Number of allowed sets of moves, the empty one included;
-    where costs are finely divided, a little more.
+    """Return the number of allowed sets of moves, including the empty set.
+
+    If costs are finely divided, the number is slightly too large.
     """
     limit = near.budget if budget is None else budget
     if limit is None or limit >= heaviest(near):
@@ -441,8 +448,9 @@ def sets_within(near: Neighbourhood, budget: int | None = None) -> float:
 
 
 def one_more(totals: Mapping[int, int], weights: Mapping[int, int], limit: int) -> dict[int, int]:
-    """How many sets use exactly so much, up to a limit, with another feature: from how many did without it,
-    and how many of its moves have which weight.
+    """Return the number of sets by total weight, up to a limit, after one more feature is added.
+
+    `totals` counts the sets without the feature, and `weights` counts its moves by weight.
     """
     after = dict(totals)
     for used, count in totals.items():
@@ -457,11 +465,11 @@ def _as_float(count: int) -> float:
 
 
 def _about(by_feature: list[Counter[int]], limit: int) -> float:
-    """Number of sets with weights rounded down to a thousandth of the limit."""
+    """Return the number of sets with weights rounded down to a thousandth of the limit."""
     grain = max(1, limit // 1000)
     counts = np.zeros(limit // grain + 1)
     counts[0] = 1.0
-    with np.errstate(over="ignore"):  # beyond floats it is infinite
+    with np.errstate(over="ignore"):  # infinite if beyond the range of floats
         for weights in by_feature:
             after = counts.copy()
             for weight, n_moves in weights.items():
@@ -476,15 +484,17 @@ def _about(by_feature: list[Counter[int]], limit: int) -> float:
 
 
 def expansion_seconds(near: Neighbourhood) -> float:
-    """Roughly how long it takes to write a network of levels out as steps, and what each move does to them;
-    0 where nothing is cut.
+    """Estimate the seconds needed to expand a network of levels into steps, with the effect of each move on
+    them.
+
+    It is 0 if there is nothing to expand.
     """
     if not near.network.has_levels:
         return 0.0
     cells, read = 0, 1
     for number, layer in enumerate(near.network.layers):
         weights, height = layer.weights, layer.height
-        if layer.every is None and weights.size:  # of a convolution a kernel for every place
+        if layer.every is None and weights.size:  # a convolution has one kernel per position
             written = layer.outputs * height * (weights.size // len(weights)) * read
             cells += written * (1 if number == 0 else 1 + int(np.abs(weights).max()))
         if number == 0:
@@ -494,17 +504,18 @@ def expansion_seconds(near: Neighbourhood) -> float:
 
 
 def is_soon_expanded(near: Neighbourhood) -> bool:
-    """Whether the network has few steps, or none to cut."""
+    """Return whether the network has few steps, or none to expand."""
     return expansion_seconds(near) <= _SOON
 
 
 def see_time(near: Neighbourhood, clock: Clock) -> None:
-    """See that what is left of the time suffices to cut the network, which looks at no clock.
+    """Check that the remaining time suffices to expand the network; the expansion itself does not check the
+    clock.
 
     Raises
     ------
     TooLargeError
-        Where it does not.
+        If it does not.
     """
     left = clock.left()
     if left is not None and expansion_seconds(near) > left:

@@ -1,14 +1,14 @@
-"""Two networks as one, side by side over common raw features: for questions about pairs of inputs,
-or about two networks.
+"""Two networks as one, side by side over common raw features: for questions about pairs of inputs or about
+two networks.
 
-Each feature of the joint network has its own states; each of them stands for a state of the feature in the
-left network and one in the right. The joint first layer counts, for each joint state, what that state adds on
-either side; later layers and heads stand side by side, with staircases cut into their steps.
+Each feature of the joint network has its own states. A joint state stands for one state of the feature in the
+left network and one in the right. The joint first layer counts the gain of each joint state on either side.
+Later layers and heads are placed side by side, with staircases split into steps.
 
-`merged` makes two sides one where they are the same: neurons that are equal throughout a neighbourhood become
-one, those that never turn go. Equality of two networks that share most of their neurons is then seen at once.
-What remains keeps its order, so that the checker, which does the same by its own code, speaks of the same
-neurons.
+`merged` joins the equal parts of both sides. Neurons that are equal throughout a neighbourhood become one,
+and neurons that never turn are removed. If two networks share most of their neurons, this often proves them
+equal at once. The remaining neurons keep their order. The checker does the same with its own code, so both
+refer to the same neurons.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _SMALLER = "Questions about two sides are for smaller networks."
 
 @dataclass(frozen=True)
 class Side:
-    """A feature of the joint network: its coding, and for each of its states the state and raw
-    value left and right.
+    """A feature of the joint network: its coding, and for each state the state and raw value
+    left and right.
     """
 
     coding: Coding
@@ -55,12 +55,14 @@ class Joint:
     sides: tuple[Side, ...]
 
     def pair(self, sample: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The raw samples left and right of a raw sample of the joint network."""
+        """Return the left and right raw samples of a raw sample of the joint network."""
         rows = [value if isinstance(value, Pair) else Pair(value, value) for value in sample]
         return tuple(pair.left for pair in rows), tuple(pair.right for pair in rows)
 
     def classes_differ(self, pairs: Iterable[tuple[int, int]]) -> Goal:
-        """The left network gives class p and the right one class q, for some of the pairs (p, q)."""
+        """Return the goal that the left network gives class p and the right one class q, for some pair (p,
+        q).
+        """
         k, m = self.left.head.outputs, self.right.head.outputs
         lefts = [
             [Votes((*vote.factors, *[0] * m), vote.least) for vote in wins(self.left.head, p).cases[0]]
@@ -83,7 +85,7 @@ class Pair:
 
 
 class Pairs(OneHot):
-    """The pairs of raw values that a feature may have left and right; no certificate holds them."""
+    """The pairs of raw values that a feature may have left and right; certificates do not contain them."""
 
     @staticmethod
     def _see(category: Any) -> None:
@@ -91,8 +93,9 @@ class Pairs(OneHot):
 
 
 def abreast(left: Network, right: Network) -> Joint:
-    """Two networks over the same features, whose codings may have different cuts;
-    both read the same raw sample.
+    """Return two networks over the same features as one; both read the same raw sample.
+
+    Their codings may have different cuts.
     """
     if left.encoder.names != right.encoder.names:
         raise QuestionError(
@@ -116,12 +119,14 @@ def abreast(left: Network, right: Network) -> Joint:
 
 
 Placed: TypeAlias = tuple[int, Any]
-"""A state and a raw value that has it."""
+"""A state and a raw value with that state."""
 
 
 def twins(network: Network, pairs: dict[int, list[tuple[Placed, Placed]]]) -> Joint:
-    """One network twice; some features may take different states left and right, as listed, the others are
-    the same on both sides.
+    """Return one network twice, side by side.
+
+    Features in `pairs` may take the listed pairs of states left and right. All others are equal on both
+    sides.
     """
     _see_that_it_fits(
         network, sum(coding.width for f, coding in enumerate(network.encoder.codings) if f not in pairs)
@@ -142,7 +147,7 @@ def twins(network: Network, pairs: dict[int, list[tuple[Placed, Placed]]]) -> Jo
                 Pairs(values), tuple(a[0] for a, _ in pairs[feature]), tuple(b[0] for _, b in pairs[feature])
             )
         )
-    spans = {f: span for f, span in network.domain.limits.items() if f not in pairs}  # those have theirs
+    spans = {f: span for f, span in network.domain.limits.items() if f not in pairs}  # pairs have their own
     return _joint(network, network, sides, Domain(spans))
 
 
@@ -169,13 +174,13 @@ def _see_that_it_fits(network: Network, width: int) -> None:
 
 
 def _over(network: Network, encoder: Encoder, states: Sequence[tuple[int, ...]]) -> DenseLayer:
-    """The first layer over the bits of a joint encoder, from what each state of a feature adds
-    to the match counts.
+    """Return the first layer over the bits of a joint encoder, from the gain of each state in the match
+    counts.
     """
     _see_that_it_fits(network, encoder.width)
     first = first_layer(network)
     weights = np.zeros((first.outputs, encoder.width), np.int64)
-    tau = np.clip(first.tau, 0, first.sizes + 1)  # no other tau decides otherwise, and none overflows
+    tau = np.clip(first.tau, 0, first.sizes + 1)  # the same decisions, without overflow
     for feature, (coding, feature_states) in enumerate(zip(encoder.codings, states, strict=True)):
         gains = _gains(network, first, feature)[:, list(feature_states)]
         group = encoder.group(feature)
@@ -188,7 +193,7 @@ def _over(network: Network, encoder: Encoder, states: Sequence[tuple[int, ...]])
 
 
 def _gains(network: Network, first: DenseLayer | LevelLayer, feature: int) -> Ints:
-    """What each state of a feature adds to the match count of each neuron."""
+    """Return the gain of each state of a feature in the match count of each neuron."""
     coding = network.encoder.codings[feature]
     if first.tops is not None:
         column, top = first.weights[:, feature, None], int(first.tops[feature])
@@ -205,7 +210,7 @@ def _gains(network: Network, first: DenseLayer | LevelLayer, feature: int) -> In
 
 
 def _later(network: Network, depth: int) -> list[DenseLayer]:
-    """Layers after the first, with layers that pass their inputs on where the network is not as deep."""
+    """Return the layers after the first, padded with identity layers if the network is not as deep."""
     layers = [layer.unrolled() for layer in network.cut.layers[1:]]
     width = network.cut.head.inputs
     while len(layers) < depth - 1:
@@ -222,7 +227,7 @@ def _blocks(a: Ints, b: Ints) -> Ints:
 
 
 def merged(near: Neighbourhood, goal: Goal) -> Problem:
-    """The same problem over fewer neurons."""
+    """Return the same problem over fewer neurons."""
     network = near.network
     first = first_layer(network)
     assert isinstance(first, DenseLayer)
@@ -244,7 +249,7 @@ def merged(near: Neighbourhood, goal: Goal) -> Problem:
     weights, shifts = _folded(
         network.head.weights, np.zeros(network.head.outputs, np.int64), source, fixed, len(kept)
     )
-    shifts = before - np.minimum(weights, 0).sum(axis=1) + shifts  # what is missing from the match counts now
+    shifts = before - np.minimum(weights, 0).sum(axis=1) + shifts  # now missing from the match counts
     cases = tuple(tuple(_moved(vote, shifts) for vote in case) for case in goal.cases)
     smaller = Network(network.encoder, layers, Head(weights), network.classes, domain=network.domain)
     return Problem(replace(near, network=smaller), Goal(cases, goal.room))
@@ -257,10 +262,10 @@ def _moved(vote: Votes, shifts: Ints) -> Votes:
 
 
 def _classes(thresholds: Ints, rows: Ints, constant: Ints) -> tuple[list[int], list[tuple[int, bool]], Ints]:
-    """Neurons ``row @ v >= least`` to keep, the first of each kind.
+    """Return the neurons ``row @ v >= least`` to keep, the first of each kind.
 
-    For each neuron also its place among them (-1: constant) and whether it is the opposite of that one, and
-    its value where it is constant.
+    Return also, for each neuron, its position among them (-1: constant) and whether it is the opposite of
+    that one, and its value if it is constant.
     """
     indices: dict[tuple[int, bytes], int] = {}
     kept: list[int] = []
@@ -283,7 +288,7 @@ def _classes(thresholds: Ints, rows: Ints, constant: Ints) -> tuple[list[int], l
 def _folded(
     weights: Ints, thresholds: Ints, source: list[tuple[int, bool]], fixed: Ints, count: int
 ) -> tuple[Ints, Ints]:
-    """Weights over the neurons that are kept, and what their sum must reach then."""
+    """Return the weights over the neurons that are kept, and the new thresholds."""
     out, bound = np.zeros((len(weights), count), np.int64), thresholds.copy()
     for column, (index, opposite) in enumerate(source):
         if index < 0:

@@ -1,7 +1,8 @@
 """A question in its simplest form: whether some set of moves of a neighbourhood reaches a goal.
 
-Engines decide problems: a problem holds, with a proof; it fails, with a witness; or it is open, with what is
-known. A witness comes from moves that the definition has replayed, whatever engine found them.
+Engines decide problems. A problem holds, with a proof, or it fails, with a witness. Otherwise it stays open,
+with the facts found so far. The definition replays the moves of every witness, whichever
+engine found them.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ class Problem(ShortRepr):
     near: Neighbourhood
     goal: Goal
     counts: Ints | None = None
-    """Match counts of the classes at the sample, one row, where they are known."""
+    """Match counts of the classes at the sample, one row, if they are known."""
 
     @cached_property
     def first_layer(self) -> FirstLayer:
-        """The first layer seen from the neighbourhood."""
+        """The first layer as seen from the neighbourhood."""
         return FirstLayer.of(self.near)
 
     @cached_property
@@ -52,25 +53,30 @@ class Problem(ShortRepr):
         return Cascade.of(self.near, self.goal)
 
     def importance(self) -> dict[int, float]:
-        """For each feature that can move, what it can bring to neurons of the first layer, for the order of
-        searches: to those near their threshold, or to all where there are too many steps to look at each.
+        """Return how much each movable feature can change neurons of the first layer, to order searches.
+
+        Only neurons near their threshold count. If there are too many steps to look at each, all neurons
+        count.
         """
         return self.first_layer.importance() if is_soon_expanded(self.near) else _brought(self.near)
 
     @cached_property
     def begins_bad(self) -> bool:
-        """Whether the sample itself is a violation, by the definition where the packed form says so."""
+        """Whether the sample itself is a violation. If the packed form says so, the definition
+        confirms it.
+        """
         near = self.near
         counts = near.network.packed().match_counts(near.inputs) if self.counts is None else self.counts
         return bool(self.goal.violates(counts)[0]) and self.replays(())
 
     def replays(self, moves: Iterable[FeatureMove]) -> bool:
-        """Whether moves are allowed and reach the goal, by the definition."""
+        """Return whether moves are allowed and reach the goal, by the definition."""
         return self.replay(moves) is not None
 
     def replay(self, moves: Iterable[FeatureMove]) -> Ints | None:
-        """The match counts of the classes that moves lead to, one row, by the definition; None where moves
-        are not allowed or do not reach the goal.
+        """Return the match counts of the classes after moves, one row, by the definition.
+
+        Return None if the moves are not allowed or do not reach the goal.
         """
         chosen = list(moves)
         near = self.near
@@ -82,7 +88,7 @@ class Problem(ShortRepr):
         return counts if self.goal.violates(counts)[0] else None
 
     def reaches(self, moves: Iterable[FeatureMove]) -> bool:
-        """Whether moves reach the goal, allowed or not."""
+        """Return whether moves reach the goal, allowed or not."""
         return bool(self.goal.violates(self._after(moves))[0])
 
     def _after(self, moves: Iterable[FeatureMove]) -> Ints:
@@ -91,7 +97,7 @@ class Problem(ShortRepr):
 
 
 def _brought(near: Neighbourhood) -> dict[int, float]:
-    """What each feature can bring to all neurons of the first layer together; 0 behind a pool."""
+    """Return how much each feature can change all neurons of the first layer together; 0 after a pool."""
     first, network = near.network.layers[0], near.network
     contributions = dict.fromkeys(near.places, 0.0)
     if first.every is None:
@@ -107,7 +113,7 @@ def _brought(near: Neighbourhood) -> dict[int, float]:
 # -- outcomes ------------------------------------------------------------------------------------------------
 
 ENUMERATED = {"kind": "enumerate"}
-"""The proof that enumeration gives: the checker enumerates once more."""
+"""The proof of an enumeration: the checker enumerates again."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +123,7 @@ class Holds:
     engine: str
     proof: Any
     sets: int | None = None
-    """Sets of moves that the engine enumerated; None if it did not, or does not know."""
+    """Number of sets of moves that the engine enumerated; None if it enumerated none or did not count."""
 
 
 @dataclass(frozen=True)
@@ -127,12 +133,12 @@ class Fails:
     engine: str
     witness: tuple[Any, ...]
     counts: Ints | None = field(default=None, compare=False)
-    """Match counts of the classes of the problem's network at the witness, one row, where they are known."""
+    """Match counts of the classes of the problem's network at the witness, one row, if they are known."""
 
 
 @dataclass(frozen=True)
 class Open:
-    """Neither shown; `facts` are what was found out on the way."""
+    """Neither proved nor refuted; `facts` were found on the way."""
 
     engine: str
     reason: str
@@ -140,7 +146,7 @@ class Open:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, with the facts that were known then."""
+    """Ctrl-C, with the facts known at that time."""
 
     def __init__(self, facts: dict[str, Any]) -> None:
         super().__init__("interrupted")
@@ -151,7 +157,9 @@ Outcome: TypeAlias = Holds | Fails | Open
 
 
 def replayed(problem: Problem, engine: str, moves: tuple[FeatureMove, ...]) -> Fails | Open:
-    """The witness that moves lead to, once the definition agrees; open where only rounding allows them."""
+    """Return the witness that moves lead to if the definition agrees, or `Open` if only
+    rounding allows them.
+    """
     if not problem.near.admits(moves):
         return Open(
             engine, "a violation was found whose exact cost is beyond the limit by less than rounding", {}
@@ -167,9 +175,9 @@ def replayed(problem: Problem, engine: str, moves: tuple[FeatureMove, ...]) -> F
 
 @dataclass(frozen=True)
 class Enumerated:
-    """What going through sets of moves, one by one, has shown."""
+    """Result of enumerating sets of moves."""
 
     sets: int
-    """Sets gone through."""
+    """Number of sets enumerated."""
     violation: tuple[FeatureMove, ...] | None
-    """Moves that reach the goal, or None: then none of the sets does."""
+    """Moves that reach the goal, or None if none of the sets does."""

@@ -1,8 +1,7 @@
-"""Queries of VNN-COMP as exact values: boxes of inputs, and for each box the outputs that violate the
-property.
+"""VNN-COMP queries as exact values: boxes of inputs, and for each box the outputs that violate the property.
 
-A query is *sat*, the property violated, iff some x of a box gives outputs y that meet the condition of that
-box. All numbers are exact: a float is the rational it holds, and a decimal text the float nearest to it.
+A query is *sat* (the property is violated) iff some x of a box gives outputs y that meet the condition of
+that box. All numbers are exact: a float is the rational it stores, and a decimal text is the nearest float.
 """
 
 from __future__ import annotations
@@ -25,24 +24,23 @@ if TYPE_CHECKING:
 __all__ = ["BIT_LIMIT", "SIZE_LIMIT", "Case", "Condition", "Inequality", "Query", "QueryBox", "of_network"]
 
 BIT_LIMIT = 13288
-"""The most bits of a numerator or denominator in a file: room for every number of 4000 digits."""
+"""Largest number of bits of a numerator or denominator in a file, enough for any number of 4000 digits."""
 SIZE_LIMIT = 1 << 26
-"""The most characters that a query may take."""
+"""Largest number of characters of a query."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Inequality:
     """A linear inequality over the outputs: the sum of ``coefficient * Y_k`` is at least `bound`.
 
-    It is kept in whole numbers without a common factor, so two spellings of the same
-    half-space compare equal.
+    It is stored in integers without a common factor, so two spellings of the same half-space compare equal.
 
     Parameters
     ----------
     terms
-        The coefficient of each output that takes part, by its number.
+        The coefficient of each output that takes part, by its index.
     bound
-        What the sum must reach.
+        The least value of the sum.
 
     Examples
     --------
@@ -77,7 +75,7 @@ class Inequality:
         object.__setattr__(self, "bound", int(exact_bound * unit) // common)
 
     def holds(self, y: Sequence[Fraction]) -> bool:
-        """Whether exact outputs meet it."""
+        """Return whether exact outputs meet the inequality."""
         return sum((value * y[k] for k, value in self.terms), start=Fraction(0)) >= self.bound
 
     def __str__(self) -> str:
@@ -94,7 +92,7 @@ class Inequality:
 
 
 Condition: TypeAlias = tuple[tuple[Inequality, ...], ...]
-"""A disjunction of conjunctions: met iff all inequalities of some conjunction are.
+"""A disjunction of conjunctions: met iff all inequalities of some conjunction hold.
 
 ``()`` is never met, ``((),)`` always.
 """
@@ -130,12 +128,14 @@ class QueryBox:
                 )
 
     def contains(self, x: Any) -> bool:
-        """Whether a sample is inside, in exact arithmetic."""
+        """Return whether a sample is inside, in exact arithmetic."""
         row = _row(x, "X", len(self.lower))
         return all(low <= value <= high for low, value, high in zip(self.lower, row, self.upper, strict=True))
 
     def integer_bounds(self) -> QueryBox | None:
-        """The box with its bounds rounded inwards to whole numbers; None when no whole numbers are inside."""
+        """Return the box with its bounds rounded inwards to integers, or None if it contains no integer
+        point.
+        """
         lower, upper = [ceil(low) for low in self.lower], [floor(high) for high in self.upper]
         return (
             QueryBox(lower, upper)
@@ -148,7 +148,7 @@ class QueryBox:
 class Case:
     """A box and the condition on outputs that violates the property there.
 
-    A conjunction that stands twice is kept once.
+    Repeated conjunctions are stored once.
     """
 
     box: QueryBox
@@ -160,7 +160,7 @@ class Case:
         object.__setattr__(self, "condition", ((),) if () in kept else kept)
 
     def violated_by(self, x: Any, y: Any) -> bool:
-        """Whether a sample is in the box and its outputs meet the condition."""
+        """Return whether a sample is in the box and its outputs meet the condition."""
         outputs = _row(y, "Y")
         return self.box.contains(x) and any(
             all(part.holds(outputs) for part in conjunction) for conjunction in self.condition
@@ -171,16 +171,16 @@ class Case:
 class Query:
     """The question whether some input of a box has outputs that meet the condition of that box.
 
-    Cases with equal boxes are joined, and a case whose condition is never met is left out. Inputs and outputs
-    are those of the file that a network was read from, in its order and its numbers; `verify` puts them in
-    the network's own, or refuses what that cannot say.
+    Cases with equal boxes are joined, and cases whose condition is never met are dropped. Inputs and outputs
+    are those of the file that the network was read from, in its order and units. `verify` converts them to
+    the network's own, or refuses the query if it cannot.
 
     Parameters
     ----------
     inputs, outputs
-        How many there are.
+        The number of each.
     cases
-        QueryBoxes and their conditions.
+        Boxes (`QueryBox`) and their conditions.
 
     Examples
     --------
@@ -230,24 +230,24 @@ class Query:
         low: Any = None,
         high: Any = None,
     ) -> Query:
-        """Local robustness: the question whether, within `eps` of `x`, some other class scores at least as
-        high as `label`.
+        """Return the local robustness query: whether another class scores at least as high as `label` within
+        `eps`.
 
-        The network reads the sample: a bit that is off is 0, whether it is written -1 or 0, so that the bit
+        The network reads the sample first. A bit that is off is 0, whether it is written -1 or 0. So the bit
         can turn on if `eps` is at least 1, as within ``Linf(eps)``.
 
         Parameters
         ----------
         network
-            The network that will be asked.
+            The network that the query is about.
         x
-            The sample, in the numbers of the file that the network was read from.
+            The sample, in the units of the file that the network was read from.
         eps
-            How far each input may move; one number, or one for each input.
+            How far each input may move: one number, or one per input.
         label
-            The class that must stay alone on top, by number (default: the network's class of `x`).
+            Index of the class that must keep the highest score alone (default: the network's class of `x`).
         low, high
-            The least and the largest value of every input, such as 0 and 255 (default: none).
+            The smallest and largest value of every input, such as 0 and 255 (default: unbounded).
 
         Examples
         --------
@@ -277,8 +277,8 @@ class Query:
 
     @classmethod
     def within(cls, lower: Any, upper: Any, label: int, outputs: int) -> Query:
-        """The question whether some input between two bounds, both included, gives another class a score at
-        least as high as that of `label`.
+        """Return the query whether some input between two bounds gives another class a score at least that of
+        `label`. Both bounds are included.
 
         Examples
         --------
@@ -292,8 +292,8 @@ class Query:
 
     @property
     def label(self) -> int | None:
-        """The class that must stay alone on top, where every case asks whether another scores at least
-        as high; else None.
+        """The class that must keep the highest score alone, if every case asks whether another class scores
+        at least as high; else None.
         """
         conditions = {frozenset(case.condition) for case in self.cases}
         if len(conditions) != 1:
@@ -310,20 +310,21 @@ class Query:
         )
 
     def contains(self, x: Any) -> bool:
-        """Whether a sample is in some box, in exact arithmetic."""
+        """Return whether a sample is in some box, in exact arithmetic."""
         row = _row(x, "X", self.inputs)
         return any(case.box.contains(row) for case in self.cases)
 
     def violated_by(self, x: Any, y: Any) -> bool:
-        """Whether a sample with these outputs is a counterexample, in exact arithmetic;
+        """Return whether a sample with these outputs is a counterexample, in exact arithmetic.
+
         `y` may be exact scores or floats.
         """
         row, outputs = _row(x, "X", self.inputs), _row(y, "Y", self.outputs)
         return any(case.violated_by(row, outputs) for case in self.cases)
 
     def integer_bounds(self) -> Query:
-        """The same question for inputs that are whole numbers, such as pixels: bounds are rounded inwards,
-        empty boxes left out.
+        """Return the query for integer inputs, such as pixels: bounds rounded inwards, empty
+        boxes dropped.
         """
         smaller = [(case.box.integer_bounds(), case.condition) for case in self.cases]
         return Query(
@@ -331,10 +332,10 @@ class Query:
         )
 
     def to_text(self) -> str:
-        """The query in the VNNLIB of the competitions; it reads back to an equal query.
+        """Return the query as VNNLIB text, as used in VNN-COMP; it reads back as an equal query.
 
-        A float is written as a decimal, which reads back as that float; a bound such as 1/3 or 1/10, which is
-        no float, as ``(<= (* 3 X_0) 1.0)``.
+        A float is written as a decimal that reads back as the same float. A bound that is not a float, such
+        as 1/3 or 1/10, is written as ``(<= (* 3 X_0) 1.0)``.
         """
         lines = ["; inputs", *(f"(declare-const X_{i} Real)" for i in range(self.inputs))]
         lines += ["; outputs", *(f"(declare-const Y_{k} Real)" for k in range(self.outputs))]
@@ -348,7 +349,7 @@ class Query:
             ]
         elif len(conditions) == 1:
             lines += ["; boxes of inputs", *_either(_bounds(case.box) for case in self.cases)]
-        else:  # a box once for each of its conjunctions: the shape that all readers know
+        else:  # repeat the box for each of its conjunctions: every reader accepts this form
             parts = ([*_bounds(case.box), *map(str, row)] for case in self.cases for row in case.condition)
             lines += ["; boxes of inputs, each with what violates the property there", *_either(parts)]
         if len(conditions) == 1 and ((),) not in conditions:
@@ -378,8 +379,12 @@ class Query:
 
 
 def of_network(network: Network, query: Query) -> Query:
-    """The query with its inputs in the raw numbers of the network; `QuestionError` where outputs of the
-    source are not the scores.
+    """Return the query with its inputs in the raw units of the network.
+
+    Raises
+    ------
+    QuestionError
+        If the outputs of the source are not the scores.
     """
     if (query.inputs, query.outputs) != (network.encoder.features, network.head.outputs):
         raise QuestionError(
@@ -430,7 +435,9 @@ def _number(value: Any, what: str) -> int:
 
 
 def _row(values: Any, what: str, length: int | None = None) -> tuple[Fraction, ...]:
-    """Exact numbers; an array of any shape is read in its own order, as a network reads an image."""
+    """Return exact numbers; an array of any shape is flattened in its own order, as a network
+    reads an image.
+    """
     row = values if isinstance(values, list | tuple) else np.asarray(values).ravel().tolist()
     if length is not None and len(row) != length:
         raise SugenetError(f"{what} has {len(row)} values, but {length} are needed.")
@@ -456,14 +463,16 @@ def _bounds(box: QueryBox) -> list[str]:
 
 
 def _against(name: str, value: Fraction) -> str:
-    """Both sides of a comparison of a variable with a number, which `read_number` reads back as it."""
+    """Return both sides of a comparison of a variable with a number; `read_number` reads the same number
+    back.
+    """
     if value.denominator == 1 or _is_float(value):
         return f"{name} {_decimal(value)}"
     return f"(* {_integer(value.denominator)} {name}) {_decimal(Fraction(value.numerator))}"
 
 
 def _decimal(value: Fraction) -> str:
-    """A float as a decimal, without a power of ten; another integer as it is."""
+    """Return a float as a decimal without an exponent, and any other integer as it is."""
     if not _is_float(value):
         return _integer(value.numerator)
     digits = format(Decimal(repr(float(value))), "f")

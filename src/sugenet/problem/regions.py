@@ -1,9 +1,7 @@
-"""Regions around a sample, in raw features: which values each feature may take there,
-and how much a change uses up.
+"""Regions around a sample, in raw features: the allowed values of each feature, and the cost of each change.
 
-Every region comes down to the same thing, a `Neighbourhood`: for each feature the moves it may make (to
-another legal state of its coding, at the nearest raw value), the weight of each move as a whole number, and a
-budget for their sum.
+Every region becomes a `Neighbourhood`. It lists the moves of each feature, to another legal state of its
+coding at the nearest raw value. Each move has an integer weight, and a budget limits the sum of weights.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ __all__ = [
 
 
 Limited: TypeAlias = Mapping[int, Span] | None
-"""What features are limited to besides a region."""
+"""Limits on features in addition to a region."""
 
 
 def surroundings(
@@ -53,7 +51,7 @@ def surroundings(
     movable: Iterable[int],
     region: Region | None = None,
 ) -> Neighbourhood:
-    """All moves around a sample within a region, weighed by a cost, with or without a budget."""
+    """Return all moves around a sample within a region, weighed by a cost, with or without a budget."""
     features, far, limits = set(movable), None, None
     match region:
         case Linf():
@@ -71,7 +69,7 @@ def surroundings(
 
 @dataclass(frozen=True)
 class _Ball:
-    """All that is within a radius, as each kind weighs a move."""
+    """All samples within a radius; each subclass weighs a move in its own way."""
 
     radius: Any
     wording: ClassVar[str] = "raw changes of up to {radius} in all"
@@ -81,7 +79,7 @@ class _Ball:
 
     @classmethod
     def phrase(cls, radius: str) -> str:
-        """The region in words, around a radius."""
+        """Return the region in words, with its radius."""
         return cls.wording.format(radius=radius, s="" if radius == "1" else "s")
 
     def __str__(self) -> str:
@@ -89,11 +87,11 @@ class _Ball:
 
     @staticmethod
     def weigh(_feature: int, distance: Fraction, _bits: int) -> Fraction:
-        """What a move uses up: the size of the raw change, unless a kind says otherwise."""
+        """Return the weight of a move: by default the size of the raw change."""
         return distance
 
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
-        """The neighbourhood of a raw sample; `limits` as in `build`."""
+        """Return the neighbourhood of a raw sample; `limits` as in `build`."""
         return build(network, x, self.weigh, self.size, limits=limits)
 
     @property
@@ -137,7 +135,7 @@ class Hamming(_Ball):
 
     @staticmethod
     def weigh(_feature: int, _distance: Fraction, bits: int) -> Fraction:
-        """Bits flipped."""
+        """Return the number of bits flipped."""
         return Fraction(bits)
 
 
@@ -170,7 +168,7 @@ class L0(_Ball):
 
     @staticmethod
     def weigh(_feature: int, _distance: Fraction, _bits: int) -> Fraction:
-        """One for each feature."""
+        """Return 1 for each feature."""
         return Fraction(1)
 
 
@@ -229,18 +227,19 @@ class L2(_Ball):
 
     @staticmethod
     def weigh(_feature: int, distance: Fraction, _bits: int) -> Fraction:
-        """Square of the raw change."""
+        """Return the square of the raw change."""
         return distance**2
 
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
-        """The neighbourhood of a raw sample; `limits` as in `build`."""
+        """Return the neighbourhood of a raw sample; `limits` as in `build`."""
         return build(network, x, self.weigh, self.size**2, limits=limits)
 
 
 @dataclass(frozen=True)
 class Linf(_Ball):
-    """Region of the inputs with every raw feature changed by at most `radius`; as a cost, the largest change
-    counts.
+    """Region of the inputs with every raw feature changed by at most `radius`.
+
+    As a cost, it is the largest change.
 
     Parameters
     ----------
@@ -266,7 +265,7 @@ class Linf(_Ball):
     wording: ClassVar[str] = "every feature changed by up to {radius}"
 
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
-        """The neighbourhood of a raw sample; `limits` as in `build`."""
+        """Return the neighbourhood of a raw sample; `limits` as in `build`."""
         return build(network, x, None, None, far=self.size, limits=limits)
 
 
@@ -277,12 +276,12 @@ class Free(ShortRepr):
     Parameters
     ----------
     features : iterable
-        Features by name or number from 0.
+        Features by name or by index from 0.
 
     Raises
     ------
     QuestionError
-        If these are not features, when a question is asked.
+        If one of these is not a feature, when a question is asked.
 
     Examples
     --------
@@ -307,7 +306,7 @@ class Free(ShortRepr):
             ) from None
 
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
-        """The neighbourhood of a raw sample; `limits` as in `build`."""
+        """Return the neighbourhood of a raw sample; `limits` as in `build`."""
         chosen = [feature_index(network, feature) for feature in self.features]
         return build(network, x, None, None, chosen, limits=limits)
 
@@ -330,7 +329,7 @@ class AnyInput:
     """
 
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
-        """The neighbourhood of a raw sample: everything; `limits` as in `build`."""
+        """Return the neighbourhood of a raw sample, which contains every input; `limits` as in `build`."""
         return build(network, x, None, None, limits=limits)
 
     def __str__(self) -> str:
@@ -339,15 +338,14 @@ class AnyInput:
 
 @dataclass(frozen=True)
 class Prices(ShortRepr):
-    """Cost by your own prices of changing features; a feature without a price stays as it is.
+    """Cost with your own price per feature; a feature without a price stays fixed.
 
     Parameters
     ----------
     prices : mapping
-        For a feature, by name or number from 0, the price of changing it: not negative.
+        The price of changing each feature, by name or by index from 0; not negative.
     per_unit : bool, default: False
-        Whether the price is for each unit of raw change, not for any change. A change of category is one
-        unit.
+        Whether the price is per unit of raw change, not per change. A change of category is one unit.
 
     Raises
     ------
@@ -373,7 +371,7 @@ class Prices(ShortRepr):
         object.__setattr__(self, "per_unit", per_unit)
 
     def exact(self, network: Network) -> dict[int, Fraction]:
-        """Prices by number of the feature."""
+        """Return the prices by index of the feature."""
         by_index: dict[int, Fraction] = {}
         for feature, price in self.prices:
             value = Fraction(price)
@@ -386,7 +384,7 @@ class Prices(ShortRepr):
         return by_index
 
     def weigher(self, network: Network) -> Weigh:
-        """What each move costs."""
+        """Return the function that gives the cost of each move."""
         prices = self.exact(network)
 
         def weigh(feature: int, distance: Fraction, _bits: int) -> Fraction | None:
@@ -402,12 +400,12 @@ Cost: TypeAlias = Hamming | L0 | L1 | L2 | Linf
 Region: TypeAlias = Hamming | L0 | L1 | L2 | Linf | Free | Box | AnyInput
 
 BALLS: dict[str, type[Cost]] = {"Hamming": Hamming, "L0": L0, "L1": L1, "L2": L2, "Linf": Linf}
-"""Regions with a radius, which are costs too, by the names that JSON has for them."""
+"""Regions with a radius, which are also costs, by their names in JSON."""
 REGIONS: dict[str, type[Region]] = {**BALLS, "Free": Free, "Box": Box, "Anything": AnyInput}
 
 
 def region_data(network: Network, region: Region) -> dict[str, Any]:
-    """A region as JSON; features by their numbers."""
+    """Return a region as JSON, with features by index."""
     kind = next(name for name, made in REGIONS.items() if type(region) is made)
     match region:
         case AnyInput():
@@ -423,7 +421,7 @@ def region_data(network: Network, region: Region) -> dict[str, Any]:
 
 
 def region_of(data: Mapping[str, Any], network: Network) -> Region:
-    """The region that `region_data` has written, for the same network.
+    """Return the region that `region_data` wrote, for the same network.
 
     Examples
     --------
@@ -443,7 +441,9 @@ def region_of(data: Mapping[str, Any], network: Network) -> Region:
 
 
 def _given(text: str) -> Any:
-    """The number that a text stands for: whole, a float where one is just that, or exact."""
+    """Return the number that a text denotes: an integer, a float if it is exactly that number,
+    or a fraction.
+    """
     number = exact(text)
     if number.denominator == 1:
         return int(number)

@@ -1,3 +1,3 @@
-"""The compiled forms of rules: faster than those of `rules`, which say what each must do."""
+"""Compiled forms of the rules: faster than the plain forms in `rules`, which define them."""
 
 __all__: list[str] = []

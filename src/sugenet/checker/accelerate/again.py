@@ -1,7 +1,7 @@
-"""A part of what a compiled rule has accepted, drawn at random and checked in the plain form.
+"""Repeat a random part of an accepted compiled check in the plain form.
 
-To be ensured: what is drawn is judged by `rules` alone. It shows a mistake of a compiled form that is not
-rare; a certificate that holds is never refused.
+To be ensured: the drawn part is checked by `rules` alone. This finds frequent mistakes of a compiled form. A
+valid certificate is never refused.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from sugenet.errors import CertificateError, CheckLimitError
 __all__ = ["check_again"]
 
 _SHARE = 10
-"""What part of the time of a check the plain form may take."""
+"""The plain form may take one part in this many of the time of a check."""
 _WRITTEN = 1_000_000
-"""Weights that are written out in a second."""
+"""Number of weights written out per second."""
 
 
 def check_again(proof: Single, setting: Setting, took: float) -> None:
-    """Check a part of a proof in the plain form, for a tenth of the time that the compiled form took: sets of
-    changes and clauses drawn at random, and other proofs in whole if there is time for it.
+    """Check a part of a proof in the plain form, for a tenth of the time that the compiled form took.
+
+    Sets of changes and clauses are drawn at random. Other proofs are checked completely if there is time.
     """
     limit = Limit(took / _SHARE, MEMORY)
     if sum(map(_weights, setting.networks)) > _WRITTEN * took / _SHARE:
@@ -52,7 +53,7 @@ def check_again(proof: Single, setting: Setting, took: float) -> None:
 
 
 def _weights(network: NetworkForm) -> int:
-    """How many weights a network has, each neuron written out."""
+    """Return the number of weights of a network, with each neuron written out."""
     n_weights = 0
     for layer in backed(network).stairs.layers:
         if isinstance(layer, Picking):
@@ -63,7 +64,7 @@ def _weights(network: NetworkForm) -> int:
 
 
 def _check_sampled(problem: IntegerProblem) -> None:
-    """Draw a choice of options within the budget at random, and see that it is not a violation."""
+    """Draw a random choice of options within the budget, and check that it is not a violation."""
     problem.limit.look()
     chance, margins, left = SystemRandom(), list(problem.base), problem.budget
     features: Sequence[int] = chance.sample(range(len(problem.features)), len(problem.features))

@@ -1,8 +1,9 @@
 """Networks as arrays, for compiled rules.
 
 To be ensured: layer by layer, the levels are those of the network's form (`network`). A layer has *match
-counts* and thresholds on them: the weighted sum of its inputs less the least that this sum can be. A layer of
-one step gives bits. What a file says is read here once more, as arrays, without writing out convolutions.
+counts* and thresholds on them. A match count is the weighted sum of the inputs minus the smallest possible
+sum. A layer of one step gives bits. The file is read here a second time, as arrays, without writing out
+convolutions.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ __all__ = [
 ]
 
 _CELLS = 1 << 22
-"""Values under the taps of windows that are gathered at a time."""
+"""Number of values under the taps of windows that are gathered at a time."""
 
 
 # -- layers --------------------------------------------------------------------------------------------------
@@ -56,17 +57,17 @@ _CELLS = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class _Weighted(ABC):
-    """What layers with weights have in common."""
+    """Base of layers with weights."""
 
     weights: Ints
     steps: Ints
-    """Thresholds on match counts, one row a neuron, rising."""
+    """Thresholds on match counts, one row per neuron, rising."""
     tops: Ints
     """The largest level of each input."""
 
     @cached_property
     def lowest(self) -> Ints:
-        """The least sum of each neuron."""
+        """The smallest sum of each neuron."""
         return np.asarray(self.sums(self.tops[None], np.minimum(self.weights, 0))[0])
 
     @cached_property
@@ -76,18 +77,18 @@ class _Weighted(ABC):
 
     @cached_property
     def tau(self) -> Ints:
-        """The thresholds of a layer of one step; those that nothing reaches are just beyond."""
+        """The thresholds of a layer of one step; unreachable ones are just above the largest match count."""
         (column,) = self.steps.T
         return np.asarray(np.clip(column, 0, self.sizes + 1))
 
     @property
     def inputs(self) -> int:
-        """Number of values that it reads."""
+        """Number of inputs."""
         return len(self.tops)
 
     @property
     def tallest(self) -> int:
-        """The largest level that it reads."""
+        """The largest level of its inputs."""
         return int(self.tops.max(initial=1))
 
     @property
@@ -97,30 +98,30 @@ class _Weighted(ABC):
 
     @property
     def top(self) -> int:
-        """The largest level that it gives."""
+        """The largest level of its outputs."""
         return int(self.steps.shape[1])
 
     @abstractmethod
     def sums(self, rows: npt.NDArray[Any], weights: Ints) -> Ints:
-        """Weighted sums of rows of values, with its weights or others of their shape."""
+        """Return weighted sums of rows of values, with its weights or others of their shape."""
 
     @abstractmethod
     def rows(self) -> Ints:
-        """The weights of each neuron, written out."""
+        """Return the weights of each neuron, written out."""
 
     def dense(self) -> Summing:
-        """The same written out, over bits: each level as many as its top."""
+        """Return the layer written out over bits; each level becomes as many bits as its top."""
         rows = self.rows()
         if not (self.tops == 1).all():
             rows = np.repeat(rows, self.tops, axis=1)
         return Summing(rows, self.steps, np.ones(rows.shape[1], np.int64))
 
     def match_counts(self, rows: npt.NDArray[Any]) -> Ints:
-        """Match counts of all neurons for rows of values."""
+        """Return match counts of all neurons for rows of values."""
         return np.asarray(self.sums(rows, self.weights) - self.lowest)
 
     def levels(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Levels, or bits if there is one step."""
+        """Return levels, or bits if there is one step."""
         counts = self.match_counts(rows)
         if self.top == 1:
             return np.asarray(counts >= self.steps[:, 0])
@@ -128,7 +129,7 @@ class _Weighted(ABC):
 
 
 class Summing(_Weighted):
-    """Neurons that read all values: one row of weights each."""
+    """Neurons that read all values, with one row of weights each."""
 
     def sums(self, rows: npt.NDArray[Any], weights: Ints) -> Ints:
         if weights is not self.weights:
@@ -138,7 +139,7 @@ class Summing(_Weighted):
 
     @cached_property
     def runs(self) -> tuple[Ints, Ints]:
-        """Rows of weights without those that repeat the one before, and which of them each neuron has."""
+        """Rows of weights without consecutive repetitions, and the row index of each neuron."""
         new = np.append(True, (self.weights[1:] != self.weights[:-1]).any(axis=1))[: self.outputs]
         return self.weights[new], np.cumsum(new) - 1
 
@@ -148,15 +149,15 @@ class Summing(_Weighted):
 
 @dataclass(frozen=True, eq=False)
 class Taps:
-    """Where a window slides: channels, height and width of what it reads, and for each position the pixel of
-    each tap, row by row; -1 on padding.
+    """The positions of a window: channels, height and width of its input, and the pixel of each tap for each
+    position, row by row; -1 on padding.
     """
 
     shape: tuple[int, int, int]
     taps: npt.NDArray[np.intp]
 
     def gathered(self, rows: npt.NDArray[Any], padding: int = 0) -> npt.NDArray[Any]:
-        """Values under the taps: row, channel, position, tap."""
+        """Return the values under the taps: row, channel, position, tap."""
         maps = rows.reshape(len(rows), self.shape[0], self.shape[1] * self.shape[2])
         return np.asarray(
             np.append(maps, np.full((*maps.shape[:2], 1), padding, maps.dtype), axis=2)[:, :, self.taps]
@@ -192,14 +193,14 @@ class Sliding(_Weighted):
         rows = np.zeros((len(self.weights), len(taps), channels, height * width + 1), np.int64)
         for number, kernel in enumerate(self.weights):
             start = number // out * per
-            for position, pixels in enumerate(taps):  # padding goes to the last place, which is cut off
+            for position, pixels in enumerate(taps):  # padding goes to the last column, which is cut off
                 rows[number, position, start : start + per, pixels] = kernel.T
         return rows[..., :-1].reshape(self.outputs, self.inputs)
 
 
 @dataclass(frozen=True, eq=False)
 class Picking:
-    """The largest level under a window for each channel; the least where `every`."""
+    """The largest level under a window for each channel; the smallest if `every`."""
 
     window: Taps
     every: Bits
@@ -207,7 +208,7 @@ class Picking:
 
     @property
     def inputs(self) -> int:
-        """Number of values that it reads."""
+        """Number of inputs."""
         channels, height, width = self.window.shape
         return channels * height * width
 
@@ -218,28 +219,28 @@ class Picking:
 
     @cached_property
     def sizes(self) -> Ints:
-        """How many values each window has."""
+        """Number of values of each window."""
         return np.tile((self.window.taps >= 0).sum(axis=1), len(self.every))
 
     @cached_property
     def tau(self) -> Ints:
-        """How many bits of a window must be on."""
+        """Number of bits of a window that must be on."""
         return np.where(np.repeat(self.every, len(self.window.taps)), self.sizes, 1)
 
     def match_counts(self, rows: Bits) -> Ints:
-        """How many bits of each window are on."""
+        """Return the number of bits of each window that are on."""
         return np.asarray(
             self.window.gathered(rows.astype(np.int64)).sum(axis=3).reshape(len(rows), self.outputs)
         )
 
     def levels(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Levels, or bits."""
+        """Return levels, or bits."""
         maxima = self.window.gathered(rows).max(axis=3)
         minima = self.window.gathered(rows, self.top).min(axis=3)
         return np.asarray(np.where(self.every[:, None], minima, maxima).reshape(len(rows), self.outputs))
 
     def dense(self) -> Summing:
-        """The same with one row of weights for each window, over bits."""
+        """Return the layer with one row of weights for each window, over bits."""
         ones = np.ones((len(self.every), 1, self.window.taps.shape[1]), np.int64)
         tops = np.ones(self.inputs, np.int64)
         return Sliding(ones, self.tau[:, None], tops, self.window, len(self.every)).dense()
@@ -253,20 +254,20 @@ Layer: TypeAlias = Summing | Sliding | Picking
 
 @dataclass(frozen=True, eq=False)
 class Arrays:
-    """A network: what its first layer reads of features, its layers, and the weights of its classes."""
+    """A network: the inputs of its first layer, its layers, and the weights of its classes."""
 
     codings: tuple[Coding, ...]
     reads_levels: bool
     layers: tuple[Layer, ...]
     head: Ints
     lines: list[tuple[Fraction, Fraction]]
-    """For each class slope and offset that make its match count its score."""
+    """For each class, the slope and offset that turn its match count into its score."""
     reads_silent: bool = False
-    """Whether the first layer reads the bits of silent cuts too."""
+    """Whether the first layer also reads the bits of silent cuts."""
 
     @cached_property
     def is_direct(self) -> bool:
-        """Whether the first layer reads all levels as they are, or one bit of each feature."""
+        """Whether the first layer reads all levels unchanged, or one bit of each feature."""
         kinds = {id(coding): coding for coding in self.codings}.values()
         heard = all(len(self.bits(coding)) == coding.width for coding in kinds)
         single = all(isinstance(coding, Numbers) and coding.width == 1 for coding in kinds)
@@ -274,23 +275,25 @@ class Arrays:
 
     @cached_property
     def places(self) -> list[Ints]:
-        """For each feature the places among what the first layer reads."""
+        """For each feature, its positions among the inputs of the first layer."""
         sizes = [1 if self.reads_levels else len(self.bits(coding)) for coding in self.codings]
         ends = np.cumsum([0, *sizes])
         return [np.arange(a, b) for a, b in pairwise(ends)]
 
     @cached_property
     def width(self) -> int:
-        """Number of values that the first layer reads."""
+        """Number of inputs of the first layer."""
         return len(self.codings) if self.is_direct else sum(map(len, self.places))
 
     def bits(self, coding: Coding) -> list[int]:
-        """The places of a coding that are read."""
+        """Return the positions of a coding that are read."""
         silent = () if self.reads_silent or isinstance(coding, Categories) else coding.silent
         return [index for index in range(coding.width) if index not in silent]
 
     def reads_of(self, feature: int, states: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """What the first layer reads of a feature in some states, one row each: a level, or bits."""
+        """Return the inputs of the first layer for a feature in some states, one row each: a
+        level, or bits.
+        """
         coding, column = self.codings[feature], states[:, None]
         read_indices = np.array(self.bits(coding), np.int64)
         if self.reads_levels:
@@ -298,7 +301,7 @@ class Arrays:
         return np.asarray(read_indices == column if isinstance(coding, Categories) else read_indices < column)
 
     def inputs_at(self, states: Any) -> npt.NDArray[Any]:
-        """What the first layer reads where features have given states, one row per input."""
+        """Return the inputs of the first layer for given states of the features, one row per input."""
         rows = np.asarray(states, np.int64).reshape(-1, len(self.codings))
         if self.is_direct:
             return rows if self.reads_levels else np.asarray(rows > 0)
@@ -306,20 +309,21 @@ class Arrays:
         return np.concatenate([np.zeros((len(rows), 0), bool), *parts], axis=1)
 
     def changes(self, feature: int, here: npt.NDArray[Any], states: Sequence[int]) -> Ints:
-        """By how much some states of a feature change what the first layer reads `here`, one row each."""
+        """Return by how much some states of a feature change the first-layer inputs `here`, one row each."""
         there = self.reads_of(feature, np.array(states, np.int64)).astype(np.int64)
         return there - here[self.places[feature]].astype(np.int64)
 
     def margins(self, here: npt.NDArray[Any]) -> Ints:
-        """M - tau of the first layer; if there is none, of the bits themselves."""
+        """Return M - tau of the first layer or, without one, of the bits themselves."""
         if not self.layers:
             return here.astype(np.int64) - 1
         return np.asarray(self.layers[0].match_counts(here[None])[0] - self.layers[0].tau)
 
     def columns(self, feature: int, here: npt.NDArray[Any], margins: Ints) -> Ints:
-        """What one more in each value that is read of a feature adds to the neurons of the first layer, one
-        row per value. Match counts are linear, so this is measured where the network reads `here`, and its
-        first layer has these margins.
+        """Return the gain in first-layer neurons of one more in each value of a feature, one row per value.
+
+        Match counts are linear, so this is computed at the input `here`, at which the first layer has these
+        margins.
         """
         indices = self.places[feature]
         if not self.layers:
@@ -341,7 +345,7 @@ class Arrays:
         return np.full(self.layers[-1].outputs, self.layers[-1].top)
 
     def counts_at(self, states: Any) -> Ints:
-        """Match counts of the classes where features have given states."""
+        """Return match counts of the classes for given states of the features."""
         values = self.inputs_at(states)
         for layer in self.layers:
             values = layer.levels(values)
@@ -349,13 +353,13 @@ class Arrays:
 
     @cached_property
     def integers(self) -> tuple[list[int], list[int]]:
-        """Slopes and offsets as integers: all are multiplied by the same number."""
+        """Slopes and offsets as integers, all multiplied by the same number."""
         unit = lcm(1, *(number.denominator for line in self.lines for number in line))
         slopes, offsets = zip(*((int(a * unit), int(b * unit)) for a, b in self.lines), strict=True)
         return list(slopes), list(offsets)
 
     def classes(self, counts: Ints) -> Ints:
-        """The class of each row of match counts; of equal scores the lowest."""
+        """Return the class of each row of match counts; among equal scores the lowest class."""
         slopes, offsets = self.integers
         max_score = max(
             abs(a) * int(size) + abs(b)
@@ -372,24 +376,24 @@ class Backed(NetworkForm):
 
     make_arrays: Callable[[], tuple[Layer, ...]] = field(default=tuple, compare=False)
     reads_silent: bool = False
-    """Whether it was made for laws, and reads the bits of silent cuts."""
+    """Whether it was built for laws, and reads the bits of silent cuts."""
     is_plain: bool = False
     """Whether samples are evaluated in plain form."""
 
     @cached_property
     def stairs(self) -> Arrays:
-        """Its layers as they are; with laws, cut, and with a class for those that are broken."""
+        """Its layers as they are; with laws, they are cut, and a class counts broken clauses."""
         if self.clauses:
             return _lawful(self, _cut(_plain_arrays(self)))
         return _plain_arrays(self)
 
     @cached_property
     def cut(self) -> Arrays:
-        """The same over bits: each layer cut into its steps."""
+        """The network over bits, with each layer cut into its steps."""
         return self.stairs if self.clauses else _cut(self.stairs)
 
     def scores(self, states: Sequence[int]) -> list[Fraction]:
-        """Exact scores of the classes, layer by layer."""
+        """Return exact scores of the classes, layer by layer."""
         if self.is_plain and not self.reads_silent:
             return super().scores(states)
         counts = self.stairs.counts_at([states])[0].tolist()
@@ -397,7 +401,7 @@ class Backed(NetworkForm):
 
 
 def backed(form: NetworkForm) -> Backed:
-    """A network that was read from a file, such that compiled rules can read it as arrays."""
+    """Return a network that was read from a file in a form that compiled rules can read as arrays."""
     if isinstance(form, Backed):
         return form
     source = form.source
@@ -407,7 +411,7 @@ def backed(form: NetworkForm) -> Backed:
 
 
 def cuts_of(networks: Sequence[NetworkForm]) -> tuple[Arrays, ...]:
-    """The networks of a setting over bits alone."""
+    """Return the networks of a setting over bits only."""
     return tuple(backed(network).cut for network in networks)
 
 
@@ -423,8 +427,9 @@ def _plain_arrays(form: Backed) -> Arrays:
 
 
 def _lawful(form: NetworkForm, expanded: Arrays) -> Arrays:
-    """A network over bits that passes on which clauses are broken: each is a neuron that needs all literals
-    to fail, and the last class counts them.
+    """Return a network over bits that also computes which clauses are broken.
+
+    Each clause is a neuron that is active iff all its literals fail, and the last class counts them.
     """
     reading = Arrays(form.codings, False, (), expanded.head, expanded.lines, reads_silent=True)
     is_read = [
@@ -448,14 +453,14 @@ def _lawful(form: NetworkForm, expanded: Arrays) -> Arrays:
 
 
 def _first_dense(expanded: Arrays) -> Summing:
-    """The first layer over bits; without layers, the bits themselves."""
+    """Return the first layer over bits or, without layers, the bits themselves."""
     if expanded.layers:
         return expanded.layers[0].dense()
     return bits_layer(np.eye(expanded.width, dtype=np.int64), [1] * expanded.width)
 
 
 def bits_layer(weights: Ints, tau: Sequence[int] | Ints) -> Summing:
-    """Neurons of one threshold that read bits."""
+    """Return neurons with one threshold that read bits."""
     return Summing(weights, np.array(tau, np.int64)[:, None], np.ones(weights.shape[1], np.int64))
 
 
@@ -469,7 +474,7 @@ def _blocks(a: Ints, b: Ints) -> Ints:
 
 
 def _cut(network: Arrays) -> Arrays:
-    """The same network over bits: a neuron of several steps becomes as many of one."""
+    """Return the same network over bits: a neuron of several steps becomes one neuron per step."""
     layers, levels = network.layers, network.reads_levels
     if all(layer.top == 1 for layer in layers):
         return network
@@ -482,7 +487,7 @@ def _cut(network: Arrays) -> Arrays:
         n_neurons = sum(layer.outputs * layer.top for layer in layers)
         raise TooLargeError(f"a network of {n_neurons:,} neurons, one for each step, takes {needed:,} bytes.")
     made: list[Layer] = []
-    source: npt.NDArray[np.intp] | None = None  # which value each bit belongs to; None: as before
+    source: npt.NDArray[np.intp] | None = None  # the value that each bit belongs to; None: as before
     for number, layer in enumerate(layers):
         if number == 0 and isinstance(layer, Picking) and levels:  # the bits of each feature in turn
             dense, levels = _over_bits(layer, None).dense(), False
@@ -492,7 +497,7 @@ def _cut(network: Arrays) -> Arrays:
             bits = _over_bits(layer, source)
         following = layers[number + 1] if number + 1 < len(layers) else None
         here, there = _owners(layer, None), _owners(layer, following)
-        if not np.array_equal(here, there):  # the bits of a value stand in the order of their levels
+        if not np.array_equal(here, there):  # the bits of a value are in the order of their levels
             order = np.empty(len(here), np.intp)
             order[np.argsort(there, kind="stable")] = np.argsort(here, kind="stable")
             if not isinstance(bits, Summing):
@@ -505,7 +510,7 @@ def _cut(network: Arrays) -> Arrays:
 
 
 def _over_bits(layer: Layer, source: npt.NDArray[np.intp] | None) -> Layer:
-    """A layer that gives bits and, unless it is the first, reads bits."""
+    """Return a layer that gives bits and, unless it is the first, reads bits."""
     top = layer.top
     if isinstance(layer, Picking):
         return Picking(_wider(layer.window, top), np.repeat(layer.every, top))
@@ -526,14 +531,15 @@ def _over_bits(layer: Layer, source: npt.NDArray[np.intp] | None) -> Layer:
 
 
 def _wider(window: Taps, times: int) -> Taps:
-    """A window over so many bits for each channel."""
+    """Return a window over `times` bits for each channel."""
     channels, height, width = window.shape
     return Taps((channels * times, height, width), window.taps)
 
 
 def _owners(layer: Layer, following: Layer | None) -> npt.NDArray[np.intp]:
-    """The value of each bit: those of maps stand channel by channel, level by level, pixel by pixel, others
-    value by value.
+    """Return the value that each bit belongs to.
+
+    Bits of maps are ordered by channel, level and pixel; others value by value.
     """
     maps = None
     if isinstance(layer, Sliding | Picking):
@@ -589,13 +595,13 @@ def _layer_of(source: NetworkSource, name: str, part: dict[str, Any], tops: Ints
 
 
 def summing_quantized(weights: Ints, steps: Ints, tops: Ints) -> Summing:
-    """Neurons with steps of which some may be beyond every match count."""
+    """Return neurons with steps, some of which may exceed every match count."""
     beyond = Summing(weights, steps, tops).sizes[:, None] + 1
     return Summing(weights, np.where(steps == NEVER, beyond, steps), tops)
 
 
 def sliding_quantized(weights: Ints, steps: Ints, tops: Ints, window: Taps, groups: int, pad: int) -> Sliding:
-    """A convolution whose thresholds are on the sums over all taps, padding included."""
+    """Return a convolution whose thresholds are on the sums over all taps, including padding."""
     positions = len(window.taps)
     bare = Sliding(weights, np.zeros((len(weights) * positions, 0), np.int64), tops, window, groups)
     rim = pad * (weights.sum(axis=1) @ (window.taps < 0).T).reshape(-1, 1)
@@ -606,7 +612,7 @@ def sliding_quantized(weights: Ints, steps: Ints, tops: Ints, window: Taps, grou
 
 
 def _weights(source: NetworkSource, name: str, form: str, width: int) -> Ints:
-    """Rows of weights: integers, or packed signs with or without zeros."""
+    """Return rows of weights: integers, or packed signs with or without zeros."""
 
     def packed(which: str) -> Ints:
         numbers, shape = source.tensors[f"{name}.{which}"]
@@ -621,7 +627,7 @@ def _weights(source: NetworkSource, name: str, form: str, width: int) -> Ints:
 
 
 def _taps(part: dict[str, Any]) -> Taps:
-    """The window of a layer."""
+    """Return the window of a layer."""
     channels, height, width = part["shape"]
     rows, columns = (
         np.arange(count)[:, None] * step - pad + np.arange(size) * spread

@@ -1,10 +1,10 @@
-"""Blocks of sets go through the layers: the compiled part of `words`.
+"""Evaluate the layers for blocks of sets: the compiled part of `words`.
 
-To be ensured: a set of a block has the bits that the definition gives its neurons. All is said against the
-sample: a neuron has *turned*, for all sets of a block, for none, or for some, and then the bits of its words
-tell which. M - tau of a neuron is that at the sample and what the turned neurons before it add. Where bounds
-on that do not tell for all sets alike whether it is negative, those that turned for some sets are added up
-(`digits`). Layers and lists are those of `turning`.
+To be ensured: a set of a block has the bits that the definition gives its neurons. All states are relative to
+the sample: a neuron has *turned* for all sets of a block, for none, or for some. In the last case the bits
+of its words tell for which. M - tau of a neuron is its value at the sample plus the gains of earlier neurons
+that turned. If bounds do not decide the sign for all sets alike, the neurons that turned for some sets are
+added up (`digits`). Layers and lists are those of `turning`.
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-overload"
 # mypy: disable-error-code="call-arg,var-annotated"
@@ -35,7 +35,7 @@ __all__ = ["visit"]
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _sum_up(number, row, n_inputs, starts, needed, flips, q, to, kinds, opens, values, valid):
-    """`reached` for so many inputs, a multiple of 4."""
+    """Call `reached` for a number of inputs that is a multiple of 4."""
     at, first = opens.shape[1] * SLOT * number, opens.shape[1] * number
     if n_inputs == 4:
         return reached_4(values, at, kinds, row, opens, first, n_inputs, starts, needed, valid, flips, q, to)
@@ -52,7 +52,7 @@ def _sum_up(number, row, n_inputs, starts, needed, flips, q, to, kinds, opens, v
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _padded(number, n_inputs, opens, none):
-    """So many open inputs of a layer, and behind them some that never count, up to a multiple of 4."""
+    """Pad the open inputs of a layer with inputs that never count, up to a multiple of 4."""
     while n_inputs & 3:
         opens[number, n_inputs] = none
         n_inputs += 1
@@ -61,8 +61,8 @@ def _padded(number, n_inputs, opens, none):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _settle(number, max_unusual, network, lists):
-    """Neurons of a layer that have turned for all sets go to its list, those that open inputs decide to
-    another: how many of both.
+    """List the neurons of a layer that have turned for all sets, and those that open inputs decide; return
+    both numbers.
     """
     _, rows, home, sizes, wide, _, _ = network
     turned, opens, counts, depends, low, base, usual = lists
@@ -101,7 +101,7 @@ def _settle(number, max_unusual, network, lists):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _decide(number, n, candidates, network, lists, kinds, values, valid):
-    """Add up what decides those candidates: the lists of the layer with them."""
+    """Add up the inputs of the candidates to decide them; return the lists of the layer with them."""
     base, _, _, _, wide, flips, starts = network
     turned, opens, counts, depends, low, _, _ = lists
     size = base.shape[1]
@@ -123,8 +123,10 @@ def _decide(number, n, candidates, network, lists, kinds, values, valid):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _possible(number, network, lists, cases):
-    """Whether the sets of a block may meet all inequalities of some case, which are the neurons of this
-    layer, as far as its lists tell; and how many of them are decided, and how many are not.
+    """Return whether the sets of a block may meet all inequalities of some case, and how many inequalities
+    are decided and not decided.
+
+    The inequalities are the neurons of this layer. The result is as precise as its lists.
     """
     turned, _, counts, depends, _, _, _ = lists
     n, candidates = _settle(number, counts[number, 1], network, lists)
@@ -141,7 +143,7 @@ def _possible(number, network, lists, cases):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _may_meet(number, n, candidates, network, lists, cases):
-    """Whether they may when each candidate of the layer before may turn or not."""
+    """Return whether the sets may meet a case if each candidate of the previous layer may turn or not."""
     _, opens, counts, depends, _, _, _ = lists
     for i in range(candidates):
         opens[number, i] = depends[number - 1, i]
@@ -151,7 +153,7 @@ def _may_meet(number, n, candidates, network, lists, cases):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _met(number, network, lists, kinds, values, valid, cases, meets):
-    """Keep the sets that meet all inequalities of some case; whether there are any."""
+    """Keep the sets that meet all inequalities of some case; return whether there are any."""
     home = network[2]
     turned, opens, counts, _, _, _, _ = lists
     some, n, candidates = _possible(number, network, lists, cases)
@@ -208,7 +210,7 @@ def _tell(keys, sets, parts, known, set_counts, state):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _part(number, home, lists, values, valid, keys, sets):
-    """Part the sets of a block by the pattern of a layer: how many patterns there are."""
+    """Split the sets of a block by the pattern of a layer; return the number of patterns."""
     turned, opens, counts, _, _, _, _ = lists
     parts = 1
     for w in range(WORDS):
@@ -244,7 +246,7 @@ def _part(number, home, lists, values, valid, keys, sets):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _fitting(block, begin, end, spent, weight, heaviest, budget, valid):
-    """Which units of a block may be the last; how many."""
+    """Mark the units of a block that may be the last; return their number."""
     size = 0
     for w in range(WORDS):
         fits, here = nb.uint64(0), 64 * (block + w)
@@ -261,8 +263,9 @@ def _fitting(block, begin, end, spent, weight, heaviest, budget, valid):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _opened(sums, depth, row, first_layer, network, lists, lanes):
-    """Neurons of the first layer that one more unit can change: how many. What those add to the next layer
-    that have turned in any case goes to its sums.
+    """List the first-layer neurons that one more unit can change; return their number.
+
+    The gains of neurons that have turned in any case are added to the sums of the next layer.
     """
     gains, min_gains, max_gains, active, _ = first_layer
     base, rows, node = network[0], network[1], lists[5]
@@ -289,8 +292,8 @@ def _opened(sums, depth, row, first_layer, network, lists, lanes):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _begun(block, some, lanes, sums, depth, first_layer, lists, values, valid):
-    """The lists of the first layer for a block: of some neurons those that turned for all its sets, and those
-    that turned for some.
+    """Fill the lists of the first layer for a block: the neurons that turned for all its sets, and those that
+    turned for some.
     """
     turned, opens, counts, _, _, _, _ = lists
     _, _, _, active, adds = first_layer
@@ -300,7 +303,7 @@ def _begun(block, some, lanes, sums, depth, first_layer, lists, values, valid):
         flip = nb.uint64(0) - (active[j >> 6] >> nb.uint64(j & 63) & nb.uint64(1))
         at, need = j * adds.shape[1] + 64 * block, -nb.int64(sums[depth, j])
         outcome = parted(adds, at, need, flip, valid, values, SLOT * k)
-        turned[0, n] = j  # no branch: there is no telling which it will be
+        turned[0, n] = j  # no branch, since it would be unpredictable
         n += outcome == 1
         opens[0, k] = j
         k += outcome == 2
@@ -309,8 +312,9 @@ def _begun(block, some, lanes, sums, depth, first_layer, lists, values, valid):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _through(size, layers, network, kinds, cases, lists, values, valid, meets):
-    """Take a block of that size through the layers: whether some sets meet a case; `valid` keeps those alone.
-    Without cases all sets do.
+    """Evaluate the layers for a block of that size; return whether some sets meet a case.
+
+    `valid` then keeps only those sets. Without cases, all sets are kept.
     """
     _, opens, counts, _, _, _, usual = lists
     for number in range(layers):
@@ -326,20 +330,21 @@ def _through(size, layers, network, kinds, cases, lists, values, valid, meets):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def visit(state, path, options, units, first_layer, network, kinds, cases, lists, room, table, steps):
-    """Go through the sets that begin as chosen, from there on: those that meet no case are counted, of the
-    others the table adds up what pattern of the last layer they have. True when it ends early: after so many
-    blocks, or with the table half full.
+    """Enumerate the sets with a given beginning.
 
-    ``state[0]`` is how many options are chosen, ``chosen[d]`` the last one tried behind them; ``state[1]``
-    how many patterns the table has, and ``state[2]`` how many sets were counted. ``state[3]`` and
-    ``state[4]`` are the kind of units and the block with which to go on.
+    Sets that meet no case are only counted. For the others, the table counts the patterns of the last layer.
+    Return True if it stops early: after `steps` blocks, or with the table half full.
+
+    ``state[0]`` is the number of chosen options, and ``chosen[d]`` the last option tried after them.
+    ``state[1]`` is the number of patterns in the table, and ``state[2]`` the number of sets counted.
+    ``state[3]`` and ``state[4]`` are the kind of units and the block at which to resume.
     """
     chosen, sums, spent = path
     behind, lightest, budget = options
     weight, heaviest, starts, ends = units
     lanes, values, valid, meets, keys, sets = room
     layers, end, pairs = network[3].shape[0] - (len(cases) > 0), len(behind), nb.int64(ends[1] > 0)
-    more = 1 + pairs  # options of the smallest unit behind two chosen ones
+    more = 1 + pairs  # options of the smallest unit after two chosen ones
     while state[0] > 0:
         if steps < 0:
             return True
@@ -372,7 +377,7 @@ def visit(state, path, options, units, first_layer, network, kinds, cases, lists
             state[3] = 0
         steps -= 1
         k = max(chosen[depth] + 1, begin)
-        if spent[depth] + (1 + more) * lightest[k] > budget:  # no unit behind one more
+        if spent[depth] + (1 + more) * lightest[k] > budget:  # no unit fits after one more
             k = end
         while k < end and spent[depth] + weight[k] + more * lightest[behind[k]] > budget:
             k += 1

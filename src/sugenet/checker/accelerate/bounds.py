@@ -1,8 +1,7 @@
-"""Bounds on every layer, computed again.
+"""Bounds on every layer, recomputed.
 
-To be ensured: no change that the question allows turns a neuron that is said to be settled, and no more
-neurons turn together than is said; then an inequality of a violation that cannot be met for such neurons
-cannot be met at all.
+To be ensured: no change that the question allows turns a neuron that is called settled, and no more neurons
+turn together than the bound says. If such neurons cannot meet an inequality of a violation, nothing can.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ __all__ = ["check_bounds", "exclude", "max_turned"]
 
 
 def check_bounds(problem: Whole) -> str:
-    """See that bounds alone exclude every violation."""
+    """Check that bounds alone exclude every violation."""
     base, features, limit = problem.base, problem.features, problem.limit
     limit.fits(48 * len(base) * len(features), "the bounds of the first layer")
     together = max_together((min(price for price, _ in options) for options in features), problem.budget)
@@ -46,19 +45,19 @@ def exclude(
     turning: int,
     limit: Limit,
 ) -> str:
-    """See that no case can be met, where at most so many of the loose neurons of the first layer turn.
+    """Check that no case can be met if at most `turning` of the loose neurons of the first layer turn.
 
     Parameters
     ----------
     cases
-        What is a violation.
+        The violations.
     layers, head
         The later layers, and the weights of the classes.
     state, loose, turning
-        Which neurons of the first layer are active at the sample, which of them can turn, and how many
+        The first-layer neurons that are active at the sample, those that can turn, and how many can turn
         together.
     limit
-        Of time and memory.
+        Limit of time and memory.
     """
     for layer in layers:
         limit.look()
@@ -77,7 +76,7 @@ def exclude(
 
 
 def _swing(layer: Layer, state: Bits, loose: Bits, turning: int) -> tuple[Ints, Ints]:
-    """By how much match counts can fall and rise when at most `turning` loose inputs turn."""
+    """Return by how much match counts can fall and rise if at most `turning` loose inputs turn."""
     if isinstance(layer, Summing):
         part = layer.weights[:, loose]
         turns = np.where(state[loose], -part, part)
@@ -95,14 +94,14 @@ def _swing(layer: Layer, state: Bits, loose: Bits, turning: int) -> tuple[Ints, 
 
 
 def _is_impossible(row: npt.NDArray[Any], bound: int, state: Bits, loose: Bits, turning: int) -> bool:
-    """Whether an inequality over neurons cannot hold, whichever of the loose ones turn."""
+    """Return whether an inequality over neurons cannot hold, whichever of the loose ones turn."""
     gains = np.where(state, -row, row)[loose]
     return bool(row[state].sum() + sum(sorted(np.maximum(gains, 0), reverse=True)[:turning]) < bound)
 
 
 def _contradict(rows: list[tuple[npt.NDArray[Any], int]]) -> bool:
-    """Whether two inequalities over neurons say ``s >= a`` and ``-s >= b`` of the same sum s,
-    with a + b above 0.
+    """Return whether two inequalities say ``s >= a`` and ``-s >= b`` about the same sum s, with a + b above
+    0.
     """
     return any((p == -q).all() and a + b > 0 for (p, a), (q, b) in combinations(rows, 2))
 
@@ -110,8 +109,10 @@ def _contradict(rows: list[tuple[npt.NDArray[Any], int]]) -> bool:
 def max_turned(
     base: Ints, loose: Bits, together: int, budget: int | None, parts: Iterable[tuple[Ints, Ints]]
 ) -> int:
-    """How many loose neurons of the first layer can turn together: each needs its distance, and the features
-    bring only so much in all. For each feature, `parts` has neurons and what its options add to them.
+    """Return how many loose first-layer neurons can turn together.
+
+    Each requires its distance from the threshold, and the total gain of the features is limited. For each
+    feature, `parts` contains neurons and the gains of its options in them.
     """
     count = int(loose.sum())
     if budget is None or not count:

@@ -1,8 +1,8 @@
-"""Fixing one feature after another, until it is seen that no violation is left.
+"""Fix one feature after another until no violation is left.
 
-To be ensured: each case of a violation is searched, and what the search starts from is what the question
-says. It is for one hidden layer and for questions without a budget, where an inequality is a sum over neurons
-that each turn or do not (`branching`). Nothing here is shared with the engines.
+To be ensured: each case of a violation is searched, and the search starts from the question itself. This form
+is for one hidden layer and for questions without a budget. There an inequality is a sum over neurons, each of
+which turns or does not (`branching`). No code is shared with the engines.
 """
 # mypy: disable-error-code="no-untyped-call"
 
@@ -25,16 +25,16 @@ from sugenet.errors import TooLargeError
 __all__ = ["branches_seen"]
 
 _PART = 1 << 12
-"""Nodes between two looks at the clock."""
+"""Number of nodes between two checks of the clock."""
 _SHORT = 1 << 14
-"""Nodes after which a search is shared between threads."""
+"""Number of nodes after which a search is shared between threads."""
 _DEEPEST, _ASIDE = 8, 1 << 10
 _LARGE, _SUM = 1 << 62, 1 << 31
 _DIGITS = 20
 
 
 def branches_seen(problem: Whole, threads: int | None = None) -> int | None:
-    """How many combinations there are; None: one of them is a violation."""
+    """Return the number of combinations, or None if one of them is a violation."""
     low, high = reachable(problem.base, problem.features, len(problem.features))
     loose = np.flatnonzero((low >= 0) != (high >= 0))
     if max(np.abs(low).max(initial=0), np.abs(high).max(initial=0)) >= _SUM // 2:
@@ -42,7 +42,7 @@ def branches_seen(problem: Whole, threads: int | None = None) -> int | None:
     problem.limit.take(40 * len(loose) * sum(map(len, problem.offered)), "all changes")
     gains = [np.array([gain[loose] for _, gain in row]) for row in problem.offered]
     turning = _Turning(problem.base[loose], gains)
-    on = np.flatnonzero(low >= 0)  # whatever is changed
+    on = np.flatnonzero(low >= 0)  # active whatever changes
     for case in problem.cases:
         demands = []
         for factors, threshold in case:
@@ -57,7 +57,7 @@ def branches_seen(problem: Whole, threads: int | None = None) -> int | None:
 
 
 class _Turning:
-    """The neurons that can turn: slack and losses where it is good to be active, and where to be idle."""
+    """The neurons that can turn: slacks and losses if being active helps, and if being idle helps."""
 
     def __init__(self, base: Ints, gains: list[Ints]) -> None:
         self.first = np.cumsum([0, *map(len, gains)]).astype(np.int64)
@@ -78,10 +78,10 @@ class _Turning:
         self.spread = (max_gains - min_gains).sum(axis=0)
 
     def lanes(self, weights: Ints, threshold: int) -> tuple[Any, ...] | None:
-        """An inequality over these neurons as lanes: slacks, losses, what each word of them is worth, and
-        what must still count; None where it cannot be met.
+        """Return an inequality over these neurons as lanes: slacks, losses, the worth of each word of lanes,
+        and the amount that must still count. Return None if it cannot be met.
 
-        A neuron of weight below 0 counts as much when it is idle, and then the sum must reach more.
+        A neuron of negative weight counts the absolute weight if it is idle, and the bound rises accordingly.
         """
         good = np.where(weights > 0, self.slack[1], self.slack[-1])
         size = np.abs(weights)
@@ -101,7 +101,7 @@ class _Turning:
             lane_losses = np.where(weights[some] > 0, self.loss[1][:, some], self.loss[-1][:, some])
             loss[:, : len(some)] = np.minimum(
                 lane_losses, good[some] + 1
-            )  # more is not needed to lose a lane
+            )  # a larger loss is not needed to lose a lane
             slacks.append(slack)
             losses.append(loss)
             worth += [value] * words
@@ -124,7 +124,7 @@ class _Searching:
         self.must = np.array([part[3] for part in lanes], np.int64)
         amounts = np.unique(loss)
         amounts = amounts[amounts > 0] if amounts.any() else np.ones(1, np.int32)
-        rows = options + 2 + features  # nodes that wait, at most: other options of every feature
+        rows = options + 2 + features  # largest number of waiting nodes: other options of every feature
         size = loss.size * (4 + len(amounts)) + (rows + _ASIDE) * (4 * len(self.slack) + 8 * features)
         limit.take(2 * size, "the search for a violation")
         planes = np.concatenate([_bits(loss == amount) for amount in amounts.tolist()])
@@ -133,7 +133,7 @@ class _Searching:
         self.rows = rows
 
     def is_met(self, threads: int | None) -> bool:
-        """Whether some combination meets all inequalities."""
+        """Return whether some combination meets all inequalities."""
         if not len(self.must):
             return True
         start = (self.slack, np.arange(len(self.first) - 1))
@@ -149,7 +149,7 @@ class _Searching:
             return met
 
     def _searched(self, node: Any, max_nodes: int | None = None, deepest: int = -1) -> tuple[int, list[Any]]:
-        """Search from a node on, through so many nodes; what came of it, and the nodes set aside."""
+        """Search from a node, through at most `max_nodes` nodes; return the result and the deferred nodes."""
         features, words, options = len(self.first) - 1, len(self.slack) // 64, int(self.first[-1])
         slack, free = node
         stack = (
@@ -190,5 +190,5 @@ class _Searching:
 
 
 def _bits(truths: Bits) -> npt.NDArray[np.uint64]:
-    """Rows of truth values, 64 to a word, the first the lowest bit."""
+    """Return rows of truth values, 64 per word, the first in the lowest bit."""
     return np.packbits(truths, axis=1, bitorder="little").view(np.uint64)

@@ -1,14 +1,16 @@
 """A search that fixes one feature after another: the compiled part of `branches`.
 
-To be ensured: whatever is left out holds no violation. A *lane* is a neuron that an inequality counts as long
-as its slack is not negative; the slack is its margin under the best options, for it, of all features that
-are not fixed. An option takes its loss from every slack, and losses are not negative: what is lost stays
-lost, and with all features fixed the slacks are exact. The *room* of an inequality is how much it may lose.
-A node is left out when more is lost, or must be:
+To be ensured: pruned nodes contain no violation. A *lane* is a neuron that an inequality counts as long as
+its slack is not negative. The slack is its margin under the best options, for it, of all features that are
+not fixed. An option subtracts its loss from every slack. Losses are not negative, so slacks only fall, and
+once all features are fixed the slacks are exact. The *allowance* of an inequality is how much it may lose
+(`room` in the code). A node is pruned if more is lost, or must be:
 
-- an option that loses more than the room is out, and so is a node where a feature has no option left;
-- when no lane is counted for two features, all that their least losses sum to must be lost. An option is out,
-  too, that loses more than the room left over besides what was counted for its feature.
+- An option that loses more than the allowance is removed. A node in which a feature has no option left is
+  pruned.
+- If no lane is counted for two features, the sum of their least losses must be lost. An option is also
+removed
+  if it loses more than the allowance that remains without the amount counted for its feature.
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-arg"
 
@@ -26,10 +28,10 @@ from sugenet.compiling import njit
 __all__ = ["GOES_ON", "NODES", "SET_ASIDE", "TOP", "VECTOR", "VIOLATION", "search"]
 
 VECTOR = 4
-"""Words that are counted at once: every inequality has a multiple of so many."""
+"""Number of words counted at once; every inequality has a multiple of this many."""
 GOES_ON, WHOLE, VIOLATION = range(3)
 TOP, NODES, SET_ASIDE = range(3)
-"""In the state of a search: nodes that wait, nodes looked at, nodes set aside."""
+"""Indices in the state of a search: waiting nodes, visited nodes, deferred nodes."""
 _OUT, _FEWER, _OPEN = range(3)
 _I64, _U64 = nb.types.int64, nb.types.uint64
 _WORDS, _NUMBERS = ir.VectorType(WORD, VECTOR), ir.VectorType(ir.IntType(32), 64)
@@ -37,7 +39,7 @@ _WORDS, _NUMBERS = ir.VectorType(WORD, VECTOR), ir.VectorType(ir.IntType(32), 64
 
 @intrinsic
 def _below(_typing, slack, at, amount):  # noqa: ARG001 numba reads the names
-    """A bit for each of 64 numbers, -1 or more: it is less than an amount of 0 or more."""
+    """Return a bit for each of 64 numbers (-1 or more): whether it is less than an amount of 0 or more."""
     signature = _U64(slack, _I64, nb.types.int32)
 
     def emit(context, b, signature, arguments):
@@ -50,8 +52,9 @@ def _below(_typing, slack, at, amount):  # noqa: ARG001 numba reads the names
 
 @intrinsic
 def _worth(_typing, kills, at, used, worth, begin, end):  # noqa: ARG001
-    """What the bits are worth that are set in `kills`, from a place on, but not in `used`: words from `begin`
-    to `end`, whose bits are worth the same.
+    """Return the worth of the bits that are set in `kills`, from an index on, but not in `used`.
+
+    It reads the words from `begin` to `end`, whose bits have the same worth.
     """
     signature = _I64(kills, _I64, used, worth, _I64, _I64)
 
@@ -79,8 +82,9 @@ def _worth(_typing, kills, at, used, worth, begin, end):  # noqa: ARG001
 
 @intrinsic
 def _killed(_typing, kills, to, near, of, planes, at, words, besides):  # noqa: ARG001
-    """Write to `kills` the bits that are set in `near` and in `planes`, so many words from a place on; and
-    those that were there, where `besides` is all ones.
+    """Write to `kills` the bits that are set in `near` and in `planes`, for some words from an index on.
+
+    If `besides` is all ones, bits that were already set are kept.
     """
     signature = nb.types.void(kills, _I64, near, _I64, planes, _I64, _I64, _U64)
 
@@ -101,7 +105,7 @@ def _killed(_typing, kills, to, near, of, planes, at, words, besides):  # noqa: 
 
 @njit(nogil=True, cache=True)
 def _counts_still(slack, question, alive, near, nothing, room):
-    """Which lanes count still, and which of them have less than each amount; whether there is room."""
+    """Compute which lanes still count, and which have less than each amount; return whether they suffice."""
     begin, worth, must, amounts = question[:4]
     words = len(worth)
     for w in range(words):
@@ -117,7 +121,7 @@ def _counts_still(slack, question, alive, near, nothing, room):
 
 @njit(nogil=True, cache=True)
 def _options_left(free, question, near, nothing, room, kills, losses, kept):
-    """Strike out options that lose more than the room."""
+    """Remove options that lose more than the allowance."""
     begin, worth, must, amounts, first, planes = question[:6]
     words, options = len(worth), first[-1]
     answer = _OPEN
@@ -141,7 +145,9 @@ def _options_left(free, question, near, nothing, room, kills, losses, kept):
 
 @njit(nogil=True, cache=True)
 def _must_lose(free, q, question, room, kills, losses, kept, used, before, option_worth, counted, order):
-    """Count lanes for one feature each: what one inequality must lose, and options that it rules out."""
+    """Count lanes for one feature each: the necessary loss of one inequality, and the options
+    it rules out.
+    """
     begin, worth, _, _, first, _ = question[:6]
     words, start, end = len(worth), begin[q], begin[q + 1]
     used[:] = 0
@@ -153,7 +159,7 @@ def _must_lose(free, q, question, room, kills, losses, kept, used, before, optio
             option_worth[o] = 0
             if kept[o]:
                 low = min(low, losses[o, q])
-        if low > 0:  # those that lose most come first
+        if low > 0:  # largest losses first
             index = n_ordered
             while index > 0 and order[index - 1, 0] < low:
                 order[index, 0], order[index, 1] = order[index - 1, 0], order[index - 1, 1]
@@ -170,7 +176,7 @@ def _must_lose(free, q, question, room, kills, losses, kept, used, before, optio
         before[:] = used
         for o in range(first[f], first[f + 1]):
             w = start
-            while kept[o] and option_worth[o] < low:  # as many lanes as that takes
+            while kept[o] and option_worth[o] < low:  # as many lanes as required
                 more = kills[o * words + w] & ~before[w]
                 option_worth[o] += worth[w] * ones(more)
                 used[w] |= more
@@ -196,14 +202,14 @@ def _must_lose(free, q, question, room, kills, losses, kept, used, before, optio
 
 @njit(nogil=True, cache=True)
 def _take(slack, loss):
-    """Lower slacks, which stay at -1 when they are negative."""
+    """Lower slacks; negative slacks become -1."""
     for lane in range(len(slack)):
         slack[lane] = max(slack[lane] - loss[lane], nb.int32(-1))
 
 
 @njit(nogil=True, cache=True)
 def _fix(slack, free, question, kept):
-    """Fix the features that have one option left; how many are free still."""
+    """Fix the features that have one option left; return the number of features that are still free."""
     first, loss = question[4], question[6]
     n_free = 0
     for f in free:
@@ -221,8 +227,9 @@ def _fix(slack, free, question, kept):
 
 @njit(nogil=True, cache=True)
 def _branching(free, question, room, losses, kept):
-    """Where in the list the feature stands that is fixed next: any would do. One whose options lose much, for
-    the inequality with the least room.
+    """Return the position in the list of the feature to fix next.
+
+    Any feature is correct. Prefer one whose options lose much in the inequality with the smallest allowance.
     """
     first, shift = question[4], question[7]
     tight = np.argmin(room)
@@ -241,11 +248,10 @@ def _branching(free, question, room, losses, kept):
 
 @njit(nogil=True, cache=True)
 def search(state, quota, deepest, question, stack, aside, work):
-    """Look at so many of the nodes that wait, the last one first: whether it goes on, is whole, or has met a
-    violation.
+    """Visit up to `quota` waiting nodes, the last one first.
 
-    A node is a row of slacks and the features that are free. Open nodes at depth `deepest` are set aside, as
-    long as there is room for them.
+    Return whether the search continues, is complete, or has found a violation. A node is a row of slacks and
+    the free features. Open nodes at depth `deepest` are deferred, as long as there is space for them.
     """
     slack, free, free_counts, depth = stack
     alive, near, nothing, room, kills, losses, kept, used, before, option_worth, counted, order = work
@@ -293,7 +299,7 @@ def search(state, quota, deepest, question, stack, aside, work):
         index = _branching(free[top, :n], question, room, losses, kept)
         f = free[top, index]
         free[top, index] = free[top, n - 1]
-        first_option = -1  # of the child that takes the place of the node itself
+        first_option = -1  # of the child that replaces the node itself
         for o in range(first[f], first[f + 1]):
             if kept[o] and first_option < 0:
                 first_option = o

@@ -1,7 +1,7 @@
-"""Checking a count: its parts must make up the region, and each is counted again.
+"""Check a count: its parts must make up the region, and each part is counted again.
 
-To be ensured: no input of the region is in two parts or in none, and the inputs of each class in each part
-(`counting`) are as many as is claimed. Nothing here is shared with the engines but the definition.
+To be ensured: every input of the region is in exactly one part, and each part has the claimed number of
+inputs of each class (`counting`). Only the definition is shared with the engines.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from sugenet.errors import CertificateError, CheckLimitError
 
 __all__ = ["check_count", "recount"]
 
-_VISITED = 1 << 30  # combinations that are visited one by one
-_BUDGETS = 1 << 20  # different sums of weights, where inputs within a budget are numbered
+_VISITED = 1 << 30  # largest number of combinations that are visited one by one
+_BUDGETS = 1 << 20  # largest number of distinct sums of weights, if inputs within a budget are counted
 
 
 def check_count(
@@ -43,22 +43,22 @@ def check_count(
     time_limit: float | None = SECONDS,
     memory_limit: int | None = MEMORY,
 ) -> str:
-    """Count again and compare, part by part; say what was checked.
+    """Count again and compare, part by part; return what was checked.
 
     Parameters
     ----------
     certificate, network
-        Of a count, and what it is about.
+        The certificate of a count, and its network.
     parts
-        Count only so many parts, chosen at random by `seed`; that the parts make up the region is
-        checked in any case.
+        Count only this many parts, chosen at random with `seed`. All parts together are always checked to
+        make up the region.
     time_limit, memory_limit
         As in `sugenet.check`.
 
     Raises
     ------
     CertificateError
-        Where a count is wrong, the parts do not make up the region, or there is too much to count again.
+        If a count is wrong, the parts do not make up the region, or there is too much to count again.
     """
     from sugenet.checker.accelerate.origin import form_of
 
@@ -78,9 +78,9 @@ def recount(
     parts: int | None = None,
     seed: int = 0,
 ) -> str:
-    """The same within limits, for a certificate that is read."""
+    """Count again within limits, for a certificate that is already parsed."""
     proof = certificate.proof
-    network = backed(asked.lawful).stairs  # its last class has the inputs that break a law
+    network = backed(asked.lawful).stairs  # its last class contains the inputs that break a law
     region = _region(asked, network, certificate.total, limit)
     roots = _roots(region, proof)
     claimed = [list(row) for _, row in proof.parts]
@@ -123,7 +123,7 @@ def _region(asked: Asked, network: Arrays, total: int, limit: Limit) -> CountReg
     setting = setting_of(asked, limit)
     if setting.budget is not None and setting.budget < 0:
         raise CertificateError("no input of the region meets the limits.")
-    if setting.budget is not None:  # before prices are put into a unit: what is beyond has none
+    if setting.budget is not None:  # before prices are converted to a unit: options beyond have none
         within = {f: [o for o in row if o.price <= setting.budget] for f, row in setting.options.items()}
         setting = replace(setting, options={f: row for f, row in within.items() if row})
     prices = [option.price for row in setting.options.values() for option in row]
@@ -131,7 +131,7 @@ def _region(asked: Asked, network: Arrays, total: int, limit: Limit) -> CountReg
         raise CheckLimitError("not checked within the limit: the costs leave 60 bits.")
     weights, units = priced(setting, limit)
     size = _size([row for _, row in weights.values()], units, limit)
-    if size != total:  # nothing is measured for a claim that cannot hold
+    if size != total:  # the claim is false, so nothing is computed
         raise CertificateError(f"the region has {as_words(size)} inputs, not {as_words(total)}.")
     problem = whole_of(setting, limit)
     options = dict(zip(weights, problem.features, strict=True))
@@ -140,7 +140,7 @@ def _region(asked: Asked, network: Arrays, total: int, limit: Limit) -> CountReg
 
 
 def _leave_60_bits(prices: Sequence[Fraction]) -> bool:
-    """Whether the sum of all prices in a common unit does."""
+    """Return whether the sum of all prices in a common unit exceeds 60 bits."""
     unit, total = 1, sum(prices, Fraction(0))
     for denominator in {price.denominator for price in prices}:
         unit = lcm(unit, denominator)
@@ -153,7 +153,7 @@ def _leave_60_bits(prices: Sequence[Fraction]) -> bool:
 
 
 def _roots(region: CountRegion, proof: Partition) -> list[list[CountPart]]:
-    """What each part begins with; parts must not overlap, and make up the region."""
+    """Return the roots of each part, after checking that parts do not overlap and make up the region."""
     names, fixed = see_parts(proof, {f: [region.own[f], *states] for f, states in region.states.items()})
     if fixed is not None:
         rest = [feature for feature in region.options if feature not in set(fixed)]
@@ -181,7 +181,7 @@ def _roots(region: CountRegion, proof: Partition) -> list[list[CountPart]]:
 
 
 def _changed(region: CountRegion, chosen: Sequence[tuple[int, Ints]], rest: list[int]) -> CountPart:
-    """What is left after some options."""
+    """Return the part that is left after some options."""
     base, budget = region.whole.base, region.whole.budget
     region.limit.take(8 * len(base) + 16 * len(rest) + 400, "the parts of a count")
     left = None if budget is None else budget - sum(weight for weight, _ in chosen)
@@ -192,7 +192,7 @@ def _changed(region: CountRegion, chosen: Sequence[tuple[int, Ints]], rest: list
 
 
 def _size(weights: list[list[int]], left: int | None, limit: Limit) -> int:
-    """How many choices of at most one option a feature there are, with what is left of the budget."""
+    """Return the number of choices of at most one option per feature within the remaining budget."""
     size = sets_of(weights, left, limit, sums=_BUDGETS)
     if size is None:
         raise CertificateError("the costs have too many different sums to count again.")

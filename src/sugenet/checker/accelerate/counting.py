@@ -1,10 +1,10 @@
-"""Counting the inputs of one part of a region by class.
+"""Count the inputs of one part of a region by class.
 
 To be ensured: every input of the part is counted once. Combinations are visited one by one (`walk`), and
-every different pattern of the first layer is taken through the later layers; or, where there are too
-many, feature after feature is added and equal sums are put together. In the plain form each input goes
-through all layers on its own. Very many inputs within a budget are counted in blocks (`words`): every input
-is in the part of the first feature in order that it changes.
+every distinct pattern of the first layer is evaluated through the later layers. If there are too many,
+features are added one after another, and equal sums are merged. In the plain form each input passes through
+all layers separately. Very many inputs within a budget are counted in blocks (`words`). Every input belongs
+to the part of the first feature, in order, that it changes.
 """
 # mypy: disable-error-code="no-untyped-call,untyped-decorator,import-untyped"
 
@@ -31,19 +31,19 @@ from sugenet.errors import CheckLimitError
 __all__ = ["MANY", "CountPart", "CountRegion", "counted", "counted_in_words"]
 
 MANY = 1 << 24
-"""Inputs within a budget from which on they are counted in words."""
-_FEW = 1 << 16  # combinations for which nothing else is tried
-_SUMS = 1 << 17  # different sums
+"""From this many inputs within a budget, they are counted in words."""
+_FEW = 1 << 16  # up to this many combinations, nothing else is tried
+_SUMS = 1 << 17  # largest number of distinct sums
 
 
 @dataclass(frozen=True, eq=False)
 class CountRegion:
-    """What the question asks about, in whole numbers; features in order of their numbers."""
+    """The region of the question in integers, with features in order of their indices."""
 
     network: Arrays
     whole: Whole
     options: dict[int, list[tuple[int, Ints]]]
-    """For each feature that can change the weight and the gain of each option."""
+    """For each feature that can change, the weight and the gain of each option."""
     states: dict[int, list[int]]
     """The states of the options of each feature."""
     own: tuple[int, ...]
@@ -61,7 +61,7 @@ class CountRegion:
         return LaterLayers(self.whole.base >= 0, self.whole.behind, self.whole.head)
 
     def tally(self, counts: Ints, multiplicities: Sequence[int]) -> list[int]:
-        """Inputs by class, from match counts of the classes, each with how many inputs have them."""
+        """Return inputs by class, from match counts of the classes with their multiplicities."""
         totals = [0] * len(self.network.head)
         for label, each in zip(self.network.classes(counts).tolist(), multiplicities, strict=True):
             totals[label] += int(each)
@@ -70,19 +70,19 @@ class CountRegion:
 
 @dataclass(frozen=True, eq=False)
 class CountPart:
-    """A part of a region: M - tau to begin with, the features that may still change,
-    and what is left of the budget.
+    """A part of a region: M - tau at the start, the features that may still change, and the
+    remaining budget.
     """
 
     base: Ints
     rest: list[int]
     left: int | None
     size: int
-    """How many inputs it has."""
+    """Number of its inputs."""
 
 
 def counted(region: CountRegion, parts: Sequence[list[CountPart]], *, visit: bool) -> list[list[int]]:
-    """Counts by class of parts of a region, each of which begins with some roots."""
+    """Return counts by class of parts of a region, each given by some roots."""
     threads = cores()
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(lambda roots: _recount(region, roots, visit=visit, share=threads), parts))
@@ -107,7 +107,9 @@ def _recount(region: CountRegion, roots: list[CountPart], *, visit: bool, share:
 
 
 def _by_sums(region: CountRegion, root: CountPart, share: int) -> list[int] | None:
-    """Feature after feature, with equal sums put together; None where there are too many different ones."""
+    """Add features one after another and merge equal sums; return None if there are too many
+    distinct sums.
+    """
     rows, used, multiplicities = root.base[None].copy(), np.zeros(1, np.int64), [1]
     far = [np.abs([gain for _, gain in region.options[f]]).max(axis=0) for f in root.rest]
     after = sum(far, np.zeros(len(root.base), np.int64))
@@ -138,7 +140,7 @@ def _by_sums(region: CountRegion, root: CountPart, share: int) -> list[int] | No
 
 
 def _by_visits(region: CountRegion, root: CountPart) -> list[int]:
-    """Every combination one by one."""
+    """Visit every combination."""
     options = [region.options[feature] for feature in root.rest]
     sets = SetWalk(root.base, options, root.left, region.limit.part(), 1)
     words, counts = sets.words, [0] * len(region.network.head)
@@ -161,8 +163,9 @@ def _by_visits(region: CountRegion, root: CountPart) -> list[int]:
 def counted_in_words(
     region: CountRegion, order: list[int], names: list[Any], chosen: list[int]
 ) -> list[list[int]] | None:
-    """Counts by class of some parts, which are those of the certificate, whose order was found to be one of
-    the region's features; None where the region or the network is not one for it.
+    """Return counts by class of some parts, or None if the region or the network does not fit this form.
+
+    The parts are those of the certificate, whose order was checked to contain the features of the region.
     """
     problem, network = region.whole, region.network
     idle = [feature for feature in region.options if feature not in set(order)]
@@ -201,10 +204,10 @@ def counted_in_words(
 
 
 def _others(network: Arrays, label: int) -> list[list[Demand]]:
-    """For each other class the inequality that it comes before a class: a larger score, or the same and a
-    lower number.
+    """Return, for each other class, the inequality that it wins against a class: a larger score, or an equal
+    score and a lower index.
     """
-    slopes, offsets = network.integers  # of scores, as integers
+    slopes, offsets = network.integers  # of the scores
     cases = []
     for rival in range(len(slopes)):
         if rival != label:

@@ -1,7 +1,7 @@
-"""Adding up digit by digit, in vectors: what `blocks` is made of.
+"""Bit-sliced addition in vectors: the building blocks of `blocks`.
 
 To be ensured: each function does what its docstring says. A block of sets is a vector of words with one bit
-for each set; whole numbers that differ from set to set are such vectors, one for each binary digit.
+per set. Integers that differ between sets are stored as one such vector per binary digit.
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped"
 
@@ -42,23 +42,23 @@ __all__ = [
 ]
 
 WORDS = 8
-"""Of a block."""
+"""Number of words of a block."""
 SLOT = 3 * WORDS
-"""Words of a neuron that has turned for some sets: for which it has not; none; for which it has. What it adds
-to another neuron, -1, 0 or 1, says which of them count.
+"""Number of words of a neuron that has turned for some sets: the sets for which it has not, no sets, and the
+sets for which it has. Its gain in another neuron, -1, 0 or 1, says which of these parts count.
 """
 MOST = 1 << 12
-"""Neurons of a layer, so that their sums have few digits."""
+"""Largest number of neurons of a layer, so that their sums have few digits."""
 DIGITS = MOST.bit_length()
 
 _I64, _U64 = nb.types.int64, nb.types.uint64
 _SHORT = ir.IntType(16)
 _BLOCK = ir.VectorType(WORD, WORDS)
-_COUNTED = 5  # digits of how many turn
+_COUNTED = 5  # digits of the number of inputs that turn
 
 
 def _told(context, b, kind, values, to, has, sets):
-    """Fill a slot; 0, 1 or 2: none of the sets has it, all or some."""
+    """Fill a slot; return 0, 1 or 2 if none, all or some of the sets have it."""
     not_ = b.xor(has, sets)
     stored(context, b, kind, values, to, not_)
     stored(context, b, kind, values, b.add(to, number(2 * WORDS)), has)
@@ -68,7 +68,9 @@ def _told(context, b, kind, values, to, has, sets):
 
 @intrinsic
 def sides(_typing, sums, at, min_gains, max_gains, of):
-    """Of 64 sums which are 0 or more with the least that one unit more adds, and which with the most."""
+    """Return, for 64 sums, which are 0 or more with the smallest gain of one more unit, and which with the
+    largest.
+    """
     signature = nb.types.UniTuple(_U64, 2)(sums, _I64, min_gains, max_gains, _I64)
 
     def emit(context, b, signature, arguments):
@@ -102,9 +104,11 @@ def bounds(
     usual,
     low,
 ):
-    """Of 64 neurons which are active whatever the `some` open inputs do, of which up to `max_unusual` in a
-    set are not as `usual`, and which may be: with `n_turned` inputs that turned. What each then has at
-    least goes to `low`.
+    """Return, for 64 neurons, which are certainly active and which may be active, with `n_turned` turned
+    inputs.
+
+    There are `some` open inputs, of which at most `max_unusual` per set differ from `usual`. The smallest
+    value of each neuron is written to `low`.
     """
     signature = nb.types.UniTuple(_U64, 2)(
         base, _I64, rows, _I64, _I64, turned, _I64, _I64, open_, _I64, _I64, _I64, usual, low
@@ -162,8 +166,10 @@ def bounds(
 
 @intrinsic
 def parted(_typing, adds, at, need, flip, valid, values, to):
-    """Fill a slot: which of the sets that are `valid` have turned a neuron, as they do whose units add at
-    least `need` to it, or less where `flip` is all ones; 0, 1 or 2: none of them, all or some.
+    """Fill a slot with the `valid` sets that have turned a neuron; return 0, 1 or 2 for none, all or some of
+    them.
+
+    These are the sets whose units add at least `need` to it or, if `flip` is all ones, less.
     """
     signature = _I64(adds, _I64, _I64, _U64, valid, values, _I64)
 
@@ -184,9 +190,10 @@ def parted(_typing, adds, at, need, flip, valid, values, to):
 
 @intrinsic
 def apart(_typing, values, at, n_open, valid, size, usual, first):
-    """In how many of the open inputs at ``values[at:]`` a set of a block of that size differs from what most
-    of them have of each, at most, or how many there are; ``usual[first:]`` is -1 for inputs that most turn,
-    else 0.
+    """Return the largest number of open inputs at ``values[at:]`` in which a set differs from the majority of
+    a block of that size, or the number of open inputs.
+
+    ``usual[first:]`` is set to -1 for inputs that most sets turn, else 0.
     """
     signature = _I64(values, _I64, _I64, valid, _I64, usual, _I64)
 
@@ -209,8 +216,8 @@ def apart(_typing, values, at, n_open, valid, size, usual, first):
 
 
 def _most(b, n_inputs, sets, bits):
-    """The largest number of inputs of which a set has the bit; or how many there are, if they are more than
-    are counted.
+    """Return the largest number of inputs whose bit a set has, or the number of inputs if there are too many
+    to count.
     """
     none = ir.Constant(_BLOCK, [0] * WORDS)
     result = cgutils.alloca_once_value(b, n_inputs)
@@ -224,7 +231,7 @@ def _most(b, n_inputs, sets, bits):
                 b.store(b.xor(old, carry), digit)
                 carry = b.and_(old, carry)
         max_count = number(0)
-        for k in reversed(range(_COUNTED)):  # sets with the largest count so far
+        for k in reversed(range(_COUNTED)):  # the sets with the largest count so far
             has = b.and_(sets, b.load(sums[k]))
             some = some_of(b, has)
             sets = b.select(some, has, sets)
@@ -234,8 +241,8 @@ def _most(b, n_inputs, sets, bits):
 
 
 def _reached(inputs_, groups=None):
-    """Adding up to so many inputs, in groups of four: in a loop, or where it is said how many there are,
-    all at once.
+    """Return a function that adds up to `inputs_` inputs in groups of four: in a loop, or unrolled if
+    `groups` is given.
     """
     digits = (inputs_ - 1).bit_length()
 
@@ -256,13 +263,14 @@ def _reached(inputs_, groups=None):
         q,
         to,
     ):
-        """Whether a neuron has turned, for every set of a block: to the slot ``values[to:]``; 0, 1 or 2: for
-        none, for all or for some of those that are `valid`.
+        """Compute for every set of a block whether a neuron has turned, and write the slot ``values[to:]``.
 
-        It is active where at least so many of its inputs count, so counting begins there where it overflows
-        then: at ``2^digits - needed``, which stands in `starts`. Of input t the part of the slot at
-        ``values[at + SLOT * t:]`` counts that stands at ``kinds[row + inputs[first + t]]``. ``flips[q]`` is
-        all ones where the neuron is active at the sample.
+        Return 0, 1 or 2 if it turned for none, all or some of the `valid` sets.
+
+        A neuron is active if at least `needed` of its inputs count. So the count starts at ``2^digits -
+        needed``, which is stored in `starts`, and overflows exactly then. For input t, the slot at
+        ``values[at + SLOT * t:]`` is read at the part ``kinds[row + inputs[first + t]]``. ``flips[q]`` is all
+        ones if the neuron is active at the sample.
         """
         signature = _I64(
             values, _I64, kinds, _I64, inputs, _I64, _I64, starts, _I64, valid, flips, _I64, _I64

@@ -1,15 +1,15 @@
-"""Dual bounds, worked out again in whole numbers from the multipliers of a certificate.
+"""Dual bounds, recomputed in integers from the multipliers of a certificate.
 
-To be ensured: the splits of every case leave nothing out; the range of every sum is worked out here, within
-the splits above a leaf; and at each leaf a whole number that no input can exceed is below 0. For levels h of
-the last layer, inequalities ``C h >= R`` with multipliers mu >= 0, sums ``s = base + W a`` of each layer with
-multipliers lambda, and a budget with nu >= 0, that number is
+To be ensured: the splits of every case are complete. The range of every sum is computed here, within the
+splits above a leaf. At each leaf an integer that no input can exceed is below 0. For levels h of the last
+layer, inequalities ``C h >= R`` with multipliers mu >= 0, sums ``s = base + W a`` of each layer with
+multipliers lambda, and a budget with nu >= 0, that integer is
 
     sum over neurons of max (c step(s) - lambda s) + sum of lambda base + max over inputs a of c a - mu R
 
-where c is ``mu C`` behind the last layer and ``W' lambda`` before any other, s goes through the range of its
-neuron, and a through the options of every feature, each less nu times its price, and nu times the budget
-added. It holds for any multipliers, so a wrong one proves less, never something false.
+where c is ``mu C`` after the last layer and ``W' lambda`` before any other. Here s runs over the range of its
+neuron, and a over the options of every feature. From each option nu times its price is subtracted, and nu
+times the budget is added. This holds for any multipliers: a wrong one proves less, never something false.
 """
 
 from __future__ import annotations
@@ -33,46 +33,46 @@ from sugenet.checker.splits import Case, Ranges, Splits, Windows, best_compared,
 __all__ = ["check_dual"]
 
 Numbers: TypeAlias = npt.NDArray[Any]
-"""Integers: of 64 bits where nothing leaves them, else Python's own."""
+"""Integers: 64-bit if nothing overflows, else Python integers."""
 _Ends: TypeAlias = tuple[Ints, Ints]
 _CELLS = 1 << 24
 _FREE = 1 << 60
 
 
 def check_dual(proof: Dual, setting: Setting, limit: Limit) -> str:
-    """See that every case of a question is excluded by its multipliers and splits."""
+    """Check that multipliers and splits exclude every case of a question."""
     question = _two_sides(setting, limit) if len(setting.networks) > 1 else _one_side(setting, limit)
     return f"dual bounds exclude every violation, case by case ({question.check(proof)})"
 
 
-# -- where inputs go -----------------------------------------------------------------------------------------
+# -- inputs --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class _Inputs:
-    """What the first layer reads at the sample, and the options of every feature in order, its own among
-    them: each changes some places by something, and has a price.
+    """The input of the first layer at the sample, and the options of every feature in order, including its
+    own state. Each option changes the values at some positions, and has a price.
     """
 
     start: Ints
     features: list[int]
     first: Ints
-    """For each feature the number of its first option, and at the end how many there are."""
+    """For each feature the index of its first option; at the end the number of options."""
     prices: Numbers
     entry: Ints
-    """For each option the number of its first change, and at the end how many there are."""
+    """For each option the index of its first change; at the end the number of changes."""
     place: Ints
     change: Ints
     slot: Ints
-    """For each change the number of its feature and place together: two features may change one place."""
+    """For each change the index of its pair of feature and position: two features may change one position."""
     slots: Ints
-    """The place of each of these."""
+    """The position of each of these pairs."""
     budget: int | None
     together: int
-    """How many features can change within the budget."""
+    """Number of features that can change within the budget."""
 
     def open(self, windows: Windows) -> npt.NDArray[np.bool_]:
-        """Options that the splits leave."""
+        """Return the options that the splits leave."""
         is_open = np.ones(len(self.prices), bool)
         for (layer, feature), (low, high) in windows.items():
             if layer == 0:
@@ -82,19 +82,20 @@ class _Inputs:
         return is_open
 
     def gains(self, asked: Numbers) -> Numbers:
-        """What each option adds to ``asked . a``; several rows at a time."""
-        if not len(self.place):  # no neuron reads them
+        """Return the gain of each option in ``asked . a``; several rows at a time."""
+        if not len(self.place):  # no neuron reads the features
             return np.zeros((*asked.shape[:-1], len(self.prices)), asked.dtype)
         return np.asarray(np.add.reduceat(asked[..., self.place] * self.change, self.entry[:-1], axis=-1))
 
     def best(self, worth: Numbers, left: npt.NDArray[np.bool_]) -> Numbers:
-        """The largest worth of the options of every feature that are left."""
+        """Return the largest worth among the remaining options of every feature."""
         kept = np.where(left, worth, worth.min() - 1) if not left.all() else worth
         return np.asarray(np.maximum.reduceat(kept, self.first[:-1], axis=-1))
 
     def box(self, left: npt.NDArray[np.bool_]) -> _Ends | None:
-        """Least and largest value of every place: what each feature can take off it or add to it, summed over
-        the features that change it; None where a feature has no option left.
+        """Return the smallest and largest value at every position, summed over the features that change it.
+
+        Return None if a feature has no option left.
         """
         if self.features and not np.logical_or.reduceat(left, self.first[:-1]).all():
             return None
@@ -108,13 +109,13 @@ class _Inputs:
         return low, high
 
     def sum_of_best(self, gains: Ints, left: npt.NDArray[np.bool_]) -> Ints:
-        """The most that options can add together, for each row of gains."""
+        """Return the largest total gain of options, for each row of gains."""
         best = self.best(gains, left)
         if self.budget is None:
             return np.asarray(best.sum(axis=1))
         some = np.sort(best, axis=1)[:, max(0, best.shape[1] - self.together) :]
         max_sum = np.maximum(some, 0).sum(axis=1) + np.minimum(best, 0).sum(axis=1)
-        paid = gains.any(axis=0) | (self.prices > 0)  # all others change nothing
+        paid = gains.any(axis=0) | (self.prices > 0)  # all other options change nothing
         if (self.prices[paid] > 0).all() and int(np.abs(gains).max(initial=1)) * self.budget < 1 << 62:
             rates = gains[:, paid] * self.budget // self.prices[paid].astype(np.int64)
             max_sum = np.minimum(max_sum, np.maximum(rates, 0).max(axis=1, initial=0))
@@ -125,7 +126,7 @@ class _Inputs:
 
 
 class _Stepped:
-    """Neurons with sums ``base + W a`` and rising steps; W written out, or a kernel and where it slides."""
+    """Neurons with sums ``base + W a`` and rising steps; W is written out, or a kernel with its positions."""
 
     def __init__(
         self, weights: Ints, base: Ints, steps: Ints, sizes: Ints, window: Any = None, groups: int = 1
@@ -135,7 +136,7 @@ class _Stepped:
         self.multipliers = self.outputs
 
     def sums(self, weights: Ints, values: Ints) -> Ints:
-        """W a, with W or other weights of its shape."""
+        """Return W a, with W or other weights of its shape."""
         if self.window is None:
             return np.asarray(weights @ values)
         taps, channels = self.window.taps, self.window.shape[0]
@@ -145,11 +146,11 @@ class _Stepped:
         return np.asarray(np.einsum("gcpk,gock->gop", patches, kernels).reshape(-1))
 
     def asked(self, lambdas: Numbers) -> Numbers:
-        """W' lambda."""
+        """Return W' lambda."""
         if self.window is None:
             return np.asarray(lambdas @ self.weights.astype(lambdas.dtype))
         taps, (channels, height, width) = self.window.taps, self.window.shape
-        out = np.zeros((channels, height * width + 1), lambdas.dtype)  # the last place is padding
+        out = np.zeros((channels, height * width + 1), lambdas.dtype)  # the last position is padding
         per_in, per_out = channels // self.groups, len(self.weights) // self.groups
         rows = lambdas.reshape(len(self.weights), len(taps))
         for group in range(self.groups):
@@ -161,7 +162,7 @@ class _Stepped:
         return out[:, :-1].reshape(-1)
 
     def reach(self, ends: _Ends) -> _Ends:
-        """Least and largest sums."""
+        """Return the smallest and largest sums."""
         (low, high), plus, minus = ends, np.maximum(self.weights, 0), np.minimum(self.weights, 0)
         return (
             self.base + self.sums(plus, low) + self.sums(minus, high),
@@ -169,12 +170,12 @@ class _Stepped:
         )
 
     def levels(self, reach: _Ends) -> _Ends:
-        """Levels at both ends."""
+        """Return the levels at both ends."""
         low, high = ((self.steps <= end[:, None]).sum(axis=1) for end in reach)
         return low, high
 
     def narrow(self, reach: _Ends, neuron: int, min_level: int, max_level: float) -> None:
-        """Leave the sums of some levels."""
+        """Restrict the sums of a neuron to those of some levels."""
         low, high = reach
         if min_level > 0:
             low[neuron] = max(low[neuron], self.steps[neuron, min_level - 1])
@@ -182,10 +183,11 @@ class _Stepped:
             high[neuron] = min(high[neuron], self.steps[neuron, int(max_level)] - 1)
 
     def most(self, worth: Numbers, lambdas: Numbers, reach: _Ends, _before: _Ends, case: Case) -> int | None:
-        """The sum over neurons of the largest ``c step(s) - lambda s``, and of ``lambda base``.
+        """Return the sum over neurons of the largest ``c step(s) - lambda s``, plus the sum of ``lambda
+        base``.
 
-        Between steps it is linear in s, so only both ends of every flat piece are looked at. Where levels
-        must meet a case that compares one of them with others, those that do not are left out.
+        Between steps the term is linear in s, so only both ends of every flat piece are evaluated. If a case
+        compares one level with others, levels that do not meet it are skipped.
         """
         first, last = self.levels(reach)
         total = int((lambdas * self.base).sum())
@@ -203,13 +205,13 @@ class _Stepped:
             for neuron, by_level in values.items():
                 if there[neuron]:
                     by_level[level] = int(here[neuron])
-        assert met.all()  # no range is empty
+        assert met.all()  # every range is nonempty
         best[list(values)] = 0
         compared = 0 if center is None else best_compared(case, center, values)
         return None if compared is None else total + int(best.sum()) + compared
 
     def _piece(self, level: int, reach: _Ends) -> _Ends:
-        """The sums of a level, as far as they lie in the range; the first beyond the last where none does."""
+        """Return the sums of a level within the range; the first exceeds the last if there are none."""
         low, high = reach
         starts = low if level == 0 else np.maximum(low, self.steps[:, level - 1])
         ends = high if level == self.steps.shape[1] else np.minimum(high, self.steps[:, level] - 1)
@@ -217,8 +219,8 @@ class _Stepped:
 
 
 class _Largest:
-    """The largest of the levels that the taps of a window read, or, where `least`, the least; every tap
-    inside has a multiplier.
+    """The largest level at the taps of a window or, if `least`, the smallest; every tap inside has a
+    multiplier.
     """
 
     def __init__(self, layer: Picking) -> None:
@@ -232,13 +234,13 @@ class _Largest:
         self.sizes = np.full(self.multipliers, self.height)
 
     def asked(self, lambdas: Numbers) -> Numbers:
-        """What the multipliers ask of the levels."""
+        """Return the coefficients of the levels, from the multipliers."""
         out = np.zeros(self.inputs, lambdas.dtype)
         np.add.at(out, self.places[self.inside], lambdas)
         return out
 
     def reach(self, ends: _Ends) -> _Ends:
-        """Least and largest level of every window."""
+        """Return the smallest and largest level of every window."""
         return tuple(
             np.where(
                 self.least,
@@ -249,17 +251,18 @@ class _Largest:
         )
 
     def levels(self, reach: _Ends) -> _Ends:
-        """The same."""
+        """Return the range itself, since the sums of a pool are its levels."""
         return reach
 
     def narrow(self, reach: _Ends, neuron: int, min_level: int, max_level: float) -> None:
-        """Leave some levels."""
+        """Restrict a window to some levels."""
         low, high = reach
         low[neuron], high[neuron] = max(low[neuron], min_level), min(high[neuron], max_level)
 
     def most(self, worth: Numbers, lambdas: Numbers, reach: _Ends, before: _Ends, _case: Case) -> int | None:
-        """The sum over windows of the largest ``c v - sum of lambda x``, where v is the largest of the x (or
-        the least), so none goes beyond it.
+        """Return the sum over windows of the largest ``c v - sum of lambda x``.
+
+        Here v is the largest of the x, or the smallest, so no x goes beyond it.
         """
         low, high = (end[self.places] for end in before)
         shares = np.zeros(self.places.shape, lambdas.dtype)
@@ -272,7 +275,7 @@ class _Largest:
             here = worth * v - (shares * np.where(shares > 0, bottom, top)).sum(axis=1)
             best = np.where(there & (~met | (here > best)), here, best)
             met = met | there
-        return int(best.sum()) if met.all() else None  # else some window has no level left
+        return int(best.sum()) if met.all() else None  # None: some window has no level left
 
 
 # -- the question --------------------------------------------------------------------------------------------
@@ -289,8 +292,8 @@ class _Question(Splits):
         self.inputs, self.layers = inputs, layers
 
     def ranges(self, windows: Windows) -> Ranges:
-        """Levels of the inputs and all layers, and sums of all layers, within splits; None where there are
-        none.
+        """Return levels of the inputs and all layers, and sums of all layers, within splits; None if there
+        are none.
         """
         left = self.inputs.open(windows)
         box = self.inputs.box(left)
@@ -315,7 +318,7 @@ class _Question(Splits):
         return None if (levels[-1][0] > levels[-1][1]).any() else (levels, sums)
 
     def _first(self, layer: _Stepped, left: npt.NDArray[np.bool_], low: Ints, high: Ints) -> _Ends:
-        """Sums of the first layer, feature by feature."""
+        """Return the sums of the first layer, feature by feature."""
         inputs = self.inputs
         single = inputs.budget is None and len(inputs.place) == len(inputs.prices)
         if (
@@ -366,7 +369,7 @@ class _Question(Splits):
         return total + int((value_of * self.inputs.start).sum()) + self._inputs(value_of, nu, windows)
 
     def _inputs(self, worth: Numbers, nu: int, windows: Windows) -> int:
-        """The largest that the options of all features are worth together."""
+        """Return the largest total worth of the options of all features."""
         inputs = self.inputs
         if not inputs.features:
             return 0
@@ -377,7 +380,9 @@ class _Question(Splits):
         return total if inputs.budget is None else total + nu * inputs.budget
 
     def _stays_small(self, worth: Numbers, tops: Ints, nu: int, multipliers: list[Numbers]) -> bool:
-        """Whether no number on the way leaves 62 bits: all are sums of parts of these, each at most twice."""
+        """Return whether no intermediate number exceeds 62 bits: all are sums of parts of these, each at most
+        twice.
+        """
         parts = [abs(c) * max(1, top) for c, top in zip(worth.tolist(), tops.tolist(), strict=True)]
         for layer, lambdas in zip(self.layers, multipliers, strict=True):
             parts += [abs(a) * b for a, b in zip(lambdas.tolist(), layer.sizes.tolist(), strict=True)]
@@ -387,11 +392,11 @@ class _Question(Splits):
 
 
 def _one_side(setting: Setting, limit: Limit) -> _Question:
-    """A question about one network, whose layers stay what they are."""
+    """Return a question about one network, with its layers unchanged."""
     network = backed(setting.networks[0]).stairs
     options, budget = priced(setting, limit)
     start = network.inputs_at([setting.base[0]])[0].astype(np.int64)
-    known: dict[Any, tuple[Ints, list[int]]] = {}  # features alike have the same changes and prices
+    known: dict[Any, tuple[Ints, list[int]]] = {}  # equal features share changes and prices
     listed: list[tuple[Ints, Ints, list[int]]] = []
     for feature, (row, costs) in options.items():
         limit.look()
@@ -424,7 +429,9 @@ def _inputs_of(
     budget: int | None,
     together: int,
 ) -> _Inputs:
-    """From the places of each feature, what its options change there, and their prices."""
+    """Return the inputs, from the positions of each feature, the changes of its options there, and their
+    prices.
+    """
     none = np.zeros(0, np.int64)
     change = np.concatenate([none, *(changes.reshape(-1) for _, changes, _ in listed)])
     slots = np.concatenate([none, *(indices for indices, _, _ in listed)])
@@ -432,7 +439,7 @@ def _inputs_of(
     options = np.array([len(changes) for _, changes, _ in listed], np.int64)
     wide = np.repeat(widths, options)
     entry = np.append(0, np.cumsum(wide))
-    # an option goes through the slots of its feature once
+    # an option visits each slot of its feature once
     start_of = np.repeat(np.cumsum(widths) - widths, options)
     slot = np.arange(entry[-1]) + np.repeat(start_of - entry[:-1], wide)
     index = slots[slot]
@@ -444,7 +451,7 @@ def _inputs_of(
 
 
 def _layer(layer: Layer, limit: Limit) -> _Stepped | _Largest:
-    """A layer of the network: match counts are ``base + W a``, and tau are its steps."""
+    """Return a layer of the network: match counts are ``base + W a``, and tau are its steps."""
     limit.take(100 * layer.outputs, "the neurons of a layer")
     if isinstance(layer, Picking):
         return _Largest(layer)
@@ -454,7 +461,7 @@ def _layer(layer: Layer, limit: Limit) -> _Stepped | _Largest:
 
 
 def _two_sides(setting: Setting, limit: Limit) -> _Question:
-    """A question about two sides, as thresholds over what its changes add to the first layer."""
+    """Return a question about two sides, as thresholds over the gains of its changes in the first layer."""
     problem = whole_of(setting, limit)
     n_neurons, features = len(problem.base), sorted(setting.options)
     listed = []

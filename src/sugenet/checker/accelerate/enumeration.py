@@ -1,14 +1,15 @@
-"""Enumerating all sets of changes that a question allows: none may be a violation.
+"""Enumerate all sets of changes that a question allows: none may be a violation.
 
-To be ensured: one form judges every set. The question chooses it, not the certificate:
+To be ensured: one form evaluates every set. The question determines the form, not the certificate:
 
 1. A large network, such as one of convolutions: a walk that does not write out its neurons (`large`).
 2. No budget and one hidden layer: branch and bound (`branches`).
-3. Very many sets, or many and more neurons that can turn than a word has bits: blocks of 512 sets (`words`).
-4. All others, and what these forms refuse for the size of its numbers: a walk from set to set (`walk`).
+3. Very many sets, or many sets and more neurons that can turn than a word has bits: blocks of 512 sets
+   (`words`).
+4. All others, and problems whose numbers are too large for these forms: a walk from set to set (`walk`).
 
-`rules` has the definition. The number of sets is computed without enumerating them (`sets`), and a form that
-sees another number is refused.
+`rules` has the definition. The number of sets is computed without enumerating them (`sets`). If a form visits
+a different number, the certificate is refused.
 """
 
 from __future__ import annotations
@@ -29,24 +30,26 @@ from sugenet.errors import CertificateError, TooLargeError
 __all__ = ["check_enumeration", "is_large"]
 
 _CELLS = 1 << 24
-"""Changes times neurons or features, or weights of later layers that are not dense,
-up to which everything is written out.
+"""Largest number of changes times neurons or features, or of weights of later layers that are not dense, for
+which everything is written out.
 """
 _FEW = 1 << 16
-"""Combinations up to which a large network is walked without being written out, and from which on sets that
-turn more neurons than a word has bits are enumerated in blocks.
+"""Up to this many combinations, a large network is walked without being written out. From this many sets, if
+they turn more neurons than a word has bits, they are enumerated in blocks.
 """
 _MANY = 1 << 24
-"""Sets from which on all are enumerated in blocks."""
+"""From this many sets, all are enumerated in blocks."""
 _MOST = 10**13
-"""More sets are not enumerated one by one."""
+"""Largest number of sets that are enumerated one by one."""
 _WORD = 64
 _WORK = 1 << 22
-"""Steps after which sets are not counted in advance."""
+"""Number of steps after which counting the sets in advance is given up."""
 
 
 def check_enumeration(setting: Setting, limit: Limit) -> str:
-    """See that no set of changes is a violation; say how many there are, and which form enumerated them."""
+    """Check that no set of changes is a violation; return the number of sets and the form that enumerated
+    them.
+    """
     options, budget = priced(setting, limit)
     prices = [row for _, row in options.values()]
     if budget is not None and budget < 0:
@@ -64,7 +67,7 @@ def check_enumeration(setting: Setting, limit: Limit) -> str:
     for form in _forms(problem, sets):
         try:
             return _said(form, _seen(form, replace(problem, limit=limit.part()), sets), sets)
-        except TooLargeError as error:  # the next form may take it
+        except TooLargeError as error:  # the next form may work
             refusal = error
     assert refusal is not None
     raise refusal
@@ -79,7 +82,7 @@ def _said(form: str, seen: int | None, sets: int | None) -> str:
 
 
 def _forms(problem: Whole, sets: int | None) -> Iterator[str]:
-    """The forms for a question, the fastest first."""
+    """Yield the forms for a question, the fastest first."""
     if problem.budget is None and not problem.behind:
         yield "branch and bound"
     if sets is None or sets >= _MANY or (sets >= _FEW and _turning(problem) > _WORD):
@@ -88,14 +91,16 @@ def _forms(problem: Whole, sets: int | None) -> Iterator[str]:
 
 
 def _turning(problem: Whole) -> int:
-    """How many neurons of the first layer can turn."""
+    """Return how many neurons of the first layer can turn."""
     lightest = (min(price for price, _ in row) for row in problem.features)
     low, high = reachable(problem.base, problem.features, max_together(lightest, problem.budget))
     return int(np.count_nonzero((low >= 0) != (high >= 0)))
 
 
 def _seen(form: str, problem: Whole, sets: int | None) -> int | None:
-    """How many sets a form saw; None: one of them is a violation. Compiled code is loaded if it is needed."""
+    """Return the number of sets that a form visited, or None if one is a violation; load compiled code if
+    needed.
+    """
     if form == "branch and bound":
         from sugenet.checker.accelerate.branches import branches_seen
 
@@ -114,7 +119,7 @@ def _seen(form: str, problem: Whole, sets: int | None) -> int | None:
 
 
 def is_large(setting: Setting) -> bool:
-    """Whether a question about one network would take much room if its neurons were written out."""
+    """Return whether a question about one network would use much memory with its neurons written out."""
     networks = cuts_of(setting.networks)
     layers = networks[0].layers
     if len(networks) > 1 or not layers:

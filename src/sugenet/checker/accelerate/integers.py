@@ -1,9 +1,9 @@
-"""A network and a question about it as plain arrays of whole numbers.
+"""A network and a question about it as plain arrays of integers.
 
-To be ensured: every option of the setting is there with what it adds to the first layer, measured by the
-definition; its price is not above the true one; and the violations are those of the setting, no fewer. The
-match count of the first layer is a sum over features, so what each single change adds is measured once. The
-neurons of two sides stand one after another. Staircases are cut into their steps first (`arrays.cuts_of`).
+To be ensured: every option of the setting is included with its gains in the first layer, computed by the
+definition. Its price is not above the true price. No violation of the setting is missing. The match count of
+the first layer is a sum over features, so the gain of each single change is computed once. The neurons of two
+sides are listed one after another. Staircases are split into steps first (`arrays.cuts_of`).
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ __all__ = [
 ]
 
 _CELLS = 1 << 18
-"""Values, bits and match counts that are worked out at a time."""
+"""Number of values, bits and match counts computed at a time."""
 Options: TypeAlias = Sequence[Sequence[tuple[int, Ints]]]
-"""For each feature its options: a whole price, and what the option adds to the first layer."""
+"""For each feature its options: an integer price, and the gains of the option in the first layer."""
 Demand: TypeAlias = tuple[list[int], int]
-"""``sum(factor * match count) >= least`` over the classes: the factors, and what must be reached."""
+"""``sum(factor * match count) >= least`` over the classes: the factors and the bound."""
 
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """A network and a question about it as whole numbers."""
+    """A network and a question about it in integers."""
 
     base: Ints
     """M - tau of the first layer at the sample."""
     features: list[list[tuple[int, Ints]]]
     """For each feature that can change: the price and the gain of each option, in the order of its states."""
     stays: list[int]
-    """For each of these features, how many of its options stand before its own state."""
+    """For each of these features, the number of options before its own state."""
     budget: int | None
     behind: list[Layer]
     """The layers after the first, over bits."""
@@ -75,7 +75,7 @@ class Whole:
 
     @property
     def offered(self) -> list[list[tuple[int, Ints]]]:
-        """The options of each feature in order, staying as it is among them."""
+        """Return the options of each feature in order, including its own state."""
         still = (0, np.zeros(len(self.base), np.int64))
         return [
             [*options[:stay], still, *options[stay:]]
@@ -83,18 +83,18 @@ class Whole:
         ]
 
     def violates(self, counts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Whether match counts of the classes, one row each, are a violation."""
+        """Return whether match counts of the classes, one row each, are a violation."""
         return violations(self.cases, self.head, counts)
 
 
 def violations(cases: list[list[Demand]], head: Ints, counts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Whether match counts of the classes, one row each, meet all inequalities of some case."""
+    """Return whether match counts of the classes, one row each, meet all inequalities of some case."""
     once, members = numbered(cases)
-    sizes = [sum(map(abs, row)) for row in head.tolist()]  # no match count is larger
+    sizes = [sum(map(abs, row)) for row in head.tolist()]  # upper bounds of the match counts
     sums = (
         abs(bound) + sum(abs(f) * size for f, size in zip(row, sizes, strict=True)) for row, bound in once
     )
-    largest = max(sums, default=0)  # nor is any sum, in whatever order it is added up: floats are exact
+    largest = max(sums, default=0)  # bounds every sum, in any order of addition: floats are exact
     kind: Any = np.float64 if largest < 1 << 53 else np.int64 if largest < 1 << 63 else object
     factors = np.array([row for row, _ in once], kind).reshape(len(once), counts.shape[1])
     bounds = np.array([bound for _, bound in once], kind)[:, None]
@@ -106,11 +106,11 @@ def violations(cases: list[list[Demand]], head: Ints, counts: npt.NDArray[Any]) 
     return bad
 
 
-# -- the first layer, and the rest ---------------------------------------------------------------------------
+# -- first and later layers ----------------------------------------------------------------------------------
 
 
 def whole_of(setting: Setting, limit: Limit) -> Whole:
-    """A setting in whole numbers."""
+    """Return a setting in integers."""
     options, budget = priced(setting, limit)
     changes = sum(len(row) for row, _ in options.values())
     cuts = cuts_of(setting.networks)
@@ -139,7 +139,7 @@ def whole_of(setting: Setting, limit: Limit) -> Whole:
 
 
 def _width(network: Arrays) -> int:
-    """Neurons of the first layer; the bits themselves where there is no hidden layer."""
+    """Return the number of first-layer neurons, or of bits if there is no hidden layer."""
     return network.layers[0].outputs if network.layers else network.width
 
 
@@ -151,9 +151,9 @@ def _add(
     out: Ints,
     limit: Limit,
 ) -> None:
-    """Write what each state of each feature adds to the neurons of the first layer."""
+    """Write the gains of each state of each feature in the neurons of the first layer."""
     first = network.layers[0] if network.layers else None
-    if network.is_direct and isinstance(first, Summing) and states:  # features that are read as one value
+    if network.is_direct and isinstance(first, Summing) and states:  # each feature is read as one value
         features = np.repeat(list(states), list(map(len, states.values())))
         there = np.concatenate(list(states.values()))
         change = (there if network.reads_levels else there > 0).astype(np.int64) - here[features]
@@ -168,13 +168,16 @@ def _add(
 
 
 def added(change: Ints, columns: Ints) -> Ints:
-    """What changes of some values add to neurons, one row each; `columns` is what one more in each adds."""
+    """Return the gains in neurons, one row each, from changes of some values and the gains per unit,
+    `columns`.
+    """
     return products(change, columns.T, int(np.abs(change).max(initial=0)))
 
 
 def reachable(base: Ints, features: Options, together: int) -> tuple[Ints, Ints]:
-    """Least and largest margin M - tau of each first-layer neuron: the best change of every feature, of as
-    many as can change together.
+    """Return the smallest and largest margin M - tau of each first-layer neuron.
+
+    The best change of every feature counts, for as many features as can change together.
     """
     ups = np.zeros((len(features), len(base)), np.int64)
     downs = ups.copy()
@@ -191,11 +194,11 @@ class OptionTable:
     Parameters
     ----------
     base, features
-        M - tau of the first layer at the sample, and the options of each feature, of which it has some.
+        M - tau of the first layer at the sample, and the options of each feature, at least one.
     budget
-        For the sum of the weights of a set.
+        Largest sum of the weights of a set.
     limit
-        Of time and memory.
+        Limit of time and memory.
     """
 
     def __init__(self, base: Ints, features: Options, budget: int, limit: Limit) -> None:
@@ -206,11 +209,11 @@ class OptionTable:
         gains = np.array([gain for row in features for _, gain in row], np.int64)
         self.gains = gains.reshape(len(self.weight), len(base))
         self.behind = np.repeat(first[1:], sizes).astype(np.int64)
-        """For each option the first one of the next feature."""
+        """For each option the index of the first option of the next feature."""
         self.lightest = np.append(np.minimum.accumulate(self.weight[::-1])[::-1], budget + 1)
-        """The least weight of an option and those after it; at the end more than the budget."""
+        """The smallest weight of an option and those after it; at the end more than the budget."""
         self.together = max_together((min(price for price, _ in row) for row in features), budget)
-        """How many features can change together."""
+        """Number of features that can change together."""
         ups, downs = (
             end(end.reduceat(self.gains, first[:-1]) if len(self.gains) > len(sizes) else self.gains, 0)
             for end in (np.maximum, np.minimum)
@@ -221,7 +224,9 @@ class OptionTable:
 
 
 def _with_best(base: Ints, ups: Ints, downs: Ints, together: int) -> tuple[Ints, Ints]:
-    """Numbers with the least and with the most that so many rows add, of those that bring most."""
+    """Return numbers with the smallest and the largest gain of `together` rows, those with the
+    largest gains.
+    """
     if together == 1 < len(ups):
         ups, downs = ups.max(axis=0, keepdims=True), downs.min(axis=0, keepdims=True)
     elif together < len(ups):
@@ -231,8 +236,10 @@ def _with_best(base: Ints, ups: Ints, downs: Ints, together: int) -> tuple[Ints,
 
 
 def joined(features: Options, max_options: int) -> list[list[tuple[int, Ints]]]:
-    """Features without prices, those that add most first. The last ones are made one that has all their
-    combinations as options, up to so many: there are as many sets of options as before, which add the same.
+    """Return features without prices, those with the largest gains first.
+
+    The last features are merged into one, with all their combinations as options, up to a limit. There are as
+    many sets of options as before, with the same gains.
     """
     merged = [[(0, gain) for _, gain in row] for row in features]
     merged.sort(key=lambda row: -sum(int(np.abs(gain).sum()) for _, gain in row))
@@ -254,7 +261,9 @@ def _merged(
     cases: list[list[Demand]],
     limit: Limit,
 ) -> Whole:
-    """Two sides with equal or opposite neurons made one, in plain form, and written back as match counts."""
+    """Return two sides with equal or opposite neurons merged, in plain form, and converted back to match
+    counts.
+    """
     limit.take(60 * len(base) * sum(map(len, features)), "neurons of both sides that are compared")
     sides = []
     for network in networks:
@@ -289,13 +298,13 @@ def _merged(
 
 
 def _rows(weights: Ints, thresholds: Ints) -> list[Row]:
-    """Neurons as rows in plain form."""
+    """Return neurons as rows in plain form."""
     listed = zip(weights.tolist(), thresholds.tolist(), strict=True)
     return [({j: w for j, w in enumerate(row) if w}, threshold) for row, threshold in listed]
 
 
 def dense_rows(rows: Sequence[Row], width: int) -> tuple[Ints, Ints]:
-    """Rows in plain form as weights of so many bits, and thresholds."""
+    """Return rows in plain form as weights of `width` bits, and thresholds."""
     weights = np.zeros((len(rows), width), np.int64)
     for number, (row, _) in enumerate(rows):
         weights[number, list(row)] = list(row.values())
@@ -306,8 +315,9 @@ def dense_rows(rows: Sequence[Row], width: int) -> tuple[Ints, Ints]:
 
 
 def over_neurons(head: Ints, factors: Sequence[int], bound: int) -> tuple[npt.NDArray[Any], int]:
-    """An inequality over match counts as one over the neurons that the head reads: weights, and what those of
-    the active ones must sum to, as Python integers.
+    """Return an inequality over match counts as one over the neurons that the head reads.
+
+    It has weights, and the least sum over the active neurons, as Python integers.
     """
     row = np.zeros(head.shape[1], object)
     for factor, weights in zip(factors, head, strict=True):

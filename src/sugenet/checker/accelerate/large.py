@@ -1,8 +1,8 @@
-"""Bounds and walks over networks that are too large to be written out, convolutions above all.
+"""Bounds and walks over networks that are too large to write out, mainly convolutions.
 
-To be ensured: the same as in `bounds` and `walk`. What an input adds to the first layer is measured by the
-definition, for the neurons that read it alone. Behind it, sums of whole numbers are products of float
-matrices that hold them exactly, and a convolution is worked out again only where its input has changed.
+To be ensured: the same as in `bounds` and `walk`. The gain of an input in the first layer is computed by the
+definition, only for the neurons that read it. In later layers, integer sums are products of float matrices
+that represent them exactly. A convolution is recomputed only at positions whose input has changed.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _BLOCK = 64
 
 @dataclass(frozen=True, eq=False)
 class _Feature:
-    """A feature that can change: prices of its options, what each changes in the inputs, and what an input
-    adds to the neurons.
+    """A feature that can change: prices of its options, their changes of the inputs, and the gains of inputs
+    in the neurons.
     """
 
     prices: Ints
     change: Ints
-    """One row an option, one column an input of the first layer."""
+    """One row per option, one column per input of the first layer."""
     neurons: Ints
     columns: Ints
-    """One row an input, one column a neuron."""
+    """One row per input, one column per neuron."""
 
     @property
     def gains(self) -> Ints:
@@ -71,7 +71,7 @@ class Large:
     # -- the first layer -------------------------------------------------------------------------------------
 
     def features(self) -> Iterator[_Feature]:
-        """The features that can change, one after another."""
+        """Yield the features that can change."""
         for feature, (options, prices) in self.options.items():
             self.limit.look()
             yield self._feature(feature, options, prices)
@@ -84,13 +84,13 @@ class Large:
         return _Feature(prices, change, neurons, columns[:, neurons])
 
     def together(self) -> int:
-        """How many features can change together within the budget."""
+        """Return how many features can change together within the budget."""
         return max_together((int(prices.min()) for _, prices in self.options.values()), self.budget)
 
     # -- bounds ----------------------------------------------------------------------------------------------
 
     def check_bounds(self) -> str:
-        """See that bounds alone exclude every violation."""
+        """Check that bounds alone exclude every violation."""
         base, together, entries = self.base, self.together(), []
         for part in self.features():
             gains = part.gains
@@ -105,27 +105,27 @@ class Large:
     # -- walks -----------------------------------------------------------------------------------------------
 
     def sets_seen(self) -> int:
-        """How many sets of changes there are, of which none may be a violation."""
+        """Return the number of sets of changes, after checking that none is a violation."""
         return _LargeWalk(self).run()
 
     def violates(self, active: Bits) -> bool:
-        """Whether some activities of the first layer, one row each, are a violation."""
+        """Return whether some activities of the first layer, one row each, are a violation."""
         return bool(violations(self.cases, self.network.head, self.later.counts(active)).any())
 
 
 class _LargeWalk:
-    """A walk on its way: what was met so far, and what is still to be evaluated."""
+    """The state of a walk: the patterns found so far, and those still to be evaluated."""
 
     def __init__(self, question: Large) -> None:
         self.question = question
         self.known = {b""}
-        """Neurons that turn together."""
+        """Sets of neurons that turn together."""
         self.sets, self.waiting = 1, []  # type: tuple[int, list[Ints]]
         self.margins, self.active = question.base.copy(), question.base >= 0
         self.features: list[_Feature] = []
 
     def run(self) -> int:
-        """How many sets there are."""
+        """Return the number of sets."""
         question = self.question
         if question.violates(self.active[None]):
             raise CertificateError("the sample itself is a violation.")
@@ -146,7 +146,7 @@ class _LargeWalk:
         return self.sets
 
     def _visit(self, first: int, spent: int, touched: Ints) -> None:
-        """All sets that add a feature from `first` on to what the margins hold already."""
+        """Visit all sets that add a feature from `first` on to the current margins."""
         budget = self.question.budget
         for number in range(first, len(self.features)):
             feature = self.features[number]
@@ -161,7 +161,7 @@ class _LargeWalk:
                     self.margins[feature.neurons] -= gains[row]
 
     def _last(self, feature: _Feature, spent: int, touched: Ints) -> None:
-        """The sets that end with one more feature."""
+        """Visit the sets that end with one more feature."""
         self.question.limit.look()
         budget = self.question.budget
         gains = feature.gains[
@@ -196,7 +196,7 @@ class _LargeWalk:
 
 
 def _best(entries: list[tuple[Ints, Ints, Ints]], which: int, fits: int, n_neurons: int) -> Ints:
-    """For each neuron the sum of what its best features bring, as many as can change together."""
+    """Return for each neuron the sum of its best gains, for as many features as can change together."""
     if not entries:
         return np.zeros(n_neurons, np.int64)
     neurons = np.concatenate([entry[0] for entry in entries])

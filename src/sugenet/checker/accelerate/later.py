@@ -1,8 +1,10 @@
-"""The layers behind the first, for patterns of the first that a walk has met.
+"""The layers after the first, for patterns of the first layer that a walk has found.
 
-To be ensured: the match counts of the classes are those of the definition. Three forms: what turning adds,
-for what is small enough to be written out, the definition itself, and for large networks only those places
-worked out again that something before them has changed.
+To be ensured: the match counts of the classes are those of the definition. There are three forms:
+
+- gains of turning, for networks small enough to write out,
+- the definition itself,
+- for large networks, a recomputation only at positions whose input has changed.
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-arg"
 
@@ -27,24 +29,24 @@ from sugenet.compiling import njit
 
 __all__ = ["LaterLayers", "Patterns", "bits_of", "cores", "counts_after"]
 
-_BATCH = 1 << 14  # patterns that are judged at a time, at most
-_WORK = 1 << 32  # sums for all of them, at most
-_BLOCK = 1 << 6  # patterns that go through a convolution at a time
+_BATCH = 1 << 14  # largest number of patterns evaluated at a time
+_WORK = 1 << 32  # largest number of sums for all of them
+_BLOCK = 1 << 6  # patterns that pass through a convolution at a time
 
 _I64, _U64 = nb.types.int64, nb.types.uint64
 
 Patterns: TypeAlias = npt.NDArray[np.uint64]
-"""Rows of words; bit j of a row: whether loose neuron j has turned."""
+"""Rows of words; bit j of a row tells whether loose neuron j has turned."""
 
 
 def cores() -> int:
-    """How many threads may work at once."""
+    """Return the number of threads to use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class LaterLayers:
-    """The layers after the first as the definition has them, each computed again only at the places of a
-    window that something before them has changed.
+    """The layers after the first by the definition. Windows are recomputed only at positions whose input has
+    changed.
 
     Parameters
     ----------
@@ -61,7 +63,7 @@ class LaterLayers:
             self.states.append(layer.levels(self.states[-1][None])[0])
 
     def counts(self, active: Bits) -> Ints:
-        """Match counts of the classes for activities of the first layer, one row each."""
+        """Return match counts of the classes for activities of the first layer, one row each."""
         parts = []
         for start in range(0, max(1, len(active)), self.batch):
             bits = active[start : start + self.batch]
@@ -71,7 +73,7 @@ class LaterLayers:
         return np.concatenate(parts)
 
     def counts_of(self, active: Bits, patterns: Patterns, loose: Ints) -> Ints:
-        """The same for patterns of loose neurons that turned from an activity."""
+        """Return match counts of the classes for patterns of loose neurons that turned from an activity."""
         parts = []
         for start in range(0, max(1, len(patterns)), self.batch):
             turned = bits_of(patterns[start : start + self.batch], len(loose))
@@ -84,7 +86,7 @@ class LaterLayers:
 def counts_after(
     active: Bits, loose: Ints, layers: Sequence[Layer], head: Ints, limit: Limit
 ) -> tuple[int, Callable[[Patterns], Ints]]:
-    """What gives the match counts of the classes for patterns, and how many patterns it takes at a time."""
+    """Return the largest number of patterns at a time, and the function from patterns to match counts."""
     if len(active) and all(isinstance(layer, Summing) and layer.outputs for layer in layers):
         written = _Later(active, loose, [(layer.dense().weights, layer.tau) for layer in layers], head, limit)
         return written.batch, written.counts
@@ -93,8 +95,8 @@ def counts_after(
 
 
 class _Later:
-    """The layers behind the first against the sample: M - tau of a neuron is what it is there, and what each
-    neuron before it adds that has turned.
+    """The layers after the first relative to the sample: M - tau of a neuron is its value there, plus the
+    gain of each earlier neuron that has turned.
     """
 
     def __init__(
@@ -114,9 +116,9 @@ class _Later:
         margins, gains, largest = [], [], 0
         for number, (weights, tau) in enumerate(every):
             weights = np.asarray(weights)
-            max_counts = np.abs(weights).sum(axis=1) + 1  # no match count is larger
+            max_counts = np.abs(weights).sum(axis=1) + 1  # upper bounds of the match counts
             margin = dense_counts(weights, active[None])[0] - tau
-            if number < len(layers):  # far from tau is as good as further
+            if number < len(layers):  # distances from tau beyond this bound are equivalent
                 margin = np.clip(margin, -max_counts, max_counts)
             largest = max(largest, 2 * int(max_counts.max(initial=0)))
             rows = np.where(active, -weights, weights).T
@@ -124,7 +126,7 @@ class _Later:
             gains.append(rows[loose] if number == 0 else rows)
             active = margin >= 0
         kind = np.int16 if largest < 1 << 15 else np.int64
-        self.margins = np.full((len(every), wide), -1, kind)  # behind the last neuron nothing ever turns
+        self.margins = np.full((len(every), wide), -1, kind)  # after the last neuron nothing ever turns
         self.gains = np.zeros((sum(inputs), wide), kind)
         self.begins = np.cumsum([0, *inputs])
         for number, (margin, rows) in enumerate(zip(margins, gains, strict=True)):
@@ -132,22 +134,22 @@ class _Later:
             self.gains[self.begins[number] : self.begins[number + 1], : len(margin)] = rows
 
     def counts(self, patterns: Patterns) -> Ints:
-        """Match counts of the classes, one row a pattern."""
+        """Return match counts of the classes, one row per pattern."""
         out = np.empty((len(patterns), self.sizes[-1]), np.int64)
         _run(patterns, self.margins, self.gains, self.begins, self.sizes, out)
         return out
 
 
 def bits_of(patterns: Patterns, width: int) -> Bits:
-    """Rows of words as truth values."""
+    """Return rows of words as truth values."""
     octets = patterns.astype("<u8").view(np.uint8)
     return np.unpackbits(octets, axis=1, count=width, bitorder="little").astype(bool)
 
 
 @intrinsic
 def _moved(_typing, margins, at, gains, of, size, turned, n_turned, out, to):  # noqa: ARG001
-    """Add the rows of `gains`, of `size` numbers, that `turned` names to 64 margins, and write these to
-    `out`: which are not negative then.
+    """Add the rows of `gains`, of `size` numbers, with the indices in `turned` to 64 margins, and write the
+    result to `out`. Return which of them are not negative.
     """
     signature = _U64(margins, _I64, gains, _I64, _I64, turned, _I64, out, _I64)
 
@@ -168,8 +170,9 @@ def _moved(_typing, margins, at, gains, of, size, turned, n_turned, out, to):  #
 
 @njit(nogil=True, cache=True)
 def _run(patterns, margins, gains, begins, sizes, out):
-    """Match counts of the last layer. Row ``begins[k] + j`` of `gains` is what neuron j before layer k adds
-    when it turns.
+    """Compute the match counts of the last layer.
+
+    Row ``begins[k] + j`` of `gains` is the gain of neuron j before layer k when it turns.
     """
     last, wide = len(sizes) - 1, margins.shape[1]
     home = np.zeros((len(sizes), wide >> 6), np.uint64)
@@ -202,13 +205,14 @@ def _run(patterns, margins, gains, begins, sizes, out):
 
 
 def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
-    """Activity of a layer for rows of bits, where it gives `after` for the bits `before`: worked out where
-    something is different.
+    """Return the activity of a layer for rows of bits, recomputed only at positions that differ.
+
+    The layer gives `after` for the bits `before`.
     """
     if isinstance(layer, Summing):
         return np.asarray(dense_counts(layer.weights, bits) >= layer.tau)
     channels, height, width = layer.window.shape
-    maps = np.zeros((len(bits), channels, height * width + 1), bool)  # the last one is padding
+    maps = np.zeros((len(bits), channels, height * width + 1), bool)  # the last pixel is padding
     maps[:, :, :-1] = bits.reshape(len(bits), channels, -1)
     differ = np.append((bits != before).any(axis=0).reshape(channels, -1).any(axis=0), False)
     where = np.flatnonzero(differ[layer.window.taps].any(axis=1))
@@ -228,7 +232,7 @@ def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
         )
         kernel = layer.weights[outs].reshape(outs.stop - outs.start, -1)
         patches = maps[:, into][:, :, taps].transpose(0, 2, 1, 3).reshape(len(bits) * len(where), -1)
-        # what idle inputs of negative weight count
+        # contribution of idle inputs with negative weight
         held = negatives[outs].reshape(len(kernel), -1, taps.shape[1]).sum(axis=1) @ inside.T
         sums = products(patches, kernel).reshape(len(bits), len(where), -1).transpose(0, 2, 1) - held
         out[:, outs, where] = sums >= tau[outs]

@@ -1,4 +1,4 @@
-"""Networks of the package as the checker sees them: the same form and the same arrays as from their files.
+"""Networks of the package as the checker sees them, in the same form and arrays as from their files.
 
 To be ensured: the form is that of the network's file (`network`; a test compares the two).
 """
@@ -48,11 +48,11 @@ class Original(Backed):
     origin: Any = field(default=None, compare=False)
 
     def among(self, classes: Sequence[int]) -> NetworkForm:
-        """The network that chooses among some classes alone."""
+        """Return the network restricted to some classes."""
         return form_of(self.origin.with_classes(classes), plain=self.is_plain)
 
     def see_texts(self, laws: Sequence[Any]) -> None:
-        """See that laws say in words what their clauses say."""
+        """Check that the words of laws agree with their clauses."""
         for law in laws:
             read = Law(law.text, self.origin.encoder)
             clauses = {frozenset(map(tuple, clause)) for clause in read.clauses}
@@ -63,7 +63,7 @@ class Original(Backed):
 
 
 def form_of(network: Network, *, plain: bool = False) -> Original:
-    """The form of a network; its samples are evaluated as arrays, unless all is plain."""
+    """Return the form of a network; unless `plain`, its samples are evaluated as arrays."""
     if not isinstance(network, Network):
         raise CertificateError(
             f"a certificate is about a network or ratings, not about a {type(network).__name__}."
@@ -105,7 +105,7 @@ def _coding(coding: Any) -> Coding:
 
 
 def _arrays(layer: Any) -> Layer:
-    """A layer of the package."""
+    """Return a layer of the package as arrays."""
     tops = layer.input_tops
     if layer.window is None:
         make = Summing if layer.is_binary else summing_quantized
@@ -120,7 +120,7 @@ def _arrays(layer: Any) -> Layer:
 
 
 def _written(layer: Any) -> LayerForm:
-    """The neurons of a layer, written out."""
+    """Return the neurons of a layer, written out."""
     if isinstance(layer, RealLayer):
         pairs = zip(layer.reads(), layer.theta, strict=True)
         neurons: list[Any] = [_summed(inputs.tolist(), row.tolist(), [ends]) for (inputs, row), ends in pairs]
@@ -149,7 +149,7 @@ def _written(layer: Any) -> LayerForm:
 
 
 def _reads(layer: Summing | Sliding) -> Iterator[tuple[Sequence[int], list[int]]]:
-    """For each neuron the places that it reads, and their weights."""
+    """Yield the positions that each neuron reads, and their weights."""
     if isinstance(layer, Summing):
         yield from ((range(layer.inputs), row) for row in layer.weights.tolist())
         return

@@ -1,7 +1,7 @@
 """Match counts of many rows of bits at once.
 
-To be ensured: they are those of the definition. Weights are summed as floats, which is fast, only where no
-sum can be beyond what such floats hold exactly, in whatever order it is added up.
+To be ensured: they are those of the definition. Weights are summed as floats, which is fast, only if no sum
+can exceed the range in which such floats are exact, in any order of addition.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 
 def dense_counts(weights: Ints, bits: Bits) -> Ints:
-    """Match counts of neurons for rows of bits: the weights of active inputs, and the sizes of the negative
-    weights of the others.
+    """Return match counts of neurons for rows of bits: the weights of active inputs, plus the absolute
+    negative weights of the others.
     """
     return np.asarray(products(bits, weights) - np.minimum(weights, 0).sum(axis=1))
 
 
 def through(layers: Iterable[tuple[Ints, Ints]], bits: Bits) -> Bits:
-    """Rows of bits through layers, which are weights and tau."""
+    """Return rows of bits after layers, given as weights and tau."""
     for weights, tau in layers:
         bits = np.asarray(dense_counts(weights, bits) >= tau)
     return bits
 
 
 def products(rows: npt.NDArray[Any], weights: Ints, top: int = 1) -> Ints:
-    """Weighted sums of rows of bits, or of values up to a top: no partial sum is beyond what the floats hold
+    """Return weighted sums of rows of bits, or of values up to a top; floats represent all partial sums
     exactly.
     """
     largest = int(np.abs(weights).sum(axis=1).max(initial=0)) * top

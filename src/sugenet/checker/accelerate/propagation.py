@@ -1,10 +1,9 @@
-"""Following the clauses of a propagation proof, fast: compiled code over arrays. `rules` has the
-definition.
+"""Check the clauses of a propagation proof fast, with compiled code over arrays. `rules` has the definition.
 
-To be ensured: a clause is taken in only when the contrary of all its literals, taken together, runs into a
-contradiction. `most` is the largest sum that an implication's inputs can still reach: below `least`, the
-guard is false; if the guard is true, an input without which `most` would fall below `least` is set. A
-clause with one literal left sets that.
+To be ensured: a clause is added only if the negation of all its literals, taken together, leads to a
+contradiction. `most` is the largest sum that an implication's inputs can still reach. If it is below `least`,
+the guard is false. If the guard is true, every input without which `most` would fall below `least` is set. A
+clause with one literal left sets that literal.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped"
 
@@ -24,15 +23,15 @@ from sugenet.errors import CheckLimitError
 __all__ = ["Flat", "Propagation"]
 
 _LARGE = 1 << 61
-"""For sizes of all weights and bounds of an implication together: sums of two such stay within 63 bits."""
-_WORK = 1 << 26  # weights that clauses are propagated over before the clock is looked at
-_MOST = 200  # clauses likewise
+"""Bound on the sum of all absolute weights and bounds of an implication: two such sums fit in 63 bits."""
+_WORK = 1 << 26  # weights that clauses are propagated over between checks of the clock
+_MOST = 200  # clauses between checks of the clock
 Flat: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]
-"""Clauses one after another, and the size of each."""
+"""Clauses one after another, and the length of each."""
 
 
 class Propagation:
-    """What is known so far, as the arrays that the compiled code works on."""
+    """The current knowledge, as the arrays that the compiled code works on."""
 
     def __init__(self, layers: list[list[Implication]], starts: Sequence[int], limit: Limit) -> None:
         total = starts[-1]
@@ -55,7 +54,7 @@ class Propagation:
             np.array([i.least for i in flat], np.int64),
             np.array(
                 [i.least + int(np.abs(i.weights).max(initial=0)) for i in flat], np.int64
-            ),  # with this much, nothing follows
+            ),  # with this much, nothing can be derived
             np.searchsorted(starts, np.arange(total), side="right") - 1,
             *_by_guard(np.array([i.guard for i in flat], np.int64), total),
         )
@@ -69,17 +68,18 @@ class Propagation:
             np.full(1 << 11, -1, np.int64),  # next clause, for the two watches of each
             np.zeros(
                 3, np.int64
-            ),  # literals set, literals handled, whether there is a contradiction for good
+            ),  # literals set, literals handled, whether there is a permanent contradiction
         )
 
     def take(self, clauses: Flat) -> None:
-        """Draw the conclusions of the implications alone, and of clauses that are given."""
+        """Propagate the implications alone, then the given clauses."""
         self._write(clauses)
         _add_stated(self.problem, self.clauses, self.state, self.size)
 
     def first_that_fails(self, clauses: Flat) -> int | None:
-        """Number of the first of more clauses that does not follow; all are taken in, unless there is a
-        contradiction for good.
+        """Return the index of the first of more clauses that does not follow, or None.
+
+        All clauses are added, unless there is a permanent contradiction.
         """
         if self.state[-1][2]:
             return None
@@ -93,10 +93,10 @@ class Propagation:
         return None
 
     def _write(self, clauses: Flat) -> None:
-        """Write clauses behind those that are known."""
+        """Append clauses to the known ones."""
         (literals, ends), (more, sizes) = self.clauses, clauses
         used, size = int(ends[self.size]), self.size + len(sizes)
-        self.limit.take(8 * len(more) + 48 * len(sizes), "the clauses of a proof")  # arrays that double
+        self.limit.take(8 * len(more) + 48 * len(sizes), "the clauses of a proof")  # arrays grow by doubling
         self.clauses = _grown(literals, used + len(more), 0), _grown(ends, size + 1, 0)
         self.state = (*self.state[:4], _grown(self.state[4], 2 * size, -1), self.state[5])
         self.clauses[0][used : used + len(more)] = more
@@ -105,7 +105,7 @@ class Propagation:
 
 
 def _grown(array: npt.NDArray[Any], size: int, fill: int) -> npt.NDArray[Any]:
-    """The array, twice as large where it is too small."""
+    """Return the array, doubled if it is too small."""
     if size <= len(array):
         return array
     return np.concatenate([array, np.full(max(size, 2 * len(array)) - len(array), fill, array.dtype)])
@@ -123,7 +123,7 @@ def _by_guard(
 
 @njit(nogil=True, cache=True)
 def _put(truth, trail, counts, literal):
-    """Make a literal true; whether it was not false."""
+    """Make a literal true; return whether it was not false."""
     total = trail.shape[0]
     if truth[total + literal] == 0:
         truth[total + literal], truth[total - literal] = 1, -1
@@ -134,9 +134,9 @@ def _put(truth, trail, counts, literal):
 
 @njit(nogil=True, cache=True)
 def _weigh(weights, at, count, max_sums, enough, first, literal, sign):
-    """Take what a literal costs the implications that read it out of `max_sums`, or put it back; how many
-    then
-    have not `enough`.
+    """Subtract the cost of a literal for the implications that read it from `max_sums`, or add it again.
+
+    Return the number of implications that then do not have `enough`.
     """
     short = 0
     for r in range(count):
@@ -148,9 +148,7 @@ def _weigh(weights, at, count, max_sums, enough, first, literal, sign):
 
 @njit(nogil=True, cache=True)
 def _force(truth, trail, counts, weights, at, count, low, high, room):
-    """Set the open inputs of an implication that it cannot do without:
-    those whose weight is larger than `room`.
-    """
+    """Set the open inputs that an implication requires: those whose weight is larger than `room`."""
     total = trail.shape[0]
     for v in range(low, high):
         if truth[total + v + 1] == 0:
@@ -161,7 +159,7 @@ def _force(truth, trail, counts, weights, at, count, low, high, room):
 
 @njit(nogil=True, cache=True)
 def _use(problem, state, r, layer):
-    """Conclusions of one implication; whether there is no contradiction."""
+    """Propagate one implication; return whether there is no contradiction."""
     weights, offset, inputs, firsts, guard, thresholds, _enough, _layer, _order, _owned = problem
     truth, trail, max_sums, _head, _following, counts = state
     if max_sums[r] < thresholds[r]:
@@ -184,8 +182,8 @@ def _use(problem, state, r, layer):
 
 @njit(nogil=True, cache=True)
 def _watching(literals, ends, truth, trail, head, following, counts, literal):
-    """Conclusions of the clauses that watch a literal which is now false;
-    whether there is no contradiction.
+    """Propagate the clauses that watch a literal which is now false; return whether there is no
+    contradiction.
     """
     total = trail.shape[0]
     node = head[total + literal]
@@ -211,7 +209,7 @@ def _watching(literals, ends, truth, trail, head, following, counts, literal):
 
 @njit(nogil=True, cache=True)
 def _propagate(problem, clauses, state):
-    """Draw conclusions until there are no more; whether there is no contradiction."""
+    """Propagate to a fixed point; return whether there is no contradiction."""
     weights, offset, inputs, firsts, guard, _thresholds, enough, layer_of, order, owned = problem
     literals, ends = clauses
     truth, trail, max_sums, head, following, counts = state
@@ -229,7 +227,7 @@ def _propagate(problem, clauses, state):
         if layer < layers and short > 0:
             for r in range(first, first + count):
                 w = weights[at + r - first]
-                fell = w < 0 if literal > 0 else w > 0  # only then can there be something new
+                fell = w < 0 if literal > 0 else w > 0  # only then can anything new follow
                 live = guard[r] == 0 or truth[total + guard[r]] >= 0
                 if fell and live and max_sums[r] < enough[r] and not _use(problem, state, r, layer):
                     return False
@@ -242,7 +240,7 @@ def _propagate(problem, clauses, state):
 
 @njit(nogil=True, cache=True)
 def _undo(problem, state, keep):
-    """Take back all but the first literals."""
+    """Undo all but the first literals."""
     weights, offset, inputs, firsts, _guard, _thresholds, enough, layer_of, _order, _owned = problem
     truth, trail, max_sums, _head, _following, counts = state
     total = trail.shape[0]
@@ -268,7 +266,7 @@ def _undo(problem, state, keep):
 
 @njit(nogil=True, cache=True)
 def _take(problem, clauses, state, number):
-    """Add a clause for good: watched by two literals that are not false, or a conclusion at once."""
+    """Add a clause permanently: watched by two literals that are not false, or propagated at once."""
     literals, ends = clauses
     truth, trail, _max_sums, head, following, counts = state
     total = trail.shape[0]
@@ -293,7 +291,7 @@ def _take(problem, clauses, state, number):
 
 @njit(nogil=True, cache=True)
 def _add_stated(problem, clauses, state, n_clauses):
-    """Draw the conclusions of the implications alone, then add the given clauses."""
+    """Propagate the implications alone, then add the given clauses."""
     firsts = problem[3]
     counts = state[-1]
     for layer in range(firsts.shape[0] - 1):
@@ -309,7 +307,7 @@ def _add_stated(problem, clauses, state, n_clauses):
 
 @njit(nogil=True, cache=True)
 def _follow(problem, clauses, state, start, stop):
-    """Check clauses one by one, adding each; the first that does not follow, or -1."""
+    """Check clauses one by one, and add each; return the first that does not follow, or -1."""
     literals, ends = clauses
     truth, trail, _max_sums, _head, _following, counts = state
     for number in range(start, stop):

@@ -1,9 +1,8 @@
-"""Checking a proof by propagation: every clause of it must follow from the thresholds and the clauses
-before it, the last one being empty.
+"""Check a proof by propagation: every clause must follow from the thresholds and the clauses before it, and
+the last one is empty.
 
-To be ensured: no clause is taken in that does not follow (`propagation`), facts about
-the first layer hold for every sum that the budget allows, and the end is the empty clause. Nothing here is
-shared with the solver.
+To be ensured: no clause is added that does not follow (`propagation`). Facts about the first layer hold for
+every sum that the budget allows. The last clause is empty. No code is shared with the solver.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from sugenet.errors import CertificateError
 
 __all__ = ["check_rup"]
 
-_BLOCK = 1 << 18  # literals that are followed at a time
+_BLOCK = 1 << 18  # literals that are checked at a time
 
 
 def check_rup(
@@ -31,25 +30,25 @@ def check_rup(
     assumed: Sequence[int] = (),
     limit: Limit | None = None,
 ) -> str:
-    """Check that thresholds have no solution (in which assumed literals hold); say how many clauses follow.
+    """Check that thresholds have no solution in which assumed literals hold; return the number of clauses.
 
     Parameters
     ----------
     proof
-        ``facts``: first-layer rows fixed throughout, as signed variable numbers from 1; ``cuts``:
-        ``(literal, q, p)``, q times the row of a literal plus p times the budget; ``clauses``: tuples of
-        signed variable numbers, or those as text (zlib, base64) with a 0 after each.
+        ``facts``: first-layer rows that are constant, as signed variable numbers from 1. ``cuts``:
+        ``(literal, q, p)``, q times the row of a literal plus p times the budget. ``clauses``: tuples of
+        signed variable numbers, or the same as text (zlib, base64) with a 0 after each clause.
     thresholds
-        What it is about.
+        The thresholds that it is about.
     assumed
         Signed variable numbers from 1.
     limit
-        Of time and memory.
+        Limit of time and memory.
 
     Raises
     ------
     CertificateError
-        Naming the first clause, fact or cut that does not follow.
+        If a clause, fact or cut does not follow; the message names the first one.
     """
     limit = limit or Limit(None, None)
     starts = thresholds.starts
@@ -88,7 +87,7 @@ def check_rup(
 
 
 def _flat(clauses: Sequence[Sequence[int]], total: int) -> Flat:
-    """Clauses one after another, whose literals exist."""
+    """Return clauses one after another, after checking that their literals exist."""
     literals = [x for clause in clauses for x in clause]
     if literals and (min(literals) < -total or max(literals) > total or 0 in literals):  # before any cast
         bad = next(x for x in literals if not 1 <= abs(x) <= total)
@@ -97,7 +96,7 @@ def _flat(clauses: Sequence[Sequence[int]], total: int) -> Flat:
 
 
 def _clauses(proof: Lemma, total: int, limit: Limit) -> Iterator[Flat]:
-    """The clauses of a proof in blocks."""
+    """Yield the clauses of a proof in blocks."""
     block, size = list[Sequence[int]](), 0
     for step in steps_of(proof.clauses, proof.encoding, total, limit):
         if isinstance(step, str):
@@ -112,9 +111,7 @@ def _clauses(proof: Lemma, total: int, limit: Limit) -> Iterator[Flat]:
 
 
 def _check_facts(facts: Iterable[int], thresholds: ThresholdSystem, limit: Limit) -> None:
-    """A fact must hold for all sums of a first-layer row between the smallest and the largest that
-    the budget allows.
-    """
+    """Check that each fact holds for all sums of a first-layer row that the budget allows."""
     rows, steps = thresholds.layers[0][0].shape
     limit.fits(8 * rows * (4 * steps + 8 * len(thresholds.chains)), "the sums of all features")
     low, high = reach(thresholds)

@@ -1,4 +1,4 @@
-"""How many sets of changes a question has, counted without walking through them."""
+"""Count the sets of changes of a question without enumerating them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ __all__ = ["as_words", "sets_of"]
 def sets_of(
     weights: Sequence[Sequence[int]], budget: int | None, limit: Limit, *, sums: int, work: int | None = None
 ) -> int | None:
-    """How many sets there are with at most one option a feature and weights within the budget.
+    """Return the number of sets with at most one option per feature and weights within the budget.
 
-    None where their weights have more than `sums` different sums, or counting takes more than `work` steps.
+    Return None if their weights have more than `sums` distinct sums, or if counting takes more than `work`
+    steps.
 
     Examples
     --------
@@ -46,5 +47,5 @@ def sets_of(
 
 
 def as_words(count: int) -> str:
-    """A number for a message, however large."""
+    """Return a number as text for a message, however large it is."""
     return f"{count:,}" if count < 10**30 else "more than 10^30"

@@ -1,10 +1,9 @@
-"""A question as thresholds over 0/1 variables, and what each of them implies: what a propagation proof is
-about.
+"""A question as thresholds over 0/1 variables with their implications: the subject of a propagation proof.
 
-To be ensured: whatever input violates the question makes all thresholds true at once, so that showing them
-contradictory shows that there is none. Each row is two implications ``guard -> weights @ inputs >= least``
-(one for the neuron being true, one for false), the budget is one without a guard, and each *cut* is an
-implication plus a multiple of the budget, which follows from the two.
+To be ensured: every input that violates the question makes all thresholds true at once. So if they are
+contradictory, there is no such input. Each row is two implications ``guard -> weights @ inputs >= least``,
+one for a true neuron and one for a false one. The budget is an implication without a guard. Each *cut* is an
+implication plus a multiple of the budget, and follows from both.
 """
 
 from __future__ import annotations
@@ -29,34 +28,36 @@ _LARGE = 1 << 61
 
 @dataclass(frozen=True, eq=False)
 class ThresholdSystem:
-    """ThresholdSystem over 0/1 variables, layer upon layer.
+    """Thresholds over 0/1 variables, layer by layer.
 
     Variables from 0: the steps, the rows of each layer, and then one for each case of the goal.
     """
 
     chains: tuple[tuple[int, ...], ...]
-    """Steps of each feature, in order: each implies the one before it. Together they are 0, 1, 2, ..."""
+    """Steps of each feature, in order; each implies the one before it. Together they are 0, 1, 2, ..."""
     budget: tuple[tuple[int, ...], int] | None
-    """Prices of the steps, and what the true ones may cost at most."""
+    """Prices of the steps, and the largest total price of the true ones."""
     layers: tuple[tuple[npt.NDArray[Any], npt.NDArray[Any]], ...]
-    """Weights and least sums: a row is true iff the weights of the true ones among the layer before (first:
-    the steps) sum to that.
+    """Weights and least sums. A row is true iff the weights of the true variables of the previous layer
+    (first: the steps) reach its least sum.
     """
     cases: tuple[tuple[int, ...], ...]
-    """Rows of the last layer; in some case all are true."""
+    """Rows of the last layer; in some case all of them are true."""
 
     @property
     def starts(self) -> list[int]:
-        """The first variable of the steps, of each layer and of the cases; at the end how many there are."""
+        """The first variable of the steps, of each layer and of the cases; at the end the number of
+        variables.
+        """
         sizes = [sum(map(len, self.chains)), *(len(bounds) for _, bounds in self.layers), len(self.cases)]
         return list(accumulate(sizes, initial=0))
 
 
 def thresholds_of(problem: Whole) -> ThresholdSystem:
-    """A question in whole numbers as thresholds over 0/1 variables, the goal's inequalities last.
+    """Return a question in integers as thresholds over 0/1 variables, with the goal's inequalities last.
 
-    Each feature's options, its own state among them, stand in order; step k is true iff the option is the
-    k-th or a later one.
+    Each feature's options, including its own state, are in order. Step k is true iff the option is the k-th
+    or a later one.
     """
     problem.limit.take(24 * len(problem.base) * sum(map(len, problem.features)), "the steps of all features")
     chains, budget, first = _steps(problem.offered, problem.base, problem.budget)
@@ -69,7 +70,7 @@ def thresholds_of(problem: Whole) -> ThresholdSystem:
         problem.limit.look()
         rows.append(over_neurons(problem.head, *part))
     small = all(int(np.abs(row).sum()) + abs(bound) < _LARGE for row, bound in rows)
-    kind: Any = np.int64 if small else object  # Python integers, so that no sign turns
+    kind: Any = np.int64 if small else object  # Python integers cannot overflow
     weights = np.array([row for row, _ in rows], kind).reshape(shape)
     layers.append((weights, np.array([bound for _, bound in rows], kind)))
     return ThresholdSystem(chains, budget, tuple(layers), tuple(map(tuple, cases)))
@@ -81,7 +82,7 @@ _Layer: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 def _steps(
     offered: Iterable[Sequence[tuple[int, Any]]], base: Sequence[int] | npt.NDArray[Any], budget: int | None
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], int] | None, _Layer]:
-    """The steps of each feature, the budget over them, and the first layer."""
+    """Return the steps of each feature, the budget over them, and the first layer."""
     chains, columns, prices = list[tuple[int, ...]](), list[Any](), list[int]()
     start, spent = np.array(base, np.int64), 0
     for row in offered:
@@ -95,7 +96,7 @@ def _steps(
 
 
 def system_of(problem: IntegerProblem) -> ThresholdSystem:
-    """A problem in plain form as thresholds over 0/1 variables."""
+    """Return a problem in plain form as thresholds over 0/1 variables."""
     limit, width = problem.limit, len(problem.base)
     limit.take(24 * width * sum(map(len, problem.offered)), "the steps of all features")
     chains, budget, first = _steps(problem.offered, problem.base, problem.budget)
@@ -108,8 +109,9 @@ def system_of(problem: IntegerProblem) -> ThresholdSystem:
 
 
 def reach(thresholds: ThresholdSystem) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Bounds of the first layer's sums: from each feature's cheapest option, as many features as can pay for
-    another, the best of them.
+    """Return bounds of the first layer's sums.
+
+    They start from each feature's cheapest option. The best features change, as many as the budget allows.
     """
     weights = thresholds.layers[0][0].astype(np.int64)
     rows = len(weights)
@@ -146,7 +148,7 @@ class Implication:
 def implications_of(
     thresholds: ThresholdSystem, cuts: Iterable[Sequence[int]], limit: Limit
 ) -> list[list[Implication]]:
-    """For each layer the implications over its inputs."""
+    """Return for each layer the implications over its inputs."""
     layers, starts = [], thresholds.starts
     limit.take(
         sum(50 * weights.size + 400 * len(layer_bounds) for weights, layer_bounds in thresholds.layers),

@@ -1,7 +1,9 @@
-"""Layers behind the first as `blocks` reads them: what they have at the sample, and what turning adds.
+"""Layers after the first in the form that `blocks` reads: their state at the sample, and the gains of
+turning.
 
-To be ensured: M - tau of a neuron is that at the sample, plus what each neuron before it adds that turned;
-and an inequality over the match counts of the classes is met where the same holds for its one more neuron.
+To be ensured: M - tau of a neuron is its value at the sample, plus the gain of each earlier neuron that
+turned. Each inequality over the match counts of the classes is one more neuron, and is met iff the same holds
+for it.
 """
 # mypy: disable-error-code="no-untyped-call"
 
@@ -23,24 +25,24 @@ from sugenet.checker.problem import numbered
 
 __all__ = ["Turning", "words_of"]
 
-_FAR = 2 * MOST  # from tau: more than all changes together, and small enough for 16 bits with them
-_CASES = 64  # inequalities that are one more layer
-_COPIES = 4  # of a neuron, where its weight in an inequality is so large
+_FAR = 2 * MOST  # distance from tau: more than all changes together, and the sum fits in 16 bits
+_CASES = 64  # largest number of inequalities, which form one more layer
+_COPIES = 4  # largest number of copies of a neuron with a large weight in an inequality
 
 
 class Turning:
-    """The layers behind the first, and the inequalities of the cases behind them.
+    """The layers after the first, followed by the inequalities of the cases.
 
     Parameters
     ----------
     active, loose
         The first layer at the sample, and those of its neurons that may turn.
     layers, head
-        Weights and tau of the layers behind it, and the weights of the classes.
+        Weights and tau of the later layers, and the weights of the classes.
     cases
-        What is looked for: all inequalities of some case over the match counts of the classes.
+        The cases to search for: all inequalities of some case over the match counts of the classes.
     limit
-        Of time and memory.
+        Limit of time and memory.
     """
 
     def __init__(
@@ -59,23 +61,25 @@ class Turning:
 
     @cached_property
     def states(self) -> list[Bits]:
-        """The first layer and those in words at the sample."""
+        """The first layer and the layers in words at the sample."""
         states = [self.active]
         for layer in self.inside:
             states.append(through([layer], states[-1][None])[0])
         return states
 
     def counts(self, patterns: npt.NDArray[np.uint64]) -> Ints:
-        """Match counts of the classes for patterns of the last layer in words."""
+        """Return match counts of the classes for patterns of the last layer in words."""
         bits = bits_of(patterns, len(self.inside[-1][1]))
         return dense_counts(self.head, through(self.rest, bits))
 
     # -- inequalities --------------------------------------------------------------------------------------
 
     def _inequalities(self) -> tuple[Ints, Ints, npt.NDArray[np.uint64]] | None:
-        """By how much each is met at the sample, in units of it; what neurons of the last layer add when they
-        turn; and for each case its inequalities as a word. None where they are too many, or weights too
-        different.
+        """Return the slacks of inequalities, the gains of last-layer neurons when they turn, and the
+        inequalities of each case as a word.
+
+        Slacks are those at the sample, in units of each inequality. Return None if there are too many
+        inequalities, or if weights differ too much.
         """
         parts, members = numbered(self.cases)
         if self.rest or not 0 < len(parts) <= _CASES:
@@ -96,8 +100,8 @@ class Turning:
     # -- arrays --------------------------------------------------------------------------------------------
 
     def written(self) -> tuple[tuple[Any, ...], Any, npt.NDArray[np.uint64]]:
-        """Everything for `blocks`: layers, which part of a slot counts for each weight, and the inequalities
-        of each case.
+        """Return the arrays for `blocks`: layers, the part of a slot that counts for each weight, and the
+        inequalities of each case.
         """
         layers = []
         for (rows, tau), before in zip(self.inside, self.states, strict=False):
@@ -108,7 +112,7 @@ class Turning:
         if inequalities is not None:
             met, adds, cases = inequalities
             copies = max(1, int(np.abs(adds).max(initial=0)))
-            if copies * len(adds) <= MOST:  # a neuron that counts twice is there twice, and so on
+            if copies * len(adds) <= MOST:  # a neuron that counts twice has two copies, and so on
                 layers[-1] = np.tile(layers[-1][0], copies), np.tile(layers[-1][1], copies)
                 split = [np.clip(np.abs(adds) - k, 0, 1) * np.sign(adds) for k in range(copies)]
                 layers.append((met, np.concatenate(split)))
@@ -116,8 +120,10 @@ class Turning:
         return *self._arrays(layers), masks
 
     def _arrays(self, layers: list[tuple[Ints, Ints]]) -> tuple[tuple[Any, ...], Any]:
-        """M - tau at the sample, what each input adds when it turns (the last one nothing), which neurons are
-        active, and how many vectors of 64 there are; and the parts of slots that count.
+        """Return the arrays of layers, and the parts of slots that count.
+
+        The arrays are M - tau at the sample, the gain of each input when it turns (0 for the last one), the
+        active neurons, and the number of vectors of 64.
         """
         sizes = np.array([-(-len(margins) // 64) for margins, _ in layers], np.int64)
         size, wide = 64 * int(sizes.max()), max(len(adds) for _, adds in layers) + 1
@@ -137,7 +143,7 @@ class Turning:
 
 
 def words_of(bits: npt.NDArray[np.bool_], words: int) -> npt.NDArray[np.uint64]:
-    """Rows of truth values as so many words, the first in the lowest bit."""
+    """Return rows of truth values as `words` words, the first in the lowest bit."""
     rows = np.asarray(bits)
     padded = np.zeros((len(rows), 64 * words), bool)
     padded[:, : rows.shape[1]] = rows

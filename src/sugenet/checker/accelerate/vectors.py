@@ -1,7 +1,7 @@
-"""Vectors in compiled code: what `walk`, `digits` and `branching` add and compare with.
+"""Vector operations in compiled code, for `walk`, `digits` and `branching`.
 
-To be ensured: each function does what its docstring says. ``b`` builds instructions of LLVM. In vectors of
-words every bit is on its own, so that one full adder sums as many triples of bits as a vector has.
+To be ensured: each function does what its docstring says. ``b`` builds LLVM instructions. In vectors of words
+every bit is separate, so one full adder sums as many triples of bits as a vector has.
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped"
 # mypy: disable-error-code="call-arg,var-annotated"
@@ -35,7 +35,7 @@ _I64, _U64 = nb.types.int64, nb.types.uint64
 
 @intrinsic
 def lowest(_typing, word):  # noqa: ARG001 numba reads the names
-    """Number of the lowest bit that is set; 64 where there is none."""
+    """Return the index of the lowest set bit; 64 if there is none."""
 
     def emit(_context, b, _signature, arguments):
         return b.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -45,7 +45,7 @@ def lowest(_typing, word):  # noqa: ARG001 numba reads the names
 
 @intrinsic
 def ones(_typing, word):  # noqa: ARG001
-    """How many bits are set."""
+    """Return the number of set bits."""
 
     def emit(_context, b, _signature, arguments):
         return b.ctpop(arguments[0])
@@ -55,7 +55,9 @@ def ones(_typing, word):  # noqa: ARG001
 
 @intrinsic
 def reaches(_typing, sums, at, rows, of):  # noqa: ARG001
-    """Of 64 sums which are 0 or more with what a row adds: places in flat arrays of numbers of one size."""
+    """Return which of 64 sums are 0 or more after adding a row; positions are in flat arrays of one item
+    size.
+    """
     signature = _U64(sums, _I64, rows, _I64)
 
     def emit(context, b, signature, arguments):
@@ -69,7 +71,7 @@ def reaches(_typing, sums, at, rows, of):  # noqa: ARG001
 
 @intrinsic
 def fetch(_typing, words, index):  # noqa: ARG001
-    """Ask for a place of an array, taken as flat, which is looked at soon; nothing else happens."""
+    """Prefetch an element of a flat array; this has no other effect."""
     signature = nb.types.void(words, _I64)
 
     def emit(context, b, signature, arguments):
@@ -85,12 +87,12 @@ def fetch(_typing, words, index):  # noqa: ARG001
 
 
 def number(value):
-    """A whole number."""
+    """Return an integer constant."""
     return ir.Constant(WORD, value)
 
 
 def loaded(context, b, kind, array, index, vector):
-    """What stands in an array from a place on, as a vector."""
+    """Load a vector from an array at an index."""
     spot = b.gep(context.make_array(kind)(context, b, array).data, [index])
     value = b.load(b.bitcast(spot, vector.as_pointer()))
     value.align = vector.element.width // 8
@@ -98,13 +100,13 @@ def loaded(context, b, kind, array, index, vector):
 
 
 def stored(context, b, kind, array, index, value):
-    """Write a vector to an array from a place on."""
+    """Store a vector in an array at an index."""
     spot = b.gep(context.make_array(kind)(context, b, array).data, [index])
     b.store(value, b.bitcast(spot, value.type.as_pointer())).align = value.type.element.width // 8
 
 
 def everywhere(b, value, vector):
-    """A vector of equal numbers."""
+    """Return a vector of equal numbers."""
     none = ir.Constant(vector, ir.Undefined)
     lone = b.insert_element(none, value, ir.Constant(ir.IntType(32), 0))
     indices = ir.VectorType(ir.IntType(32), vector.count)
@@ -112,13 +114,13 @@ def everywhere(b, value, vector):
 
 
 def signs(b, numbers):
-    """A bit for each of 64 numbers: it is not negative."""
+    """Return a bit for each of 64 numbers: whether it is not negative."""
     zero = ir.Constant(numbers.type, [0] * 64)
     return b.bitcast(b.icmp_signed(">=", numbers, zero), WORD)
 
 
 def some_of(b, vector):
-    """Whether some bit of a vector of words is set."""
+    """Return whether some bit of a vector of words is set."""
     mask_type, none = ir.IntType(vector.type.count), ir.Constant(vector.type, [0] * vector.type.count)
     return b.icmp_unsigned(
         "!=", b.bitcast(b.icmp_unsigned("!=", vector, none), mask_type), ir.Constant(mask_type, 0)
@@ -126,7 +128,7 @@ def some_of(b, vector):
 
 
 def bits_in(b, vector):
-    """How many bits of a vector of words are set."""
+    """Return the number of set bits of a vector of words."""
     join = cgutils.get_or_insert_function(
         b.module, ir.FunctionType(WORD, [vector.type]), f"llvm.vector.reduce.add.v{vector.type.count}i64"
     )
@@ -137,7 +139,9 @@ def bits_in(b, vector):
 
 
 def summed(b, columns):
-    """Binary digits of a sum, the lowest first, of summands for each digit; and what is carried beyond."""
+    """Return the binary digits of a sum, the lowest first, from the summands of each digit, and
+    the carries.
+    """
     digits, carries = [], []
     for column in columns:
         rest, carries = [*column, *carries], []
@@ -145,7 +149,7 @@ def summed(b, columns):
             *rest, x, y = rest
             z = rest.pop() if rest else None
             half = b.xor(x, y)
-            # where x and y differ, z is carried, which is x unless x and z differ as well
+            # if x and y differ, the carry is z; it equals x unless x and z also differ
             carries.append(b.and_(x, y) if z is None else b.xor(x, b.and_(half, b.xor(x, z))))
             rest.insert(0, half if z is None else b.xor(half, z))
         digits.append(rest[0])

@@ -1,7 +1,7 @@
-"""Walking through all sets of options, each different pattern of neurons judged once.
+"""Enumerate all sets of options, and evaluate each distinct pattern of neurons once.
 
-To be ensured: no set within the budget is left out, and each different pattern of the first layer is
-judged, with all its layers behind (`later`). Nothing here is shared with the engines.
+To be ensured: no set within the budget is missing, and each distinct pattern of the first layer is evaluated
+through all later layers (`later`). No code is shared with the engines.
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-arg"
 
@@ -29,32 +29,32 @@ from sugenet.errors import TooLargeError
 
 __all__ = ["SetWalk", "WalkSeen", "walk", "walk_seen"]
 
-_CHUNK = 1 << 17  # words of patterns that a thread finds before they are put together
-_LINE = 1 << 8  # sets that are visited without a look at the room for patterns
-_AHEAD = 16  # patterns between asking for a place of a table and looking at it
-_STEPS = 1 << 22  # sets times words that a thread visits before it looks at the clock
+_CHUNK = 1 << 17  # words of patterns that a thread finds before they are merged
+_LINE = 1 << 8  # sets that are visited without checking the space for patterns
+_AHEAD = 16  # patterns between prefetching a table entry and reading it
+_STEPS = 1 << 22  # sets times words that a thread visits between checks of the clock
 _TOO_HEAVY = 1 << 60
-_RECENT = 1 << 16  # words of patterns that a thread remembers before it looks them up
-_TOGETHER = 1 << 9  # combinations of the last features that are taken as options of one
-_SHARED = 2  # sets of so many options are dealt out to the threads, each with all that it begins
+_RECENT = 1 << 16  # words of patterns that a thread caches before it looks them up
+_TOGETHER = 1 << 9  # combinations of the last features that are merged into options of one
+_SHARED = 2  # sets of this many options are distributed over the threads, each with all its extensions
 _WRITTEN = 1 << 22
-"""Weights of later layers up to which convolutions are written out as neurons, which is faster then."""
+"""Up to this many weights of later layers, convolutions are written out as neurons, which is faster."""
 
 
 @dataclass(frozen=True)
 class WalkSeen:
-    """What a walk over all sets of options saw."""
+    """Results of a walk over all sets of options."""
 
     sets: int
-    """Sets, the empty one included."""
+    """Number of sets, including the empty one."""
     patterns: int
-    """Different sets of first-layer neurons that they turn, the empty one included."""
+    """Number of distinct sets of first-layer neurons that they turn, including the empty one."""
     bad: bool
     """Whether some pattern is a violation."""
 
 
 def walk_seen(integer_problem: Whole) -> int | None:
-    """How many sets there are; None: one of them is a violation."""
+    """Return the number of sets, or None if one of them is a violation."""
     problem = (
         integer_problem.base,
         integer_problem.features,
@@ -68,7 +68,7 @@ def walk_seen(integer_problem: Whole) -> int | None:
 
 
 def _behind(problem: Whole) -> Sequence[Layer]:
-    """The later layers written out; as they are if some would be large so, or have no neurons."""
+    """Return the later layers written out, or as they are if some would be large or have no neurons."""
     size = sum(layer.outputs * layer.inputs for layer in problem.behind if not isinstance(layer, Summing))
     is_empty = not len(problem.base) or any(layer.outputs == 0 for layer in problem.behind)
     if is_empty or size > _WRITTEN:
@@ -86,28 +86,28 @@ def walk(
     threads: int | None = None,
     limit: Limit | None = None,
 ) -> WalkSeen:
-    """Walk every set with at most one option a feature, weights summing to at most the budget,
-    and judge every pattern.
+    """Visit every set with at most one option per feature and weights within the budget; evaluate every
+    pattern.
 
     Parameters
     ----------
     base
         M - tau of the first layer at the sample.
     features
-        For each feature its options: a whole weight, and what the option adds to `base`.
+        For each feature its options: an integer weight, and the gains of the option in `base`.
     budget
-        For the sum of the weights; None allows every set.
+        Largest sum of the weights; None allows every set.
     layers
         The layers after the first.
     head
-        Weights of the head, one row a class.
+        Weights of the head, one row per class.
     violates
-        From match counts of the classes, one row a pattern, to whether they are a violation;
+        Function that tells whether match counts of the classes, one row per pattern, are a violation. It is
         called from several threads.
     threads
-        How many may work at once; one per core when None.
+        Number of threads; None for one per core.
     limit
-        Of time and memory.
+        Limit of time and memory.
     """
     limit = limit or Limit(None, None)
     count = threads or cores()
@@ -134,14 +134,14 @@ def walk(
 
 
 class SetWalk:
-    """All sets of options of different features within a budget, for the kernel that goes through them.
+    """All sets of options of different features within a budget, for the kernel that enumerates them.
 
     Parameters
     ----------
     base, features, budget, limit
         As in `walk`.
     threads
-        How many may go through them at once.
+        Number of threads that enumerate them.
     """
 
     def __init__(self, base: Ints, features: Options, budget: int | None, limit: Limit, threads: int) -> None:
@@ -153,7 +153,7 @@ class SetWalk:
         table = OptionTable(base, used, heaviest, limit)
         low, high, gains = table.low, table.high, table.gains
         self.together, self.loose = table.together, table.loose
-        # every sum lies between these ends, those on the way too, and no option adds more than they allow
+        # every sum, also an intermediate one, is between these ends, and no option adds more than they allow
         far = [np.abs(part[self.loose]).max(initial=0) for end in (low, high) for part in (end, end - base)]
         largest, n_loose = int(max(far)), len(self.loose)
         kind = np.dtype(np.int8 if largest < 1 << 7 else np.int32 if largest < 1 << 31 else np.int64)
@@ -164,18 +164,19 @@ class SetWalk:
             "all changes of a walk",
         )
         lanes = np.zeros((len(gains) + 1, 64 * self.words), kind)
-        lanes[0] = -1  # neurons that never turn, behind the last
+        lanes[0] = -1  # neurons that never turn, after the last
         lanes[0, :n_loose], lanes[1:, :n_loose] = base[self.loose], gains[:, self.loose]
         options = (table.weight, table.behind, table.lightest, heaviest)
         ends = _ends(lanes[1:], [len(row) for row in used], free=free)
         self.fixed = (lanes[0], lanes[1:], options, ends)
 
     def visits(self, turn: int, turns: int, recent: int) -> Iterator[tuple[Patterns, int]]:
-        """Go through one of so many shares of the sets, bit by bit: patterns of neurons that turn, in an
-        array that is used again, and how many sets were seen up to there, the empty one among them. Of equal
-        patterns that follow closely one is told, and the empty one not at all, where `recent` is how many are
-        remembered, nor are sets told that are like one before; with 0 there is one pattern for every set but
-        the empty one.
+        """Enumerate one of `turns` shares of the sets.
+
+        Yield patterns of the neurons that turn, as bits in an array that is reused, and the number of sets
+        visited so far, including the empty one. `recent` is the number of patterns to remember. Of equal
+        patterns within that distance only one is yielded. The empty pattern, and sets equivalent to an
+        earlier one, are skipped. With 0, there is one pattern for every set but the empty one.
         """
         start, rows, options, ends = self.fixed
         if not recent:
@@ -194,8 +195,8 @@ class SetWalk:
 
 
 def _ends(rows: npt.NDArray[Any], sizes: list[int], *, free: bool) -> tuple[Any, Any, Ints]:
-    """For each option the least and the most that it and those behind it add, and how many sets those have
-    but the empty one; nothing where not all of them are allowed.
+    """Return bounds for each option: the smallest and largest gain of it and those after it, and the number
+    of their nonempty sets. Return nothing if not all sets are allowed.
     """
     begins = np.cumsum([0, *sizes])
     if not free or prod(size + 1 for size in sizes) >= _TOO_HEAVY:
@@ -210,12 +211,14 @@ def _ends(rows: npt.NDArray[Any], sizes: list[int], *, free: bool) -> tuple[Any,
 
 
 def _each(words: int) -> Any:
-    """The words of a pattern for compiled loops: one word is a tuple, whose length the compiler knows."""
+    """Return the words of a pattern for compiled loops: one word is a tuple, whose length the
+    compiler knows.
+    """
     return (0,) if words == 1 else np.zeros(words, np.int64)
 
 
 class _Tally:
-    """What the threads of a walk have seen together."""
+    """The results of all threads of a walk."""
 
     def __init__(self, threads: int, words: int, limit: Limit) -> None:
         self.threads, self.words, self.limit = threads, words, limit
@@ -227,12 +230,10 @@ class _Tally:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.stopped = True  # an error or an interrupt in one thread ends the others soon
+        self.stopped = True  # an error or an interrupt in one thread soon ends the others
 
     def put(self, turn: int, known: Patterns, size: int, more: Patterns) -> tuple[Patterns, int]:
-        """Put patterns into a thread's table, a larger one where it gets too full and there
-        is memory for that.
-        """
+        """Add patterns to a thread's table; use a larger table if it is too full and memory allows it."""
         if 2 * (size + len(more)) > len(known):
             room = 1 << (2 * (size + len(more))).bit_length()
             self.room[turn] = 8 * self.words * room
@@ -244,7 +245,7 @@ class _Tally:
 
 
 def _heaviest(used: list[list[tuple[int, Ints]]], budget: int | None) -> int:
-    """What the weights of options may sum to."""
+    """Return the largest allowed sum of the weights of options."""
     weights = [int(weight) for options in used for weight, _ in options]
     if any(weight < 0 for weight in weights):
         raise ValueError("an option has a negative weight.")
@@ -256,8 +257,9 @@ def _heaviest(used: list[list[tuple[int, Ints]]], budget: int | None) -> int:
 
 
 def _share(sets: SetWalk, turn: int, tally: _Tally) -> tuple[Patterns, int]:
-    """One thread's share of the sets: a table of their different patterns but the empty one (0 stands for a
-    free place), and its size.
+    """Compute one thread's share of the sets.
+
+    Return a table of their distinct patterns except the empty one (0 marks a free entry), and its size.
     """
     words = tally.words
     known, size = np.zeros((64, words), np.uint64), 0
@@ -272,7 +274,7 @@ def _share(sets: SetWalk, turn: int, tally: _Tally) -> tuple[Patterns, int]:
 
 @njit(nogil=True, cache=True)
 def _put(known, patterns, words):
-    """Put patterns into the table, in which 0 stands for a free place; how many are new and not 0."""
+    """Add patterns to the table, in which 0 marks a free entry; return the number of new nonzero patterns."""
     new, last = 0, nb.uint64(len(known) - 1)  # the size is a power of 2
     for row in range(len(patterns)):
         if row + _AHEAD < len(patterns):
@@ -294,7 +296,7 @@ def _put(known, patterns, words):
 
 @njit(nogil=True, cache=True)
 def _listed(known, size):
-    """The patterns in a table."""
+    """Return the patterns in a table."""
     out = np.empty((size, known.shape[1]), np.uint64)
     n = 0
     for index in range(len(known)):
@@ -319,11 +321,11 @@ def _mix(patterns, row):
 
 @njit(nogil=True, cache=True)
 def _line(sums, depth, rows, first, stop, weight, left, active, words, recent, chunk, size):
-    """Write down the patterns of the sets that add one of the options first..stop-1, where what is left of
-    the budget allows it: how many patterns the chunk has then, and how many sets these are.
+    """Write the patterns of the sets that add one of the options first..stop-1, within the remaining budget.
 
-    A pattern that was written down a short time ago, or is empty, is not written again, unless nothing is
-    kept in `recent`. No branch depends on a pattern, since that would cost more than all the rest.
+    Return the number of patterns in the chunk, and the number of sets. A pattern that was written recently,
+    or is empty, is not written again, unless nothing is stored in `recent`. No branch depends on a pattern,
+    since that would cost more than all the rest.
     """
     lanes = rows.shape[1]
     begin = n = nb.uint64(size)
@@ -347,7 +349,7 @@ def _line(sums, depth, rows, first, stop, weight, left, active, words, recent, c
 
 @njit(nogil=True, cache=True)
 def _are_alike(sums, depth, min_sums, max_sums, k):
-    """Whether no neuron depends on what the options from k on do."""
+    """Return whether no neuron depends on the options from k on."""
     lanes, same = sums.shape[1], True
     for w in range(lanes >> 6):
         at, of = depth * lanes + 64 * w, k * lanes + 64 * w
@@ -357,15 +359,17 @@ def _are_alike(sums, depth, min_sums, max_sums, k):
 
 @njit(nogil=True, cache=True)
 def _visit(state, chosen, start, rows, options, ends, turn, turns, words, recent, chunk, steps):
-    """Visit sets from where `state` and `chosen` are, and write down which neurons each turns, until the
-    chunk is full, or after so many steps. Whether there are more sets, and how many patterns were written.
+    """Visit sets, starting from `state` and `chosen`, and write the neurons that each turns.
 
-    A set is a *beginning* and a last option behind it; beginnings come depth first. ``state`` is how many
-    options the beginning has, the last option that comes next, how many beginnings of `_SHARED` options were
-    met, and how many sets were walked. Such beginnings, and those that they begin, belong to the threads in
-    turn, shorter ones to the first thread. With `ends`, where everything fits the budget: the least and the
-    most that options from each on may add, and how many sets they have; where no neuron depends on them, one
-    set stands for all.
+    It stops when the chunk is full, or after `steps` steps. Return whether there are more sets, and the
+    number of patterns written.
+
+    A set is a *beginning* and a last option after it; beginnings are visited depth first. ``state`` contains
+    the number of options of the beginning, the next last option, the number of beginnings of `_SHARED`
+    options visited, and the number of sets visited. Such beginnings, with their extensions, are assigned to
+    the threads in turn; shorter ones belong to the first thread. If everything fits the budget, `ends`
+    contains the smallest and largest gains of the options from each one on, and the number of their sets. If
+    no neuron depends on them, one set represents all.
     """
     weight, behind, lightest, limit = options
     min_sums, max_sums, below = ends
@@ -392,7 +396,7 @@ def _visit(state, chosen, start, rows, options, ends, turn, turns, words, recent
             )
             state[1], state[3] = stop, state[3] + sets
             steps -= sets
-        k = n_options  # the option that makes the next beginning
+        k = n_options  # the option that forms the next beginning
         if depth < len(chosen):
             k = behind[chosen[depth - 1]] if depth else 0
         while depth >= 0:

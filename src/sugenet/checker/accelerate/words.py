@@ -1,12 +1,12 @@
-"""Going through very many sets of options, 512 at a time: one bit of eight words for each of them.
+"""Enumerate very many sets of options, 512 at a time: each set is one bit of eight words.
 
-To be ensured: no set within the budget is left out or met twice, and what the layers make of each is what
-the definition says. A set is some options and a last *unit* behind them, an option or a pair of options of
-different features: behind one option units of both kinds, behind several only pairs. Where pairs are too many
-for their words, units are single options behind any number. A block has 512 units. All layers are taken in
-words (`blocks`, `turning`), and behind them the inequalities of the cases that are looked for. Sets that meet
-no case are only counted; of the others it is told which patterns of the last layer they have, for the
-definition to judge. Nothing here is shared with the engines.
+To be ensured: every set within the budget is visited exactly once, and the layers are evaluated as defined. A
+set consists of some options and a last *unit* after them: an option, or a pair of options of different
+features. After one option, units of both kinds follow; after several, only pairs. If there are too many pairs
+for their words, units are single options after any number. A block has 512 units. All layers are evaluated in
+words (`blocks`, `turning`), then the inequalities of the cases that are searched for. Sets that meet no case
+are only counted. For the others, the patterns of the last layer are returned and evaluated by the definition.
+No code is shared with the engines.
 """
 # mypy: disable-error-code="no-untyped-call"
 
@@ -31,22 +31,22 @@ from sugenet.errors import TooLargeError
 
 __all__ = ["SetsSeen", "WordWalk", "blocks_seen"]
 
-_PAIRS = 1 << 26  # bytes that say what pairs of options add
-_TABLE = 1 << 15  # patterns that are kept before they are judged
-_AT_ONCE = 1 << 10  # sets of one option that are looked at together
-_STEPS = 1 << 13  # blocks between two looks at the clock
-_CLOSE = 16  # neurons near tau: options that do the same to them stand together, so that blocks differ less
+_PAIRS = 1 << 26  # bytes for the gains of pairs of options
+_TABLE = 1 << 15  # patterns that are stored before they are evaluated
+_AT_ONCE = 1 << 10  # sets of one option that are evaluated together
+_STEPS = 1 << 13  # blocks between two checks of the clock
+_CLOSE = 16  # neurons near tau: options with the same effect on them are adjacent, so blocks differ less
 
 
 class SetsSeen(NamedTuple):
-    """What was seen of some sets."""
+    """Results for some sets."""
 
     patterns: npt.NDArray[np.uint64]
-    """Of the last layer, as words."""
+    """Patterns of the last layer, as words."""
     set_counts: Ints
-    """How many sets have each of them."""
+    """Number of sets with each pattern."""
     n_others: int
-    """How many other sets there are, which meet no case."""
+    """Number of other sets, which meet no case."""
 
 
 class WordWalk:
@@ -71,7 +71,7 @@ class WordWalk:
         limit: Limit,
     ) -> None:
         self.limit = limit
-        budget = min(budget, sum(max(price for price, _ in row) for row in features))  # fits 64 bits
+        budget = min(budget, sum(max(price for price, _ in row) for row in features))  # fits in 64 bits
         table = OptionTable(base, features, budget, limit)
         self.together, self.loose, self.weight = table.together, table.loose, table.weight
         self.begin = np.asarray(base, np.int64)[self.loose]
@@ -82,7 +82,7 @@ class WordWalk:
         self.rooms: list[tuple[Any, ...]] = []
 
     def is_for(self) -> bool:
-        """Whether layers and numbers are as this walk needs them."""
+        """Return whether this walk supports the layers and numbers."""
         largest = int(np.abs(self.begin).max(initial=0)) + (self.together + 1) * int(
             np.abs(self.gains).max(initial=0)
         )
@@ -91,7 +91,7 @@ class WordWalk:
         )
 
     def prepare(self) -> None:
-        """Write out planes and layers."""
+        """Build planes and layers."""
         lanes = -(-len(self.loose) // 64) * 64
         self.limit.take(24 * self.n_options * lanes, "what all changes add, and those behind them")
         gains = np.zeros((self.n_options, lanes), np.int32)
@@ -105,7 +105,7 @@ class WordWalk:
         self.limit.take(8 * cores() * _TABLE * (self.size[1] // 64 + 1), "patterns that are to be judged")
 
     def _extremes(self, gains: npt.NDArray[np.int32], end: np.ufunc) -> npt.NDArray[np.int32]:
-        """The least or most that options add from each on, and behind that the same of pairs of options."""
+        """Return the smallest or largest gain of the options from each one on, followed by that of pairs."""
         extremes = np.zeros((2, *gains.shape), np.int32)
         extremes[0] = end.accumulate(gains[::-1])[::-1]
         behind, last = self.options[0], None
@@ -117,11 +117,13 @@ class WordWalk:
         return extremes.reshape(-1, gains.shape[1])
 
     def _units(self) -> tuple[tuple[Any, ...], npt.NDArray[Any]]:
-        """Options and pairs of options: weights, the heaviest of each kind, where those begin that are behind
-        an option, and where they end; and for each neuron what they add.
+        """Return options and pairs of options.
+
+        The result has their weights, the heaviest of each kind, where those after an option begin and end,
+        and their gains in each neuron.
         """
         behind, options, loose = self.options[0], self.n_options, len(self.loose)
-        after = options - behind  # options that pair with each, as the second
+        after = options - behind  # number of options that can be the second of a pair with each
         begin = -(-options // 64) * 64
         pairs, largest = int(after.sum()), int(np.abs(self.gains).max(initial=0))
         kind = np.dtype(np.int8 if 2 * largest < 1 << 7 else np.int32)
@@ -146,7 +148,7 @@ class WordWalk:
         return (weight, heaviest, np.stack([np.arange(options + 1), starts]), ends), adds
 
     def patterns(self, first: int) -> Iterator[SetsSeen]:
-        """What the sets that begin with an option have, in turns."""
+        """Yield the results for the sets that begin with an option, in turns."""
         max_chosen, loose = max(1, self.together), len(self.loose)
         chosen, state = np.full(max_chosen + 1, -1, np.int64), np.zeros(5, np.int64)
         chosen[0], state[0] = first, 1
@@ -175,17 +177,15 @@ class WordWalk:
         self.rooms.append(room)
 
     def _room(self) -> tuple[Any, ...]:
-        """What a thread needs while it goes through sets, and an empty table of patterns, which it leaves
-        empty.
-        """
+        """Return the work arrays of a thread, and an empty table of patterns, which it leaves empty."""
         layers, size = self.size
         wide, words = max(size, self.lanes) + 4, size // 64
-        lists = (  # of every layer who turned for all sets, who for some, how many of both; who is to decide
+        lists = (  # per layer: neurons that turned for all or some sets, their numbers, neurons to decide
             *np.zeros((2, layers + 1, wide), np.int64),
             np.zeros((layers + 1, 2), np.int64),
             np.zeros((layers, wide), np.int64),
             np.zeros(layers * size, np.int16),
-            self.fixed[3][0].copy(),  # M - tau at the sample, of the first layer behind some options
+            self.fixed[3][0].copy(),  # M - tau at the sample, of the first layer after some options
             np.zeros((layers + 1) * wide, np.int16),
         )
         room = (
@@ -198,18 +198,18 @@ class WordWalk:
         return lists, room, (np.zeros((_TABLE, words), np.uint64), np.zeros(_TABLE, np.int64))
 
     def sample(self) -> Ints:
-        """Match counts of the classes when nothing changes."""
+        """Return the match counts of the classes without any change."""
         return self.counts(self._patterns(self.begin[None]))
 
     def _patterns(self, margins: Ints) -> npt.NDArray[np.uint64]:
-        """Patterns of the last layer in words, from M - tau of the loose neurons, one row each."""
+        """Return patterns of the last layer in words, from M - tau of the loose neurons, one row each."""
         bits = np.repeat(self.tail.active[None], len(margins), axis=0)
         bits[:, self.loose] = margins >= 0
         bits = through(self.tail.inside, bits)
         return words_of(bits, -(-bits.shape[1] // 64))
 
     def _look_at_singles(self) -> None:
-        """Patterns of the sets of one option, and which of them meet a case."""
+        """Compute the patterns of the sets of one option, and which of them meet a case."""
         parts = []
         for k in range(0, self.n_options, _AT_ONCE):
             self.limit.look()
@@ -218,13 +218,13 @@ class WordWalk:
         self.met = violations(self.tail.cases, self.tail.head, self.counts(self.alone))
 
     def counts(self, patterns: npt.NDArray[np.uint64]) -> Ints:
-        """Match counts of the classes for patterns of the last layer in words."""
+        """Return match counts of the classes for patterns of the last layer in words."""
         return self.tail.counts(patterns)
 
     def each(
         self, firsts: list[int], use: Callable[[int, SetsSeen], None], threads: int | None = None
     ) -> None:
-        """Go through all sets with these first options; `use` is told what was seen, by several threads."""
+        """Enumerate all sets with these first options; several threads pass their results to `use`."""
         self.prepare()
 
         def work(first: int) -> None:
@@ -236,7 +236,7 @@ class WordWalk:
             try:
                 for job in jobs:
                     job.result()
-            except BaseException:  # an interrupt, too, ends the others soon
+            except BaseException:  # also an interrupt soon ends the other threads
                 self.over = True
                 for job in jobs:
                     job.cancel()
@@ -244,7 +244,7 @@ class WordWalk:
 
 
 def _zeros(words: int) -> npt.NDArray[np.uint64]:
-    """So many words that begin where a line of the memory's cache does, as vectors of 8 are read fastest."""
+    """Return zeroed words aligned to a cache line, where vectors of 8 are read fastest."""
     buffer = np.zeros(words + 8, np.uint64)
     skipped = -buffer.ctypes.data % 64 // 8
     return buffer[skipped : skipped + words]
@@ -254,7 +254,7 @@ def _zeros(words: int) -> npt.NDArray[np.uint64]:
 
 
 def blocks_seen(problem: Whole, threads: int | None = None) -> int | None:
-    """How many sets there are, the empty one included; None: one of them is a violation."""
+    """Return the number of sets, including the empty one, or None if one of them is a violation."""
     prices = [price for row in problem.features for price, _ in row]
     if not prices or not len(problem.base) or sum(prices) >= 1 << 60:
         raise TooLargeError("the question is not one for blocks.")
@@ -282,7 +282,9 @@ def blocks_seen(problem: Whole, threads: int | None = None) -> int | None:
 
 
 def _in_groups(features: Options) -> list[list[tuple[int, Ints]]]:
-    """Features without prices, several of them made one, with as many combinations as a block has sets."""
+    """Return features without prices, several merged into one with as many combinations as a
+    block has sets.
+    """
     rest, groups = features, list[list[tuple[int, Ints]]]()
     while rest:
         *rest, last = joined(rest, 64 * WORDS)
