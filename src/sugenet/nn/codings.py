@@ -114,13 +114,13 @@ class Steps(ShortRepr):
     cuts
         Rising numbers.
     low, high
-            Range of the raw values that can occur (default: infinite).
+        Range of the raw values that can occur (default: infinite).
     whole
-            Whether raw values are integers.
+        Whether raw values are integers.
     bipolar
-            Whether -1 is accepted for 0, as in bipolar bits.
+        Whether -1 is accepted for 0, as in bipolar bits.
     silent
-            Indices of cuts that the network does not read. Their bits do not count as flipped.
+        Indices of cuts that the network does not read. Their bits do not count as flipped.
 
     Examples
     --------
@@ -420,9 +420,9 @@ class Real(Steps):
     Parameters
     ----------
     cuts, whole, bipolar, silent
-            As in `Steps`, but empty, False, False and empty.
+        As in `Steps`, but empty, False, False and empty.
     low, high
-            Range of the raw values that can occur (default: infinite).
+        Range of the raw values that can occur (default: infinite).
 
     Examples
     --------
@@ -628,19 +628,19 @@ def _own(value: Any) -> Any:
 
 
 def _end(value: Any, what: str) -> float:
-    """A cut or a bound, which is a float64 or infinite; others are refused, not rounded."""
+    """Return a cut or a bound as a float64 or infinity; other numbers raise an error and are not rounded."""
     if isinstance(value, float | np.float32 | np.float16):
-        return float(value) + 0.0  # one spelling of zero
+        return float(value) + 0.0  # normalizes -0.0 to 0.0
     return float_number(value, what, EncodingError) + 0.0
 
 
 def _whole(end: float, rounded: Callable[[float], int]) -> float:
-    """A bound of integers; infinite if it is none."""
+    """Return a bound of integers; infinite if there is no bound."""
     return end if end in (inf, -inf) else rounded(end)
 
 
 def _float(number: Any, *, up: bool) -> float:
-    """The least float64 at or above a number, or the largest at or below it; infinite beyond all."""
+    """Return the smallest float64 >= a number, or the largest <= it; infinite if there is none."""
     near = nearest_float(number)
     if up:
         return near if near >= number else nextafter(near, inf)

@@ -211,7 +211,7 @@ def _weight_bits(weights: Ints) -> int:
 
 
 def _bit_products(weights: Ints) -> int:
-    """Sum the bits of the weights that are not 0."""
+    """Return the number of nonzero weights times the bits of the largest."""
     return int(np.count_nonzero(weights)) * _weight_bits(weights)
 
 

@@ -34,7 +34,7 @@ class Domain:
     Parameters
     ----------
     limits : mapping, default: None
-            A `Span` for each limited feature, by index from 0.
+        A `Span` for each limited feature, by index from 0.
     laws : iterable of Law, default: ()
         Conditions that every input obeys.
 
