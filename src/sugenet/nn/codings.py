@@ -598,17 +598,17 @@ def threshold(cut: float, low: float = -inf, high: float = inf, whole: bool = Fa
 
 
 def thermometer(cuts: Sequence[float], low: float = -inf, high: float = inf, whole: bool = False) -> Steps:
-    """One bit for each cut."""
+    """Return a coding with one bit per cut."""
     return Steps(tuple(cuts), low, high, whole)
 
 
 def integer(low: int, high: int) -> Steps:
-    """A whole number kept exactly: one bit for each step from `low` to `high` (255 for a uint8 pixel)."""
+    """Return a coding of integers: one bit per step from `low` to `high` (255 for a uint8 pixel)."""
     return Steps(tuple(range(low + 1, high + 1)), low, high, whole=True)
 
 
 def bit() -> Steps:
-    """A bit as it is: -1 or 0 is off, +1 is on."""
+    """Return the coding of a feature that is a bit: -1 or 0 is off, +1 is on."""
     return Steps((1.0,), 0.0, 1.0, whole=True, bipolar=True)
 
 

@@ -192,8 +192,10 @@ class Encoder(ShortRepr):
         return rows_of(X, self.names, self.shape)
 
     def with_training_range(self, X: Any) -> Encoder:
-        """Return the same encoder with the training range of each feature: the categories, the values of a
-        number that has at most eight of them, or else its minimum and maximum.
+        """Return the same encoder with the training range of each feature.
+
+        A range is the categories, the values of a number with at most eight of them, or else its minimum and
+        maximum.
 
         Examples
         --------

@@ -363,8 +363,8 @@ class LevelLayer(_DenseForm):
     """Neurons over integer features: feature i has levels 0..tops[i]; each level step is one literal with the
     weight of the feature.
 
-    A feature with a positive weight adds its level to the match count, one with a negative weight the
-    difference between its top and its level, each times the size of the weight.
+    A feature adds to the match count its level if the weight is positive, and top minus level if it is
+    negative. Each is multiplied by the size of the weight.
 
     Parameters
     ----------

@@ -482,7 +482,7 @@ class Network(Plottable):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of what the network computes and of the names of its inputs and classes; notes and source
+        """SHA-256 of the function of the network and of the names of its inputs and classes; notes and source
         are not included.
         """
         digest = hashlib.sha256(b"sugenet network 1\n")
