@@ -1,7 +1,7 @@
 """Polarized bounds through all layers: values that no allowed set of moves can change (docs/theory.md 7.2).
 
 The first layer is bounded feature by feature, with the budget. In later layers an unknown neuron counts as
-both off and on. With a budget, the number of neurons that can turn at once is bounded too: a neuron is
+both off and on. With a budget, the number of neurons that can turn at once is bounded too. A neuron is
 settled if not even the worst choice of that many inputs carries it over its threshold.
 """
 
@@ -139,8 +139,8 @@ def _changes(weights: Ints, active: Bits, unknown: Bits, max_turned: int) -> tup
 def turned_at_once(first_layer: FirstLayer) -> int:
     """Return an upper bound on the number of first-layer neurons that an allowed set of moves turns.
 
-    Each neuron needs its distance to the threshold. The total over all neurons is at most the sum of what
-    the moved features contribute.
+    Each neuron needs its distance to the threshold. The total over all neurons is at most the total
+    contribution of the moved features.
     """
     fragile, near = len(first_layer.fragile), first_layer.neighbourhood
     if near.budget is None or not fragile:

@@ -429,7 +429,7 @@ sure_of_any, sure_of_whole, sure_of_near = _looker(False, False), _looker(True, 
 @intrinsic
 def apart_of(_typing, planes, inputs, first, n_planes, valid, apart):
     """Write the majority value of each of `n_planes` planes, from slot `first` on, to the bits of
-    ``apart[2:]`` given by `inputs`, which are 0 before; return the largest number of differences from it in a
+    ``apart[2:]`` given by `inputs`, which are 0 before. Return the largest number of differences from it in a
     set.
     """
     del first, n_planes

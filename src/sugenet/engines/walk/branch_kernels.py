@@ -1,8 +1,9 @@
 """Compiled branch and bound over free features before one hidden layer (docs/theory.md 7.13).
 
-A *lane* is a neuron of one inequality and holds its slack: its distance from the wrong side of the threshold,
-for the most favourable options of all features not fixed yet. Options only lower slacks, and a lane below 0
-is lost permanently. Lanes are packed in words of 64, words in *groups* whose lanes have the same worth.
+A *lane* is a neuron of one inequality and holds its slack, the distance from the wrong side of the threshold.
+The slack is for the most favourable options of all features not fixed yet. Options only lower slacks, and a
+lane below 0 is lost permanently. Lanes are packed in words of 64, words in *groups* whose lanes have the same
+worth.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped,call-arg,var-annotated"

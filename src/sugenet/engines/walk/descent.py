@@ -205,7 +205,7 @@ class Descent:
     # -- values nearer ---------------------------------------------------------------------------------------
 
     def _clip(self) -> None:
-        """Move every value towards the sample as far as the goal allows, with one common distance."""
+        """Find the smallest distance within which the clipped values still reach the goal."""
         start = self.chosen
         moved = np.flatnonzero(start >= 0)
         if not len(moved):

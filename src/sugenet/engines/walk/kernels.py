@@ -75,7 +75,7 @@ def _add(acc, depth, rows, k):
 @njit(nogil=True, cache=True)
 def _line(acc, depth, rows, first, end, weight, high, recent, fresh, begin):
     """Write the patterns of the sets that add one of the rows first..end-1, from an index on, without most
-    repeats; return the index after the last one, and the number of sets.
+    repeats. Return the index after the last one, and the number of sets.
 
     Neither step has a branch that depends on a pattern: such a branch would cost more than everything else.
     """

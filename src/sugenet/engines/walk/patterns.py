@@ -1,8 +1,8 @@
 """Patterns of fragile neurons: the distance of each from a goal, one by one or by blocks.
 
 A *pattern* holds one bit per fragile neuron, set if it has turned relative to the sample. The second layer
-reads patterns directly: its columns are the fragile neurons, with the sign reversed for those active at the
-sample, and the contribution of all other neurons is part of its tau.
+reads patterns directly. Its columns are the fragile neurons, with the sign reversed for those active at the
+sample. The contribution of all other neurons is part of its tau.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ _SHARED = 6  # neurons from which sums of four inputs are shared
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _bound(number, tail, work):
     """Find the neurons of a layer that its open inputs decide, and return their number. Neurons that are
-    active for any values go to the next row of `on`, what the others miss to `left`. `apart` has the number
-    of open inputs and of those that differ from the value in most sets.
+    active for any values go to the next row of `on`, the shortfalls of the others to `left`. `apart`
+    has the number of open inputs and of those that differ from the value in most sets.
     """
     n, base = 0, number * tail.tau.shape[1]
     index, stride = number * tail.positive.shape[1] * tail.positive.shape[2], tail.positive.shape[2]
@@ -260,7 +260,7 @@ def _deal(number, n_open, memory, work, state, depth, begin):
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _far(n_open, tail, ball, work, size):
     """Count the sets of a block that turn more neurons of a layer than the radius of the ball, relative to
-    its pattern, which is the last row of `kinds`; `valid` keeps only those.
+    its pattern, which is the last row of `kinds`. Only those stay in `valid`.
     """
     home, number = ball.home, ball.layer + 1
     turned_ = 0

@@ -41,7 +41,7 @@ def walk_singles(problem: Problem, budget: int, clock: Clock) -> Enumerated | No
 
 def violating_singles(problem: Problem, clock: Clock) -> Iterator[FeatureMove]:
     """Yield moves that reach the goal alone, feature by feature, one for each pattern of neurons that they
-    turn, or all if there are too many steps to compare patterns; until the time is up.
+    turn. If there are too many steps to compare patterns, yield all; stop if the time is up.
     """
     near = problem.near
     parts = _turning(problem) if is_soon_expanded(near) else ([k] for k in range(len(near.moves)))

@@ -123,7 +123,7 @@ def sweep_sets(
 
 def _ends(rows: npt.NDArray[Any], after: Ints, *, whole: bool) -> tuple[Any, Any, Ints]:
     """Return the minimum and maximum total contribution of the moves from each on, at most one per feature,
-    and the number of their nonempty sets; nothing if not all of them are allowed.
+    and the number of their nonempty sets. Empty if not all of them are allowed.
     """
     if not whole:
         return rows[:0], rows[:0], np.zeros(0, np.int64)

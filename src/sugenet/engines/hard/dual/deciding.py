@@ -163,7 +163,7 @@ class _Deciding:
     def _close(
         self, node: Branch, number: int, index: _Tree
     ) -> tuple[float, tuple[int, int, int] | None] | None:
-        """Close a node, or return its distance from that and where to split it."""
+        """Close a node, or return its distance from that and the place to split it."""
         if any(layer == 0 for layer, _ in node.windows):
             options = self.relaxed.inputs.lightest(node.open_)
             if options is None:

@@ -168,8 +168,9 @@ class Inputs:
         return Range(np.maximum(there.low, here - down), np.minimum(there.high, here + up))
 
     def _together(self, gains: Ints, open_: npt.NDArray[np.bool_]) -> Ints:
-        """Return an upper bound on the total gain of options: the best of every feature, for as many as fit
-        into the budget, or the gain that the budget buys at the best rate.
+        """Return an upper bound on the total gain of options.
+
+        It is the best of every feature, for as many as fit into the budget, or the gain at the best rate.
         """
         if not open_.all():
             gains = np.where(open_, gains, gains.min() - 1)

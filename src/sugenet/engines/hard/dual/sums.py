@@ -38,7 +38,7 @@ class Range(NamedTuple):
 
 
 class Best(NamedTuple):
-    """Largest worth of every neuron, one row per set of multipliers, and where it is reached."""
+    """Largest worth of every neuron, one row per set of multipliers, and the level and sum that reach it."""
 
     value: Reals
     level: Ints

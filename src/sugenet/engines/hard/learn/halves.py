@@ -50,8 +50,8 @@ class Halves:
 
 
 def halves_of(cascade: Cascade, facts: Sequence[int], *, has_cuts: bool = True) -> Halves:
-    """Return the thresholds of open variables over open variables: two halves each, but only the first for
-    the inequalities of the goal; and the budget, with its cuts if it has any.
+    """Return the thresholds of open variables over open variables, and the budget, with its cuts if it has
+    any. Each threshold is two halves; for the inequalities of the goal, only the first is used.
 
     Facts are signed variable numbers, from 1, of first-layer neurons that are always fixed.
     """

@@ -14,7 +14,7 @@ For small cases only; large thresholds are better handled as sums.
 5. The goal: a case implies its inequalities, all of them imply it, and some case holds.
 
 In a diagram the node (i, s) says: if the groups before i have brought the sum to s, the final sum is 0 or
-more. ``up`` is an upper bound on what the groups from i on can add: the sum of their largest gains. In the
+more. ``up`` is an upper bound on the gain of the groups from i on: the sum of their largest gains. In the
 first layer, at most as many of them count as features can move together within the budget. ``down`` is the
 same for losses. If ``s + up < 0`` the node is false, if ``s - down >= 0`` it is true. A root of either kind
 is a single literal and counts as constant. Groups whose options all add nothing are left out. Nodes are
