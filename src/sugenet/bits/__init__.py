@@ -1,11 +1,11 @@
-"""Packed 64-bit words, bytes and compiled kernels: the fast twin of `sugenet.nn`,
-with the same answers bit for bit.
+"""Packed 64-bit words, bytes and compiled kernels: the fast version of `sugenet.nn`, with bit-identical
+answers.
 
-Feature ``i`` is bit ``i % 64`` of word ``i // 64``; bit 1 stands for +1 and bit 0 for -1. A `PackedLayer`
-holds many neurons over one input space, a `PackedNetwork` a chain of them with a head, `PackedMaps` a chain
-of convolutions and pooling; `LevelMaps` is a chain of layers over levels, a byte each. All have one of two
+Feature ``i`` is bit ``i % 64`` of word ``i // 64``; bit 1 is +1 and bit 0 is -1. A `PackedLayer` holds many
+neurons over one input space, and a `PackedNetwork` a chain of them with a head. `PackedMaps` is a chain of
+convolutions and pooling, and `LevelMaps` a chain of layers over levels, one byte each. All have one of two
 engines: ``"numba"`` (compiled, fast) and ``"numpy"`` (no compiler needed). Importing this package imports
-neither compiler nor kernels; the first layer does.
+neither compiler nor kernels; creating the first layer does.
 
 Examples
 --------

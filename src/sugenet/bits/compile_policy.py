@@ -1,9 +1,9 @@
-"""When compiling pays: the first small work is done by a twin that needs no compiler.
+"""Compile only if it pays: small work at the start is done by a twin that needs no compiler.
 
-A kernel takes a second or several to compile, once for a machine, and is then read from a cache on disk.
-Until it is there, its *twin* in NumPy does what is asked, step for step the same; once the steps that were
-asked for would have paid for compiling, the kernel is compiled. Steps are known before they are done, and no
-clock is asked. ``SUGENET_ENGINE=numba`` compiles at once.
+A kernel takes a second or more to compile, once per machine, and is then read from a cache on disk. Until
+then its *twin* in NumPy does the same work step by step. Once the requested steps would have paid for
+compilation, the kernel is compiled. Steps are known in advance, and no clock is read.
+``SUGENET_ENGINE=numba`` compiles at once.
 """
 
 import os
@@ -20,18 +20,18 @@ from sugenet.errors import SugenetError
 __all__ = ["ENGINE", "Account", "CompilePolicy", "is_disabled", "is_ready", "plain", "see_compiler"]
 
 ENGINE = "SUGENET_ENGINE"
-"""The variable of the environment that names an engine."""
+"""Environment variable that names an engine."""
 _DISABLED = "NUMBA_DISABLE_JIT"
-"""The variable by which numba is told to compile nothing."""
+"""Environment variable that disables compilation in numba."""
 
 
 def is_disabled() -> bool:
-    """Whether numba was told to compile nothing."""
+    """Return whether compilation is disabled in numba."""
     return os.environ.get(_DISABLED, "") not in ("", "0")
 
 
 def see_compiler() -> None:
-    """Refuse what needs kernels if numba was told to compile nothing, or has no space to do so."""
+    """Raise an error if compilation is disabled in numba, or if there is no space for it."""
     see_space()
     if is_disabled():
         raise SugenetError(
@@ -41,13 +41,13 @@ def see_compiler() -> None:
 
 
 class Account:
-    """Steps that twins were asked for, until compiling pays."""
+    """Number of steps requested from twins, until compilation pays."""
 
     def __init__(self, price: int) -> None:
         self.price, self._done, self._lock = price, 0, Lock()
 
     def pays(self, steps: int) -> bool:
-        """Whether compiling pays, with so many steps more."""
+        """Return whether compilation pays after `steps` more steps."""
         with self._lock:
             self._done += int(steps)
             return self._done > self.price
@@ -59,20 +59,20 @@ class CompilePolicy:
     Parameters
     ----------
     kernel
-        Of numba, with a cache on disk.
+        Numba kernel with a cache on disk.
     twin
-        Gives the same for the same arguments, and does the same to them.
+        Function with the same result and side effects for the same arguments.
     account
-        Of steps; kernels that are needed together share one.
+        Account of steps; kernels that are needed together share one.
     """
 
     def __init__(self, kernel: Any, twin: Callable[..., Any], account: Account) -> None:
         self.kernel, self.twin, self._account = kernel, twin, account
         self._ready: set[Any] = set()
-        """Sorts of arguments that the kernel is compiled for."""
+        """Kinds of arguments for which the kernel is compiled."""
 
     def __call__(self, steps: int, *args: Any) -> Any:
-        """Do it, which takes the twin about so many steps."""
+        """Run the kernel or the twin, which takes about `steps` steps."""
         return self._chosen(steps, args)(*args)
 
     def _chosen(self, steps: int, args: tuple[Any, ...]) -> Callable[..., Any]:
@@ -86,7 +86,7 @@ class CompilePolicy:
 
 
 def _sort(value: Any) -> Any:
-    """What numba's type of a value depends on, found in a tenth of the time that numba takes for the type."""
+    """Return a key that determines numba's type of a value, ten times faster than numba finds the type."""
     if type(value) is np.ndarray:
         return value.dtype, value.ndim, value.flags.num
     if type(value) is tuple:
@@ -97,18 +97,18 @@ def _sort(value: Any) -> Any:
 
 
 def is_ready(kernel: Any, kinds: tuple[Any, ...]) -> bool:
-    """Whether a kernel is compiled for arguments of these kinds, in memory or in the cache on disk."""
+    """Return whether a kernel is compiled for arguments of these kinds, in memory or in the cache on disk."""
     if kinds in kernel.overloads:
         return True
     try:
         return kernel._cache.load_overload(kinds, kernel.targetctx) is not None
-    except Exception:  # numba and the file system raise many types here: what cannot be read is not there
+    except Exception:  # numba and the file system raise many types here; an unreadable cache is missing
         return False
 
 
 def plain(kernel: Any, **twins: Any) -> Callable[..., Any]:
-    """The Python source of a kernel, run as it stands: what it calls is replaced by the twins of that name,
-    or is plain too.
+    """Return the Python source of a kernel as a function, uncompiled. Functions that it calls are replaced by
+    the twins of that name, or are uncompiled too.
     """
     run = _plain(kernel.py_func, twins)
 

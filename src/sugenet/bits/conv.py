@@ -1,7 +1,7 @@
-"""Convolutions and pooling as arrays that the engines read: kernels, thresholds, geometry.
+"""Convolutions and pooling as arrays for the engines: kernels, thresholds, geometry.
 
-`PackedConv` gives bits and reads bits, or bytes where it is the first; `LevelConv` reads and gives levels by
-integer weights and sorted thresholds. A dense layer over levels is a convolution whose window is all of the
+`PackedConv` gives bits and reads bits, or bytes if it is the first layer. `LevelConv` reads and gives levels
+by integer weights and sorted thresholds. A dense layer over levels is a convolution whose window is the whole
 map.
 """
 
@@ -20,13 +20,13 @@ __all__ = ["LevelConv", "LevelMap", "MapLayer", "PackedConv", "PackedPool"]
 
 _Ints = npt.NDArray[np.int64]
 
-_LARGEST = 127  # of a weight: weights of a kernel over levels are bytes
-_LARGEST_SUM = 1 << 31  # sums of levels stay below
+_LARGEST = 127  # largest weight: weights of a kernel over levels are bytes
+_LARGEST_SUM = 1 << 31  # upper limit of sums of levels
 _NEVER = 1 << 32  # beyond all sums
 
 
 class _Kernel:
-    """What convolutions share: one kernel for each output channel, at all positions of a window."""
+    """Base of convolutions: one kernel per output channel, at all positions of a window."""
 
     weights: npt.NDArray[Any]
     slide: Window
@@ -38,17 +38,17 @@ class _Kernel:
 
     @property
     def products(self) -> int:
-        """Products of inputs and weights that a sample takes."""
+        """Products of inputs and weights per sample."""
         return self.weights.size * self.slide.count
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PackedConv(_Kernel):
-    """One neuron for each output channel and position; active iff its match count over the taps inside the
-    input is at least tau.
+    """Convolution over bits: one neuron per output channel and position, active iff its match count over the
+    taps inside the input is at least tau.
 
-    Made by `PackedConv.from_arrays`; run by `PackedMaps`. Padding holds no literals,
-    so it neither matches nor fails to.
+    Created by `PackedConv.from_arrays`; run by `PackedMaps`. Padding has no literals, so it neither matches
+    nor misses.
 
     Parameters
     ----------
@@ -59,10 +59,10 @@ class PackedConv(_Kernel):
     slide : Window
         Input shape and geometry.
     groups : int
-        Groups of channels.
+        Number of channel groups.
     top : int or None
-        None when the input is bits. Else it is levels 0..top, each standing for `top` bits of which as many
-        are 1 as the level says.
+        None if the input is bits. Otherwise the input is levels 0..top; a level represents `top` bits of
+        which that many are 1.
 
     Examples
     --------
@@ -97,17 +97,17 @@ class PackedConv(_Kernel):
         weights : integers of shape (out channels, in channels / groups, kernel height, kernel width)
             From -127 to 127.
         tau : integers of shape (out channels,) or (out channels, positions)
-            Kept as the nearest of ``0 .. size + 1``, which changes no answer.
+            Clipped to ``0 .. size + 1``, which changes no answer.
         shape : (int, int, int)
             Channels, height and width of the input; height 1 for sequences.
         stride, dilation : int or (int, int)
-            For height and width.
+            Height and width.
         pads : int or (int, int, int, int)
             Pixels added at the top, left, bottom and right.
         groups : int
-            As many as channels for a depthwise convolution.
+            Number of channel groups; the number of channels for a depthwise convolution.
         top : int, optional
-            The largest level, for an input of levels instead of bits.
+            Largest level, for an input of levels instead of bits.
         """
         kernel = _integer_kernel(weights)
         if kernel.max() > _LARGEST or kernel.min() < -_LARGEST:
@@ -141,27 +141,28 @@ class PackedConv(_Kernel):
 
     @property
     def copies(self) -> int:
-        """How many literals the largest weight stands for; 1 at least."""
+        """Number of literals of the largest weight; at least 1."""
         return max(1, int(np.abs(self.weights).max()))
 
     @cached_property
     def sizes(self) -> _Ints:
-        """The largest match count of each neuron, of shape (out channels, positions)."""
+        """Largest match count of each neuron, of shape (out channels, positions)."""
         sums = self.slide.over_taps(np.abs(self.weights), inside=True)
         return sums * (1 if self.top is None else self.top)
 
     @cached_property
     def allowed(self) -> _Ints:
-        """How many literals a neuron may miss where padding is read as 0, of shape (out channels, positions).
+        """Number of literals that a neuron may miss if padding is read as 0, of shape (out channels,
+        positions).
 
-        A tap on padding then misses its positive literals, always; so many more are allowed.
+        A tap on padding then always misses its positive literals; that many more are allowed.
         """
         outside = self.slide.over_taps(np.maximum(self.weights, 0), inside=False)
         return np.asarray(self.sizes - self.tau + outside)
 
     @cached_property
     def least(self) -> _Ints:
-        """The least weighted sum of levels of an active neuron, padding read as level 0, of shape (out
+        """Smallest weighted sum of levels of an active neuron, with padding read as level 0, of shape (out
         channels, positions).
         """
         assert self.top is not None
@@ -201,21 +202,21 @@ class PackedConv(_Kernel):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PackedPool:
-    """Whether any input of a window is active, or every one, channel by channel; of levels the largest, or
-    the least. Padding never counts.
+    """Pooling: whether any, or every, input of a window is active, channel by channel; for levels, the
+    maximum or the minimum. Padding never counts.
 
     Parameters
     ----------
     shape : (int, int, int)
         Channels, height and width of the input.
     kernel, stride, dilation : int or (int, int)
-        For height and width.
+        Height and width.
     pads : int or (int, int, int, int)
         Pixels added at the top, left, bottom and right.
     every : booleans of shape (channels,)
-        Whether all inputs must be active; False for all channels unless said.
+        Whether all inputs must be active (default: False for all channels).
     top : int, optional
-        The largest level, for an input of levels instead of bits.
+        Largest level, for an input of levels instead of bits.
 
     Examples
     --------
@@ -262,12 +263,12 @@ class PackedPool:
 
     @property
     def products(self) -> int:
-        """Inputs that a sample has."""
+        """Number of inputs per sample."""
         return self.slide.pixels
 
     @property
     def gives(self) -> int:
-        """The largest level of the output."""
+        """Largest level of the output."""
         return self.top or 1
 
     def __repr__(self) -> str:
@@ -279,26 +280,26 @@ class PackedPool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LevelConv(_Kernel):
-    """One neuron for each output channel and position: its level is how many steps its weighted sum reaches.
+    """Convolution over levels: the level of a neuron is the number of steps that its weighted sum reaches.
 
-    Made by `LevelConv.from_arrays`; run by `LevelMaps`.
+    One neuron per output channel and position. Created by `LevelConv.from_arrays`; run by `LevelMaps`.
 
     Parameters
     ----------
     weights : int64 array of shape (out channels, in channels / groups, kernel height, kernel width)
         Of any size, as long as sums stay below 2^31.
     steps : int64 array of shape (out channels, steps), or None
-        Thresholds on the sum, rows in order. None for a last layer whose sums are the answer.
+        Thresholds on the sum, rows in order. None for a last layer whose sums are the output.
     slide : Window
         Input shape and geometry.
     groups : int
-        Groups of channels.
+        Number of channel groups.
     top : int
-        The largest level of an input.
+        Largest level of an input.
     pad : int
-        The level of padding.
+        Level of padding.
     tops : int64 array of shape (in channels, height, width), or None
-        The largest level of each input, for a window that is the whole map.
+        Largest level of each input, for a window that is the whole map.
 
     Examples
     --------
@@ -329,7 +330,7 @@ class LevelConv(_Kernel):
         pad: int = 0,
         tops: _Ints | None = None,
     ) -> "LevelConv":
-        """Check a kernel and its steps; steps beyond all sums are kept as the nearest that no sum reaches,
+        """Check a kernel and its steps; steps beyond all sums are clipped to the nearest that no sum reaches,
         or all do.
         """
         kernel = _integer_kernel(weights)
@@ -358,8 +359,8 @@ class LevelConv(_Kernel):
     def dense(
         cls, weights: _Ints, steps: npt.ArrayLike | None, shape: tuple[int, int, int], tops: npt.ArrayLike
     ) -> "LevelConv":
-        """A dense layer over flat maps of a shape: weights of shape (outputs, inputs), the largest level of
-        each input or one for all.
+        """Return a dense layer over flat maps of a shape: weights of shape (outputs, inputs), and the largest
+        level of each input or one for all.
         """
         each = np.array(np.broadcast_to(np.asarray(tops, np.int64), weights.shape[1:])).reshape(shape)
         kernel = weights.reshape(len(weights), *shape)
@@ -367,17 +368,17 @@ class LevelConv(_Kernel):
 
     @cached_property
     def largest(self) -> int:
-        """No sum, and no part of one, is larger in size."""
+        """Upper bound on the absolute value of all sums and partial sums."""
         return max(int(self.most.max()), int((self.most - self.least).max()), -int(self.least.min()))
 
     @cached_property
     def least(self) -> _Ints:
-        """Bound below of the sums of each channel."""
+        """Lower bound of the sums of each channel."""
         return self._reach(np.minimum(self.weights, 0))
 
     @cached_property
     def most(self) -> _Ints:
-        """Bound above of the sums of each channel."""
+        """Upper bound of the sums of each channel."""
         return self._reach(np.maximum(self.weights, 0))
 
     def _reach(self, weights: _Ints) -> _Ints:
@@ -386,12 +387,12 @@ class LevelConv(_Kernel):
 
     @property
     def gives_sums(self) -> bool:
-        """Whether its sums are the answer."""
+        """Whether its sums are the output."""
         return self.steps is None
 
     @property
     def gives(self) -> int:
-        """The largest level of the output."""
+        """Largest level of the output."""
         return 0 if self.steps is None else self.steps.shape[1]
 
     def __repr__(self) -> str:
@@ -414,7 +415,7 @@ def _integer_kernel(weights: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def _fitting(kernel: npt.NDArray[Any], slide: Window, groups: int) -> Window:
-    """See that the channels of a kernel fit those of its input."""
+    """Check that the channels of a kernel fit those of its input."""
     if groups < 1 or slide.shape[0] != groups * kernel.shape[1] or len(kernel) % groups:
         raise NetworkError(
             f"weights has {kernel.shape[1]} input and {len(kernel)} output channels, which do not fit an "

@@ -1,7 +1,7 @@
 """Pieces of LLVM code that the kernels share: loops, vectors, and weighted sums of bytes, four at a time.
 
-Numba renews what it keeps on disk when the file of a kernel changes; kernels are loaded with the age of this
-file, too (`sugenet.bits.kernels`).
+Numba renews its cache on disk if the file of a kernel changes. Kernels are loaded with the age of this file,
+too (`sugenet.bits.kernels`).
 """
 
 import inspect
@@ -37,18 +37,18 @@ SUMS = ir.VectorType(I32, SUM_LANES)
 
 
 def int64(value: int) -> ir.Constant:
-    """A constant of 64 bits."""
+    """Return a constant of 64 bits."""
     return ir.Constant(I64, value)
 
 
 def call(b: ir.IRBuilder, name: str, result: ir.Type, arguments: list[ir.Value]) -> ir.Value:
-    """What an instruction of LLVM gives, by its name."""
+    """Emit an LLVM intrinsic by its name and return its result."""
     kind = ir.FunctionType(result, [argument.type for argument in arguments])
     return b.call(cgutils.get_or_insert_function(b.module, kind, name), arguments)  # type: ignore[no-untyped-call]
 
 
 def everywhere(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
-    """One value in all lanes."""
+    """Return a vector with one value in all lanes."""
     kind = ir.VectorType(value.type, lanes)
     undefined = ir.Constant(kind, ir.Undefined)
     one = b.insert_element(undefined, value, ir.Constant(I32, 0))
@@ -56,7 +56,7 @@ def everywhere(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
 
 
 def load(b: ir.IRBuilder, pointer: ir.Value, kind: ir.Type, align: int = 1) -> ir.Value:
-    """A value of some kind from where a pointer leads, which is a multiple of `align` bytes."""
+    """Load a value of a type from a pointer, which is aligned to `align` bytes."""
     value = b.load(b.bitcast(pointer, kind.as_pointer()))
     value.align = align
     return value
@@ -66,8 +66,8 @@ def load(b: ir.IRBuilder, pointer: ir.Value, kind: ir.Type, align: int = 1) -> i
 def loop(
     b: ir.IRBuilder, count: ir.Value, starts: list[ir.Value]
 ) -> Iterator[tuple[ir.Value, list[ir.Value], list[ir.Value]]]:
-    """Emit a loop over k from 0 below `count`. Gives k, values that begin as `starts`, and a list to which
-    the body appends what each of them becomes; after the loop they are as the last turn left them.
+    """Emit a loop over k from 0 below `count`. Yields k, values that begin as `starts`, and a list to which
+    the body appends their new values; after the loop they have the values of the last iteration.
     """
     entry = b.block
     head, body, done = (b.function.append_basic_block(name) for name in ("head", "body", "done"))
@@ -86,8 +86,8 @@ def loop(
 
 
 def emitted(emit: Callable[..., Any], result: Any = types.void) -> Any:
-    """A function for numba's kernels, from one that emits its code: with context and builder, then its
-    arguments, arrays as pointers to their data.
+    """Return a function for numba's kernels from one that emits its code. The latter takes context and
+    builder, then its arguments, arrays as pointers to their data.
     """
 
     def typed(_: Any, *arguments: Any) -> tuple[Any, Callable[..., Any]]:
@@ -103,7 +103,7 @@ def emitted(emit: Callable[..., Any], result: Any = types.void) -> Any:
 
         return result(*kept), code
 
-    # numba leaves out the first parameter, which stands for its context
+    # numba omits the first parameter, its context
     parameters = list(inspect.signature(emit).parameters.values())[1:]
     typed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     typed.__name__ = emit.__name__
@@ -111,7 +111,7 @@ def emitted(emit: Callable[..., Any], result: Any = types.void) -> Any:
 
 
 class Products:
-    """Adds products of quads; chooses the instruction when it is made."""
+    """Emitter of sums of products of quads; it chooses the instruction when it is created."""
 
     def __init__(self, context: Any, b: ir.IRBuilder) -> None:
         features = context.codegen().magic_tuple()[2].split(",")
@@ -122,7 +122,7 @@ class Products:
         self.together = 4 if "+avx512f" in features else 1  # vectors whose sums fit into the registers
 
     def weights(self, vector: ir.Value) -> Any:
-        """What a vector of weights is turned into, once for all rows."""
+        """Convert a vector of weights, once for all rows."""
         b = self.b
         if self.wide:
             return vector
@@ -140,7 +140,7 @@ class Products:
         return [b.ashr(b.shl(vector, up), last) for up in ups]
 
     def quad(self, value: ir.Value) -> Any:
-        """What the four bytes of a position are turned into, once for all vectors."""
+        """Convert the four bytes of a position, once for all vectors."""
         b = self.b
         if self.wide:
             return everywhere(b, value, SUM_LANES)
@@ -156,7 +156,7 @@ class Products:
         ]
 
     def add(self, total: ir.Value, quad: Any, weights: Any) -> ir.Value:
-        """The sums with four products more in each lane; unsigned bytes, signed weights."""
+        """Return the sums with four more products in each lane; unsigned bytes, signed weights."""
         b = self.b
         if self.wide:
             return call(b, "llvm.x86.avx512.vpdpbusd.512", SUMS, [total, quad, weights])
@@ -198,7 +198,9 @@ def weighted_sums(
     of: int,
     quads: ir.Value,
 ) -> list[list[ir.Value]]:
-    """Emit the walk over all quads for some vectors of a block of `of`; a list of sums for each position."""
+    """Emit the loop over all quads for some vectors of a block of `of`; return a list of sums per
+    position.
+    """
     products, zero = Products(context, b), ir.Constant(SUMS, [0] * SUM_LANES)
     with loop(b, quads, [zero] * (len(starts) * len(vectors))) as (k, sums, following):
         first = b.mul(k, int64(of))

@@ -1,9 +1,9 @@
-"""Which engine counts the matches: the calls that both engines have, and the one place where one is chosen.
+"""Choice of the engine that counts the matches, and the methods that both engines have.
 
-The name comes from the argument ``engine=``; ``"auto"`` asks the environment variable ``SUGENET_ENGINE``, and
-without one it is compiled kernels as soon as they are on this machine or compiling pays, NumPy until then.
-Where numba cannot be imported, ``"auto"`` falls back to ``"numpy"`` with a warning, and without one where
-``NUMBA_DISABLE_JIT`` is set; an engine asked for by name is used or refused, never replaced.
+The name comes from the argument ``engine=``. ``"auto"`` reads the environment variable ``SUGENET_ENGINE``.
+If it is not set, compiled kernels are used as soon as they are on this machine or compiling pays, and NumPy
+until then. If numba cannot be imported, ``"auto"`` falls back to ``"numpy"`` with a warning; if
+``NUMBA_DISABLE_JIT`` is set, without one. An engine requested by name is used or refused, never replaced.
 """
 
 import os
@@ -29,16 +29,14 @@ Kind = Literal["layers", "maps", "levels"]
 
 
 class Program(Protocol):
-    """A chain of layers made ready to run, with the calls that its kind has; inputs have been checked
-    before.
-    """
+    """A chain of layers ready to run, with the methods of its kind; inputs have been checked before."""
 
     def match_counts(self, words: Words, threads: int | None) -> Counts:
-        """Return the match counts of the last layer, the ones before it having given their activity."""
+        """Return the match counts of the last layer, from the activity of the layers before it."""
 
     def activity(self, inputs: npt.NDArray[Any], threads: int | None) -> Words:
-        """Return the packed activity of the last layer, from packed words or, where the first layer of maps
-        reads levels, from flat levels.
+        """Return the packed activity of the last layer, from packed words, or from flat levels if the first
+        layer of maps reads levels.
         """
 
     def levels(self, inputs: npt.NDArray[Any], threads: int | None) -> npt.NDArray[Any]:
@@ -49,7 +47,7 @@ class Program(Protocol):
 
 
 def engine_named(name: str = "auto") -> EngineName:
-    """Return the name of the engine that `name` stands for here: ``"auto"`` stays only if numba is there."""
+    """Return the name of the engine for `name`: ``"auto"`` stays only if numba is installed."""
     source = "engine"
     if name == "auto" and os.environ.get(ENGINE):
         name, source = os.environ[ENGINE], f"the environment variable {ENGINE}"
@@ -82,7 +80,7 @@ def engine_named(name: str = "auto") -> EngineName:
 
 
 def program_of(kind: Kind, layers: Sequence[Any], engine: EngineName) -> Program:
-    """Make a chain of layers ready to run."""
+    """Prepare a chain of layers to run."""
     from sugenet.bits import numpy_engine
 
     name, chain = engine_named(engine), tuple(layers)
@@ -100,24 +98,24 @@ def program_of(kind: Kind, layers: Sequence[Any], engine: EngineName) -> Program
 def prepare(
     engine: EngineName = "auto", notify: Callable[[str], None] | None = None, *, levels: bool = False
 ) -> EngineName:
-    """Load the kernels now, and say so before they have to be compiled.
+    """Load the kernels now, and announce it before they have to be compiled.
 
-    Kernels are compiled once for a machine and then read from a cache on disk, in a few hundredths of a
-    second. A program with a face calls this at its start, so that a person who waits knows why.
+    Kernels are compiled once per machine and then read from a cache on disk, in a few hundredths of a second.
+    An interactive program calls this at its start, so that a waiting user knows why.
 
     Parameters
     ----------
     engine : {"auto", "numba", "numpy"}
-        The engine to make ready.
+        The engine to prepare.
     notify : callable, optional
-        Called with one sentence before a wait of seconds; not called when nothing has to be compiled.
+        Called with one sentence before a wait of seconds; not called if nothing has to be compiled.
     levels : bool
-        Whether layers over levels will run, too: they have a kernel of their own.
+        Whether layers over levels will run, too: they have a separate kernel.
 
     Returns
     -------
     str
-        The name of the engine that "auto" stands for from now on.
+        The name of the engine that "auto" means from now on.
 
     Examples
     --------

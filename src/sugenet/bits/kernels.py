@@ -1,8 +1,8 @@
 """The compiled kernels: one lane per neuron, written as LLVM vector instructions.
 
-A lane of a vector belongs to one neuron. A word of the sample is broadcast to all lanes, combined with the
-words of eight neurons, and the ones are counted and added, so no sum runs across a vector. A *tile* of `ROWS`
-samples and `VECTORS` vectors keeps its sums in registers while it walks over the words; comparing the sums
+A lane of a vector belongs to one neuron. A word of the sample is broadcast to all lanes and combined with the
+words of eight neurons. The ones are counted and added, so no sum runs across a vector. A *tile* of `ROWS`
+samples and `VECTORS` vectors keeps its sums in registers while it iterates over the words; comparing the sums
 with the limits gives the packed output bits.
 
 *Missed* literals are counted: with ``missed = |Lam| - M``, a neuron is active iff ``missed <= |Lam| - tau``.
@@ -14,7 +14,7 @@ Two kinds of tiles differ in how they find them:
   1 to 0 once for every two of them: ``missed = 2 * falls + ones(P[last])``. Two falls in succession exclude
   each other, so those of two words go into one word, ``P[k+1] ? ~P[k+2] : P[k]``, and are counted together.
   That is five operations for two words, where XOR, count and add take six.
-- ``TERNARY``, some weights are 0: ``missed = x ? negative : positive``, three operations a word.
+- ``TERNARY``, some weights are 0: ``missed = x ? negative : positive``, three operations per word.
 
 Two functions use these tiles: `_layers` for neurons over one input space, `_maps` for convolutions and
 pooling. A convolution gathers the words under its window for a block of `BLOCK` positions, word by word,
@@ -75,7 +75,7 @@ __all__ = [
 DENSE, TERNARY, LEVELS, POOL = range(4)
 ROWS, VECTORS, LANES = 4, 2, 8  # a tile: 4 samples x 2 vectors of 8 neurons
 NEURONS = VECTORS * LANES
-SAMPLES = 64  # samples that go through all layers together while their words stay in the first cache
+SAMPLES = 64  # samples that pass through all layers together while their words stay in the first cache
 BLOCK = 64  # positions of a convolution whose words are gathered together
 # words from one word of a gathered block to the next: a whole vector may be written at the end of a row
 PITCH = BLOCK + LANES
@@ -86,14 +86,14 @@ _ZERO = ir.Constant(_VECTOR, [0] * LANES)
 
 
 def ones(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """How many bits of each lane are 1."""
+    """Count the 1 bits of each lane."""
     return call(b, f"llvm.ctpop.v{LANES}i64", value.type, [value])
 
 
 def _falls(context: Any, b: ir.IRBuilder, before: ir.Value, middle: ir.Value, after: ir.Value) -> ir.Value:
     """``middle ? ~after : before``.
 
-    LLVM makes two instructions of it where AVX-512 has one, so that one is asked for by name.
+    LLVM emits two instructions even if AVX-512 has one for it, so that one is requested by name.
     """
     if "+avx512f" in context.codegen().magic_tuple()[2]:
         arguments = [middle, after, before, ir.Constant(I32, 0b00111010)]
@@ -122,13 +122,13 @@ class _Tile:
         self.cells = [(row, vector) for row in range(rows) for vector in range(VECTORS)]
 
     def sample(self, k: ir.Value, row: int) -> ir.Value:
-        """Word `k` of one sample, in all lanes."""
+        """Return word `k` of one sample, in all lanes."""
         b = self.b
         index = b.add(b.mul(self.row_step, int64(row)), b.mul(self.word_step, k))
         return everywhere(b, b.load(b.gep(self.inputs, [index])), LANES)
 
     def neurons(self, k: ir.Value) -> list[ir.Value]:
-        """Word `k` of each neuron, one lane each."""
+        """Return word `k` of each neuron, one lane each."""
         b, vectors = self.b, []
         for vector in range(VECTORS):
             index = b.add(b.mul(k, int64(VECTORS)), int64(vector))
@@ -137,7 +137,7 @@ class _Tile:
         return vectors
 
     def missed(self) -> dict[tuple[int, int], ir.Value]:
-        """Emit the walk over all words and return the sum of each cell."""
+        """Emit the loop over all words and return the sum of each cell."""
         return self._dense() if self.kind == DENSE else self._masked()
 
     def _dense(self) -> dict[tuple[int, int], ir.Value]:
@@ -165,7 +165,7 @@ class _Tile:
         b.position_at_end(body)
         following = b.add(k, int64(1))
         w, w_following = self.neurons(k), self.neurons(following)
-        # one sample after the other: all at once, the words do not fit in the registers
+        # one sample after another: all at once, the words do not fit in the registers
         for row in range(self.rows):
             x, x_following = self.sample(k, row), self.sample(following, row)
             for vector in range(VECTORS):
@@ -194,8 +194,8 @@ class _Tile:
 
 
 def _active(b: ir.IRBuilder, comparison: str, sums: list[ir.Value], limits: ir.Value) -> ir.Value:
-    """Compare sums with the limits at a place and return the outcome as one integer,
-    the first lane its lowest bit.
+    """Compare sums with the limits at an index and return the result as one integer, the first lane its
+    lowest bit.
     """
     lanes = sums[0].type.count
     packed = ir.IntType(lanes * len(sums))
@@ -209,7 +209,7 @@ def _active(b: ir.IRBuilder, comparison: str, sums: list[ir.Value], limits: ir.V
 
 
 def _tile(kind: int, rows: int, *, bits: bool) -> Any:
-    """Return the function that does one tile and writes packed activity (`bits`) or the missed counts as
+    """Return the function that computes one tile and writes packed activity (`bits`) or the missed counts as
     int32.
     """
 
@@ -217,7 +217,7 @@ def _tile(kind: int, rows: int, *, bits: bool) -> Any:
         pointers = (b.gep(x, [x_at]), stride, int64(1), _vectors(b, w, w_at))
         missed = _Tile(context, b, kind, rows, pointers, words).missed()
         if bits:
-            # places in `out` count in units of NEURONS bits
+            # indices in `out` count in units of NEURONS bits
             first = b.gep(b.bitcast(out, ir.IntType(NEURONS).as_pointer()), [out_at])
             for row in range(rows):
                 sums = [missed[row, vector] for vector in range(VECTORS)]
@@ -234,12 +234,12 @@ def _tile(kind: int, rows: int, *, bits: bool) -> Any:
 
 
 def _vectors(b: ir.IRBuilder, array: ir.Value, start: ir.Value) -> ir.Value:
-    """A place in an array of words, as a pointer to vectors."""
+    """Return a pointer to vectors at an index in an array of words."""
     return b.bitcast(b.gep(array, [start]), _VECTOR.as_pointer())
 
 
 def _block(kind: int, *, bits: bool) -> Any:
-    """Return the function that does a block of neurons for all rows, whole tiles first."""
+    """Return the function that computes a block of neurons for all rows, complete tiles first."""
     tile, single = _tile(kind, ROWS, bits=bits), _tile(kind, 1, bits=bits)
 
     def run(x, words, weights, w, limits, at, out, out_at, out_stride, rows):  # type: ignore[no-untyped-def]
@@ -251,7 +251,7 @@ def _block(kind: int, *, bits: bool) -> Any:
             out_row = out_at + s * out_stride
             single(x, s * words, words, weights, w, words, limits, at, out, out_row, out_stride)
 
-    return register_jitable(inline="always")(run)  # a call of its own takes a few percent
+    return register_jitable(inline="always")(run)  # a separate call takes a few percent
 
 
 _dense_bits, _dense_counts = _block(DENSE, bits=True), _block(DENSE, bits=False)
@@ -259,10 +259,10 @@ _ternary_bits, _ternary_counts = _block(TERNARY, bits=True), _block(TERNARY, bit
 
 
 def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, counts, activity):  # type: ignore[no-untyped-def]
-    """Take samples start..stop through all layers of `plan`; the last one writes `counts`, or `activity`
-    where `counts` has no rows.
+    """Pass samples start..stop through all layers of `plan`; the last one writes `counts`, or `activity` if
+    `counts` has no rows.
 
-    A row of `plan`: kind, words, tail mask, neurons, blocks of `NEURONS` neurons, place in `weights`, place
+    A row of `plan`: kind, words, tail mask, neurons, blocks of `NEURONS` neurons, index in `weights`, index
     in `limits`, output words. `now` and `then` hold the words of `SAMPLES` samples before and after a layer,
     `wide` the counts of one block of neurons.
     """
@@ -315,11 +315,11 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
 
 
 def _map_tile(kind: int) -> Any:
-    """Return the intrinsic that does one tile of positions, whose limits and places in `out` are
-    looked up one by one.
+    """Return the intrinsic that computes one tile of positions, whose limits and indices in `out` are looked
+    up one by one.
 
-    `rows` has three rows: where a position begins in `x` (asked for ``LEVELS`` alone, whose four bytes then
-    begin at `offsets`), in `out` and in `limit`. Places in `out` count in units of 16 bits.
+    `rows` has three rows: the start of a position in `x` (used only for ``LEVELS``, whose four bytes then
+    begin at `offsets`), in `out` and in `limit`. Indices in `out` count in units of 16 bits.
     """
 
     def emit(context, b, x, rows, r, offsets, offset_at, w, w_at, words, limit, limit_at, out, out_at):  # type: ignore[no-untyped-def]
@@ -334,7 +334,7 @@ def _map_tile(kind: int) -> Any:
             first = b.gep(offsets, [offset_at])
             sums = weighted_sums(context, b, starts, first, weights, vectors, len(vectors), words)
         else:
-            first = b.gep(x, [b.add(r, int64(PITCH))])  # behind the row of zeros
+            first = b.gep(x, [b.add(r, int64(PITCH))])  # after the row of zeros
             pointers = (first, int64(1), int64(PITCH), weights)
             missed = _Tile(context, b, kind, ROWS, pointers, words).missed()
             sums = [[missed[row, part] for part in range(VECTORS)] for row in range(ROWS)]
@@ -351,10 +351,10 @@ def _map_tile(kind: int) -> Any:
 
 @emitted
 def _gather(_, b, arena, source, step, patches, index, count, running):  # type: ignore[no-untyped-def]
-    """Copy `count` words, `step` apart, into a row of `patches`; where `running`, XOR the row before to them.
+    """Copy `count` words, `step` apart, into a row of `patches`; if `running`, XOR the row before to them.
 
-    Neighbours are copied in whole vectors, so up to `LANES` - 1 more words are read and written: the rows are
-    that much longer, and what is written too much is written again by the next positions.
+    Neighbours are copied in complete vectors, so up to `LANES` - 1 more words are read and written. The rows
+    are that much longer, and the next positions overwrite the excess.
     """
     first, target = b.gep(arena, [source]), b.gep(patches, [index])
     after = b.function.append_basic_block("after")
@@ -389,8 +389,8 @@ _dense_map, _ternary_map, _level_map = _map_tile(DENSE), _map_tile(TERNARY), _ma
 def _read_maps(x, octets, base, samples, source, arena, bytes_):  # type: ignore[no-untyped-def]
     """Copy samples into the arena, or levels into `bytes_`, inside their padding.
 
-    `source`: channels, height, width, words a pixel, mask of the last word, words of a sample in the arena,
-    place of the first pixel, and width with padding; for levels all of them in bytes.
+    `source`: channels, height, width, words per pixel, mask of the last word, words of a sample in the arena.
+    Then the index of the first pixel, and width with padding; for levels all of them in bytes.
     """
     channels, height, width, words = source[0], source[1], source[2], source[3]
     mask, size, first, pitch = np.uint64(source[4]), source[5], source[6], source[7]
@@ -414,7 +414,7 @@ def _read_maps(x, octets, base, samples, source, arena, bytes_):  # type: ignore
 
 @register_jitable
 def _pool(plan, samples, positions, offsets, masks, arena):  # type: ignore[no-untyped-def]
-    """Any or every input of a window: flip the channels that ask for every one, OR, flip back."""
+    """Compute any or every input of a window: flip the channels that need every one, OR, flip back."""
     in_at, in_size, out_at, out_size, count, words = plan[1], plan[2], plan[3], plan[4], plan[5], plan[10]
     first, taps, mask_at = plan[11], plan[12], plan[13]
     in_plane, out_plane = in_size // words, out_size // words
@@ -448,16 +448,19 @@ def _maps(  # type: ignore[no-untyped-def]
     rows,
     out,
 ):
-    """Take samples start..stop through convolutions and pooling, `batch` at a time, and write the maps of the
+    """Pass samples start..stop through convolutions and pooling, `batch` at a time, and write the maps of the
     last layer to `out`.
 
-    A row of `plan`: kind, place in the arena and words of a sample for input and for output, positions, place
-    of the first of them in `positions`, positions in a row, step from one to the next, first and last block
-    of neurons; for pooling words, first tap, taps and place of the mask. A row of `blocks`: place in
-    `weights`, words, place in `offsets`, place in a row of limits, place in a row of output, and whether its
-    words differ from those of the block before. A row of `positions`: place of the input under the first tap,
-    of the output, and of the limits. `rows` holds the same three for a block of positions.
-    Row 0 of `patches` is zero.
+    A row of `plan`:
+
+    - kind - index in the arena and words of a sample, for input and for output - number of positions, index
+    of the first of them in `positions`, positions in a row, and the step between them - first and last block
+    of neurons; for pooling words, first tap, taps and index of the mask
+
+    A row of `blocks`: index in `weights`, words, index in `offsets`, index in a row of limits, index in a row
+    of output. Last, whether its words differ from those of the block before. A row of `positions`: index of
+    the input under the first tap, of the output, and of the limits. `rows` holds the same three for a block
+    of positions. Row 0 of `patches` is zero.
     """
     last = plan.shape[0] - 1
     for base in range(start, stop, batch):
@@ -597,17 +600,17 @@ def load_kernel(name: str) -> Any:
 
 
 def is_on_disk(name: str) -> bool:
-    """Whether the kernel `name` is in the cache on disk."""
+    """Return whether the kernel `name` is in the cache on disk."""
     function, signature = LEVELS_KERNEL if name == "levels" else _KERNELS[name]
     try:
         return is_ready(_jitted(function, cache=True), signature.args)
-    except Exception:  # a folder that cannot be written has no cache
+    except Exception:  # a folder that is not writable has no cache
         return False
 
 
 def _compiled(function: Callable[..., Any], signature: Any, caches: Iterable[bool]) -> Any:
-    """Compile with the first kind of cache that works: a folder that cannot be written, or a damaged file in
-    it, costs time only.
+    """Compile with the first kind of cache that works: a folder that is not writable, or a damaged file in
+    it, only costs time.
     """
     *tries, final = caches
     for cache in tries:
@@ -622,7 +625,7 @@ def _compiled(function: Callable[..., Any], signature: Any, caches: Iterable[boo
 
 
 def _jitted(function: Callable[..., Any], *, cache: bool) -> Any:
-    """The kernel of a function, not compiled yet; kept on disk as long as its file and the emitters stay."""
+    """Return the uncompiled kernel of a function, cached on disk until its file or the emitters change."""
     kernel = njit(nogil=True, cache=cache)(function)
     index = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
     if index is not None:

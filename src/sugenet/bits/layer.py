@@ -1,5 +1,5 @@
-"""Packed layers, many neurons (Lam, tau) over one input space each; and packed networks: hidden layers and a
-head, run as one.
+"""Packed layers of many neurons (Lam, tau) over one input space, and packed networks: hidden layers and a
+head in one call.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,19 +23,19 @@ __all__ = ["PackedLayer", "PackedNetwork"]
 class PackedLayer:
     """A layer of neurons in packed words; neuron ``j`` is active iff its match count is at least ``tau[j]``.
 
-    Made by `PackedLayer.from_arrays`. A weight of 0 chooses no literal, so it never matches.
+    Created by `PackedLayer.from_arrays`. A weight of 0 selects no literal, so it never matches.
 
     Parameters
     ----------
     positive, negative : uint64 arrays of shape (m, words)
-        The literals that each neuron's weights choose: bit ``i`` of `positive` is set where the weight is +1,
-        of `negative` where it is -1.
+        The literals that each neuron's weights select: bit ``i`` of `positive` is set if the weight is +1, of
+        `negative` if it is -1.
     tau : int64 array of shape (m,)
         In ``0 .. |Lam| + 1``.
     width : int
         The number of inputs.
     engine : {"auto", "numba", "numpy"}
-        Who counts; "auto" becomes the one that the environment names, if it does.
+        Engine that counts; "auto" becomes the one that the environment names, if it does.
 
     Examples
     --------
@@ -67,10 +67,10 @@ class PackedLayer:
         signs : array of shape (m, n)
             The weights of m neurons over n inputs, each -1, 0 or +1.
         tau : integers of shape (m,)
-            Of any size: ``tau <= 0`` makes a neuron that is always active, ``tau > |Lam|`` one that never is.
-            Kept as the nearest of ``0 .. |Lam| + 1``, which changes no answer.
+            Integers of any size: with ``tau <= 0`` a neuron is always active, with ``tau > |Lam|`` never.
+            Clipped to ``0 .. |Lam| + 1``, which changes no answer.
         engine : {"auto", "numba", "numpy"}
-            Who counts; see `sugenet.bits.engine`.
+            Engine that counts; see `sugenet.bits.engine`.
         """
         weights = np.asarray(signs)
         if weights.ndim != 2 or 0 in weights.shape:
@@ -94,9 +94,9 @@ class PackedLayer:
         Parameters
         ----------
         words : uint64 array of shape (batch, ceil(n / 64))
-            Samples as `pack` gives them. Bits after the last input are ignored.
+            Samples as returned by `pack`. Bits after the last input are ignored.
         threads : int, optional
-            How many threads may work at once; one per core when not given.
+            Number of threads (default: one per core).
         """
         return self._program.match_counts(check_words(words, self.width), threads)
 
@@ -115,12 +115,12 @@ class PackedLayer:
 
     @property
     def products(self) -> int:
-        """Products of inputs and weights that a sample takes."""
+        """Products of inputs and weights per sample."""
         return self.width * self.neurons
 
     @cached_property
     def lam_sizes(self) -> npt.NDArray[np.int64]:
-        """``|Lam|`` of each neuron: how many of its weights are not 0."""
+        """``|Lam|`` of each neuron: the number of its nonzero weights."""
         chosen = self.positive | self.negative
         return np.asarray(np.bitwise_count(chosen).sum(axis=1, dtype=np.int64))
 
@@ -164,10 +164,10 @@ def _clamped(tau: npt.ArrayLike, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PackedNetwork:
-    """Hidden layers that feed each other, and a head whose match counts are the answer;
-    the head's tau is ignored.
+    """Hidden layers that feed each other, and a head whose match counts are the output; the tau of the head
+    is ignored.
 
-    A block of samples goes through all layers while its words stay in the cache, in one compiled call.
+    A block of samples passes through all layers while its words stay in the cache, in one compiled call.
 
     Parameters
     ----------
@@ -225,9 +225,9 @@ class PackedNetwork:
         Parameters
         ----------
         words : uint64 array of shape (batch, ceil(n / 64))
-            Samples as `pack` gives them. Bits after the last input are ignored.
+            Samples as returned by `pack`. Bits after the last input are ignored.
         threads : int, optional
-            How many threads may work at once; one per core when not given.
+            Number of threads (default: one per core).
         """
         return self._program.match_counts(check_words(words, self.width), threads)
 

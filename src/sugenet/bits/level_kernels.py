@@ -1,16 +1,16 @@
-"""The compiled kernel over levels: products of bytes, sums of 32 bits, steps at once.
+"""The compiled kernel over levels: products of bytes, sums of 32 bits, and steps in one pass.
 
-Maps lie in the *arena* as ``[sample][pixel][channel]``, a byte a level, with their padding around them. A
-dense layer is a convolution whose window is the whole map. Four neighbouring bytes, a *quad*, meet the four
-weights of each of 16 neurons in one instruction where the processor has it (VNNI): lane by lane, the four
-products are added to the neuron's sum. A *tile* of `ROWS` positions and 1, 2 or 4 vectors of neurons keeps
-its sums in registers while it walks over the quads of a *block* of neurons; quads without any weight are left
-out, so groups, depthwise kernels and values that are only carried on cost what they weigh.
+Maps are stored in the *arena* as ``[sample][pixel][channel]``, one byte per level, with their padding around
+them. A dense layer is a convolution whose window is the whole map. Four neighbouring bytes, a *quad*, are
+multiplied by the four weights of each of 16 neurons in one instruction if the processor has it (VNNI). Lane
+by lane, the four products are added to the neuron's sum. A *tile* of `ROWS` positions and 1, 2 or 4 vectors
+of neurons keeps its sums in registers while it iterates over the quads of a *block* of neurons. Quads without
+any weight are left out, so groups, depthwise kernels and values that are only copied cost little.
 
-At the end of a tile sums become levels: by a line (`sugenet.bits.lines`) in the registers; or they are put
-down, and made levels by comparison with every threshold.
+At the end of a tile, sums become levels: by a line (`sugenet.bits.lines`) in the registers, or they are
+stored and compared with every threshold.
 
-All compiled code of levels is in this file and in `sugenet.bits.emitters`: the cache on disk is renewed when
+All compiled code of levels is in this file and in `sugenet.bits.emitters`: the cache on disk is renewed if
 one of the two changes.
 """
 
@@ -41,19 +41,19 @@ __all__ = ["COMPARED", "CONV", "COUNTED", "LANES", "LINE", "LONG_LINE", "MAXIMUM
 __all__ += ["KERNEL"]
 
 CONV, MAXIMUM = range(2)  # kinds of layers
-LINE, LONG_LINE, COMPARED, COUNTED = range(4)  # what becomes of the sums of a block
+LINE, LONG_LINE, COMPARED, COUNTED = range(4)  # how the sums of a block are processed
 LANES = SUM_LANES  # neurons in a vector
 VECTORS = (4, 2, 1)  # vectors in a block
 ROWS = (
     6  # positions in a tile: with four vectors of sums, four of weights and one of quads 29 of 32 registers
 )
-ROOM = 96  # positions whose places are worked out together
-PARTS = 8  # into which the positions of a layer are cut where threads share them
+ROOM = 96  # positions whose indices are computed together
+PARTS = 8  # into which the positions of a layer are split if threads share them
 
 
 def _on_line(context: Any, b: ir.IRBuilder, sums: ir.Value, line: list[ir.Value]) -> ir.Value:
-    """Levels by lines (`sugenet.bits.lines`), as bytes; product and sum are rounded once where the processor
-    can.
+    """Compute levels by lines (`sugenet.bits.lines`), as bytes; product and sum are rounded once if the
+    processor can do so.
     """
     slope, offset, low, high = line
     floats = slope.type
@@ -70,8 +70,8 @@ def _on_line(context: Any, b: ir.IRBuilder, sums: ir.Value, line: list[ir.Value]
 
 
 def _line(b: ir.IRBuilder, lines: ir.Value, floats: ir.Type, vector: int, of: int) -> list[ir.Value]:
-    """Slope, offset, least and largest level of 16 neurons, from bytes where those of a block follow each
-    other.
+    """Return slope, offset, smallest and largest level of 16 neurons, from bytes in which those of a block
+    are consecutive.
     """
     parts, index, width = [], 0, of * LANES
     for kind in (floats, floats, I32, I32):
@@ -83,10 +83,10 @@ def _line(b: ir.IRBuilder, lines: ir.Value, floats: ir.Type, vector: int, of: in
 
 
 def _tile(rows: int, of: int) -> Any:
-    """Return the function that does a tile of `rows` positions and `of` vectors of neurons.
+    """Return the function that computes a tile of `rows` positions and `of` vectors of neurons.
 
-    `places` has two rows: where a position begins in `arena` before and after. On lines the levels are
-    written to the arena, else the sums to `scratch`, a position after the other.
+    `places` has two rows: the start of a position in `arena` before and after. With lines the levels are
+    written to the arena, else the sums to `scratch`, one position after another.
     """
 
     def emit(context, b, x, indices, r, offsets, offset_at, w, w_at, quads, lines, line_at, then, out_at, scratch):  # type: ignore[no-untyped-def]  # fmt: skip  # noqa: E501
@@ -130,7 +130,7 @@ def _tile(rows: int, of: int) -> Any:
 
 @emitted
 def _compared(_, b, scratch, at, steps, step_at, of, count, arena, out_at):  # type: ignore[no-untyped-def]
-    """Make levels of 16 sums by comparing them with `count` thresholds, `of` numbers from one to the next."""
+    """Compute levels of 16 sums by comparison with `count` thresholds, which are `of` numbers apart."""
     sums, first = load(b, b.gep(scratch, [at]), SUMS, 4), b.gep(steps, [step_at])
     with loop(b, count, [ir.Constant(SUMS, [0] * LANES)]) as (k, (levels,), following):
         threshold = load(b, b.gep(first, [b.mul(k, of)]), SUMS, 4)
@@ -142,7 +142,9 @@ def _compared(_, b, scratch, at, steps, step_at, of, count, arena, out_at):  # t
 
 @emitted
 def _maximum(_, b, arena, source, offsets, first, taps, masks, mask_at, target):  # type: ignore[no-untyped-def]
-    """The largest of 16 bytes over the taps of a window; bytes are flipped by the mask before and after."""
+    """Compute the maximum of 16 bytes over the taps of a window; bytes are flipped by the mask before and
+    after.
+    """
     octets = ir.VectorType(I8, LANES)
     first_offset, start = b.gep(offsets, [first]), b.gep(arena, [source])
     mask = load(b, b.gep(masks, [mask_at]), octets)
@@ -159,7 +161,7 @@ _row_4, _row_2, _row_1 = (_tile(1, of) for of in VECTORS)
 
 @emitted
 def _copy(_, b, x, source, source_step, y, target, target_step, count):  # type: ignore[no-untyped-def]
-    """Copy `count` bytes that lie some steps apart."""
+    """Copy `count` bytes that are some steps apart."""
     first, last = b.gep(x, [source]), b.gep(y, [target])
     together, apart, done = (b.function.append_basic_block(name) for name in ("together", "apart", "done"))
     ones = b.and_(*(b.icmp_signed("==", step, int64(1)) for step in (source_step, target_step)))
@@ -177,13 +179,13 @@ def _copy(_, b, x, source, source_step, y, target, target_step, count):  # type:
 
 @partial(emitted, result=types.int64)
 def _took(_, b, team, index):  # type: ignore[no-untyped-def]
-    """Add 1 to a number that threads share, and return what it was."""
+    """Add 1 to a number that threads share, and return its old value."""
     return b.atomic_rmw("add", b.gep(team, [index]), int64(1), "seq_cst")
 
 
 @emitted
 def _wait(context, b, team, index, target):  # type: ignore[no-untyped-def]
-    """Wait until a number that threads share is `target` or more."""
+    """Wait until a number that threads share is at least `target`."""
     look, pause, done = (b.function.append_basic_block(name) for name in ("look", "pause", "done"))
     b.branch(look)
     b.position_at_end(look)
@@ -200,7 +202,7 @@ def _wait(context, b, team, index, target):  # type: ignore[no-untyped-def]
 def _read(x, base, samples, source, arena):  # type: ignore[no-untyped-def]
     """Copy flat samples, channel by channel, into the arena, pixel by pixel, inside the padding.
 
-    `source`: channels, height, width, bytes of a sample and of a pixel in the arena, place of the first
+    `source`: channels, height, width, bytes of a sample and of a pixel in the arena, index of the first
     pixel, and width with padding.
     """
     channels, height, width = source[0], source[1], source[2]
@@ -226,7 +228,7 @@ def _pooled(plan, size, indices, offsets, masks, arena):  # type: ignore[no-unty
 
 @register_jitable
 def _place(plan, first, size, positions, indices):  # type: ignore[no-untyped-def]
-    """Work out where `size` positions from `first` on begin in the arena, before and after a layer."""
+    """Compute where `size` positions from `first` on begin in the arena, before and after a layer."""
     in_at, in_size, out_at, out_size, count = plan[1], plan[2], plan[3], plan[4], plan[5]
     s, p = first // count, first % count
     for r in range(size):
@@ -239,14 +241,16 @@ def _place(plan, first, size, positions, indices):  # type: ignore[no-untyped-de
 
 @register_jitable
 def _block(blocks, j, size, indices, offsets, weights, lines, steps, arena, scratch, sums, row0):  # type: ignore[no-untyped-def]
-    """Do a block of neurons for `size` positions; sums that are the answer go to `sums` from `row0` on."""
+    """Compute a block of neurons for `size` positions; sums that are the output go to `sums` from `row0`
+    on.
+    """
     vectors, w, quads, offset = blocks[j, 0], blocks[j, 1], blocks[j, 2], blocks[j, 3]
     neuron, neurons, then = blocks[j, 4], blocks[j, 5], blocks[j, 6]
     line, n_steps = blocks[j, 7], blocks[j, 8]
     width = vectors * LANES
     r, done = 0, ROWS if size >= ROWS else 1
     while r < size:
-        r = min(r, size - done)  # the last tile does some positions of the one before again
+        r = min(r, size - done)  # the last tile repeats some positions of the one before
         # fmt: off
         if done == ROWS:
             if vectors == 4:
@@ -320,21 +324,23 @@ def _levels(  # type: ignore[no-untyped-def]
     out,
     sums,
 ):
-    """Take samples start..stop through all layers, `batch` at a time, and write the last layer's levels to
-    `out` or, where its blocks are counted, its sums to `sums`.
+    """Pass samples start..stop through all layers, `batch` at a time, and write the last layer's levels to
+    `out` or, if its blocks are counted, its sums to `sums`.
 
-    Where `team` has numbers, several threads do this for the same samples, `batch` at most, in one arena:
-    each
-    takes parts of a layer's positions as long as there are any, and waits until all parts are done. A thread
-    that comes late finds nothing left and touches nothing. The numbers are, for reading and for each layer,
-    how many parts have been taken and how many are done; all 0 at first.
+    If `team` has numbers, several threads process the same samples, at most `batch`, in one arena. Each takes
+    parts of a layer's positions while there are any, and waits until all parts are done. A late thread finds
+    no parts left and changes nothing. The numbers are, for reading and for each layer, how many parts have
+    been taken and how many are done; all are 0 at first.
 
-    A row of `plan`: kind, place in the arena and bytes of a sample for input and for output, positions, place
-    of the first of them in `positions`, first and last block; for a maximum the channels, first tap, taps and
-    place of the mask; at the end the channels of the output and bytes of a pixel. A row of `blocks`: vectors,
-    place in `weights`, quads, place in `offsets`, first neuron, neurons, what becomes of the sums, place in
-    `lines` or `steps`, and number of steps. A row of `positions`: place of the input under the
-    first tap and place of the output.
+    A row of `plan`:
+
+    - kind - index in the arena and bytes of a sample, for input and for output - number of positions, and
+    index of the first of them in `positions` - first and last block; for a maximum the channels, first tap,
+    taps and index of the mask - channels of the output and bytes of a pixel
+
+    A row of `blocks`: vectors, index in `weights`, quads, index in `offsets`, first neuron, neurons,
+    processing of the sums, index in `lines` or `steps`, and number of steps. A row of `positions`: index of
+    the input under the first tap and index of the output.
     """
     last, shared = plan.shape[0] - 1, team.shape[0] > 0
     for base in range(start, stop, batch):

@@ -1,10 +1,10 @@
-"""Steps as lines: where thresholds lie at even distances, a level is a product and a sum in floating point,
-cut at both ends; and where this is proved, not hoped for.
+"""Steps as lines: if thresholds are evenly spaced, a level is a product and a sum in floating point, clipped
+at both ends. A line is used only if this is proved.
 
 With floats ``slope >= 0`` and ``offset``, ``min(max(trunc(float(s) * slope + offset), low), high)`` never
-falls as ``s`` grows: each rounded operation keeps the order, whether product and sum are rounded one by one
-or at once. So it equals the steps everywhere as soon as it is equal on both sides of every step. There the
-exact value is farther from the next whole number than all roundings together can move it.
+falls as ``s`` grows: each rounded operation keeps the order, whether product and sum are rounded separately
+or at once. So it equals the steps everywhere if it is equal on both sides of every step. There the exact
+value is farther from the next integer than all roundings together can move it.
 """
 
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ __all__ = ["Lines", "clipped_steps", "lines_of", "slopes_of"]
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.floating[Any]]
 
-_TURNS = 30  # in which the slope is found
+_TURNS = 30  # iterations to find the slope
 _ROUNDED = (
     2  # units in the last place: to a float, of the product and of the sum, each by half a unit at most
 )
-_LARGEST = 1 << 30  # of a value on a line, which becomes a whole number of 32 bits
+_LARGEST = 1 << 30  # largest value on a line, which becomes an integer of 32 bits
 
 
 @dataclass(frozen=True)
 class Lines:
-    """One line for each neuron, and for which of them it is proved."""
+    """One line per neuron, and whether it is proved."""
 
     slope: _Floats
     offset: _Floats
@@ -36,15 +36,13 @@ class Lines:
     proved: npt.NDArray[np.bool_]
 
     def levels(self, sums: _Ints) -> _Ints:
-        """Levels of sums, one row a neuron, by the operations that the kernels use."""
+        """Return the levels of sums, one row per neuron, by the operations that the kernels use."""
         values = sums.astype(self.slope.dtype) * self.slope[:, None] + self.offset[:, None]
         return np.clip(values.astype(np.int64), self.low[:, None], self.high[:, None])
 
 
 def clipped_steps(steps: _Ints, lower: _Ints, upper: _Ints) -> _Ints:
-    """Thresholds as the nearest of ``least .. most + 1``, where sums are `lower` to `upper`:
-    that changes no level.
-    """
+    """Clip thresholds to ``least .. most + 1``, for sums from `lower` to `upper`: this changes no level."""
     return np.minimum(np.maximum(steps, lower[:, None]), upper[:, None] + 1)
 
 
@@ -62,7 +60,7 @@ def lines_of(
     dtype : numpy.float32 or numpy.float64
         The floats of the kernel.
     slopes : float64 array of shape (neurons,), optional
-        As `slopes_of` finds them, where they are known.
+        Slopes from `slopes_of`, if they are known.
 
     Examples
     --------
@@ -82,7 +80,9 @@ def lines_of(
     exact, start = slope.astype(np.float64)[:, None], offset.astype(np.float64)[:, None]
     at = steps * exact + start
     unsure = ((np.abs(steps) + 1) * exact + np.abs(start)) * _ROUNDED
-    unsure *= float(np.finfo(dtype).eps) + float(np.finfo(np.float64).eps)  # of the kernel, and here
+    unsure *= float(np.finfo(dtype).eps) + float(
+        np.finfo(np.float64).eps
+    )  # of the kernel, and of this function
     good = ((at - unsure >= last) & (at - exact + unsure < first)) | ~open_
     ends = np.abs(np.stack([lower, upper], axis=1) * exact + start).max(axis=1)
     proved = good.all(axis=1) & (slope >= 0) & (ends < _LARGEST)
@@ -90,8 +90,8 @@ def lines_of(
 
 
 def _reached(steps: _Ints, lower: _Ints, upper: _Ints) -> tuple[_Ints, _Ints, _Ints, npt.NDArray[np.bool_]]:
-    """How many steps all sums reach, how many any; the steps' numbers; and which are open: some sums reach
-    them and some do not.
+    """Return how many steps all sums reach, how many any sum reaches, the indices of the steps, and which are
+    open: some sums reach them and some do not.
     """
     low = (steps <= lower[:, None]).sum(axis=1)
     high = (steps <= upper[:, None]).sum(axis=1)
@@ -100,13 +100,13 @@ def _reached(steps: _Ints, lower: _Ints, upper: _Ints) -> tuple[_Ints, _Ints, _I
 
 
 def slopes_of(steps: _Ints, lower: _Ints, upper: _Ints) -> npt.NDArray[np.float64]:
-    """The slopes that leave most room for the offset; the room is a concave function of the slope."""
+    """Return the slopes that leave the widest interval for the offset; its width is concave in the slope."""
     low, high, _, open_ = _reached(steps, lower, upper)
     neurons = np.arange(len(steps))
     first, last = np.minimum(low, steps.shape[1] - 1), np.maximum(high - 1, 0)
     rise, run = high - 1 - low, steps[neurons, last] - steps[neurons, first]
     rise, run = np.maximum(rise, 0).astype(np.float64), np.maximum(run, 0).astype(np.float64)
-    # from the first step to the last one, the line rises by `rise`, give or take what one sum more adds
+    # from the first step to the last one, the line rises by `rise`, give or take the rise of one more sum
     under = rise / (run + 1)
     over = np.where(run > 1, rise / np.maximum(run - 1, 1), high - low + 1.0)
     over = np.maximum(over, under) + np.where(rise == 0, 1.0, 0)
@@ -128,7 +128,7 @@ def _room(
 def _bounds(
     slope: npt.NDArray[np.float64], steps: _Ints, open_: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Between what the offset must be: level m is reached at its threshold, and not one below."""
+    """Return bounds of the offset: level m is reached at its threshold, and not one below."""
     number = np.arange(1, steps.shape[1] + 1)
     at = number - slope[:, None] * np.where(open_, steps, 0)
     floor = np.where(open_, at, -np.inf).max(axis=1, initial=-np.inf)
@@ -137,7 +137,7 @@ def _bounds(
 
 
 def _last_equal(rows: _Ints, open_: npt.NDArray[np.bool_], number: _Ints) -> _Ints:
-    """The number of the last open step with the same threshold as each."""
+    """Return the index of the last open step with the same threshold as each."""
     if not rows.shape[1]:
         return rows
     ends = np.ones(rows.shape, bool)
@@ -147,7 +147,7 @@ def _last_equal(rows: _Ints, open_: npt.NDArray[np.bool_], number: _Ints) -> _In
 
 
 def _first_equal(rows: _Ints, open_: npt.NDArray[np.bool_], number: _Ints) -> _Ints:
-    """The number of the first open step with the same threshold as each."""
+    """Return the index of the first open step with the same threshold as each."""
     if not rows.shape[1]:
         return rows
     begins = np.ones(rows.shape, bool)

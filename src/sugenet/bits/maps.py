@@ -1,4 +1,4 @@
-"""Chains of convolutions and pooling, run as one, over bits or over levels, and the packing of maps."""
+"""Chains of convolutions and pooling over bits or levels, run in one call, and the packing of maps."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ def pack_maps(bits: npt.ArrayLike, shape: tuple[int, int, int]) -> Words:
 
 
 def unpack_maps(words: npt.ArrayLike, channels: int) -> npt.NDArray[np.bool_]:
-    """Give back flat maps in the order of NCHW arrays; the inverse of `pack_maps`.
+    """Return flat maps in the order of NCHW arrays; the inverse of `pack_maps`.
 
     Examples
     --------
@@ -59,10 +59,10 @@ def unpack_maps(words: npt.ArrayLike, channels: int) -> npt.NDArray[np.bool_]:
 
 
 def map_columns(shape: tuple[int, int, int]) -> npt.NDArray[np.intp]:
-    """Return for each bit of packed maps, read as one row of words, which flat NCHW number it has; -1 for
-    bits after the last channel.
+    """Return the flat NCHW index of each bit of packed maps, read as one row of words; -1 for bits after the
+    last channel.
 
-    A dense layer behind maps reads their words as they are, once its columns are in this order.
+    If its columns are in this order, a dense layer after maps reads their words directly.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class _MapChain:
         object.__setattr__(self, "engine", engine_named(engine))
 
     def _check(self, number: int, layer: Any, following: Any) -> None:
-        """Refuse a layer that does not read what the one before gives."""
+        """Raise an error if a layer does not fit the output of the one before."""
         raise NotImplementedError
 
     @property
@@ -119,7 +119,7 @@ class _MapChain:
 
 
 def _checked_levels(inputs: npt.NDArray[Any], width: int, top: int) -> npt.NDArray[Any]:
-    """Flat levels 0..top of samples, bits among them."""
+    """Return flat levels 0..top of samples; bits are levels too."""
     array = np.asarray(inputs)
     if array.dtype.kind not in "biu" or array.ndim != 2 or array.shape[1] != width:
         raise EncodingError(
@@ -141,14 +141,14 @@ def _checked_levels(inputs: npt.NDArray[Any], width: int, top: int) -> npt.NDArr
 class PackedMaps(_MapChain):
     """Convolutions and pooling that feed each other.
 
-    A group of samples goes through all layers while its maps stay in the cache.
+    A group of samples passes through all layers while its maps stay in the cache.
 
     Parameters
     ----------
     layers : iterable of PackedConv and PackedPool
         At least one; only the first may read levels.
     engine : {"auto", "numba", "numpy"}
-        Who counts; "auto" becomes the one that the environment names, if it does.
+        Engine that counts; "auto" becomes the one that the environment names, if it does.
 
     Examples
     --------
@@ -173,7 +173,7 @@ class PackedMaps(_MapChain):
 
     @property
     def top(self) -> int | None:
-        """The largest level of the input, or None when it is bits."""
+        """Largest level of the input; None if it is bits."""
         return self.layers[0].top
 
     def activity(self, inputs: npt.NDArray[Any], threads: int | None = None) -> Words:
@@ -182,11 +182,11 @@ class PackedMaps(_MapChain):
         Parameters
         ----------
         inputs : array
-            For a first layer over bits, packed maps as `pack_maps` gives them; bits after the last channel
+            For a first layer over bits, packed maps as returned by `pack_maps`; bits after the last channel
             are ignored. For one over levels, integers of shape (batch, channels * height * width) in the
             order of NCHW arrays.
         threads : int, optional
-            How many threads may work at once; one per core when not given.
+            Number of threads (default: one per core).
         """
         return self._program.activity(self._checked(inputs), threads)
 
@@ -220,14 +220,14 @@ class PackedMaps(_MapChain):
 class LevelMaps(_MapChain):
     """Convolutions, dense layers and pooling over levels that feed each other.
 
-    A group of samples goes through all layers while its levels stay in the cache.
+    A group of samples passes through all layers while its levels stay in the cache.
 
     Parameters
     ----------
     layers : iterable of LevelConv and PackedPool
         At least one; only the last may have no steps.
     engine : {"auto", "numba", "numpy"}
-        Who counts; "auto" becomes the one that the environment names, if it does.
+        Engine that counts; "auto" becomes the one that the environment names, if it does.
 
     Examples
     --------
@@ -261,7 +261,7 @@ class LevelMaps(_MapChain):
         inputs : integers or booleans of shape (batch, channels * height * width)
             Levels in the same order.
         threads : int, optional
-            How many threads may work at once; one per core when not given.
+            Number of threads (default: one per core).
         """
         return self._program.levels(self._checked(inputs), threads)
 

@@ -1,7 +1,7 @@
-"""The compiled engine: lays out the words of a chain of layers for the kernels of
-`sugenet.bits.kernels`, and calls them.
+"""The compiled engine: arranges the words of a chain of layers for the kernels of `sugenet.bits.kernels`, and
+calls them.
 
-The engine "auto" does so if the kernels are on this machine or compiling pays, and counts with NumPy until
+The engine "auto" uses it if the kernels are on this machine or compiling pays, and counts with NumPy until
 then (`Late`).
 """
 
@@ -29,7 +29,7 @@ __all__ = [
     "on_a_line",
 ]
 
-PRODUCTS_PER_HANDOVER = 1 << 26  # some 50 microseconds of work on one core, above the cost of waking a thread
+PRODUCTS_PER_HANDOVER = 1 << 26  # about 50 microseconds on one core, more than waking a thread costs
 _LINE = 64  # bytes
 
 _Lane = TypeVar("_Lane", bound=np.generic)
@@ -41,12 +41,12 @@ _loading = Lock()
 
 
 _ACCOUNTS = {"layers": Account(1 << 34), "maps": Account(1 << 31), "levels": Account(1 << 31)}
-"""Products of inputs and weights that NumPy does in about the time that compiling takes."""
+"""Products of inputs and weights that take NumPy about as long as compilation."""
 
 
 @dataclass
 class Late:
-    """A program for NumPy, and how to make the compiled one."""
+    """A program for NumPy, and a function that builds the compiled one."""
 
     kernel: str
     products: int
@@ -55,7 +55,7 @@ class Late:
     then: Any = field(default=None, init=False)
 
     def __call__(self, samples: int) -> Any:
-        """The program for so many samples."""
+        """Return the program for a number of samples."""
         if self.then is None:
             if not _ACCOUNTS[self.kernel].pays(samples * self.products) and not is_ready(self.kernel):
                 return self.first
@@ -76,14 +76,14 @@ class Late:
 
 
 def is_ready(name: str) -> bool:
-    """Whether a kernel is there without compiling it."""
+    """Return whether a kernel is available without compilation."""
     if name not in _loaded and name not in _asked:
         _asked[name] = is_on_disk(name)
     return name in _loaded or _asked[name]
 
 
 def kernel_named(name: str) -> Any:
-    """Return a kernel, loaded once for the process."""
+    """Return a kernel, loaded once per process."""
     with _loading:
         if name not in _loaded:
             _loaded[name] = load_kernel(name)
@@ -91,8 +91,8 @@ def kernel_named(name: str) -> Any:
 
 
 class NumbaProgram:
-    """A chain of layers as flat arrays, so that one compiled call takes a block of samples
-    through all of them.
+    """A chain of layers as flat arrays, so that one compiled call passes a block of samples through all of
+    them.
     """
 
     def __init__(self, layers: tuple[Any, ...]) -> None:
@@ -159,8 +159,8 @@ class NumbaProgram:
 
 
 def laid_out(words: Words) -> Words:
-    """Return words of shape (neurons, words, parts) as [block][word][part][vector][lane], flat,
-    blocks filled up with zeros.
+    """Return words of shape (neurons, words, parts) as [block][word][part][vector][lane], flat, with blocks
+    padded by zeros.
     """
     neurons, count, parts = words.shape
     blocks = -(-neurons // NEURONS)
@@ -172,12 +172,12 @@ def laid_out(words: Words) -> Words:
 
 
 def _by_block(values: npt.NDArray[np.int64], rest: int) -> npt.NDArray[np.int64]:
-    """Fill up to whole blocks with `rest`; a limit of -1 makes a neuron that is never active."""
+    """Pad to complete blocks with `rest`; a limit of -1 means that a neuron is never active."""
     return np.concatenate([values, np.full(-len(values) % NEURONS, rest)]).astype(np.int64)
 
 
 def on_a_line(values: npt.NDArray[_Lane]) -> npt.NDArray[_Lane]:
-    """Copy to an address that begins a cache line, so that no vector lies across two."""
+    """Copy to an address that begins a cache line, so that no vector crosses two."""
     room = np.empty(values.nbytes + _LINE, np.uint8)
     start = -room.ctypes.data % _LINE
     copy: npt.NDArray[_Lane] = room[start : start + values.nbytes].view(values.dtype)

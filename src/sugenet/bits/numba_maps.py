@@ -1,10 +1,10 @@
-"""Convolutions and pooling for the compiled engine, over bits and over levels: lays out a chain of them as
-flat arrays for the kernel, and calls it.
+"""Convolutions and pooling for the compiled engine, over bits and levels: arranges a chain of them as flat
+arrays for the kernel, and calls it.
 
 Every layer has its input in the *arena*, padding included, for as many samples as keep the maps in the second
-cache. The padding is written once, when an arena is made; the kernel writes inside it. Limits of bits are
-kept once for all positions that have the same ones: all positions of a convolution without padding, or all
-but those at the border of one with it.
+cache. The padding is written once, when an arena is created; the kernel writes inside it. Limits of bits are
+stored once for all positions with the same ones. These are all positions of a convolution without padding, or
+all but those at the border of one with padding.
 """
 
 from collections import deque
@@ -48,20 +48,18 @@ __all__ = ["PROGRAMS", "NumbaLevels", "NumbaMaps"]
 _Ints = npt.NDArray[np.int64]
 _Values = npt.NDArray[Any]
 
-_ARENA = 1 << 18  # bytes of all maps of bits of the samples that go through the layers together
+_ARENA = 1 << 18  # bytes of all maps of bits of the samples that pass through the layers together
 _LEVEL_ARENA = 1 << 19  # the same of maps of levels
-_MAX_BATCH = 64  # samples that do so at most
-_LEVEL_PRODUCTS_PER_HANDOVER = (
-    1 << 23
-)  # some 50 microseconds of work on one core, above the cost of waking a thread
-_PRODUCTS_PER_TEAM = 1 << 24  # of one sample, that it is worth waking threads for it
+_MAX_BATCH = 64  # largest number of such samples
+_LEVEL_PRODUCTS_PER_HANDOVER = 1 << 23  # about 50 microseconds on one core, more than waking a thread costs
+_PRODUCTS_PER_TEAM = 1 << 24  # products of one sample from which waking threads pays
 _NEVER = (1 << 31) - 1  # no sum of levels reaches this
 _ALONE = np.zeros(0, np.int64)
-_SPARE = 64  # bytes behind the last map: whole vectors and quads may be read and written there
+_SPARE = 64  # bytes after the last map: complete vectors and quads may be read and written there
 
 
 def _split(layers: tuple[Any, ...], fits: Callable[[Any], bool], compiled: Any, plain: Any) -> Any:
-    """Make a chain ready to run, part by part: layers that do not fit the kernel are done by NumPy."""
+    """Prepare a chain to run, part by part: layers that do not fit the kernel run with NumPy."""
     runs = [(fit, tuple(run)) for fit, run in groupby(layers, fits)]
     parts = tuple((compiled if fit else plain)(run) for fit, run in runs)
     return parts[0] if len(parts) == 1 else _Parts(parts)
@@ -69,7 +67,7 @@ def _split(layers: tuple[Any, ...], fits: Callable[[Any], bool], compiled: Any, 
 
 @dataclass(frozen=True)
 class _Parts:
-    """Programs that run one after the other."""
+    """Programs that run one after another."""
 
     parts: tuple[Any, ...]
 
@@ -90,7 +88,7 @@ class _Parts:
 
 @dataclass
 class _Plan:
-    """The flat arrays of a kernel as they grow, layer by layer; each kernel has its own of them."""
+    """Flat arrays of a kernel, extended layer by layer; each kernel has its own."""
 
     rows: list[list[int]] = field(default_factory=list)
     blocks: list[list[int]] = field(default_factory=list)
@@ -106,7 +104,7 @@ class _Plan:
         return _append(self.weights, np.concatenate([words, np.zeros(-len(words) % LANES, np.uint64)]))
 
     def add_limits(self, limits: _Ints, rest: int, neurons: int, dtype: Any) -> _Ints:
-        """Add limits of shape (outputs, positions) and return where each position finds its own."""
+        """Add limits of shape (outputs, positions) and return the index of the limits of each position."""
         kept, which = np.unique(limits.T, axis=0, return_inverse=True)
         row = -(-len(limits) // neurons) * neurons
         table = np.full((len(kept), row), rest, dtype)
@@ -122,20 +120,20 @@ def _append(parts: list[Any], values: npt.NDArray[Any]) -> int:
 
 
 def _fits_maps(layer: MapLayer) -> bool:
-    """Whether the levels that a layer reads are bytes, and their sums fit into 31 bits."""
+    """Return whether the levels that a layer reads are bytes, and their sums fit into 31 bits."""
     if not isinstance(layer, PackedConv) or layer.top is None:
         return True
     return layer.top <= 255 and int(layer.sizes.max()) < _NEVER
 
 
 def _with_inner(layers: tuple[Any, ...]) -> Iterator[tuple[Any, _Ints]]:
-    """Each layer, and where its pixels go in the padded input of the next one."""
+    """Yield each layer, and the indices of its pixels in the padded input of the next one."""
     inner = (layer.slide.inner for layer in layers[1:])
     return zip(layers, (*inner, np.arange(layers[-1].slide.count)), strict=True)
 
 
 class _Rooms:
-    """Keeps what threads work in: those of later calls take it over."""
+    """Work memory of threads, reused by later calls."""
 
     def __init__(self) -> None:
         self._spare: deque[tuple[Any, ...]] = deque()
@@ -151,7 +149,7 @@ class _Rooms:
 
 
 class NumbaMaps(_Rooms):
-    """A chain of convolutions and pooling as flat arrays, so that one compiled call takes a group of samples
+    """A chain of convolutions and pooling as flat arrays, so that one compiled call passes a group of samples
     through all of them.
     """
 
@@ -227,7 +225,7 @@ class NumbaMaps(_Rooms):
 
     @cached_property
     def _fresh(self) -> Words:
-        """The maps of a group of samples before the first run: what padding must hold is everywhere."""
+        """Return the maps of a group of samples before the first run, filled with the value of padding."""
         parts = []
         for layer, size in zip(self._layers, self._sizes, strict=False):
             fill = pack(layer.every) if isinstance(layer, PackedPool) else np.zeros(1, np.uint64)
@@ -241,7 +239,7 @@ class NumbaMaps(_Rooms):
 
 
 def _words(layer: MapLayer) -> int:
-    """Words of one padded input."""
+    """Return the words of one padded input."""
     return words_for(layer.slide.shape[0]) * layer.slide.padded[0] * layer.slide.padded[1]
 
 
@@ -250,8 +248,8 @@ def _bytes(layer: MapLayer) -> int:
 
 
 def _laid(plan: _Plan, layer: MapLayer, out_plane: int) -> tuple[Any, ...]:
-    """Add a layer: its kind, where its positions begin, where their limits do,
-    and the end of its row in the plan.
+    """Add a layer; return its kind, the starts of its positions and of their limits, and the end of its row
+    in the plan.
     """
     if isinstance(layer, PackedPool):
         return _laid_pool(plan, layer)
@@ -280,7 +278,7 @@ def _laid_conv(plan: _Plan, layer: PackedConv, out_plane: int) -> tuple[Any, ...
     positive, negative = layer.literals()
     plane = slide.padded[0] * slide.padded[1]
     spans, dense = [], bool((np.abs(layer.weights) == layer.copies).all())
-    for begin in range(0, outs, NEURONS):  # the words that hold the groups of 16 neurons
+    for begin in range(0, outs, NEURONS):  # the words that contain the groups of 16 neurons
         groups = [row * layer.groups // outs for row in (begin, min(begin + NEURONS, outs) - 1)]
         spans.append((groups[0] * per_in // 64, words_for((groups[1] + 1) * per_in)))
         inside = (
@@ -317,7 +315,7 @@ def _laid_levels(plan: _Plan, layer: PackedConv, out_plane: int) -> tuple[Any, .
     slide, channels = layer.slide, layer.slide.shape[0]
     (high, wide), outs = slide.kernel, len(layer.weights)
     taps = layer.spread().transpose(0, 2, 1).reshape(outs, high, wide, channels)
-    # The bytes of neighbouring pixels follow each other: a row of the kernel is one run of bytes,
+    # The bytes of neighbouring pixels are consecutive: a row of the kernel is one run of bytes,
     # unless it is dilated.
     runs = (
         taps.reshape(outs, high, wide * channels)
@@ -348,7 +346,7 @@ def _laid_levels(plan: _Plan, layer: PackedConv, out_plane: int) -> tuple[Any, .
 
 
 def _fits_levels(layer: LevelMap) -> bool:
-    """Whether a layer's levels and weights are bytes, and its sums and steps fit into 31 bits."""
+    """Return whether a layer's levels and weights are bytes, and its sums and steps fit into 31 bits."""
     if (layer.top or 1) > 255 or layer.gives > 255:
         return False
     if isinstance(layer, PackedPool):
@@ -361,7 +359,7 @@ def _flat(parts: list[Any], dtype: Any) -> npt.NDArray[Any]:
 
 
 class NumbaLevels(_Rooms):
-    """A chain of layers as flat arrays, so that one compiled call takes a group of samples through all."""
+    """A chain of layers as flat arrays, so that one compiled call passes a group of samples through all."""
 
     def __init__(self, layers: tuple[LevelMap, ...]) -> None:
         super().__init__()
@@ -417,14 +415,14 @@ class NumbaLevels(_Rooms):
             return
 
         def task(start: int, stop: int) -> None:
-            room = self._room()  # one for each thread
+            room = self._room()  # one per thread
             self._run(octets, start, stop, self._batch, *self._arrays, *room, _ALONE, out, sums)
             self._spare.append(room)
 
         share(task, len(octets), self._grain, threads)
 
     def _call_together(self, octets: _Values, out: _Values, sums: _Values, threads: int | None) -> None:
-        """One sample by all threads, layer by layer."""
+        """Compute one sample with all threads, layer by layer."""
         team = np.zeros(2 * len(self._arrays[1]) + 2, np.int64)
         room = self._room()
 
@@ -439,7 +437,7 @@ class NumbaLevels(_Rooms):
         self._spare.append(room)
 
     def _new_room(self) -> tuple[_Values, _Ints, npt.NDArray[np.int32]]:
-        """An arena, and what a thread needs beside it."""
+        """Return an arena, and the other work memory of a thread."""
         return on_a_line(self._fresh), *_own_room()
 
 
@@ -450,7 +448,7 @@ def _own_room() -> tuple[_Ints, npt.NDArray[np.int32]]:
 
 
 def _whole(channels: int) -> int:
-    """Channels filled up to whole vectors."""
+    """Round channels up to complete vectors."""
     return -(-channels // level_kernels.LANES) * level_kernels.LANES
 
 
@@ -461,7 +459,7 @@ def _source(layer: LevelMap, size: int) -> _Ints:
 
 
 def _fresh_levels(layers: tuple[LevelMap, ...], pixels: list[int], sizes: list[int], batch: int) -> _Values:
-    """The maps of a group of samples before the first run: what padding must hold is everywhere."""
+    """Return the maps of a group of samples before the first run, filled with the value of padding."""
     parts = []
     for layer, pixel, size in zip(layers, pixels, sizes, strict=False):
         fill = np.zeros(pixel, np.uint8)
@@ -473,7 +471,7 @@ def _fresh_levels(layers: tuple[LevelMap, ...], pixels: list[int], sizes: list[i
 
 
 def _laid_level(plan: _Plan, layer: LevelMap, pixel: int) -> list[int]:
-    """Add a layer: its kind and the end of its row in the plan."""
+    """Add a layer; return its kind and the end of its row in the plan."""
     if isinstance(layer, PackedPool):
         mask = np.zeros(_whole(pixel), np.uint8)
         mask[: len(layer.every)] = np.where(layer.every, 255, 0)
@@ -486,7 +484,7 @@ def _laid_level(plan: _Plan, layer: LevelMap, pixel: int) -> list[int]:
 
 
 def _laid_block(plan: _Plan, layer: LevelConv, pixel: int, neuron: int) -> int:
-    """Add a block of neurons, as wide as makes it cheapest; return how many lanes it has."""
+    """Add a block of neurons of the cheapest width; return its number of lanes."""
     left = -(-(len(layer.weights) - neuron) // level_kernels.LANES)
     made = {
         v: _quads(layer, pixel, neuron, v * level_kernels.LANES) for v in level_kernels.VECTORS if v <= left
@@ -511,8 +509,8 @@ def _laid_block(plan: _Plan, layer: LevelConv, pixel: int, neuron: int) -> int:
 def _quads(
     layer: LevelConv, pixel: int, neuron: int, lanes: int
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
-    """Where the quads of a block of neurons begin, and their weights as (quads, lanes, 4);
-    without those that have none.
+    """Return the starts of the quads of a block of neurons, and their weights as (quads, lanes, 4), without
+    quads that have no weight.
     """
     slide, rows = layer.slide, layer.weights[neuron : neuron + lanes]
     per_in = layer.weights.shape[1]
@@ -523,7 +521,7 @@ def _quads(
         begin = int(part) * per_in - low
         wide[lane, :, begin : begin + per_in] = row.reshape(per_in, -1).T
     indices = slide.offsets[:, None] * pixel + np.arange(low, high)
-    # bytes that follow each other are one run: a row of the window, where pixels have no bytes in between
+    # consecutive bytes are one run: a row of the window, if pixels have no bytes in between
     runs = slide.kernel[0] if high - low == pixel and slide.dilation[1] == 1 else len(slide.offsets)
     wide, indices = wide.reshape(lanes, runs, -1), indices.reshape(runs, -1)
     width = -(-wide.shape[2] // 4) * 4
@@ -535,7 +533,7 @@ def _quads(
 
 
 def _finish(plan: _Plan, layer: LevelConv, start: int, stop: int, lanes: int) -> tuple[int, int, int]:
-    """What becomes of the sums of a block: how, by what, and how many steps."""
+    """Add the processing of the sums of a block; return its kind, its index, and the number of steps."""
     if layer.steps is None:
         return level_kernels.COUNTED, 0, 0
     steps, lower, upper = layer.steps[start:stop], layer.least[start:stop], layer.most[start:stop]
@@ -557,4 +555,4 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "maps": partial(_split, fits=_fits_maps, compiled=NumbaMaps, plain=NumpyMaps),
     "levels": partial(_split, fits=_fits_levels, compiled=NumbaLevels, plain=NumpyLevels),
 }
-"""How chains of each kind are made ready."""
+"""Functions that prepare chains of each kind."""

@@ -1,5 +1,5 @@
-"""The engine that needs no compiler: counts of bits with `numpy.bitwise_count`, word by word; of levels by an
-exact product of matrices in floating point, and a search among the thresholds.
+"""The engine that needs no compiler. It counts bits with `numpy.bitwise_count`, word by word. For levels it
+uses an exact product of matrices in floating point, and a search among the thresholds.
 """
 
 from collections.abc import Callable
@@ -19,13 +19,13 @@ __all__ = ["PROGRAMS", "NumpyLevels", "NumpyMaps", "NumpyProgram"]
 _Values = npt.NDArray[Any]
 
 _VALUES = 1 << 18  # gathered words or levels at once
-_EXACT = 1 << 24  # up to here float32 holds every integer
+_EXACT = 1 << 24  # float32 is exact for all integers up to here
 _CELLS = 1 << 15  # samples x neurons counted at once: their words, counts and sums stay in the second cache
 
 
 @dataclass(frozen=True)
 class NumpyProgram:
-    """A chain of layers, run one after the other for a block of samples at a time."""
+    """A chain of layers, run one after another for a block of samples at a time."""
 
     layers: tuple[Any, ...]
 
@@ -63,7 +63,7 @@ def _match_counts(layer: Any, words: Words) -> npt.NDArray[np.int64]:
 
 
 def _missed_counts(positive: Words, negative: Words, words: Words) -> npt.NDArray[np.int64]:
-    """Return how many literals, given as packed rows for each neuron, do not hold, one row a sample."""
+    """Count the literals, given as packed rows per neuron, that do not hold, one row per sample."""
     if len(words) == 1:
         return _counted((~words & positive) | (words & negative))
     positive, negative = np.ascontiguousarray(positive.T), np.ascontiguousarray(negative.T)
@@ -76,7 +76,7 @@ def _missed_counts(positive: Words, negative: Words, words: Words) -> npt.NDArra
 
 
 def _counted(missed: Words) -> npt.NDArray[np.int64]:
-    """The bits of each row of words, as one row."""
+    """Count the bits of each row of words, as one row."""
     return np.asarray(np.bitwise_count(missed).sum(axis=1, dtype=np.int64)[None])
 
 
@@ -94,7 +94,7 @@ def _summed(
 
 
 class _NumpyChain:
-    """Layers run one after the other, for a few samples at a time."""
+    """Layers run one after another, for a few samples at a time."""
 
     layers: tuple[Any, ...]
 
@@ -155,14 +155,14 @@ class NumpyLevels(_NumpyChain):
 
 
 def _per_pixel(layer: MapLayer) -> int:
-    """Words, or levels, of a pixel in a gathered window."""
+    """Return the number of words, or levels, of a pixel in a gathered window."""
     if layer.top is not None:
         return layer.slide.shape[0]
     return words_for(layer.slide.shape[0]) * (layer.copies if isinstance(layer, PackedConv) else 1)
 
 
 def _made(layer: Any) -> Callable[[_Values], _Values]:
-    """What a layer makes of the values of some samples."""
+    """Return the function of a layer on the values of some samples."""
     if isinstance(layer, PackedPool):
         return _pool_of_bits(layer) if layer.top is None else _pool_of_levels(layer)
     return _conv_of_bits(layer) if layer.top is None else _conv_of_levels(layer)
@@ -183,7 +183,7 @@ def _conv_of_bits(layer: PackedConv) -> Callable[[_Values], _Values]:
 
 
 def _conv_of_levels(layer: PackedConv | LevelConv) -> Callable[[_Values], _Values]:
-    """A convolution of levels; one that gives bits packs them."""
+    """Return the function of a convolution of levels; one that gives bits packs them."""
     slide = layer.slide
     largest = int(layer.sizes.max()) if isinstance(layer, PackedConv) else layer.largest
     dtype = np.float32 if largest < _EXACT else np.float64  # no partial sum is rounded
@@ -232,4 +232,4 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "maps": NumpyMaps,
     "levels": NumpyLevels,
 }
-"""How chains of each kind are made ready."""
+"""Functions that prepare chains of each kind."""

@@ -1,9 +1,8 @@
-"""A batch cut into blocks and shared between threads, the calling thread among them.
+"""Split a batch into blocks and share them between threads, including the calling thread.
 
 The work itself releases the interpreter lock, so plain threads use all cores. Blocks are taken from one
 queue, so a core that is busy with something else takes fewer of them. Helpers that have not begun when the
-queue is empty are cancelled: a call from inside another pool, or many calls at once, cannot wait for each
-other in a circle.
+queue is empty are cancelled. So calls from inside another pool, or many calls at once, cannot deadlock.
 """
 
 import os
@@ -20,7 +19,7 @@ __all__ = ["Search", "cores", "help_out", "search_in_order", "share"]
 
 _T = TypeVar("_T")
 Search: TypeAlias = Callable[[int, Callable[[], bool]], _T | None]
-"""From the number of a unit, and whether to stop, to its result; None if it was stopped."""
+"""Function from the index of a unit, and whether to stop, to its result; None if it was stopped."""
 
 _BLOCKS_PER_THREAD = 8  # enough that a late core costs little, few enough that taking one costs nothing
 _STEP = 64  # blocks begin at multiples of this many samples, the block that the kernels keep in cache
@@ -42,17 +41,17 @@ def share(task: Callable[[int, int], object], total: int, grain: int, threads: i
     Parameters
     ----------
     task : callable
-        Does the samples ``start <= s < stop``. Must be safe to call from several threads.
+        Processes the samples ``start <= s < stop``. Must be safe to call from several threads.
     total : int
         The number of samples.
     grain : int
-        Blocks are at least this large, but for the last one: below it,
-        handing work over costs more than it saves.
+        Blocks are at least this large, except for the last one: below it, passing work to a thread costs
+        more than it saves.
     threads : int or None
-        How many threads may work at once; None for one per core.
+        Number of threads; None: one per core.
     """
     _check(threads)
-    # asked before the cores are counted, which takes as long as a small network does
+    # checked before the cores are counted, which takes as long as a small network does
     if total < 2 * grain or threads == 1:
         if total:
             task(0, total)
@@ -89,15 +88,15 @@ def search_in_order(
     up: Callable[[], bool],
     threads: int | None,
 ) -> dict[int, _T]:
-    """Search units of work in their order until one ends the search; the results of those that were searched
-    to their end, by number.
+    """Search units of work in order until one ends the search; return the results of completed units, by
+    index.
 
-    All units before the first one that ends the search have results, however many threads there are.
+    All units before the first one that ends the search have results, for any number of threads.
 
     Parameters
     ----------
     units : int
-        How many there are.
+        Number of units.
     searcher : callable
         Called once by each thread: returns the function that searches its units.
     see : callable
@@ -105,7 +104,7 @@ def search_in_order(
     up : callable
         Whether to stop; never called by two threads at once.
     threads : int or None
-        How many threads may work at once; None for one per core.
+        Number of threads; None: one per core.
     """
     results: dict[int, _T] = {}
     waiting, lock, ends, is_over = iter(range(units)), Lock(), list[int](), [False]
@@ -138,9 +137,9 @@ def search_in_order(
 
 
 def help_out(lead: Callable[[], object], helper: Callable[[], object], threads: int | None) -> None:
-    """Call `lead` here and, meanwhile, `helper` in every other thread that may work; return when `lead` does.
+    """Call `lead` here and, meanwhile, `helper` in every other allowed thread; return when `lead` does.
 
-    Nobody waits for a helper: it may begin late, or not at all, and must then find nothing left to do.
+    Nothing waits for a helper: it may begin late, or not at all, and must then find nothing left to do.
     """
     _check(threads)
     count = cores() if threads is None else threads
@@ -165,7 +164,7 @@ def _pool(helpers: int) -> ThreadPoolExecutor:
 
 
 def _forget_pools() -> None:
-    """After a fork the child has no threads, so pools inherited from the parent would wait forever."""
+    """Drop the pools after a fork: the child has no threads, so inherited pools would wait forever."""
     global _lock  # noqa: PLW0603
     _lock = Lock()
     _pools.clear()

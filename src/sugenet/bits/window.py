@@ -1,4 +1,4 @@
-"""Where a window stands as it slides over maps: shapes, strides, dilation and padding of convolutions and
+"""Positions of a window that slides over maps: shapes, strides, dilation and padding of convolutions and
 pooling, in one or two dimensions.
 """
 
@@ -17,7 +17,7 @@ __all__ = ["Window"]
 _Ints = npt.NDArray[np.int64]
 
 _VALUES = 1 << 23
-"""Gathered taps at a time, to bound memory."""
+"""Number of taps gathered at a time, to bound memory."""
 
 
 @dataclass(frozen=True)
@@ -112,12 +112,12 @@ class Window:
 
     @cached_property
     def offsets(self) -> _Ints:
-        """For each tap, row by row, how many pixels of the padded input it lies behind the first."""
+        """For each tap, row by row, its offset from the first in pixels of the padded input."""
         return self._grid(*(np.arange(n) * step for n, step in zip(self.kernel, self.dilation, strict=True)))
 
     @cached_property
     def inner(self) -> _Ints:
-        """For each pixel of the input, its place in the padded input."""
+        """For each pixel of the input, its index in the padded input."""
         return self._grid(*(np.arange(n) + pad for n, pad in zip(self.shape[1:], self.pads, strict=False)))
 
     def _grid(self, rows: _Ints, columns: _Ints) -> _Ints:
@@ -125,33 +125,33 @@ class Window:
 
     @cached_property
     def taps(self) -> _Ints:
-        """For each position, the pixel of each tap, row by row; -1 where it falls on padding."""
+        """For each position, the pixel of each tap, row by row; -1 for a tap on padding."""
         pixel = np.full(self.padded[0] * self.padded[1], -1, np.int64)
         pixel[self.inner] = np.arange(self.pixels)
         return np.asarray(pixel[self.starts[:, None] + self.offsets])
 
     def widened(self, factor: int) -> "Window":
-        """The same window over so many times as many channels."""
+        """Return the same window over `factor` times as many channels."""
         shape = (self.shape[0] * factor, *self.shape[1:])
         return Window(shape, self.kernel, self.stride, self.dilation, self.pads)
 
     def over_taps(self, kernel: npt.NDArray[Any], *, inside: bool) -> _Ints:
-        """Sum of each kernel over the taps inside the input, or on padding, of each position."""
+        """Return the sum of each kernel over the taps inside the input, or on padding, of each position."""
         taps = self.taps >= 0 if inside else self.taps < 0
         summed = kernel.astype(np.int64).reshape(*kernel.shape[:2], -1).sum(axis=1)
         return np.asarray(summed @ taps.T.astype(np.int64))
 
     def sums(self, values: npt.NDArray[Any], kernel: npt.NDArray[Any], groups: int = 1) -> npt.NDArray[Any]:
-        """Weighted sums of the taps inside the input, of shape (samples, out channels, positions).
+        """Return weighted sums of the taps inside the input, of shape (samples, out channels, positions).
 
         Parameters
         ----------
         values
-            One row per sample, floats or whole numbers, channel by channel.
+            One row per sample, floats or integers, channel by channel.
         kernel
             One row per output channel over the input channels of its group and the taps.
         groups
-            Channel groups.
+            Number of channel groups.
         """
         outs, (count, taps), channels = len(kernel), self.taps.shape, self.shape[0]
         weights = kernel.reshape(groups, outs // groups, -1).transpose(0, 2, 1)
@@ -159,7 +159,7 @@ class Window:
         step = max(1, _VALUES // max(1, channels * self.taps.size))
         for start in range(0, len(values), step):
             part = values[start : start + step].reshape(-1, channels, self.pixels)
-            # tap -1 reads the zero behind the last pixel
+            # tap -1 reads the zero after the last pixel
             padded = np.concatenate([part, np.zeros((*part.shape[:2], 1), part.dtype)], axis=2)
             seen = padded[:, :, self.taps].reshape(len(part), groups, channels // groups, count, taps)
             rows = seen.transpose(1, 0, 3, 2, 4).reshape(groups, len(part) * count, -1)

@@ -1,4 +1,4 @@
-"""Bits to 64-bit words and back: the one place that fixes the order of bits."""
+"""Conversion of bits to 64-bit words and back: the only module that fixes the order of bits."""
 
 import sys
 from typing import Any
@@ -40,12 +40,12 @@ def tail_mask(width: int) -> int:
 
 
 def pack(bits: npt.ArrayLike) -> Words:
-    """Pack truth values along the last axis: 1 or True stands for +1, 0 or False for -1.
+    """Pack truth values along the last axis: 1 or True means +1, 0 or False means -1.
 
     Parameters
     ----------
     bits : array of shape (..., n)
-        Booleans, or numbers that are all 0 or 1. For arrays of -1 and +1 there is `pack_signs`.
+        Booleans, or numbers that are all 0 or 1. For arrays of -1 and +1 use `pack_signs`.
 
     Returns
     -------
@@ -78,12 +78,12 @@ def pack_signs(signs: npt.ArrayLike) -> Words:
     Parameters
     ----------
     signs : array of shape (..., n)
-        Numbers that are all -1 or +1. For booleans and arrays of 0 and 1 there is `pack`.
+        Numbers that are all -1 or +1. For booleans and arrays of 0 and 1 use `pack`.
 
     Returns
     -------
     uint64 array of shape (..., ceil(n / 64))
-        As `pack` gives them.
+        In the format of `pack`.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def pack_signs(signs: npt.ArrayLike) -> Words:
 
 
 def unpack(words: npt.ArrayLike, width: int) -> npt.NDArray[np.bool_]:
-    """Give back the first `width` bits of packed words as booleans; the inverse of `pack`.
+    """Return the first `width` bits of packed words as booleans; the inverse of `pack`.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def unpack(words: npt.ArrayLike, width: int) -> npt.NDArray[np.bool_]:
 
 
 def check_words(words: Any, width: int, name: str = "words") -> Words:
-    """Return `words` as a C-ordered uint64 array of shape (batch, words), or say what is wrong with it."""
+    """Return `words` as a C-ordered uint64 array of shape (batch, words), or raise an error."""
     if not (isinstance(words, np.ndarray) and words.dtype.char in _UINT64):
         kind = f"an array of {words.dtype}" if isinstance(words, np.ndarray) else f"a {type(words).__name__}"
         raise EncodingError(

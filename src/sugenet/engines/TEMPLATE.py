@@ -1,7 +1,7 @@
-"""An engine to copy: ``cp TEMPLATE.py mine.py && python mine.py`` runs it and says what to write next.
+"""An engine to copy: ``cp TEMPLATE.py mine.py && python mine.py`` runs it and prints the next step.
 
 Then add the engine to `ladder.ENGINES` and a row to `ladder.RUNGS`, a checker of its proof to
-``sugenet/checker``, and how many questions it leaves open to ``tests/engines/test_contract.py``.
+``sugenet/checker``, and the number of questions it leaves open to ``tests/engines/test_contract.py``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _decide(problem: Problem, clock: Clock) -> Outcome:
 
 
 TEMPLATE = Engine(_NAME, _decide)
-"""Say here what it does."""
+"""Describe the engine here."""
 
 if __name__ == "__main__":
     network = Network.of_bits([DenseLayer([[1, 1, -1]], [2])], Head([[1], [-1]]))

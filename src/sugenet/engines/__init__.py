@@ -1,3 +1,3 @@
-"""Engines: each decides a problem by one way of its own, and hands up that it holds, fails or is open."""
+"""Engines: each decides problems by its own method and returns that a problem holds, fails or is open."""
 
 __all__: list[str] = []

@@ -1,8 +1,8 @@
-"""Polarized bounds through all layers: what no allowed set of moves can change (docs/theory.md 7.2).
+"""Polarized bounds through all layers: values that no allowed set of moves can change (docs/theory.md 7.2).
 
-The first layer is bounded feature by feature, with the budget. Behind it an unknown neuron counts as both off
-and on, and with a budget it also counts *how many* can turn at once: a neuron is settled when not even the
-worst choice of that many carries it over its threshold.
+The first layer is bounded feature by feature, with the budget. In later layers an unknown neuron counts as
+both off and on. With a budget, the number of neurons that can turn at once is bounded too. A neuron is
+settled if not even the worst choice of that many inputs carries it over its threshold.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ __all__ = ["BOUNDS", "Bounded", "bound", "by_bounds", "turned_at_once"]
 
 @dataclass(frozen=True)
 class Bounded:
-    """What bounds say about a problem."""
+    """Result of the bounds for a problem."""
 
     unsettled: tuple[int, ...]
     """Neurons of each layer that may turn."""
     open_cases: tuple[int, ...]
-    """Cases of the goal that bounds do not exclude; none: no violation exists."""
+    """Cases of the goal that the bounds do not exclude; if empty, no violation exists."""
 
 
 def by_bounds(problem: Problem) -> Holds | Open:
-    """Settle a problem by bounds alone, where they suffice."""
+    """Decide a problem by bounds alone, if they suffice."""
     bounded = bound(problem)
     if not bounded.open_cases:
         return Holds("bounds", {"kind": "bound"})
@@ -49,14 +49,14 @@ def by_bounds(problem: Problem) -> Holds | Open:
 
 
 def _in_time(problem: Problem, clock: Clock) -> Holds | Open:
-    if not problem.near.moves and not problem.reaches(()):  # nothing moves, so nothing needs to be cut
+    if not problem.near.moves and not problem.reaches(()):  # nothing moves, so no layer needs to be cut
         return Holds("bounds", {"kind": "bound"})
     see_time(problem.near, clock)
     return by_bounds(problem)
 
 
 BOUNDS = Engine("bounds", _in_time)
-"""Looks at every layer once."""
+"""Visits every layer once."""
 
 
 def bound(problem: Problem) -> Bounded:
@@ -84,11 +84,11 @@ def bound(problem: Problem) -> Bounded:
 
 
 def _matches(layer: Layer, active: Bits, unknown: Bits, max_turned: int) -> tuple[Ints, Ints, Ints]:
-    """Match counts of a layer, and the least and largest that they can be when at most `max_turned`
-    unknown inputs turn.
+    """Return the match counts of a layer, and their minimum and maximum if at most `max_turned` unknown
+    inputs turn.
 
-    A convolution stays one: what can be lost and won are convolutions too, of the inputs that are on and
-    those that are off. Behind them no turned input counts for more than the largest weight.
+    A convolution is not unrolled: possible losses and gains are convolutions too, of the inputs that are on
+    and those that are off. After them, no turned input counts more than the largest weight.
     """
     if isinstance(layer, DenseLayer):
         rows, owner = layer.runs
@@ -113,7 +113,7 @@ def _matches(layer: Layer, active: Bits, unknown: Bits, max_turned: int) -> tupl
 
 
 def _contradict(weights: Ints, min_sums: Ints, case: tuple[int, ...]) -> bool:
-    """Whether two inequalities of a case over opposite weights cannot both hold."""
+    """Return whether two inequalities of a case over opposite weights cannot both hold."""
     bounds: dict[bytes, int] = {}
     for row in case:
         same = weights[row].tobytes()
@@ -124,10 +124,10 @@ def _contradict(weights: Ints, min_sums: Ints, case: tuple[int, ...]) -> bool:
 
 
 def _changes(weights: Ints, active: Bits, unknown: Bits, max_turned: int) -> tuple[Ints, Ints]:
-    """By how much the weighted sums of active inputs can fall and rise, when at most `max_turned` of the
-    unknown ones differ from what they are.
+    """Return by how much the weighted sums of active inputs can fall and rise if at most `max_turned` of
+    the unknown inputs turn.
     """
-    change = np.where(active[unknown], -1, 1) * weights[:, unknown]  # what turning an input adds
+    change = np.where(active[unknown], -1, 1) * weights[:, unknown]  # contribution of turning an input
     if max_turned < change.shape[1]:
         change = np.sort(change, axis=1)
         return np.minimum(change[:, :max_turned], 0).sum(axis=1), np.maximum(
@@ -137,10 +137,10 @@ def _changes(weights: Ints, active: Bits, unknown: Bits, max_turned: int) -> tup
 
 
 def turned_at_once(first_layer: FirstLayer) -> int:
-    """No allowed set of moves turns more first-layer neurons than this.
+    """Return an upper bound on the number of first-layer neurons that an allowed set of moves turns.
 
-    Each neuron needs its distance to the threshold; a set of moves brings at most what its features bring
-    together to all of them.
+    Each neuron needs its distance to the threshold. The total over all neurons is at most the total
+    contribution of the moved features.
     """
     fragile, near = len(first_layer.fragile), first_layer.neighbourhood
     if near.budget is None or not fragile:
@@ -150,7 +150,7 @@ def turned_at_once(first_layer: FirstLayer) -> int:
     sign = np.where(first_layer.margins >= 0, -1, 1)
     best, brought = 0, []
     for part in first_layer.parts():
-        toward = part.gains * sign[part.neurons]  # what a move does towards turning each neuron
+        toward = part.gains * sign[part.neurons]  # contribution of a move towards turning each neuron
         best = max(best, int((toward >= need[part.neurons]).sum(axis=1).max()))
         brought.append(int(np.maximum(toward, 0).sum(axis=1).max()))
     if fits <= 1:

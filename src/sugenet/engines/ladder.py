@@ -42,20 +42,20 @@ ENGINES: dict[str, Engine] = {
 
 _CPSAT = SOLVERS["cpsat"]
 _SET, _SET_IN_PLANES, _SET_WIDE = 1e-8, 1e-12, 1e-6
-"""Seconds that a walk takes for each set of moves; by blocks, for each set and neuron after the first layer;
-and for each combination, if more than `_WORD` neurons of one hidden layer can turn.
+"""Seconds of a walk per set of moves; by blocks, per set and neuron after the first layer; and per
+combination, if more than `_WORD` neurons of one hidden layer can turn.
 """
 _MAX_SETS = 1e11
-"""Sets of moves, beyond which they are not enumerated."""
+"""Number of sets of moves beyond which they are not enumerated."""
 _WORD, _MANY_TURN = 64, 10
-"""Bits of a word; and how many times as many neurons as features are very many."""
+"""Bits of a word, and the ratio of neurons to features from which neurons are very many."""
 _LARGE = 256
-"""Features from which on it pays to learn for some milliseconds first. Smaller networks are walked as soon,
-and their first question need not wait for the solver to be compiled.
+"""Number of features from which a few milliseconds of learning come first. Walks over smaller networks are as
+fast, and their first question need not wait until the solver is compiled.
 """
 _LEARNED, _SHORT, _DUAL = 0.67, 3.0, 30.0
-"""Seconds that learning takes, roughly; that a walk over levels within a budget may take; and that the dual
-bounds of levels get before anything else is tried.
+"""Approximate seconds of learning; limit of a walk over levels within a budget; and limit of the dual bounds
+of levels before any other engine.
 """
 
 
@@ -77,7 +77,7 @@ class Facts:
 
     @cached_property
     def cut(self) -> float:
-        """Seconds that it takes to expand levels to steps."""
+        """Seconds to expand levels to steps."""
         return expansion_seconds(self.problem.near)
 
     @cached_property
@@ -94,13 +94,13 @@ class Facts:
 
     @cached_property
     def is_dual_first(self) -> bool:
-        """Whether there are levels that take long to write out as steps, or that a walk takes long for."""
+        """Whether there are levels that are slow to expand to steps, or slow to walk."""
         is_short = self.combinations * _SET <= _LEARNED or self.sets * _SET <= _SHORT
         return self.has_levels and not (is_short and is_soon_expanded(self.problem.near))
 
     @cached_property
     def each_set(self) -> float:
-        """Seconds that a walk takes for each set of moves within a budget."""
+        """Seconds of a walk per set of moves within a budget."""
         layers = self.problem.near.network.layers
         later = [(layer.weights, layer.tau) for layer in layers[1:]]
         is_dense = all(layer.kind == "dense" and layer.tops is None for layer in layers)
@@ -109,18 +109,18 @@ class Facts:
 
     @cached_property
     def each_combination(self) -> float:
-        """Seconds that a walk takes for each combination."""
+        """Seconds of a walk per combination."""
         return _SET_WIDE if self.is_wide else _SET
 
     @cached_property
     def _turning(self) -> int:
-        """Neurons that can turn, if they are those of one hidden layer, else 0."""
+        """Number of neurons that can turn, if there is one hidden layer, else 0."""
         network = self.problem.near.network
         return 0 if self.has_levels or len(network.layers) != 1 else len(self.problem.first_layer.fragile)
 
     @cached_property
     def is_wide(self) -> bool:
-        """Whether much of one hidden layer can turn: then branching rules out many combinations at once."""
+        """Whether much of one hidden layer can turn: then branching excludes many combinations at once."""
         return self._turning > _WORD
 
     @cached_property
@@ -136,7 +136,7 @@ class Facts:
 
     @cached_property
     def patience(self) -> float:
-        """Seconds that learning gets at first: no more than the walk that comes next would take."""
+        """Seconds of learning at first: at most as many as the next walk would take."""
         patience = min(10.0, self.combinations * _SET if self.combinations <= MAX_COMBINATIONS else inf)
         return max(patience, min(self.combinations, self.sets) * _SET_WIDE) if self.is_wide else patience
 
@@ -147,24 +147,24 @@ class Rung:
 
     engine: Engine
     start: float
-    """Expected seconds, whatever the problem."""
+    """Expected seconds for any problem."""
     applies: Callable[[Facts], bool] = lambda _: True
     size: Callable[[Facts], float] = lambda _: 0.0
     """Further expected seconds, which depend on the problem."""
     limit: Callable[[Facts], float] = lambda _: inf
-    """Seconds that it may take."""
+    """Time limit in seconds."""
     cuts: float = 1.0
-    """Further expected seconds, as a multiple of the time that it takes to expand levels to steps."""
+    """Further expected seconds, as a multiple of the time to expand levels to steps."""
 
     def seconds(self, facts: Facts) -> float:
-        """Expected seconds; an engine that reads levels as steps comes after the dual bounds if those are
-        first.
+        """Return the expected seconds; if the dual bounds are first, an engine that reads levels as steps
+        runs after them.
         """
         waits = _DUAL if facts.is_dual_first and self.cuts else self.cuts * facts.cut
         return self.start + self.size(facts) + waits
 
     def step(self, facts: Facts) -> Engine:
-        """The engine, for as long as it may take."""
+        """Return the engine with its time limit."""
         limit = self.limit(facts)
         return self.engine if limit == inf else self.engine.within(limit)
 
@@ -186,7 +186,7 @@ RUNGS = (
         lambda f: f.combinations * f.each_combination,
     ),
     Rung(SEARCH, 4e-3, cuts=30.0),
-    # learning is sooner done than branching if neurons read little, and much later if they read much
+    # learning is faster than branching if neurons read few inputs, and much slower if they read many
     Rung(CDCL, _LEARNED, lambda f: f.is_free and not f.turns_many, limit=lambda _: 0.2),
     Rung(
         BRANCH,
@@ -202,7 +202,7 @@ RUNGS = (
         size=lambda f: 2.3 if f.sets < inf or f.has_levels else 0.0,  # levels are many bits
         limit=lambda f: 10.0 if f.has_levels else f.patience,
     ),
-    # without a limit, when all others have given up
+    # without a limit, after all others have given up
     Rung(DUAL, inf, lambda f: f.has_levels, cuts=0.0),
     Rung(CDCL, inf, lambda f: not f.has_levels),
     Rung(_CPSAT, inf, lambda f: not f.has_levels and _CPSAT.is_there),
@@ -247,7 +247,7 @@ def _facts(tried: list[Open]) -> dict[str, Any]:
 
 
 def _ladder(problem: Problem) -> list[Engine]:
-    """Engines that apply, in the order of their expected cost."""
+    """Return the engines that apply, in the order of their expected cost."""
     facts = Facts(problem)
     rungs = [rung for rung in RUNGS if rung.applies(facts)]
     return [rung.step(facts) for rung in sorted(rungs, key=lambda rung: rung.seconds(facts))]

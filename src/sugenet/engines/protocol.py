@@ -1,4 +1,4 @@
-"""What an engine is: a name, and a way to decide problems within the time of a clock."""
+"""Engine interface: a name, and a function that decides problems within the time of a clock."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ __all__ = ["Engine"]
 
 @cache
 def _is_installed(package: str) -> bool:
-    """Looked for once: on disk that takes longer than many a question."""
+    """Return whether a package is installed; cached, because the search on disk is slower than many
+    questions.
+    """
     return find_spec(package) is not None
 
 
 @dataclass(frozen=True)
 class Engine:
-    """Called with a problem and a clock, it says that the problem holds, fails or stays open."""
+    """Callable that takes a problem and a clock and returns that the problem holds, fails or stays open."""
 
     name: str
     run: Callable[[Problem, Clock], Outcome]
     package: str | None = None
-    """What it needs besides sugenet."""
+    """Package that the engine requires."""
     install: str = ""
-    """How to get that."""
+    """How to install the package."""
 
     def __call__(self, problem: Problem, clock: Clock | None = None) -> Outcome:
-        """Decide a problem, without a time limit unless a clock has one; what is too large for it is open."""
+        """Decide a problem (default: no time limit); a problem that is too large is open."""
         self.need()
         try:
             return self.run(problem, Clock() if clock is None else clock)
@@ -41,11 +43,11 @@ class Engine:
 
     @property
     def is_there(self) -> bool:
-        """Whether the package that it needs is installed."""
+        """Whether the required package is installed."""
         return self.package is None or _is_installed(self.package)
 
     def need(self) -> None:
-        """Raise `QuestionError` where the package that it needs is not there."""
+        """Raise `QuestionError` if the required package is not installed."""
         if not self.is_there:
             raise QuestionError(
                 f"the solver {self.name!r} needs the package {self.package!r}, which is not installed; "
@@ -53,5 +55,5 @@ class Engine:
             )
 
     def within(self, seconds: float) -> Engine:
-        """The same for a part of the time."""
+        """Return the same engine with a time limit of its own."""
         return replace(self, run=lambda problem, clock: self.run(problem, clock.within(seconds)))

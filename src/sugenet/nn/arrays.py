@@ -1,4 +1,4 @@
-"""Arrays of bits and of whole numbers: what the definition is written in."""
+"""Arrays of bits and integers, on which the definition is evaluated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 
 class ByContents:
-    """A dataclass that is compared by its fields, and these by their contents where they are arrays."""
+    """A dataclass compared by its fields; array fields are compared by their contents."""
 
     def __eq__(self, other: object) -> bool:
         return self._contents == other._contents if type(other) is type(self) else NotImplemented
@@ -34,7 +34,7 @@ class ByContents:
 
 
 def integer_array(values: Any, ndim: int, what: str) -> Ints:
-    """Check whole numbers and return them as a read-only int64 array."""
+    """Check an array of integers and return it as a read-only int64 array."""
     array = np.asarray(values)
     if array.ndim != ndim:
         raise NetworkError(

@@ -1,8 +1,8 @@
-"""Staircases cut into their steps: the same network over bits alone (docs/theory.md 3.4).
+"""Binary expansion: replace staircases by their steps, for the same network over bits (docs/theory.md 3.4).
 
-A neuron of M steps becomes M binary neurons with the same weights, and who reads its level reads these M bits
-instead, each with the weight that the level had. Convolutions and pooling stay what they are, with M channels
-for each.
+A neuron with M steps becomes M binary neurons with the same weights. A neuron that read its level reads these
+M bits instead, each with the weight of the level. Convolutions and pooling keep their kind, with M channels
+per channel.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _INSTEAD = "Ask what works on levels: predictions, and the engine 'dual'."
 
 
 def is_cut(layers: Sequence[Layer], head: Head) -> bool:
-    """Whether nothing behind the first layer knows more than two levels."""
+    """Return whether all layers after the first have at most two levels."""
     later = any(layer.tops is not None for layer in layers[1:])
     return head.tops is None and not later and all(layer.is_binary for layer in layers)
 
@@ -35,13 +35,13 @@ def is_cut(layers: Sequence[Layer], head: Head) -> bool:
 def expanded_layers(
     layers: Sequence[Layer], head: Head, *, from_levels: bool
 ) -> tuple[tuple[Layer, ...], Head]:
-    """Layers and head over bits that give the same match counts of the classes.
+    """Return layers and a head over bits that give the same match counts of the classes.
 
-    `from_levels` says whether the first layer reads levels, and not the bits of the encoder.
+    `from_levels` says whether the first layer reads levels instead of the bits of the encoder.
     """
     _make_sure(layers, head)
     made: list[Layer] = []
-    source: _Places | None = None  # which value each bit belongs to; None: each is one
+    source: _Places | None = None  # the value to which each bit belongs; None: each bit is a value
     for number, layer in enumerate(layers):
         on_levels = number == 0 and from_levels and layer.tops is not None
         binary = _first(layer) if on_levels else _over_bits(layer, source)
@@ -55,8 +55,9 @@ def expanded_layers(
 
 
 def owners_of(layers: Sequence[Layer]) -> tuple[_Places | None, ...]:
-    """For each layer, the neuron from 0 that each bit of the cut layer belongs to; None where it gives bits
-    as it is. The bits of a neuron stand in the order of their levels.
+    """Return, for each layer, the neuron (from 0) to which each bit of the cut layer belongs.
+
+    None if the layer itself gives bits. The bits of a neuron are in the order of their levels.
     """
     return tuple(
         _owners(layer, following) for layer, following in zip(layers, (*layers[1:], None), strict=False)
@@ -64,7 +65,7 @@ def owners_of(layers: Sequence[Layer]) -> tuple[_Places | None, ...]:
 
 
 def _first(layer: Layer) -> Layer:
-    """The first layer, which goes on reading levels where it is no pool."""
+    """Return the first layer, which still reads levels unless it is a pool."""
     if layer.every is None or layer.window is None:
         return layer.cut()
     # over the thermometer bits of each feature in turn
@@ -85,11 +86,11 @@ def _over_bits(layer: Layer, source: _Places | None) -> Layer:
 
 
 def _arranged(binary: Layer, layer: Layer, following: Layer | None) -> tuple[Layer, _Places | None]:
-    """The cut layer with its bits in the order that the next one needs, and the value of each bit."""
+    """Return the cut layer, its bits in the order that the next layer needs, and the value of each bit."""
     here, there = _owners(layer, None), _owners(layer, following)
     if here is None or there is None or np.array_equal(here, there):
         return binary, there
-    # the bits of a value stand in the order of their levels on both sides
+    # the bits of a value are in the order of their levels on both sides
     order = np.empty(len(here), np.intp)
     order[np.argsort(there, kind="stable")] = np.argsort(here, kind="stable")
     dense = binary if binary.kind == "dense" else binary.unrolled()
@@ -97,8 +98,9 @@ def _arranged(binary: Layer, layer: Layer, following: Layer | None) -> tuple[Lay
 
 
 def _owners(layer: Layer, following: Layer | None) -> _Places | None:
-    """The value of each bit: those of maps stand channel by channel, level by level, pixel by pixel, others
-    value by value.
+    """Return the value to which each bit belongs.
+
+    Bits of maps are ordered by channel, level and pixel; other bits by value.
     """
     if layer.is_binary:
         return None
@@ -110,7 +112,7 @@ def _owners(layer: Layer, following: Layer | None) -> _Places | None:
 
 
 def _by_channel(shape: tuple[int, int, int], top: int) -> _Places:
-    """The value of each bit of maps that stand channel by channel, level by level, pixel by pixel."""
+    """Return the value of each bit of maps whose bits are ordered by channel, level and pixel."""
     channels, pixels = shape[0], shape[1] * shape[2]
     values = np.arange(channels * pixels).reshape(channels, 1, pixels)
     return np.broadcast_to(values, (channels, top, pixels)).reshape(-1)
@@ -121,7 +123,7 @@ def _spread(weights: Ints, source: _Places) -> Ints:
 
 
 def _make_sure(layers: Sequence[Layer], head: Head) -> None:
-    """See that all weights fit into memory once each step has its own, before the first are written."""
+    """Check that all weights fit into memory once each step has its own, before any are written."""
     steps = [layer.height for layer in layers]
     needed = head.weights.size * (steps[-1] if steps else 1)
     for layer, height, read in zip(layers, steps, [1, *steps], strict=False):

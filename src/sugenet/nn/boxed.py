@@ -1,7 +1,7 @@
-"""A network over a box of real inputs, as one over levels that begin at the box (docs/theory.md 3.6).
+"""A network over a box of real inputs, as a network over levels that begin at the box (docs/theory.md 3.6).
 
-What is shown of the network over levels is true of the other one inside the box: where weights have to be
-rounded, thresholds are taken further apart.
+Every property proved for the network over levels also holds for the original one inside the box: if weights
+must be rounded, the thresholds are moved further apart.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Boxed", "in_box"]
 @dataclass(frozen=True, eq=False)
 class Boxed:
     """The network over levels, the thresholds of its first layer on real levels, the box in levels,
-    and the way back.
+    and the conversion back to raw values.
     """
 
     network: Network
@@ -33,18 +33,19 @@ class Boxed:
 
     @property
     def layer(self) -> LevelLayer | ConvLayer:
-        """The first layer, over levels."""
+        """First layer, over levels."""
         return self.placed.layer
 
     @property
     def theta(self) -> Theta:
-        """The thresholds of the first layer on real levels."""
+        """Thresholds of the first layer on real levels."""
         return self.placed.theta
 
 
 def in_box(network: Network, lower: Sequence[Fraction], upper: Sequence[Fraction]) -> Boxed | None:
-    """The network over levels that begin at a box of real inputs; None where it does not keep real numbers,
-    or the box leaves the values that features can have.
+    """Return the network over levels that begin at a box of real inputs.
+
+    None if the network does not keep real numbers, or if the box contains values that a feature cannot have.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""How one raw feature becomes bits, and what its bits mean: which patterns are possible,
-what a change costs, words for a bit.
+"""Codings: how one raw feature becomes bits, which bit patterns are possible, the cost of a change,
+and a description of each bit.
 
 A value of a feature is a category, an integer of a range, or a finite float64 of a range. A bit is off,
-written -1 or 0, or on, written 1. Nothing else is a value: not infinity, not a fraction that no float64 is.
+written -1 or 0, or on, written 1. Infinity is not a value, nor is a fraction that is not a float64.
 
 A feature takes one of a few *states*, numbered from 0; a state is a legal bit pattern and a set of raw
 values. For `Steps` (thresholds, thermometers, integers) state t means "t cuts reached" and holds the raw
@@ -54,7 +54,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Move:
-    """The nearest raw value of another state, and how far it is from the present one."""
+    """The nearest raw value of another state, and its distance from the present value."""
 
     value: Any
     distance: Fraction
@@ -63,8 +63,8 @@ class Move:
 
 @dataclass(frozen=True)
 class Span:
-    """What a feature is limited to besides its coding: from `low` to `high`, both included, None for no
-    bound; or one of some values, in their order.
+    """Limit of a feature in addition to its coding: from `low` to `high`, both included (None: no bound), or
+    one of several values, in their order.
 
     Examples
     --------
@@ -87,13 +87,13 @@ class Span:
             raise EncodingError(f"no number is from {self.low} to {self.high}.")
 
     def holds(self, value: Any) -> bool:
-        """Whether a raw value is within."""
+        """Return whether a raw value is within the span."""
         if self.values is not None:
             return value in self.values
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
     def both(self, other: Span) -> Span | None:
-        """What both allow; None: nothing."""
+        """Return the values that both spans allow; None if there are none."""
         for one, two in ((self, other), (other, self)):
             if one.values is not None:
                 kept = tuple(value for value in one.values if two.holds(value))
@@ -114,13 +114,13 @@ class Steps(ShortRepr):
     cuts
         Rising numbers.
     low, high
-        The raw values that can occur; infinite unless said.
+        Range of the raw values that can occur (default: infinite).
     whole
-        Whether raw values are whole numbers.
+        Whether raw values are integers.
     bipolar
-        Whether -1 is accepted for 0, as bipolar bits are written.
+        Whether -1 is accepted for 0, as in bipolar bits.
     silent
-        Places of cuts that nothing of the network reads, and whose bits do not count as flipped.
+        Indices of cuts that the network does not read. Their bits do not count as flipped.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class Steps(ShortRepr):
 
     @property
     def spelled(self) -> str:
-        """All of it as one text, as fingerprints have it: it must never change."""
+        """The whole coding as one text, used in fingerprints. It must never change."""
         ends = f"low={self.low!r}, high={self.high!r}, whole={self.whole!r}, bipolar={self.bipolar!r}"
         silent = f", silent={self.silent!r}" if self.silent else ""
         return f"Steps(cuts={self.cuts!r}, {ends}{silent})"
@@ -184,8 +184,8 @@ class Steps(ShortRepr):
 
     @cached_property
     def every_step(self) -> bool:
-        """Whether values are whole numbers with a cut at each step, as those of `integer`:
-        then levels follow raw values.
+        """Whether values are integers with a cut at each step, as in `integer`: then levels follow
+        raw values.
         """
         if (
             not self.whole
@@ -199,38 +199,39 @@ class Steps(ShortRepr):
 
     @cached_property
     def array(self) -> npt.NDArray[np.float64]:
-        """The cuts as an array."""
+        """Cuts as an array."""
         cuts = np.array(self.cuts, np.float64)
         cuts.setflags(write=False)
         return cuts
 
     def bits(self, state: int) -> npt.NDArray[np.bool_]:
-        """The bits of a state: the first `state` of them are on."""
+        """Return the bits of a state: the first `state` bits are on."""
         return np.arange(self.width) < state
 
     def flips(self, before: int, after: int) -> int:
-        """How many bits differ between two states."""
+        """Return how many bits differ between two states."""
         passed = range(min(before, after), max(before, after))
         return len(passed) - sum(index in passed for index in self.silent)
 
     def state(self, value: Any) -> int:
-        """The state of a raw value."""
+        """Return the state of a raw value."""
         return bisect_right(self.cuts, self.number(value))
 
     def reachable(self, state: int) -> bool:
-        """Whether some raw value that can occur has this state."""
+        """Return whether some raw value that can occur has this state."""
         return self.interval(state) is not None
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """Least and largest value; infinite for integers without a bound."""
+        """Smallest and largest value; infinite for integers without a bound."""
         if not self.whole:
             return max(self.low, -_LARGEST), min(self.high, _LARGEST)
         return _whole(self.low, ceil), _whole(self.high, floor)
 
     def interval(self, state: int) -> tuple[float, float] | None:
-        """Least and largest value of a state, both included; None if no value has it. Of integers without a
-        bound, one end is infinite.
+        """Return the smallest and largest value of a state, both included; None if no value has the state.
+
+        For integers without a bound, one end is infinite.
         """
         low, high = self.ends
         if state > 0:
@@ -242,7 +243,7 @@ class Steps(ShortRepr):
         return (low, high) if low <= high and low < inf and high > -inf else None
 
     def move(self, value: Any, state: int, span: Span | None = None) -> Move | None:
-        """Nearest value of a state, within a span if one is given; None if there is none."""
+        """Return the nearest value of a state, within a span if one is given; None if there is none."""
         ends, here = self.interval(state), self.number(value)
         if ends is None:
             return None
@@ -261,8 +262,8 @@ class Steps(ShortRepr):
         return Move(there, abs(Fraction(there) - Fraction(here)))
 
     def _between(self, low: float, high: float, span: Span) -> tuple[float, float]:
-        """Least and largest value of an interval that a span holds too."""
-        if self.bipolar:  # a span that holds -1 holds what is off
+        """Return the smallest and largest value of an interval within a span."""
+        if self.bipolar:  # a span that contains -1 contains "off"
             held = [value for value in (0, 1) if low <= value <= high and self.holds(span, value)]
             return (held[0], held[-1]) if held else (1, 0)
         if span.low is not None and span.low > low:
@@ -272,24 +273,24 @@ class Steps(ShortRepr):
         return low, high
 
     def holds(self, span: Span, value: Any) -> bool:
-        """Whether a span allows a value; off, if it holds -1 or 0."""
+        """Return whether a span allows a value; off is allowed if the span contains -1 or 0."""
         return span.holds(value) or (
             self.bipolar and self._number(value) == 0 and (span.holds(0) or span.holds(-1))
         )
 
     def _number(self, value: Any) -> Any:
-        """A raw value as it compares with the cuts: of a bipolar bit, -1 is 0."""
+        """Return a raw value as the number to compare with the cuts: -1 becomes 0 for a bipolar bit."""
         return 0 if self.bipolar and value == -1 else value
 
     def words(self, name: str, index: int, on: bool) -> str:
-        """What a bit says."""
+        """Describe a bit."""
         cut, name = self.cuts[index], visible(name)
         if self.bipolar:
             return f"{name} = {'+1' if on else '-1'}"
         return f"{name} {'>=' if on else '<'} {_short(cut)}"
 
     def describe(self, name: str, state: int) -> str:
-        """What a state says."""
+        """Describe a state."""
         if self.bipolar and self.cuts:
             return self.words(name, 0, state == 1)
         name = visible(name)
@@ -304,7 +305,7 @@ class Steps(ShortRepr):
         return f"{name} >= {low}" if high is None else f"{low} <= {name} < {high}"
 
     def span(self, state: int) -> str:
-        """What a state says of the value alone; nothing where the value itself says it all.
+        """Describe the value in a state without the feature's name; empty if the value alone is enough.
 
         Examples
         --------
@@ -318,7 +319,7 @@ class Steps(ShortRepr):
         return ", ".join(low + high)
 
     def describe_several(self, name: str, states: Sequence[int]) -> str:
-        """What neighbouring states say together."""
+        """Describe several neighbouring states together."""
         if self.bipolar and len(states) == 1:
             return self.describe(name, states[0])
         return replace(
@@ -328,14 +329,14 @@ class Steps(ShortRepr):
         ).describe(name, int(states[0] > 0))
 
     def has(self, number: Any) -> bool:
-        """Whether a number is a value of the feature."""
+        """Return whether a number is a value of the feature."""
         low, high = self.ends
         if not low <= number <= high or isnan(number) or abs(number) == inf:
             return False
         return bool(number == number // 1) if self.whole else is_float(number)
 
     def number(self, value: Any) -> int | float:
-        """The value that something stands for: an integer, or a finite float64; -1 is 0 for a bit."""
+        """Return the number for a raw value: an integer or a finite float64; -1 becomes 0 for a bit."""
         number = self._number(value)
         if type(number) is float or (type(number) is int and (self.whole or abs(number) < _EXACT)):
             low, high = self.ends
@@ -344,7 +345,7 @@ class Steps(ShortRepr):
         return self._read_one(value, "the feature", 0)
 
     def read(self, column: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
-        """Check a column of raw values; floats that compare with the cuts as the values do."""
+        """Check a column of raw values and return floats that compare with the cuts as the values do."""
         if column.dtype.kind in "biuf" and column.dtype.itemsize <= 8:
             numbers = column.astype(np.float64)
             if column.dtype.kind in "bf" or not column.size or np.abs(numbers).max() < _EXACT:
@@ -380,7 +381,7 @@ class Steps(ShortRepr):
         )
 
     def _comparable(self, value: int | float) -> float:
-        """The float nearest to a value that is on the same side of every cut."""
+        """Return the nearest float that is on the same side of every cut as the value."""
         if isinstance(value, float) or abs(value) < _EXACT:
             return float(value)
         state = bisect_right(self.cuts, value)
@@ -400,7 +401,7 @@ class Steps(ShortRepr):
 
 
 class Refused:
-    """What others of its kind have and a value over real numbers has not: asking for it raises an error."""
+    """Descriptor for an attribute that values over real numbers do not have: reading it raises an error."""
 
     def __init__(self, message: str, error: type[Exception] = QuestionError) -> None:
         self.message, self.error = message, error
@@ -413,15 +414,15 @@ class Refused:
 
 @dataclass(frozen=True)
 class Real(Steps):
-    """A real number that is kept as it is, for a first layer that reads real numbers (`RealLayer`): it has no
-    cuts, and so no states to go through.
+    """A real number kept unchanged, for a first layer that reads real numbers (`RealLayer`). It has no
+    cuts, and so no states to enumerate.
 
     Parameters
     ----------
     cuts, whole, bipolar, silent
-        Of `Steps`: none, no, no, none.
+        As in `Steps`, but empty, False, False and empty.
     low, high
-        The raw values that can occur; infinite unless said.
+        Range of the raw values that can occur (default: infinite).
 
     Examples
     --------
@@ -441,11 +442,11 @@ class Real(Steps):
 
     @property
     def spelled(self) -> str:
-        """All of it as one text, as fingerprints have it: it must never change."""
+        """The whole coding as one text, used in fingerprints. It must never change."""
         return f"Real(low={self.low!r}, high={self.high!r})"
 
     def has(self, number: Any) -> bool:
-        """Whether a number is a value of the feature: any rational of its range."""
+        """Return whether a number is a value of the feature: any rational in its range."""
         return bool(self.low <= number <= self.high) and abs(number) != inf
 
     states = bits = flips = state = reachable = interval = move = Refused(
@@ -484,7 +485,7 @@ class OneHot(ShortRepr):
 
     @cached_property
     def by_text(self) -> dict[str, Any]:
-        """Categories by every text that stands for one in files, laws and rules.
+        """Categories by every text that denotes one in files, laws and rules.
 
         Examples
         --------
@@ -495,7 +496,7 @@ class OneHot(ShortRepr):
 
     @staticmethod
     def _see(category: Any) -> None:
-        """Refuse a category that certificates cannot hold."""
+        """Raise an error for a category that certificates cannot hold."""
         if isinstance(category, str):
             see_name(category, "category", EncodingError)
         if isinstance(category, int) and category.bit_length() > _BITS:
@@ -515,7 +516,7 @@ class OneHot(ShortRepr):
 
     @property
     def spelled(self) -> str:
-        """All of it as one text, as fingerprints have it: it must never change."""
+        """The whole coding as one text, used in fingerprints. It must never change."""
         return f"OneHot(categories={self.categories!r})"
 
     @property
@@ -524,41 +525,41 @@ class OneHot(ShortRepr):
         return len(self.categories)
 
     def bits(self, state: int) -> npt.NDArray[np.bool_]:
-        """Exactly one bit on."""
+        """Return the bits of a state: exactly one is on."""
         return np.asarray(np.arange(self.width) == state)
 
     def flips(self, before: int, after: int) -> int:
-        """How many bits differ between two states: one off, one on."""
+        """Return how many bits differ between two states: one goes off, one on."""
         return 2 * (before != after)
 
     def state(self, value: Any) -> int:
-        """Number of a category."""
+        """Return the index of a category."""
         return int(self.read(np.array([value], dtype=object), "the feature")[0])
 
     def reachable(self, state: int) -> bool:
-        """Every category can occur."""
+        """Return True: every category can occur."""
         return 0 <= state < self.states
 
     def move(self, value: Any, state: int, span: Span | None = None) -> Move | None:
-        """Change to another category, at distance 1; None when a span leaves it out."""
+        """Return the change to another category, at distance 1; None if a span excludes it."""
         if span is not None and not span.holds(self.categories[state]):
             return None
         return Move(self.categories[state], Fraction(int(self.state(value) != state)))
 
     def words(self, name: str, index: int, on: bool) -> str:
-        """What a bit says."""
+        """Describe a bit."""
         return f"{visible(name)} {'=' if on else '!='} {visible(str(self.categories[index]))}"
 
     def describe(self, name: str, state: int) -> str:
-        """What a state says."""
+        """Describe a state."""
         return self.words(name, state, True)
 
     def span(self, _state: int) -> str:
-        """Nothing: a category says it all."""
+        """Return an empty text: a category needs no description."""
         return ""
 
     def describe_several(self, name: str, states: Sequence[int]) -> str:
-        """What several categories say together."""
+        """Describe several categories together."""
         name, labels = visible(name), [visible(str(category)) for category in self.categories]
         left_out = [word for s, word in enumerate(labels) if s not in states]
         if len(states) == 1 or len(left_out) > len(states):
@@ -566,7 +567,7 @@ class OneHot(ShortRepr):
         return " and ".join(f"{name} != {word}" for word in left_out) if left_out else f"{name} is anything"
 
     def read(self, column: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
-        """Check a column of raw values and give the numbers of their categories."""
+        """Check a column of raw values and return the indices of their categories."""
         index = {category: number for number, category in enumerate(self.categories)}
         states = np.empty(len(column), np.float64)
         for row, value in enumerate(column.tolist()):
@@ -584,7 +585,7 @@ class OneHot(ShortRepr):
 
 
 def _texts(category: Any) -> list[str]:
-    """How a category is written: as words have it, and as Python has it."""
+    """Return the texts of a category: as in descriptions, and as in Python."""
     return list(dict.fromkeys((number_text(category), str(category))))
 
 
@@ -597,17 +598,17 @@ def threshold(cut: float, low: float = -inf, high: float = inf, whole: bool = Fa
 
 
 def thermometer(cuts: Sequence[float], low: float = -inf, high: float = inf, whole: bool = False) -> Steps:
-    """One bit for each cut."""
+    """Return a coding with one bit per cut."""
     return Steps(tuple(cuts), low, high, whole)
 
 
 def integer(low: int, high: int) -> Steps:
-    """A whole number kept exactly: one bit for each step from `low` to `high` (255 for a uint8 pixel)."""
+    """Return a coding of integers: one bit per step from `low` to `high` (255 for a uint8 pixel)."""
     return Steps(tuple(range(low + 1, high + 1)), low, high, whole=True)
 
 
 def bit() -> Steps:
-    """A bit as it is: -1 or 0 is off, +1 is on."""
+    """Return the coding of a feature that is a bit: -1 or 0 is off, +1 is on."""
     return Steps((1.0,), 0.0, 1.0, whole=True, bipolar=True)
 
 
@@ -627,19 +628,19 @@ def _own(value: Any) -> Any:
 
 
 def _end(value: Any, what: str) -> float:
-    """A cut or a bound, which is a float64 or infinite; others are refused, not rounded."""
+    """Return a cut or a bound as a float64 or infinity; other numbers raise an error and are not rounded."""
     if isinstance(value, float | np.float32 | np.float16):
-        return float(value) + 0.0  # one spelling of zero
+        return float(value) + 0.0  # normalizes -0.0 to 0.0
     return float_number(value, what, EncodingError) + 0.0
 
 
 def _whole(end: float, rounded: Callable[[float], int]) -> float:
-    """A bound of integers; infinite if it is none."""
+    """Return a bound of integers; infinite if there is no bound."""
     return end if end in (inf, -inf) else rounded(end)
 
 
 def _float(number: Any, *, up: bool) -> float:
-    """The least float64 at or above a number, or the largest at or below it; infinite beyond all."""
+    """Return the smallest float64 >= a number, or the largest <= it; infinite if there is none."""
     near = nearest_float(number)
     if up:
         return near if near >= number else nextafter(near, inf)

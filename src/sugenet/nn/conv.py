@@ -1,8 +1,8 @@
-"""Convolutions and pooling as layers of neurons, kept as kernel and geometry and unrolled on demand.
+"""Convolutions and pooling as layers of neurons, stored as kernel and geometry and unrolled on demand.
 
-A tap that falls on padding is no literal: the neuron there has fewer, and its own tau (docs/theory.md 4.1).
-Padding with +1 or -1 is folded into that tau too. Maps are flattened channel by channel, row by row, so flat
-input and output numbers are those of NCHW arrays.
+A tap on padding is not a literal, so the neuron there has fewer literals and its own tau (docs/theory.md
+4.1). Padding with +1 or -1 is folded into that tau too. Maps are flattened channel by channel, row by row:
+the flat input and output indices are those of NCHW arrays.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ UNROLL_LIMIT = 1 << 28  # weights of an unrolled layer
 
 
 class _MapForm(Layer):
-    """What convolutions and pooling share: one kernel per output channel, at all positions of a window."""
+    """Base of convolutions and pooling: one kernel per output channel, at all positions of a window."""
 
     kind = "conv"
     window: Window
     top: int | None
-    """The largest level of each input value; None when the input is bits."""
+    """Largest level of each input value; None if the input is bits."""
     pad: int = 0
-    """The level that taps on padding hold."""
+    """Level of taps on padding."""
 
     def _set(self, weights: Any, window: Window, groups: int, top: int | None) -> None:
         """Check a kernel against its window."""
@@ -95,17 +95,17 @@ class _MapForm(Layer):
 
     @property
     def rim(self) -> Ints | int:
-        """What the taps on padding add to the sum of each neuron."""
+        """Contribution of the taps on padding to the sum of each neuron."""
         return self._over_taps(self.weights, inside=False) * self.pad if self.pad else 0
 
     @property
     def lowest(self) -> Ints:
-        """The least sum of each neuron, where its match count is 0."""
+        """Smallest sum of each neuron, at match count 0."""
         return np.asarray(self._over_taps(np.minimum(self.weights, 0)) * self._top + self.rim)
 
     @property
     def sizes(self) -> Ints:
-        """The largest match count of each neuron, over the taps inside the input."""
+        """Largest match count of each neuron, over the taps inside the input."""
         return self._over_taps(np.abs(self.weights)) * self._top
 
     def _over_taps(self, kernel: Ints, *, inside: bool = True) -> Ints:
@@ -117,12 +117,12 @@ class _MapForm(Layer):
 
     @property
     def marks(self) -> dict[str, Any]:
-        """What folding noticed about each neuron: that of its channel."""
+        """Marks that folding left for each neuron: those of its channel."""
         marks, positions = super().marks, len(self.window.taps)
         return {name: None if flags is None else np.repeat(flags, positions) for name, flags in marks.items()}
 
     def row(self, j: int) -> Ints:
-        """Weights of neuron j, from 0, over all input values."""
+        """Return the weights of neuron j, from 0, over all input values."""
         out, position = divmod(j, len(self.window.taps))
         channels, height, width = self.window.shape
         per_in, group = channels // self.groups, out // (len(self.weights) // self.groups)
@@ -134,7 +134,7 @@ class _MapForm(Layer):
         return row.reshape(-1)
 
     def column(self, index: int) -> tuple[Ints, Ints]:
-        """Which neurons, numbered from 0, read the input value at a place, and with what weight."""
+        """Return the neurons, numbered from 0, that read the input value at an index, and their weights."""
         channel, pixel = divmod(index, self.window.shape[1] * self.window.shape[2])
         group, inner = divmod(channel, self.window.shape[0] // self.groups)
         per_out = len(self.weights) // self.groups
@@ -144,41 +144,41 @@ class _MapForm(Layer):
         return neurons.reshape(-1), self.weights[outs, inner].reshape(per_out, -1)[:, taps].reshape(-1)
 
     def rows(self) -> Ints:
-        """Weights of all neurons over all input values."""
+        """Return the weights of all neurons over all input values."""
         _fits(self.outputs, self.inputs)
         return super().rows()
 
     def spelled(self) -> list[Any]:
-        """Text and arrays that say what it computes."""
+        """Return text and arrays that define what the layer computes."""
         return [repr(self.window), json.dumps([self.groups, self.top]), self.weights, self.tau]
 
     def dense(self) -> Layer:
-        """The same neurons as a dense layer over the same inputs."""
+        """Return the same neurons as a dense layer over the same inputs."""
         return dense_layer(self.rows(), self.tau, self.tops)
 
     def unrolled(self) -> DenseLayer:
-        """The same neurons as a dense layer over bits."""
+        """Return the same neurons as a dense layer over bits."""
         _fits(self.outputs, self.inputs * self._top)
         return super().unrolled()
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class ConvLayer(_MapForm):
-    """One neuron for each output channel and position, all positions with the same kernel.
+    """Convolution: one neuron per output channel and position, all positions with the same kernel.
 
     Parameters
     ----------
     weights
         Integers of shape (out channels, in channels / groups, kernel height, kernel width).
     tau
-        Thresholds on the match count of the taps inside the input: of shape (out channels, height, width), or
-        (out channels,) for the same everywhere.
+        Thresholds on the match count of the taps inside the input, of shape (out channels, height, width), or
+        (out channels,) if they are the same at all positions.
     window
         Input shape and geometry.
     groups
-        Channel groups; as many as channels for a depthwise convolution.
+        Number of channel groups; the number of channels for a depthwise convolution.
     top
-        None when the input is bits; else the largest level of each input value, as in `LevelLayer`.
+        Largest level of each input value, as in `LevelLayer`; None if the input is bits.
 
     Examples
     --------
@@ -222,22 +222,22 @@ class ConvLayer(_MapForm):
 
 @dataclass(frozen=True, eq=False, init=False)
 class QuantizedConv(_MapForm):
-    """A convolution of levels that gives levels: one staircase for each output channel, at all positions.
+    """Convolution over levels that gives levels: one staircase per output channel, at all positions.
 
     Parameters
     ----------
     weights
-        Whole numbers of shape (out channels, in channels / groups, kernel height, kernel width).
+        Integers of shape (out channels, in channels / groups, kernel height, kernel width).
     steps
-        One row an output channel: rising thresholds on the plain sum over all taps, padding included.
+        One row per output channel: rising thresholds on the plain sum over all taps, padding included.
     window
         Input shape and geometry.
     groups
-        Channel groups; as many as channels for a depthwise convolution.
+        Number of channel groups; the number of channels for a depthwise convolution.
     top
-        The largest level of each input value.
+        Largest level of each input value.
     pad
-        The level that taps on padding hold.
+        Level of taps on padding.
 
     Examples
     --------
@@ -270,28 +270,28 @@ class QuantizedConv(_MapForm):
 
     @property
     def height(self) -> int:
-        """The largest level that a neuron can give: its number of steps."""
+        """Largest level that a neuron can give: its number of steps."""
         return int(self.steps.shape[1])
 
     @property
     def tau(self) -> Ints:  # type: ignore[override]  # made when asked for: it is large
-        """For each neuron its thresholds on the match count, over the taps inside the input."""
+        """Thresholds of each neuron on the match count, over the taps inside the input."""
         rows = np.repeat(self.steps, len(self.window.taps), axis=0)
         taus = np.where(rows == NEVER, NEVER, np.maximum(rows - self.lowest[:, None], 0))
         return np.where(taus > self.sizes[:, None], NEVER, taus)
 
     def thresholds_of(self, j: int) -> list[int]:
-        """Thresholds of neuron j, from 0, on the match count."""
+        """Return the thresholds of neuron j, from 0, on the match count."""
         steps = self.steps[j // len(self.window.taps)]
         return [int(step) for step in np.where(steps == NEVER, NEVER, steps - int(self.lowest[j]))]
 
     def spelled(self) -> list[Any]:
-        """Text and arrays that say what it computes."""
+        """Return text and arrays that define what the layer computes."""
         geometry = [repr(self.window), json.dumps([self.groups, self.top]), json.dumps(self.pad)]
         return [*geometry, self.weights, self.steps]
 
     def cut(self) -> ConvLayer:
-        """One binary channel a step, channel by channel, over the same levels."""
+        """Return one binary channel per step, channel by channel, over the same levels."""
         taus = self.tau.reshape(len(self.weights), -1, self.height).transpose(0, 2, 1)
         full = taus.reshape(len(self.weights) * self.height, *self.window.positions)
         kernel = np.repeat(self.weights, self.height, axis=0)
@@ -300,10 +300,10 @@ class QuantizedConv(_MapForm):
 
 @dataclass(frozen=True, eq=False, init=False)
 class PoolLayer(_MapForm):
-    """Max pooling: active iff any input of the window is (a possibility measure), or, where `every`,
-    iff all are (a necessity). Of levels the largest, or the least.
+    """Max pooling: active iff any input of the window is active (a possibility measure), or, with `every`,
+    iff all are active (a necessity measure). For levels it gives the maximum or the minimum.
 
-    Pooling in front of batch norm and sign is the same as behind it: a positive scale gives *any*,
+    Pooling before batch norm and sign is the same as pooling after them: a positive scale gives *any*,
     a negative one *every*.
 
     Parameters
@@ -311,9 +311,9 @@ class PoolLayer(_MapForm):
     window
         Input shape and geometry; padding never counts.
     every
-        For each channel whether all inputs must be active; False for all channels unless said.
+        For each channel, whether all inputs must be active (default: False for all channels).
     top
-        None when the input is bits; else the largest level of each input value.
+        Largest level of each input value; None if the input is bits.
 
     Examples
     --------
@@ -341,17 +341,17 @@ class PoolLayer(_MapForm):
             raise NetworkError(f"the window at position {int(np.argmax(empty))} lies in the padding alone.")
         channels = window.shape[0]
         self._set(np.ones((channels, 1, *window.kernel), np.int64), window, channels, top)
-        counted = np.tile((window.taps >= 0).sum(axis=1), channels)  # 1 for any, of bits all for every
+        counted = np.tile((window.taps >= 0).sum(axis=1), channels)  # 1 for any; for every, the bits
         tau = np.where(np.repeat(marks, len(window.taps)), counted, 1)
         set_fields(self, every=marks, is_binary=top is None, tau=tau)
 
     @property
     def height(self) -> int:
-        """The largest level of an input, and so of an output."""
+        """Largest level of an input, and so of an output."""
         return self._top
 
     def match_counts(self, inputs: Any) -> Ints:
-        """How many inputs of each window are active."""
+        """Count the active inputs of each window."""
         if self.top is not None:
             raise NetworkError("pooling of levels counts no matches: its cut into bits does.")
         return super().match_counts(inputs)
@@ -362,33 +362,33 @@ class PoolLayer(_MapForm):
         return np.zeros(self.outputs, bool)
 
     def activity(self, inputs: Any) -> npt.NDArray[Any]:
-        """Which windows are active; of levels the largest of each window, or the least."""
+        """Return which windows are active; for levels, the maximum or minimum of each window."""
         if self.top is None:
             return super().activity(inputs)
         array = np.asarray(self._checked(inputs))
         maps = array.reshape(len(array), self.window.shape[0], -1)
         inside = self.window.taps >= 0
-        values = maps[:, :, self.window.taps]  # a tap on padding reads something that does not count
+        values = maps[:, :, self.window.taps]  # taps on padding read a value that is ignored
         largest = np.where(inside, values, 0).max(axis=3)
         smallest = np.where(inside, values, self.top).min(axis=3)
         pooled = np.where(self.every[:, None], smallest, largest)
         return np.asarray(pooled.reshape(len(array), self.outputs))
 
     def spelled(self) -> list[Any]:
-        """Text and arrays that say what it computes."""
+        """Return text and arrays that define what the layer computes."""
         return [repr(self.window), *([] if self.top is None else [json.dumps(self.top)]), self.every]
 
     def cut(self) -> PoolLayer:
-        """One pool of bits for each level of each channel, channel by channel."""
+        """Return one pool of bits for each level of each channel, channel by channel."""
         top = self._top
         return self if self.is_binary else PoolLayer(self.window.widened(top), np.repeat(self.every, top))
 
     def unrolled(self) -> DenseLayer:
-        """The same neurons as a dense layer over bits."""
+        """Return the same neurons as a dense layer over bits."""
         return super().unrolled() if self.is_binary else self.cut().unrolled()
 
     def neuron(self, j: int) -> Neuron | QuantizedNeuron:
-        """Neuron j, numbered from 1."""
+        """Return neuron j, numbered from 1."""
         if self.top is not None and self.index_of(j) >= 0:
             raise NetworkError(
                 "pooling of levels takes the largest or the least, it counts nothing: its cut has neurons."

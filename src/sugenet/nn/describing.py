@@ -1,4 +1,4 @@
-"""The table that users of Larq know, with what matters for reasoning added: constant, flipped and
+"""Summary table of a network, as in Larq, with columns for reasoning: constant, flipped and
 tie-reachable neurons.
 """
 
@@ -21,26 +21,26 @@ __all__ = ["LayerSummary", "Summary", "summary"]
 
 @dataclass(frozen=True)
 class LayerSummary(ShortRepr):
-    """One line of the table. Counts that nobody knows are None."""
+    """One row of the table. Unknown counts are None."""
 
     name: str
     input_bits: int
     """Bits of one input: 1, or more for levels."""
     outputs: int
     one_bit: int
-    """Parameters of one bit: weights that are -1 or +1."""
+    """Number of one-bit parameters: weights that are -1 or +1."""
     zeros: int
-    """Weights that are 0."""
+    """Number of weights that are 0."""
     wide: int
-    """Weights of more than one bit."""
+    """Number of weights of more than one bit."""
     weight_bits: int
-    """Bits that the largest weight takes, with its sign: 1 where all are -1, 0 or +1."""
+    """Bits of the largest weight, with its sign; 1 if all weights are -1, 0 or +1."""
     thresholds: int
-    """Parameters kept as 32-bit numbers: one threshold or bias an output,
-    for a convolution one a channel and kind of border.
+    """Parameters stored as 32-bit numbers: one threshold or bias per output, or for a convolution
+    one per channel and kind of border.
     """
     products: int
-    """Multiply-adds of one bit by one bit that one sample takes."""
+    """One-bit multiply-adds per sample."""
     constant: int | None
     flipped: int | None
     ties: int | None
@@ -54,7 +54,7 @@ class LayerSummary(ShortRepr):
 
 @dataclass(frozen=True)
 class Summary(Plottable):
-    """All layers of a network; prints as a table with totals."""
+    """All layers of a network, printed as a table with totals."""
 
     title: str
     layers: tuple[LayerSummary, ...]
@@ -63,7 +63,7 @@ class Summary(Plottable):
         wide = any(row.wide for row in self.layers)
         marked = any(row.flipped is not None or row.ties is not None for row in self.layers) or not any(
             "levels)" in row.name for row in self.layers
-        )  # staircases have no such marks
+        )  # staircases do not have these marks
         head = (
             "layer",
             "bits",
@@ -122,7 +122,7 @@ class Summary(Plottable):
 
 
 def summary(network: Network) -> Summary:
-    """Count the parts of a network: layers, neurons, weights and operations.
+    """Summarize a network: its layers, neurons, weights and operations.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def _layer_row(number: int, layer: Layer) -> LayerSummary:
 
 
 def _threshold_count(layer: Layer) -> int:
-    """How many thresholds differ: of a convolution one per channel and kind of border."""
+    """Count the distinct thresholds: for a convolution one per channel and kind of border."""
     if isinstance(layer, RealLayer):
         return len(set(layer.theta))
     if not layer.is_binary:
@@ -197,7 +197,7 @@ def _threshold_count(layer: Layer) -> int:
 
 
 def _weights(weights: Ints) -> dict[str, int]:
-    """How many weights are of one bit, 0 and wider, and how many bits the largest takes."""
+    """Count the weights of one bit, of 0 and of more bits, and the bits of the largest."""
     sizes = np.abs(weights)
     bits = _weight_bits(weights)
     one = int((sizes == 1).sum())
@@ -211,7 +211,7 @@ def _weight_bits(weights: Ints) -> int:
 
 
 def _bit_products(weights: Ints) -> int:
-    """Weights that are not 0, each with its bits."""
+    """Return the number of nonzero weights times the bits of the largest."""
     return int(np.count_nonzero(weights)) * _weight_bits(weights)
 
 

@@ -1,5 +1,5 @@
-"""Which inputs can occur: limits of each feature, such as what was seen in training, and laws that features
-obey together. Questions are asked about inputs that can occur; what the network computes is not touched.
+"""Domains: the inputs that can occur, given by limits of each feature (such as its training range) and laws
+over several features. A domain restricts questions; it does not change what the network computes.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ __all__ = ["Domain", "span_data", "span_of"]
 
 _SHOWN = 3
 _WRITTEN = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
-"""A fraction as JSON has it."""
+"""A fraction as written in JSON."""
 
 
 @dataclass(frozen=True)
 class Domain:
-    """Say which inputs can occur: limits of features, and laws. Without both, everything can occur.
+    """Set of the inputs that can occur, given by limits and laws. Without either, every input can occur.
 
     Parameters
     ----------
     limits : mapping, default: None
-        For numbers of features, from 0, a `Span`.
+        A `Span` for each limited feature, by index from 0.
     laws : iterable of Law, default: ()
         Conditions that every input obeys.
 
@@ -72,30 +72,30 @@ class Domain:
         return hash((tuple(self.limits.items()), self.laws))
 
     def span(self, feature: int) -> Span | None:
-        """What a feature is limited to; None: nothing but its coding."""
+        """Return the limit of a feature; None if only its coding limits it."""
         return self.limits.get(feature)
 
     @cached_property
     def only_limits(self) -> Domain:
-        """The same without its laws."""
+        """The same domain without its laws."""
         return Domain(self.limits)
 
     @cached_property
     def only_laws(self) -> Domain:
-        """The same without its limits."""
+        """The same domain without its limits."""
         return Domain({}, self.laws)
 
     def broken(self, values: Sequence[Any]) -> str | None:
-        """The first law that a raw sample breaks, as it was written; None where it obeys all."""
+        """Return the text of the first law that a raw sample breaks; None if it obeys all."""
         return next((law.text for law in self.laws if not law.holds(values)), None)
 
     def outside(self, values: Sequence[Any], features: Iterable[int] | None = None) -> int | None:
-        """The first of some features, or of all, whose value is outside its limits."""
+        """Return the first feature, of those given or of all, whose value is outside its limits."""
         indices = self.limits if features is None else [f for f in features if f in self.limits]
         return next((f for f in indices if not self.limits[f].holds(values[f])), None)
 
     def both(self, other: Domain, encoder: Encoder) -> Domain:
-        """What both allow."""
+        """Return the intersection with another domain."""
         limits = dict(self.limits)
         for feature, limit in other.limits.items():
             mine, span = limits.get(feature), _fitting(limit, encoder.codings[feature])
@@ -106,13 +106,13 @@ class Domain:
         return Domain(limits, (*self.laws, *other.laws))
 
     def data(self) -> dict[str, Any]:
-        """The domain as JSON; laws as they were written."""
+        """Return the domain as JSON, with laws as they were written."""
         limits = [[feature, span_data(span)] for feature, span in self.limits.items()]
         return {"limits": limits, "laws": [law.text for law in self.laws]}
 
     @classmethod
     def of(cls, data: Any, encoder: Encoder, each: Callable[[], None] = lambda: None) -> Domain:
-        """The domain that `data` has written, for the same features; `each` is called before each law."""
+        """Read the domain that `data` wrote, for the same features; `each` is called before each law."""
         if not isinstance(data, dict) or sorted(data) != ["laws", "limits"]:
             raise EncodingError("a domain has limits and laws, and nothing else.")
         limits: dict[int, Span] = {}
@@ -141,7 +141,7 @@ class Domain:
 
 
 def _fitting(span: Span, coding: Coding) -> Span | None:
-    """A span of values that a feature can have, None where there are none; a bit is off at -1 and at 0."""
+    """Restrict a span to the values of a feature; None if there are none. A bit is off at -1 and at 0."""
     if not isinstance(coding, Steps):
         kept = tuple(value for value in span.values or () if value in coding.categories)
         return Span(values=kept) if kept else None
@@ -159,21 +159,21 @@ def _fitting(span: Span, coding: Coding) -> Span | None:
 
 
 def span_data(span: Span) -> Any:
-    """A span as JSON: two bounds, or a list of values."""
+    """Return a span as JSON: two bounds, or a list of values."""
     if span.values is not None:
         return {"one of": [_plain(value) for value in span.values]}
     return [_plain(span.low), _plain(span.high)]
 
 
 def span_of(data: Any, coding: Coding) -> Span:
-    """The span that `span_data` has written."""
+    """Read the span that `span_data` wrote."""
     numbers = hasattr(coding, "cuts")
 
     def raw(value: Any) -> Any:
         if not numbers:
             return value
         if isinstance(value, str):
-            if _WRITTEN.fullmatch(value) is None:  # no power that takes all memory
+            if _WRITTEN.fullmatch(value) is None:  # a power could use all memory
                 raise EncodingError(f"{value[:40]!r} limits a number, but is no fraction.")
             return Fraction(value)
         if value is not None and (

@@ -1,4 +1,4 @@
-"""From raw samples to bits, feature by feature, and back to words (docs/theory.md 3.2)."""
+"""Encoders: raw samples to bits, feature by feature, and bits to words (docs/theory.md 3.2)."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ __all__ = ["Encoder"]
 
 _TEXT = (str, bytes, Decimal)
 _FEW = 8
-"""Different values of a number up to which each of them is remembered."""
+"""Largest number of distinct values of a numeric feature that are all remembered."""
 _TABLE, _TABLES = 1 << 16, 1 << 22
-"""Steps of a domain whose levels are looked up, and how many of all codings."""
+"""Largest number of steps of a domain whose levels are looked up, and of all codings together."""
 
 
 @dataclass(frozen=True)
 class Encoder(ShortRepr):
-    """A coding for each raw feature, in order; the bits of the features stand one after another.
+    """One coding per raw feature, in order. The bits of the features follow one another.
 
     Parameters
     ----------
     codings
-        One for each feature.
+        One per feature.
     names
-        Of the features; ``x1``, ``x2``, ... unless given.
+        Names of the features (default: ``x1``, ``x2``, ...).
     shape
-        Of one sample in the source that the features come from, such as (height, width, channels); its flat
-        order is that of the features. Samples may then come in this shape too. It changes nothing else, and
-        encoders that differ in it alone are equal.
+        Shape of one sample in the source, such as (height, width, channels). Its flat order is that of the
+        features, and samples may also be given in this shape. It has no other effect, and encoders that
+        differ only in it are equal.
     seen
-        Range of each feature in the training data, if it is known (`with_training_range`): a range, or a few
-        values. It changes nothing else either.
+        Range of each feature in the training data, if known (`with_training_range`): a range, or a few
+        values. It has no other effect either.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class Encoder(ShortRepr):
             )
         for name in feature_names:
             see_name(name, "feature name", EncodingError)
-        plain = [" ".join(name.split()) for name in feature_names]  # laws take several blanks for one
+        plain = [" ".join(name.split()) for name in feature_names]  # laws read several blanks as one
         if len(set(plain)) < len(plain):
             raise EncodingError(f"the feature name {Counter(plain).most_common(1)[0][0]!r} stands twice.")
         sizes = None if shape is None else tuple(int(size) for size in shape)
@@ -100,7 +100,7 @@ class Encoder(ShortRepr):
 
     @classmethod
     def of_bits(cls, n: int, names: Iterable[object] | None = None) -> Encoder:
-        """Inputs that are bits already: -1 or 0 is off, +1 is on."""
+        """Return an encoder of inputs that are bits already: -1 or 0 is off, +1 is on."""
         return cls([bit()] * n, names)
 
     @classmethod
@@ -113,7 +113,7 @@ class Encoder(ShortRepr):
         high: float = inf,
         whole: bool = False,
     ) -> Encoder:
-        """One threshold a feature, all with the same domain (`low`, `high`, `whole`)."""
+        """Return an encoder with one threshold per feature and one domain (`low`, `high`, `whole`)."""
         return cls([threshold(float(cut), low, high, whole) for cut in cuts], names)
 
     @classmethod
@@ -125,14 +125,14 @@ class Encoder(ShortRepr):
         names: Iterable[object] | None = None,
         shape: Iterable[int] | None = None,
     ) -> Encoder:
-        """Whole numbers kept exactly, such as uint8 pixels."""
+        """Return an encoder that keeps integers exactly, such as uint8 pixels."""
         return cls([integer(low, high)] * n, names, shape)
 
     @classmethod
     def of_reals(
         cls, n: int, low: float = -inf, high: float = inf, names: Iterable[object] | None = None
     ) -> Encoder:
-        """Real numbers kept as they are, for a first layer that reads them (`RealLayer`)."""
+        """Return an encoder that keeps real numbers unchanged, for a `RealLayer`."""
         return cls([Real(low=low, high=high)] * n, names)
 
     @cached_property
@@ -151,35 +151,35 @@ class Encoder(ShortRepr):
 
     @cached_property
     def tops(self) -> tuple[int, ...] | None:
-        """The largest level of each feature, or None where a feature is a category and has no levels."""
+        """Largest level of each feature; None if a feature is a category, which has no levels."""
         if not all(isinstance(coding, Steps) for coding in self.codings):
             return None
         return tuple(coding.width for coding in self.codings)
 
     def group(self, feature: int) -> range:
-        """The bits of a feature, which move together."""
+        """Return the indices of the bits of a feature, which change together."""
         return range(self._starts[feature], self._starts[feature + 1])
 
     @cached_property
     def feature_of(self) -> tuple[int, ...]:
-        """The feature of each bit."""
+        """Feature of each bit."""
         return tuple(feature for feature in range(self.features) for _ in self.group(feature))
 
     @cached_property
     def feature_text(self) -> tuple[str, ...]:
-        """The names of the features, safe to show."""
+        """Names of the features, safe to show."""
         return tuple(map(visible, self.names))
 
     def words(self, index: int, on: bool = True) -> str:
-        """What a bit says when it is on or off."""
+        """Describe a bit that is on or off."""
         feature = self.feature_of[index]
         return self.codings[feature].words(self.names[feature], index - self._starts[feature], on)
 
     def rows(self, X: Any) -> npt.NDArray[Any]:
-        """Raw samples as an array with one row a sample, in the order of the features.
+        """Return raw samples as an array with one row per sample, in the order of the features.
 
-        Samples with names (data frames, dicts) are taken by name, whatever the order of their columns;
-        samples in `shape` are flattened.
+        Samples with names (data frames, dicts) are read by name, in any order of columns. Samples in `shape`
+        are flattened.
 
         Examples
         --------
@@ -192,8 +192,10 @@ class Encoder(ShortRepr):
         return rows_of(X, self.names, self.shape)
 
     def with_training_range(self, X: Any) -> Encoder:
-        """The same encoder, which remembers what the features of these samples were: the categories, the
-        values of a number that has at most eight of them, else its least and its largest.
+        """Return the same encoder with the training range of each feature.
+
+        A range is the categories, the values of a number with at most eight of them, or else its minimum and
+        maximum.
 
         Examples
         --------
@@ -203,7 +205,7 @@ class Encoder(ShortRepr):
         (Span(low=None, high=None, values=('a',)), Span(low=0, high=9, values=None))
         """
         rows = self.rows(X)
-        self._read(rows)  # refuses what is no value of its feature, by name
+        self._read(rows)  # raises an error, with the name, for a value that its feature cannot have
         if not len(rows):
             raise EncodingError("there are no samples to be seen.")
         spans = []
@@ -213,7 +215,7 @@ class Encoder(ShortRepr):
             different = {value.item() if isinstance(value, np.generic) else value for value in plain}
             if isinstance(coding, OneHot):
                 spans.append(Span(values=tuple(c for c in coding.categories if c in different)))
-            elif coding.bipolar:  # off is -1 and 0 alike
+            elif coding.bipolar:  # off is both -1 and 0
                 off = (-1, 0) if different & {-1, 0} else ()
                 spans.append(Span(values=(*off, *((1,) if 1 in different else ()))))
             elif len(different) <= _FEW:
@@ -223,8 +225,9 @@ class Encoder(ShortRepr):
         return replace(self, seen=tuple(spans))
 
     def values(self, x: Any) -> list[Any]:
-        """One raw sample as a list of values in the order of the features: a row, something with names,
-        or an array in `shape`. Numbers that are text are read, as samples of a table are.
+        """Return one raw sample as a list of values in the order of the features.
+
+        The sample is a row, has names, or is an array in `shape`. Numbers given as text are parsed.
         """
         if type(x) is list and len(x) == self.features and set(map(type, x)) <= {int, float}:
             return list(x)
@@ -241,7 +244,7 @@ class Encoder(ShortRepr):
         ]
 
     def encode(self, X: Any) -> Bits:
-        """Bits of raw samples, one row a sample."""
+        """Return the bits of raw samples, one row per sample."""
         X = self.rows(X)
         columns = self._read(X)
         if columns is None:
@@ -259,7 +262,7 @@ class Encoder(ShortRepr):
         return out
 
     def levels(self, X: Any) -> Ints:
-        """State of every feature of raw samples: how many cuts are reached, or the number of the category."""
+        """Return the state of every feature: the number of cuts reached, or the index of the category."""
         X = self.rows(X)
         states = self._integer_levels(X)
         if states is not None:
@@ -282,8 +285,10 @@ class Encoder(ShortRepr):
         return out
 
     def _integer_levels(self, array: npt.NDArray[Any]) -> Ints | None:
-        """Levels of whole numbers inside one common domain without a detour through floats: they are their
-        own levels where each step has a cut; else their levels are looked up if the domain is small.
+        """Return the levels of integers in one common domain without converting them to floats.
+
+        If each step has a cut, the integers are their own levels. Otherwise levels are looked up, if the
+        domain is small.
         """
         if array.dtype.kind not in "iu" or array.shape[1:] != (self.features,) or not array.size:
             return None
@@ -295,7 +300,7 @@ class Encoder(ShortRepr):
             if tables is None:
                 return None
         low, high = ceil(domain.low), floor(domain.high)
-        bytes_ = array.dtype == np.uint8 and low <= 0 and high >= 255  # inside in any case
+        bytes_ = array.dtype == np.uint8 and low <= 0 and high >= 255  # always inside
         if not bytes_ and (array.min() < low or array.max() > high):
             return None
         states = array if low == 0 else array.astype(np.int64) - low
@@ -305,11 +310,11 @@ class Encoder(ShortRepr):
 
     @cached_property
     def passes_reals(self) -> bool:
-        """Whether all features are real numbers that are kept as they are."""
+        """Whether all features are real numbers that are kept unchanged."""
         return bool(self.codings) and all(isinstance(coding, Real) for coding in self.codings)
 
     def reals(self, X: Any) -> npt.NDArray[Any]:
-        """Raw samples as real numbers: floats, or the exact numbers themselves where one is no float."""
+        """Return raw samples as real numbers: floats, or exact numbers if one is not a float."""
         rows = self.rows(X)
         numbers = self._read(rows)
         assert numbers is not None
@@ -327,8 +332,8 @@ class Encoder(ShortRepr):
 
     @cached_property
     def _level_tables(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None] | None:
-        """The level of each raw number, a row for each different coding; and which row each feature has, None
-        where there is one. None where the domain is not common, whole and small.
+        """Table of the level of each raw number, one row per distinct coding, and the row of each feature
+        (None if there is one row). None if the domain is not common, integer and small.
         """
         domain = self._uniform
         if domain is None or domain.bipolar or not domain.whole or domain.high - domain.low > _TABLE:
@@ -345,7 +350,7 @@ class Encoder(ShortRepr):
         return tables.astype(kind), which if len(rows) > 1 else None
 
     def bits_of_levels(self, levels: Any) -> Bits:
-        """Bits of given states, one row a sample."""
+        """Return the bits of given states, one row per sample."""
         rows = np.asarray(levels)
         if self.has_one_bit_each:
             return np.asarray(rows > 0)
@@ -355,7 +360,7 @@ class Encoder(ShortRepr):
 
     @cached_property
     def _bit_owners(self) -> tuple[Ints, Ints, Bits]:
-        """Of every bit the feature, its index there, and whether it is on alone, as those of categories."""
+        """For every bit its feature, its index there, and whether the feature is a category (one bit on)."""
         features = np.repeat(np.arange(len(self.codings)), [coding.width for coding in self.codings])
         offsets = np.concatenate([np.arange(coding.width) for coding in self.codings])
         return (
@@ -376,29 +381,29 @@ class Encoder(ShortRepr):
 
     @cached_property
     def kinds(self) -> tuple[int, ...]:
-        """Of each feature a number that features share which have the same coding."""
+        """For each feature a number; features with the same coding share it."""
         known: dict[int, int] = {}
         return tuple(known.setdefault(id(coding), len(known)) for coding in self.codings)
 
     @cached_property
     def _plain_cuts(self) -> npt.NDArray[np.float64] | None:
-        """The cuts, where every feature has exactly one: the whole encoding is one comparison."""
+        """Cuts of the features if each has exactly one: then encoding is a single comparison."""
         if all(isinstance(coding, Steps) and coding.width == 1 for coding in self.codings):
             return np.array([coding.cuts[0] for coding in self.codings if isinstance(coding, Steps)])
         return None
 
     @cached_property
     def _unit_steps(self) -> npt.NDArray[np.float64] | None:
-        """Where every feature is a whole number with a cut at every step:
-        its least value, which is level 0.
+        """If every feature is an integer with a cut at every step: the minimum of each feature, which is
+        level 0.
         """
         lows = [coding.low for coding in self.codings if isinstance(coding, Steps) and coding.every_step]
         return np.array(lows) if len(lows) == self.features else None
 
     def _read(self, X: Any) -> npt.NDArray[np.float64] | None:
-        """Check raw samples; one float64 column a feature.
+        """Check raw samples and return one float64 column per feature.
 
-        None for boolean input of a bits encoder, which needs no reading.
+        None for boolean input of an encoder of bits, which needs no conversion.
         """
         array = np.asarray(X)
         if array.ndim != 2 or array.shape[1] != self.features:
@@ -426,7 +431,7 @@ class Encoder(ShortRepr):
         )
 
     def _column(self, rows: npt.NDArray[Any], feature: int) -> npt.NDArray[Any]:
-        """A column of raw samples, with numbers that are text read."""
+        """Return a column of raw samples, with numbers parsed if they are text."""
         column, name = rows[:, feature], self.names[feature]
         if column.dtype.kind not in "OUS" or isinstance(self.codings[feature], OneHot):
             return column
@@ -436,9 +441,7 @@ class Encoder(ShortRepr):
 
     @cached_property
     def _uniform(self) -> Steps | None:
-        """The common domain, where all features are numbers with the same one:
-        then a batch is checked at once.
-        """
+        """Common domain, if all features are numbers with the same one: then a batch is checked at once."""
         kinds = {
             (coding.low, coding.high, coding.whole, coding.bipolar) if isinstance(coding, Steps) else None
             for coding in self.codings
@@ -451,13 +454,13 @@ class Encoder(ShortRepr):
 
 
 def _number_of(value: Any, name: str) -> Any:
-    """A number that is written out, or a `Decimal`, as all text is read; other values as they are."""
+    """Return a number given as text or as a `Decimal`, parsed; return other values unchanged."""
     return read_number(value, name, EncodingError) if isinstance(value, _TEXT) else value
 
 
 def _shared(codings: tuple[Coding, ...]) -> tuple[Coding, ...]:
-    """The same codings, with one object for all equal steps:
-    what is worked out about it is worked out once.
+    """Return the same codings, with one shared object for equal ones, so that cached properties are
+    computed once.
     """
     by_id = {id(coding): coding for coding in codings}
     known: dict[Coding, Coding] = {}
@@ -471,7 +474,7 @@ def _shared(codings: tuple[Coding, ...]) -> tuple[Coding, ...]:
 def _read_uniform(array: npt.NDArray[Any], domain: Steps, names: tuple[str, ...]) -> npt.NDArray[np.float64]:
     numbers = domain.read(array.reshape(-1), "X") if array.size and _inside(array, domain) else None
     if numbers is None:
-        for feature, name in enumerate(names):  # find the culprit and name it
+        for feature, name in enumerate(names):  # find the invalid value and name its feature
             domain.read(array[:, feature], name)
         return array.astype(np.float64)
     return numbers.reshape(array.shape)

@@ -1,16 +1,16 @@
-"""Folding: a linear sum, bias, scale and batch norm in front of a sign become weights and one integer
-threshold a neuron.
+"""Folding: a linear sum, bias, scale and batch norm before a sign become weights and one integer
+threshold per neuron.
 
-Two ways, for two meanings of "what the network computes" (docs/theory.md 2):
+There are two functions, for two meanings of "the network computes" (docs/theory.md 2):
 
 - `fold` takes the parameters as the exact numbers they are and decides the sign of the real batch norm
   exactly, square root included.
-- `fold_by_evaluation` asks the framework's own arithmetic for the value at every sum that can occur, and so
-  is bit-exact with it.
+- `fold_by_evaluation` evaluates the framework's own arithmetic at every sum that can occur, and so is
+  bit-exact with it.
 
-Convolutions have a threshold of their own wherever taps fall on padding (docs/theory.md 4.1). Both say for
-each neuron whether a sum of exactly zero can occur. Where none can,
-all conventions for sign(0) agree.
+Convolutions have a separate threshold for each set of taps on padding (docs/theory.md 4.1). Both functions
+report for each neuron whether a sum of exactly zero can occur. If it cannot, all conventions for sign(0)
+agree.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Decide = Callable[[int], tuple[int, Callable[[int], int]]]
 
 
 class Norm(TypedDict, total=False):
-    """Bias, scale and batch norm between a sum and its sign: one number for all neurons or one for each."""
+    """Bias, scale and batch norm between a sum and its sign: one number for all neurons or one per neuron."""
 
     bias: Any
     scale: Any
@@ -60,12 +60,12 @@ class Norm(TypedDict, total=False):
 
 
 _BIPOLAR = Fraction(2), Fraction(-1)
-"""A bit is a level 0 or 1 that enters sums as -1 or +1."""
+"""A bit is a level 0 or 1 that is -1 or +1 in sums."""
 DEFAULTS: Norm = {"bias": 0, "scale": 1, "gamma": 1, "beta": 0, "mean": 0, "var": 1, "eps": 0}
 
 
 def sign_of_affine(linear: Fraction, root_factor: Fraction, radicand: Fraction) -> int:
-    """Exact sign of ``linear + root_factor * sqrt(radicand)`` for rationals.
+    """Return the exact sign of ``linear + root_factor * sqrt(radicand)`` for rationals.
 
     Examples
     --------
@@ -97,13 +97,13 @@ def fold(
     Parameters
     ----------
     weights
-        -1, 0 or +1, one row a neuron.
+        -1, 0 or +1, one row per neuron.
     zero
-        What sign(0) is: +1, -1, or 0 as in `torch.sign`; the last is accepted only where zero
-        provably cannot occur.
+        Value of sign(0): +1, -1, or 0 as in `torch.sign`. 0 is accepted only if a sum of zero provably cannot
+        occur.
     **norm
-        `bias`, `scale`, `gamma`, `beta`, `mean`, `var` and `eps`: one number for all neurons or one for each;
-        floats (also float32) are taken as the exact numbers they are.
+        `bias`, `scale`, `gamma`, `beta`, `mean`, `var` and `eps`: one number for all neurons or one each.
+        Floats (also float32) are read as the exact numbers they are.
 
     Examples
     --------
@@ -141,9 +141,9 @@ def fold_levels(
 ) -> LevelLayer:
     """Fold a first layer on integer features exactly, as `fold` does for bits (docs/theory.md 3.1).
 
-    The level a_i = 0..tops[i] of feature i enters the sum as ``start + step * a_i``: for pixels divided by
-    255 and moved to [-1, 1], ``step=Fraction(2, 255)`` and ``start=-1``. The others are those of `fold`:
-    `weights`, `zero`, and `bias`, `scale`, `gamma`, `beta`, `mean`, `var` and `eps`.
+    The level a_i = 0..tops[i] of feature i enters the sum as ``start + step * a_i``. For pixels divided by
+    255 and moved to [-1, 1], this is ``step=Fraction(2, 255)`` and ``start=-1``. The other parameters are
+    those of `fold`: `weights`, `zero`, and `bias`, `scale`, `gamma`, `beta`, `mean`, `var` and `eps`.
 
     Examples
     --------
@@ -164,8 +164,8 @@ def fold_levels(
 def _decisions(
     norm: Norm, rows: Ints, tops: Ints, unit: Fraction, origin: Fraction, outer: Any = 0
 ) -> Decide:
-    """Signs of the batch norm where a level a of 0..top enters the sum as ``origin + unit * a``, and padding
-    adds `outer`.
+    """Return the signs of the batch norm if a level a of 0..top enters the sum as ``origin + unit * a`` and
+    padding adds `outer`.
     """
     below = -np.minimum(rows, 0) @ tops
     starts = outer + origin * rows.sum(axis=1).astype(object) - unit * below.astype(object)
@@ -173,7 +173,7 @@ def _decisions(
 
 
 def exact_decisions(norm: Norm, steps: list[Fraction], starts: list[Fraction]) -> Decide:
-    """Sign of the batch norm at each match count M, for sums ``starts[j] + steps[j] * M``,
+    """Return the sign of the batch norm at each match count M, for sums ``starts[j] + steps[j] * M``,
     in exact arithmetic.
     """
     parameters: dict[str, Any] = {**DEFAULTS, **norm}
@@ -195,18 +195,18 @@ def exact_decisions(norm: Norm, steps: list[Fraction], starts: list[Fraction]) -
 def fold_by_evaluation(
     weights: Any, value: Callable[[npt.NDArray[np.float64]], Any], *, zero: SignOfZero = 1
 ) -> DenseLayer:
-    """Fold what a framework computes between the bipolar sum and the sign, by asking it.
+    """Fold the framework's arithmetic between the bipolar sum and the sign, by evaluating it.
 
     Parameters
     ----------
     weights
-        -1, 0 or +1, one row a neuron.
+        -1, 0 or +1, one row per neuron.
     value
-        Takes an array (sums, neurons) of bipolar sums and returns the values whose sign is taken, of the same
-        shape, in the framework's own arithmetic, for example ``lambda s:
+        Function from an array (sums, neurons) of bipolar sums to the values whose sign is taken, of the same
+        shape, in the framework's own arithmetic. For example ``lambda s:
         batch_norm(torch.tensor(s, dtype=torch.float32)).numpy()``.
     zero
-        What sign(0) is.
+        Value of sign(0).
 
     Examples
     --------
@@ -223,8 +223,8 @@ def fold_by_evaluation(
 
 
 def evaluated_decisions(value: Callable[[npt.NDArray[np.float64]], Any], sizes: Ints, starts: Ints) -> Decide:
-    """Sign of a framework's value at each match count M, for sums ``starts[j] + 2 M``:
-    all of them are asked for.
+    """Return the sign of a framework's value at each match count M, for sums ``starts[j] + 2 M``. All of
+    them are evaluated.
     """
     # a short column repeats its last sum
     counts = np.minimum(np.arange(int(sizes.max(initial=0)) + 1)[:, None], sizes)
@@ -255,7 +255,7 @@ def evaluated_decisions(value: Callable[[npt.NDArray[np.float64]], Any], sizes: 
 
 
 def thresholds(rows: Ints, sizes: Ints, decide: Decide, zero: SignOfZero) -> tuple[Ints, Ints, Bits, Bits]:
-    """Find each threshold by halving over the match counts; `decide(j)` gives the direction and
+    """Find each threshold by bisection over the match counts; `decide(j)` gives the direction and
     the sign at a count.
     """
     if zero not in (1, -1, 0):
@@ -298,7 +298,7 @@ def fold_conv(
     var: Any = 1,
     eps: Any = 0,
 ) -> ConvLayer:
-    """Fold a convolution with bias, scale and batch norm in front of a sign, in exact arithmetic.
+    """Fold a convolution with bias, scale and batch norm before a sign, in exact arithmetic.
 
     Parameters
     ----------
@@ -307,14 +307,14 @@ def fold_conv(
     window, groups
         Geometry.
     fill
-        The value of padding: 0, +1, -1 or any exact number.
+        Value of padding: 0, +1, -1 or any exact number.
     top, step, start
         For levels 0..top instead of bits: a level a enters the sum as ``start + step * a``,
         as in `fold_levels`.
     zero
-        What sign(0) is.
+        Value of sign(0).
     bias, scale, gamma, beta, mean, var, eps
-        As in `fold`: one number for all output channels or one for each.
+        As in `fold`: one number for all output channels or one per channel.
 
     Examples
     --------
@@ -345,7 +345,7 @@ def fold_conv(
         inside, outside = rows * there, (rows * ~there).sum(axis=1)
         decide = _decisions(norm, inside, tops, unit, origin, padding * outside.astype(object))
         _, tau[:, number], falls, tied = thresholds(inside, np.abs(inside) @ tops, decide, zero)
-        flipped |= falls  # where a position has a constant sign it says no direction, and its tau fits both
+        flipped |= falls  # a position with a constant sign has no direction, and its tau fits both
         ties |= tied
     folded = np.where(flipped[:, None, None, None], -kernel, kernel)
     positions = tau[:, case_of.reshape(-1)].reshape(len(rows), *window.positions)
@@ -353,8 +353,9 @@ def fold_conv(
 
 
 def _first(sign_at: Callable[[int], int], min_sign: int, size: int, falls: bool) -> int:
-    """Least count (of opposite literals where the sign falls) at which the sign is at least
-    `min_sign`; size + 1 if none.
+    """Return the smallest count at which the sign is at least `min_sign`, or size + 1 if there is none.
+
+    If the sign falls, opposite literals are counted.
     """
     low, high = 0, size + 1
     while low < high:

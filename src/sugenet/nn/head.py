@@ -1,5 +1,5 @@
-"""The last layer (paper section 3.4): match counts of K classes, exact scores,
-softmax and possibility outside.
+"""The last layer (paper section 3.4): match counts of K classes, exact scores, and softmax and
+possibility as floats.
 
 The score of class k is ``scale_k * (2 M_k - n_k) + bias_k`` in exact rationals;
 a tie goes to the lowest class number.
@@ -27,25 +27,25 @@ from sugenet.reprs import ShortRepr, set_fields
 __all__ = ["WIDE", "Head"]
 
 WIDE = 60
-"""Bits that the match counts of classes stay in: float weights of a last layer, as whole numbers, need more
-than the `ROOM` of hidden neurons.
+"""Maximum bits of the match counts of classes: float weights of a last layer, as integers, need more than
+the `ROOM` of hidden neurons.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class Head(ByContents, ShortRepr):
-    """K classes, each voted for by the literals that its row of weights selects.
+    """Last layer with K classes, each voted for by the literals that its row of weights selects.
 
     Parameters
     ----------
     weights
-        One row a class, integers: -1, 0 or +1 in a BNN.
+        Integers, one row per class: -1, 0 or +1 in a BNN.
     bias, scale
-        Exact numbers, one a class or one for all; floats are taken as the numbers they are.
+        Exact numbers, one per class or one for all; floats are read as the exact numbers they are.
         Scales must not be negative.
     tops
-        The largest level of each input, where they are levels; None for bits. A level a of 0..t counts as
-        the bipolar value 2a - t, so its score is ``scale * sum(w * (2a - t)) + bias``.
+        Largest level of each input, if the inputs are levels; None for bits. A level a of 0..t counts as
+        the bipolar value 2a - t, so the score is ``scale * sum(w * (2a - t)) + bias``.
 
     Examples
     --------
@@ -93,27 +93,28 @@ class Head(ByContents, ShortRepr):
 
     @cached_property
     def sizes(self) -> Ints:
-        """n_k: the largest match count of each class."""
+        """n_k: largest match count of each class."""
         return np.asarray(np.abs(self.weights) @ self.input_tops)
 
     @property
     def input_tops(self) -> Ints:
-        """The largest level of each input: 1 for a bit."""
+        """Largest level of each input: 1 for a bit."""
         return np.ones(self.inputs, np.int64) if self.tops is None else self.tops
 
     @cached_property
     def lowest(self) -> Ints:
-        """The least sum of each class, where its match count is 0."""
+        """Smallest sum of each class, at match count 0."""
         return np.asarray(np.minimum(self.weights, 0) @ self.input_tops)
 
     @cached_property
     def room(self) -> int:
-        """Bits that hold every match count: those of a hidden neuron, or `WIDE`."""
+        """Number of bits that hold every match count: those of a hidden neuron, or `WIDE`."""
         return ROOM if int(self.sizes.max(initial=0)) < 1 << ROOM else WIDE
 
     def capacity(self, k: int) -> SetFunction:
-        """nu of class k: |A & Lam| / n over the 2n literals, literals with their multiplicity
-        (docs/theory.md 5.1); over thermometer bits where it reads levels.
+        """Return nu of class k: |A & Lam| / n over the 2n literals, with multiplicity (docs/theory.md 5.1).
+
+        If the head reads levels, the literals are over thermometer bits.
         """
         if self.tops is not None:
             return self.cut().capacity(k)
@@ -128,13 +129,13 @@ class Head(ByContents, ShortRepr):
         return Nested({Fraction(m, n): WeightedThreshold(weights, m) for m in range(1, n + 1)})
 
     def cut(self) -> Head:
-        """The same over thermometer bits, input by input, where it reads levels."""
+        """Return the same head over thermometer bits, input by input, if it reads levels."""
         if self.tops is None:
             return self
         return Head(np.repeat(self.weights, self.tops, axis=1), self.bias, self.scale)
 
     def match_counts(self, bits: Any) -> Ints:
-        """M of every sample and class."""
+        """Return M of every sample and class."""
         array = np.asarray(bits)
         if self.tops is not None:
             array = checked_levels(array, self.tops)
@@ -157,7 +158,7 @@ class Head(ByContents, ShortRepr):
         return [int(slope * unit) for slope in slopes], [int(offset * unit) for offset in offsets], unit
 
     def ranked(self, counts: Ints) -> npt.NDArray[Any]:
-        """Scores times a common unit: int64 where all of them fit, else Python integers."""
+        """Return the scores times a common unit: int64 if all of them fit, else Python integers."""
         slopes, offsets = self._ranking
         return np.asarray(counts.astype(slopes.dtype, copy=False) * slopes + offsets)
 
@@ -172,7 +173,7 @@ class Head(ByContents, ShortRepr):
         return np.array(slopes, dtype), np.array(offsets, dtype)
 
     def scores(self, counts: Ints) -> npt.NDArray[Any]:
-        """Exact scores as Fractions, an object array."""
+        """Return the exact scores as Fractions, in an object array."""
         unit = self.integers[2]
         ranked = self.ranked(counts).astype(object)
         out = np.empty(ranked.shape, dtype=object)
@@ -180,7 +181,7 @@ class Head(ByContents, ShortRepr):
         return out
 
     def logits(self, counts: Ints) -> npt.NDArray[np.float64]:
-        """Scores as floats, each the one nearest to the exact score."""
+        """Return the scores as floats, each the nearest to the exact score."""
         return self._floats(self.ranked(counts))
 
     def _floats(self, ranked: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -192,16 +193,16 @@ class Head(ByContents, ShortRepr):
         )
 
     def classes(self, counts: Ints) -> npt.NDArray[np.intp]:
-        """The class with the largest exact score; of equal ones the lowest number."""
+        """Return the class with the largest exact score; among equal ones the lowest index."""
         return np.asarray(self.ranked(counts).argmax(axis=1))
 
     def tied(self, counts: Ints) -> npt.NDArray[np.bool_]:
-        """Where several classes share the largest score."""
+        """Return for which samples several classes share the largest score."""
         ranked = self.ranked(counts)
         return np.asarray((ranked == ranked.max(axis=1, keepdims=True)).sum(axis=1) > 1)
 
     def possibility(self, counts: Ints, temperature: float = 1.0) -> npt.NDArray[np.float64]:
-        """pi_k = exp((s_k - max s) / temperature): 1 for the best class or classes."""
+        """Return pi_k = exp((s_k - max s) / temperature): 1 for the best class or classes."""
         ranked = self.ranked(counts)
         if not temperature > 0:
             raise NetworkError(
@@ -210,12 +211,12 @@ class Head(ByContents, ShortRepr):
         return np.asarray(np.exp(self._floats(ranked - ranked.max(axis=1, keepdims=True)) / temperature))
 
     def probability(self, counts: Ints, temperature: float = 1.0) -> npt.NDArray[np.float64]:
-        """Softmax of the scores, computed so that it cannot overflow."""
+        """Return the softmax of the scores, computed without overflow."""
         pi = self.possibility(counts, temperature)
         return np.asarray(pi / pi.sum(axis=1, keepdims=True))
 
     def __getstate__(self) -> dict[str, Any]:
-        """What goes to other processes: not the goals that questions keep with it."""
+        """Return the state to pickle: without the goals that questions cache on the head."""
         return {name: value for name, value in self.__dict__.items() if name != "_goals"}
 
 

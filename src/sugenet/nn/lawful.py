@@ -1,9 +1,9 @@
-"""A network that knows which inputs obey laws: one more class, which wins for those that break one. For
+"""A network with laws as one more class, which wins for inputs that break a law. It is used for
 questions about inputs that can occur (docs/theory.md 7.11).
 
-A clause is broken iff all its literals fail: a neuron whose threshold is the number of its literals. Steps
-that laws name and the network does not know become further bits of the encoder, which all other neurons
-leave out.
+A clause is broken iff all its literals fail. A neuron whose threshold is the number of literals computes
+this. If laws name steps that the network does not have, these become further bits of the encoder, which all
+other neurons ignore.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ __all__ = ["lawful_parts"]
 def lawful_parts(
     encoder: Encoder, layers: Sequence[Layer], head: Head, laws: Sequence[Law]
 ) -> tuple[Encoder, tuple[Layer, ...], Head]:
-    """The parts of a network whose staircases are cut, with one more class: its match count is the number of
-    clauses that an input breaks, and it wins against all others iff there is one.
+    """Return the parts of a network over bits with one more class. Its match count is the number of clauses
+    that an input breaks, and it wins against all others iff that number is positive.
     """
     clauses = tuple(dict.fromkeys(clause for law in laws for clause in law.clauses))
     finer, original_bits = _refined(encoder, clauses)
@@ -54,21 +54,21 @@ def lawful_parts(
     sizes = (
         scale * int(n) + abs(bias) for scale, n, bias in zip(head.scale, head.sizes, head.bias, strict=True)
     )
-    more = max(sizes) + 1  # than any score of a class; without a broken clause, the opposite of that
+    more = max(sizes) + 1  # than any score of a class; without a broken clause, the negative of that
     bias = (*head.bias, more * (len(clauses) - 1))
     last = Head(_blocks(head.weights, broken), bias, (*head.scale, more))
     return finer, tuple(made), last
 
 
 def _first(encoder: Encoder, layers: Sequence[Layer]) -> DenseLayer:
-    """The first layer over the bits of the encoder; without layers, the bits themselves."""
+    """Return the first layer over the bits of the encoder; without layers, the identity on the bits."""
     if not layers:
         return DenseLayer(np.eye(encoder.width, dtype=np.int64), np.ones(encoder.width, np.int64))
     return layers[0].unrolled()
 
 
 def _refined(encoder: Encoder, clauses: Sequence[Clause]) -> tuple[Encoder, Ints]:
-    """The encoder with the steps that clauses name, and where its own bits are now."""
+    """Return the encoder with the steps that clauses name, and the new indices of its own bits."""
     wanted: dict[int, set[float]] = {}
     for clause in clauses:
         for feature, at, _ in clause:

@@ -1,10 +1,10 @@
-"""Conditions on features as text, and laws that are made of them: ``if smoker = yes then age >= 16``.
+"""Conditions on features as text, and laws made of them: ``if smoker = yes then age >= 16``.
 
 A condition compares a feature with a value. Conditions are joined by *not*, *and*, *or* and brackets, and by
 *if ... then ...* in a law. `conjuncts` reads conditions that must all hold, for boxes and rules.
 
-A law has two readings, which share nothing but its syntax: `holds` evaluates it on raw values, and `clauses`
-writes it as sets of literals, of which one each must hold, over steps and categories of the features.
+A law has two readings, which share only its syntax: `holds` evaluates it on raw values, and `clauses` writes
+it as clauses over steps and categories of the features. At least one literal of each clause must hold.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from sugenet.reprs import quoted
 __all__ = ["Clause", "FeatureCondition", "Law", "Literal", "conjuncts", "some_obey"]
 
 _MOST = 4096
-"""Clauses of one law."""
+"""Largest number of clauses of one law."""
 _WRITTEN = r"[-+]?[0-9.][0-9A-Za-z_./]*(?:(?<=[eE])[-+][0-9]+)?"
-"""All that stands together where a number does; `read_number` reads it or refuses it."""
+"""Text that starts like a number; `read_number` parses it or raises an error."""
 _TRIED = 100_000
-"""Clauses looked at after which it stays open whether laws can be obeyed."""
+"""Number of clauses examined after which it stays open whether the laws can be obeyed."""
 _YES = (True, "yes", "true", "Yes", "True", "y", 1)
 
 
 class Literal(NamedTuple):
-    """A feature reaches a cut, or has a category; or, where it is not `on`, does not."""
+    """A feature reaches a cut or has a category; if not `on`, it does not."""
 
     feature: int
     at: Any
@@ -57,7 +57,7 @@ class FeatureCondition(NamedTuple):
 
 class _Connected(NamedTuple):
     kind: str
-    """``and``, ``or``; or ``not``, with one part."""
+    """``and``, ``or``, or ``not`` with one part."""
     parts: tuple[Any, ...]
 
 
@@ -66,14 +66,14 @@ _Formula: TypeAlias = FeatureCondition | _Connected
 
 @dataclass(frozen=True)
 class Law:
-    """State a condition that every input obeys, over the features of an encoder.
+    """Condition that every input obeys, over the features of an encoder.
 
     Parameters
     ----------
     text : str
-        Such as ``if smoker = yes then age >= 16``.
+        Text such as ``if smoker = yes then age >= 16``.
     encoder : Encoder
-        The features that it names.
+        Encoder whose features the law names.
 
     Raises
     ------
@@ -110,12 +110,12 @@ class Law:
         return _Parser(self.text, self.encoder).law()
 
     def holds(self, values: Sequence[Any]) -> bool:
-        """Whether a raw sample, in the order of the features, obeys it."""
+        """Return whether a raw sample, in the order of the features, obeys the law."""
         return _holds(self._formula, values, self.encoder)
 
     @cached_property
     def clauses(self) -> tuple[Clause, ...]:
-        """The law as clauses; none where every input obeys it."""
+        """The law as clauses; empty if every input obeys it."""
         minimal = _smallest(_clauses(self._formula, True, self.encoder))
         return tuple(sorted(minimal, key=lambda clause: sorted((f, str(at), on) for f, at, on in clause)))
 
@@ -124,7 +124,7 @@ class Law:
 
 
 def _number(coding: Steps, value: Any) -> Any:
-    """A raw number as it compares exactly."""
+    """Return a raw number in a form that compares exactly."""
     number = 0 if coding.bipolar and value == -1 else value
     return number if isinstance(number, float) else Fraction(number)
 
@@ -145,7 +145,7 @@ def _holds(formula: _Formula, values: Sequence[Any], encoder: Encoder) -> bool:
 
 
 def _clauses(formula: _Formula, on: bool, encoder: Encoder) -> set[Clause]:
-    """A formula, or its opposite where it is not `on`, as clauses; an empty clause never holds."""
+    """Return a formula, or its negation if not `on`, as clauses; an empty clause never holds."""
     if isinstance(formula, FeatureCondition):
         return {clause for clause in _compared(formula, on, encoder) if not _is_certain(clause, encoder)}
     if formula.kind == "not":
@@ -163,7 +163,7 @@ def _clauses(formula: _Formula, on: bool, encoder: Encoder) -> set[Clause]:
 
 
 def _is_certain(clause: Clause, encoder: Encoder) -> bool:
-    """Whether the literals of a clause on one feature cover every value of it."""
+    """Return whether the literals of a clause on one feature cover all its values."""
     for feature in {literal.feature for literal in clause}:
         literals = [literal for literal in clause if literal.feature == feature]
         coding = encoder.codings[feature]
@@ -180,7 +180,7 @@ def _is_certain(clause: Clause, encoder: Encoder) -> bool:
 
 
 def _smallest(clauses: Any) -> set[Clause]:
-    """Clauses without those that contain another."""
+    """Return the clauses without those that contain another."""
     minimal: list[Clause] = []
     for clause in sorted(set(clauses), key=len):
         if not any(smaller <= clause for smaller in minimal):
@@ -207,13 +207,13 @@ def _compared(formula: FeatureCondition, on: bool, encoder: Encoder) -> set[Clau
     for row in truths:
         literals = [(_reaches(coding, cut), cut, sense) for cut, sense in row]
         if any(sure is sense for sure, _, sense in literals if sure is not None):
-            continue  # it always holds
+            continue  # the clause always holds
         clauses.add(frozenset(Literal(feature, cut, sense) for sure, cut, sense in literals if sure is None))
     return clauses
 
 
 def _cut(coding: Steps, value: Fraction, *, beyond: bool = False) -> float:
-    """The cut that just those values reach that are at least a value, or above it."""
+    """Return the cut reached by exactly the values >= `value`, or > it if `beyond`."""
     if coding.whole:
         number = floor(value) + 1 if beyond else ceil(value)
         near = nearest_float(number)
@@ -229,7 +229,7 @@ def _cut(coding: Steps, value: Fraction, *, beyond: bool = False) -> float:
 
 
 def _reaches(coding: Steps, cut: float) -> bool | None:
-    """Whether all values that can occur reach a cut, or none; None: it depends."""
+    """Return whether all values that can occur reach a cut (True) or none (False); None if some do."""
     if cut <= coding.low or (coding.whole and cut - 1 < coding.low):
         return True
     return False if cut > coding.high or cut == inf else None
@@ -238,11 +238,13 @@ def _reaches(coding: Steps, cut: float) -> bool | None:
 def some_obey(
     clauses: Iterable[Clause], encoder: Encoder, states: Mapping[int, Iterable[int]] | None = None
 ) -> bool:
-    """Whether some input obeys all clauses; also where that takes too long to say. `states`: those that each
-    feature may have, of an encoder that knows all steps of the clauses; any unless given.
+    """Return whether some input obeys all clauses, or True if deciding takes too long.
+
+    `states`: the states that each feature may have (default: any), for an encoder that has all steps of the
+    clauses.
     """
     wanted = list(clauses)
-    indices: dict[int, dict[Any, int]] = {}  # of each feature, the states of a cut or a category, as bits
+    indices: dict[int, dict[Any, int]] = {}  # for each feature, the states of a cut or a category, as bits
     free: dict[int, int] = {}
     for feature in {literal.feature for clause in wanted for literal in clause}:
         coding = encoder.codings[feature]
@@ -267,7 +269,7 @@ def some_obey(
 
 
 def _chosen(rows: Sequence[Sequence[tuple[int, int]]], free: dict[int, int], left: list[int]) -> bool:
-    """Whether some choice of states, of those that are free, makes one literal of each row hold."""
+    """Return whether some choice of free states makes one literal of each row hold."""
     left[0] -= 1 + len(rows)
     if left[0] < 0 or not all(free.values()):
         return left[0] < 0
@@ -285,7 +287,7 @@ def _chosen(rows: Sequence[Sequence[tuple[int, int]]], free: dict[int, int], lef
     for f, states in first:
         if _chosen(open_rows, {**free, f: free[f] & states}, left):
             return True
-        free = {**free, f: free[f] & ~states}  # from here on it fails
+        free = {**free, f: free[f] & ~states}  # the literal fails in the remaining cases
         if not free[f]:
             return False
     return False
@@ -308,7 +310,7 @@ def conjuncts(text: str, encoder: Encoder, what: str = "condition") -> list[tupl
 
 
 def _conjuncts(formula: _Formula, on: bool, subject: str) -> Iterator[tuple[FeatureCondition, ...]]:
-    """The conditions of a formula, or of its opposite where it is not `on`."""
+    """Yield the conditions of a formula, or of its negation if not `on`."""
     if isinstance(formula, FeatureCondition):
         yield (formula if on else formula._replace(sign=OPPOSITE[formula.sign]),)
     elif formula.kind == "not" or (formula.kind == "and") == on:
@@ -327,7 +329,7 @@ def _conjuncts(formula: _Formula, on: bool, subject: str) -> Iterator[tuple[Feat
 
 
 class _Parser(Connectives[_Formula]):
-    """Reads one law, or conditions; names of features may have blanks in them, or stand in quotes."""
+    """Parser of one law, or of conditions. Names of features may contain blanks or be quoted."""
 
     def __init__(self, text: str, encoder: Encoder, what: str = "law") -> None:
         self.text, self.encoder, self.place, self.depth = text, encoder, 0, 0
@@ -346,7 +348,7 @@ class _Parser(Connectives[_Formula]):
         return self._ended(formula)
 
     def conditions(self) -> _Formula:
-        """Conditions without *if* and *then*."""
+        """Read conditions without *if* and *then*."""
         return self._ended(self.either())
 
     def _ended(self, formula: _Formula) -> _Formula:
@@ -409,7 +411,7 @@ class _Parser(Connectives[_Formula]):
         return FeatureCondition(feature, sign, value)
 
     def _truth(self, feature: int) -> Any:
-        """What a feature is when it is named alone."""
+        """Return the value of a feature that is named without a comparison."""
         coding, name = self.encoder.codings[feature], self.encoder.names[feature]
         if isinstance(coding, OneHot):
             yes = [c for c in coding.categories if any(type(c) is type(y) and c == y for y in _YES)]
@@ -420,7 +422,7 @@ class _Parser(Connectives[_Formula]):
         raise RuleSyntaxError(f"{self.subject} names {name}, but does not compare it with a value.")
 
     def _number_before(self) -> tuple[Any, str] | None:
-        """A number and a sign in front of a feature, as in ``0 <= x``."""
+        """Read a number and a sign before a feature, as in ``0 <= x``."""
         start = self.place
         self._blanks()
         match = re.compile(rf"{NUMBER}(?![\w./])").match(self.text, self.place)
@@ -454,7 +456,7 @@ class _Parser(Connectives[_Formula]):
         return None
 
     def _is_whole(self, name: str, end: int) -> bool:
-        """Whether a name is not the beginning of a longer word."""
+        """Return whether a name is a complete word and not the beginning of a longer one."""
         after = self.text[end : end + 1]
         return not (after and (after.isalnum() or after == "_") and (name[-1].isalnum() or name[-1] == "_"))
 

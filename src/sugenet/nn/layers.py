@@ -1,13 +1,13 @@
-"""Layers: neurons over one input space (paper section 3.3), evaluated as the definition says, in exact
-integers.
+"""Layers: neurons over one input space (paper section 3.3), evaluated by definition in exact integers.
 
 A neuron gives the number of its thresholds that its match count reaches. With one threshold it is the binary
-neuron of the paper; with several it gives levels (docs/theory.md 3.4). An input with levels 0..t stands for
-its t thermometer bits, all with the input's one weight, so a uint8 pixel is 255 bits that are never written
-out (docs/theory.md 3.1); a bit is the case t = 1.
+neuron of the paper; with several it gives levels (docs/theory.md 3.4). An input with levels 0..t represents
+its t thermometer bits, all with the weight of the input. So a uint8 pixel is 255 bits that are never written
+out (docs/theory.md 3.1). A bit is the case t = 1.
 
-`Layer` is this form. The dense layers are here, convolutions and pooling in `sugenet.nn.conv`. Each is
-spelled in up to three ways: over bits, over levels, and with several thresholds per neuron.
+`Layer` is the common interface. Dense layers are in this module, convolutions and pooling in
+`sugenet.nn.conv`. Each exists in up to three forms: over bits, over levels, and with several thresholds per
+neuron.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ __all__ = [
 ]
 
 ROOM = 31
-"""Bits that the match counts of hidden neurons stay in."""
-_GLANCE = 8  # weights by which most rows that differ are told apart
+"""Maximum bits of the match counts of hidden neurons."""
+_GLANCE = 8  # weights that distinguish most rows that differ
 _BITS = 1 << ROOM
-"""Match counts over bits stay below."""
+"""Upper limit of match counts over bits."""
 WIDEST = 1 << 56
-"""Match counts over levels stay below: weights that raw inputs are rescaled by are wide. Several of them add
-up in 64 bits.
+"""Upper limit of match counts over levels. It is large because raw inputs are rescaled by large weights,
+and sums of several match counts still fit into 64 bits.
 """
 _FAR = 1 << 62
 
@@ -60,34 +60,34 @@ _FAR = 1 << 62
 class Layer(ByContents, ShortRepr, ABC):
     """Neurons over the same inputs, which are bits or levels; each gives a bit or a level.
 
-    What a kind of layer does not have is None, or what changes nothing.
+    An attribute that a kind of layer does not have is None, or a neutral value.
     """
 
     kind: ClassVar[str]
     """``dense``, ``conv``, ``pool`` or ``real``."""
     fingerprint_name: ClassVar[str]
-    """What fingerprints call the class: they stay if the class is renamed."""
+    """Class name in fingerprints; it stays if the class is renamed."""
     weights: Ints
-    """One row per neuron; of maps one kernel per output channel. Of pooling all are 1."""
+    """One row per neuron; for maps, one kernel per output channel. For pooling, all are 1."""
     tau: Ints
     """Thresholds on the match count: one number per neuron of a binary layer, else one row per neuron."""
     is_binary: bool = True
-    """Whether it gives bits."""
+    """Whether the layer gives bits."""
     steps: Ints
-    """Where it gives levels, for each row of weights the thresholds on plain sums; `NEVER` where none is
-    reached.
+    """For a layer that gives levels, the thresholds on plain sums for each row of weights; `NEVER` for a
+    threshold that is never reached.
     """
     tops: Ints | None = None
-    """The largest level of each input; None when the inputs are bits."""
+    """Largest level of each input; None if the inputs are bits."""
     window: Window | None = None
     """Geometry of a convolution or of pooling."""
     groups: int = 1
     every: Bits | None = None
-    """Of pooling, for each channel whether all inputs count."""
+    """For pooling, whether all inputs of a window count, per channel."""
     flipped: Bits | None = None
-    """Where a negative batch-norm scale reversed the weights; None when unknown."""
+    """Neurons whose weights a negative batch-norm scale reversed; None if unknown."""
     ties: Bits | None = None
-    """Where a sum of exactly zero can occur; None when unknown."""
+    """Neurons for which a sum of exactly zero can occur; None if unknown."""
 
     @property
     @abstractmethod
@@ -102,49 +102,49 @@ class Layer(ByContents, ShortRepr, ABC):
     @property
     @abstractmethod
     def sizes(self) -> Ints:
-        """The largest match count of each neuron."""
+        """Largest match count of each neuron."""
 
     @property
     @abstractmethod
     def lowest(self) -> Ints:
-        """The least sum of each neuron, where its match count is 0."""
+        """Smallest sum of each neuron, at match count 0."""
 
     @abstractmethod
     def sums(self, values: Any) -> Any:
-        """Plain weighted sums of whole numbers, one row per sample."""
+        """Return plain weighted sums of integers, one row per sample."""
 
     @abstractmethod
     def row(self, j: int) -> Ints:
-        """Weights of neuron j, from 0, over all inputs."""
+        """Return the weights of neuron j, from 0, over all inputs."""
 
     @abstractmethod
     def column(self, index: int) -> tuple[Ints, Ints]:
-        """Which neurons, numbered from 0, read the input at a place, and with what weight."""
+        """Return the neurons, numbered from 0, that read the input at an index, and their weights."""
 
     @abstractmethod
     def dense(self) -> Layer:
-        """The same neurons as a dense layer over the same inputs."""
+        """Return the same neurons as a dense layer over the same inputs."""
 
-    # -- what follows from these -----------------------------------------------------------------------------
+    # -- derived from these ----------------------------------------------------------------------------------
 
     @property
     def height(self) -> int:
-        """The largest level that a neuron can give: its number of thresholds."""
+        """Largest level that a neuron can give: its number of thresholds."""
         return 1 if self.is_binary else int(self.tau.shape[1])
 
     @property
     def max_level(self) -> int | None:
-        """The largest level that the layer gives, or None when it gives bits."""
+        """Largest level that the layer gives; None if it gives bits."""
         return None if self.is_binary else self.height
 
     @property
     def output_shape(self) -> tuple[int, int, int] | None:
-        """Channels, height and width of what maps give; None for dense layers."""
+        """Channels, height and width of the output of maps; None for dense layers."""
         return None
 
     @property
     def input_tops(self) -> Ints:
-        """The largest level of each input: 1 for a bit."""
+        """Largest level of each input: 1 for a bit."""
         return np.ones(self.inputs, np.int64) if self.tops is None else self.tops
 
     @property
@@ -154,28 +154,28 @@ class Layer(ByContents, ShortRepr, ABC):
 
     @property
     def sum_thresholds(self) -> Ints:
-        """Thresholds on the plain sums, in the same shape; `NEVER` where none is reached."""
-        if self.is_binary:  # no other tau decides otherwise, and none overflows
+        """Thresholds on the plain sums, in the same shape; `NEVER` for one that is never reached."""
+        if self.is_binary:  # clipping tau changes no decision and avoids overflow
             return (np.clip(self.tau, 0, self.sizes + 1) + self.lowest)[:, None]
         return np.where(self.tau == NEVER, NEVER, self.tau + self.lowest[:, None])
 
     @property
     def constant(self) -> Bits:
-        """Which neurons never change what they give."""
+        """Which neurons have a constant output."""
         tau = self.thresholds
         return np.asarray(((tau <= 0) | (tau > self.sizes[:, None])).all(axis=1))
 
     @property
     def marks(self) -> dict[str, Any]:
-        """What folding noticed about each neuron."""
+        """Marks that folding left for each neuron."""
         return {"flipped": self.flipped, "ties": self.ties}
 
     def match_counts(self, inputs: Any) -> Ints:
-        """M of every sample (rows) and neuron (columns): the sum above its least value."""
+        """Return M of every sample (rows) and neuron (columns): the sum minus its smallest value."""
         return np.asarray(self.sums(self._checked(inputs)) - self.lowest)
 
     def activity(self, inputs: Any) -> npt.NDArray[Any]:
-        """Which neurons are active in which sample; the level of each where it has several."""
+        """Return which neurons are active in which sample, or the level of each."""
         counts = self.match_counts(inputs)
         return np.asarray(counts >= self.tau) if self.is_binary else _climbed(counts, self.tau)
 
@@ -183,14 +183,15 @@ class Layer(ByContents, ShortRepr, ABC):
         return _bits(inputs, self.inputs) if self.tops is None else checked_levels(inputs, self.tops)
 
     def rows(self) -> Ints:
-        """Weights of all neurons over all inputs."""
+        """Return the weights of all neurons over all inputs."""
         return np.array([self.row(j) for j in range(self.outputs)], np.int64).reshape(
             self.outputs, self.inputs
         )
 
     def neuron(self, j: int) -> Neuron | QuantizedNeuron:
-        """Neuron j, numbered from 1 like the literals of the next layer. A binary neuron over levels is one
-        over their thermometer bits.
+        """Return neuron j, numbered from 1 like the literals of the next layer.
+
+        A binary neuron over levels is returned as one over their thermometer bits.
         """
         row, taus = self.row(self.index_of(j)), self.thresholds_of(j - 1)
         if not self.is_binary:
@@ -198,22 +199,24 @@ class Layer(ByContents, ShortRepr, ABC):
         return Neuron((row if self.tops is None else np.repeat(row, self.tops)).tolist(), taus[0])
 
     def index_of(self, j: int) -> int:
-        """The number from 0 of neuron j, numbered from 1."""
+        """Return the index from 0 of neuron j, numbered from 1."""
         if not 1 <= j <= self.outputs:
             raise NetworkError(f"there is no neuron {j}: the layer has {self.outputs}, numbered from 1.")
         return j - 1
 
     def thresholds_of(self, j: int) -> list[int]:
-        """Thresholds of neuron j, from 0."""
+        """Return the thresholds of neuron j, from 0."""
         return [int(tau) for tau in np.atleast_1d(self.tau[j])]
 
     def cut(self) -> Layer:
-        """One binary neuron for each threshold over the same inputs, as `is_binary` layers are."""
+        """Return one binary neuron per threshold over the same inputs; the result `is_binary`."""
         return self
 
     def unrolled(self) -> DenseLayer:
-        """The same neurons over bits: thermometer bits, input by input, lowest level first, where it reads
-        levels. Layers of several thresholds have to be cut before.
+        """Return the same neurons over bits.
+
+        Levels become thermometer bits, input by input, lowest level first. Layers with several thresholds
+        must be cut first.
         """
         assert self.is_binary
         rows = self.rows()
@@ -222,18 +225,19 @@ class Layer(ByContents, ShortRepr, ABC):
         )
 
     def spelled(self) -> list[Any]:
-        """Text and arrays that say what it computes, for fingerprints; the order counts. That of a binary
-        layer over levels leaves out its tops, which the encoder states.
+        """Return text and arrays that define what the layer computes, for fingerprints; the order counts.
+
+        For a binary layer over levels the tops are omitted, because the encoder states them.
         """
         return [self.weights, self.tau]
 
 
 class _DenseForm(Layer):
-    """What dense layers share: one row of weights per neuron."""
+    """Base of dense layers: one row of weights per neuron."""
 
     kind = "dense"
     _limit: ClassVar[int] = _BITS
-    """What match counts stay below."""
+    """Upper limit of match counts."""
 
     def _set(self, weights: Any) -> None:
         rows = integer_array(weights, 2, "weights")
@@ -241,7 +245,7 @@ class _DenseForm(Layer):
         set_fields(self, weights=rows)
 
     def _set_tau(self, tau: Any, flipped: Any, ties: Any) -> None:
-        """One threshold per neuron."""
+        """Set one threshold per neuron."""
         taus = integer_array(tau, 1, "tau")
         if len(self.weights) != len(taus):
             raise NetworkError(
@@ -262,23 +266,23 @@ class _DenseForm(Layer):
         return len(self.weights)
 
     def row(self, j: int) -> Ints:
-        """Weights of neuron j, from 0."""
+        """Return the weights of neuron j, from 0."""
         return np.asarray(self.weights[j])
 
     def rows(self) -> Ints:
-        """Weights of all neurons."""
+        """Return the weights of all neurons."""
         return self.weights
 
     def column(self, index: int) -> tuple[Ints, Ints]:
-        """Which neurons, numbered from 0, read the input at a place, and with what weight: all of them,
-        some with weight 0.
+        """Return the neurons, numbered from 0, that read the input at an index, and their weights: all
+        neurons, some with weight 0.
         """
         return np.arange(self.outputs), self.weights[:, index]
 
     @cached_property
     def runs(self) -> tuple[Ints, Ints]:
-        """The rows of weights without those that repeat the one before, as those of the steps of one neuron
-        do, and for each neuron the number of its row.
+        """Rows of weights without those that repeat the row before (as the steps of one neuron do), and for
+        each neuron the index of its row.
         """
         repeats = (self.weights[1:, :_GLANCE] == self.weights[:-1, :_GLANCE]).all(axis=1)
         for j in np.flatnonzero(repeats).tolist():
@@ -288,31 +292,31 @@ class _DenseForm(Layer):
 
     @cached_property
     def columns(self) -> Ints:
-        """The rows of `runs` input by input: one row per input."""
+        """Rows of `runs`, transposed: one row per input."""
         return np.ascontiguousarray(self.runs[0].T)
 
     @cached_property
     def run_lowest(self) -> Ints:
-        """The least sum of each row of `runs`: that of its negative weights."""
+        """Smallest sum of each row of `runs`: that of its negative weights."""
         return np.asarray(np.minimum(self.runs[0], 0) @ self.input_tops)
 
     @cached_property
     def lowest(self) -> Ints:
-        """The least sum of each neuron, where its match count is 0."""
+        """Smallest sum of each neuron, at match count 0."""
         return np.asarray(self.run_lowest[self.runs[1]])
 
     @cached_property
     def sizes(self) -> Ints:
-        """The largest match count of each neuron."""
+        """Largest match count of each neuron."""
         return np.asarray(np.abs(self.weights) @ self.input_tops)
 
     def sums(self, values: Any) -> Ints:
-        """Plain weighted sums of levels or bits, one row per sample."""
+        """Return plain weighted sums of levels or bits, one row per sample."""
         rows, owner = self.runs
         return np.asarray(np.asarray(values, np.int64) @ rows.T)[:, owner]
 
     def dense(self) -> Layer:
-        """The layer itself."""
+        """Return the layer itself."""
         return self
 
 
@@ -323,9 +327,9 @@ class DenseLayer(_DenseForm):
     Parameters
     ----------
     weights
-        One row a neuron, one column an input: -1, 0 or +1 in a BNN.
+        One row per neuron, one column per input: -1, 0 or +1 in a BNN.
     tau
-        One threshold a neuron.
+        One threshold per neuron.
     flipped, ties
         Optional marks that folding leaves for `summary`; they do not change what the layer computes.
 
@@ -350,24 +354,24 @@ class DenseLayer(_DenseForm):
         self._set_tau(tau, flipped, ties)
 
     def unrolled(self) -> DenseLayer:
-        """The layer itself."""
+        """Return the layer itself."""
         return self
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class LevelLayer(_DenseForm):
-    """Neurons over integer features: feature i has levels 0..tops[i],
-    each level step one literal with the feature's weight.
+    """Neurons over integer features: feature i has levels 0..tops[i]; each level step is one literal with the
+    weight of the feature.
 
-    The match count is the level where the weight is positive and what is left to the top
-    where it is negative.
+    A feature adds to the match count its level if the weight is positive, and top minus level if it is
+    negative. Each is multiplied by the size of the weight.
 
     Parameters
     ----------
     weights, tau, flipped, ties
         As in `DenseLayer`.
     tops
-        The largest level of each feature.
+        Largest level of each feature.
 
     Examples
     --------
@@ -397,19 +401,19 @@ class LevelLayer(_DenseForm):
 class QuantizedLayer(_DenseForm):
     """Neurons over the same levels: neuron j gives the number of its steps that its match count reaches.
 
-    Clipping, ReLU, saturation and rounding are all steps, and a value that is signed outside is a level with
-    an offset that the next layer's steps take in.
+    Clipping, ReLU, saturation and rounding are all expressed as steps. A signed value is a level with an
+    offset, which the steps of the next layer absorb.
 
     Parameters
     ----------
     weights
-        Whole numbers, one row a neuron, one column an input.
+        Integers, one row per neuron, one column per input.
     tau
-        One row a neuron: rising thresholds on its match count, as in `LevelLayer`. A step at 0 or below is
-        always reached, one beyond the largest match count never; a neuron with fewer steps than the others
-        is filled up with such.
+        One row per neuron: rising thresholds on its match count, as in `LevelLayer`. A step at 0 or below is
+        always reached, one beyond the largest match count never. Neurons with fewer steps than the others are
+        padded with such steps.
     tops
-        The largest level of each input: 1 for a bit.
+        Largest level of each input: 1 for a bit.
 
     Examples
     --------
@@ -436,7 +440,9 @@ class QuantizedLayer(_DenseForm):
 
     @classmethod
     def from_sums(cls, weights: Any, steps: Any, tops: Any) -> QuantizedLayer:
-        """The same from thresholds on the plain sums ``weights @ levels``, whole numbers of any size."""
+        """Return the layer given by thresholds on the plain sums ``weights @ levels``, integers of any
+        size.
+        """
         rows, highest = integer_array(weights, 2, "weights"), integer_array(tops, 1, "tops")
         below = (-np.minimum(rows, 0) @ highest).tolist()
         taus = [
@@ -447,21 +453,21 @@ class QuantizedLayer(_DenseForm):
 
     @property
     def steps(self) -> Ints:  # type: ignore[override]
-        """The thresholds on the plain sums; `NEVER` where none is reached."""
+        """Thresholds on the plain sums; `NEVER` for one that is never reached."""
         return self.sum_thresholds
 
     def spelled(self) -> list[Any]:
-        """Text and arrays that say what it computes."""
+        """Return text and arrays that define what the layer computes."""
         return [self.weights, self.tau, self.tops]
 
     def cut(self) -> LevelLayer:
-        """One binary neuron a step, neuron by neuron, over the same levels."""
+        """Return one binary neuron per step, neuron by neuron, over the same levels."""
         return LevelLayer(np.repeat(self.weights, self.height, axis=0), self.tau.reshape(-1), self.tops)
 
 
 def dense_layer(weights: Any, tau: Any, tops: Any = None, **marks: Any) -> Layer:
-    """The dense layer over bits, or over levels where there are `tops`; with several thresholds per neuron
-    where `tau` has rows.
+    """Return a dense layer over bits, or over levels if `tops` is given; with several thresholds per neuron
+    if `tau` has rows.
 
     Examples
     --------
@@ -477,7 +483,7 @@ def dense_layer(weights: Any, tau: Any, tops: Any = None, **marks: Any) -> Layer
 
 
 def check_size(weights: Ints, top: int = 1, limit: int = _BITS) -> None:
-    """Refuse weights over levels up to `top` whose match counts could reach a limit."""
+    """Raise an error if match counts of weights over levels up to `top` could reach a limit."""
     largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))
     if largest * max(weights.shape[1], 1) * top < limit:
         return
@@ -489,13 +495,13 @@ def check_size(weights: Ints, top: int = 1, limit: int = _BITS) -> None:
 
 
 def _largest_sum(weights: Ints, tops: Sequence[int]) -> int:
-    """The largest match count of any row, in exact numbers however large they are."""
+    """Return the largest match count of any row, as a Python integer of any size."""
     return int(max((sum(map(operator.mul, row, tops)) for row in np.abs(weights).tolist()), default=0))
 
 
 def check_tau(tau: Ints) -> None:
-    """Refuse thresholds so far from all match counts that a difference of the two, or twice it,
-    could leave 64 bits.
+    """Raise an error for thresholds so far from all match counts that their difference, or twice it,
+    could exceed 64 bits.
     """
     if tau.size and max(int(tau.max()), -int(tau.min())) > _FAR:
         index = int(np.argmax(np.abs(tau // 2)))
@@ -505,7 +511,7 @@ def check_tau(tau: Ints) -> None:
 
 
 def checked_marks(shape: tuple[int, ...], what: str, **marks: Any) -> dict[str, Bits | None]:
-    """Marks that folding leaves, one for each of `shape`, or None."""
+    """Check the marks that folding left: one per element of `shape`, or None."""
     checked: dict[str, Bits | None] = {}
     for name, flags in marks.items():
         array = None if flags is None else np.array(flags, dtype=bool)
@@ -518,14 +524,14 @@ def checked_marks(shape: tuple[int, ...], what: str, **marks: Any) -> dict[str, 
 
 
 def checked_tops(tops: Any, weights: Ints, limit: int = _BITS) -> Ints:
-    """The largest level of each input, one a column of the weights; sums stay below a limit."""
+    """Check the largest level of each input, one per column of the weights; sums must stay below a limit."""
     highest = integer_array(tops, 1, "tops")
     if len(highest) != weights.shape[1]:
         raise NetworkError(f"{len(highest)} tops for {weights.shape[1]} features. Every feature has one.")
     if (highest < 0).any():
         raise NetworkError(f"tops[{int(np.argmax(highest < 0))}] is negative; levels run from 0 to the top.")
     top_sum, largest = sum(highest.tolist()), max(int(weights.max(initial=1)), -int(weights.min(initial=1)))
-    # row by row only where both fit, so that no product leaves 64 bits
+    # row by row only if both fit, so that no product exceeds 64 bits
     if top_sum * largest >= limit and (
         max(top_sum, largest) >= limit or _largest_sum(weights, highest.tolist()) >= limit
     ):
@@ -536,7 +542,7 @@ def checked_tops(tops: Any, weights: Ints, limit: int = _BITS) -> Ints:
 
 
 def checked_levels(levels: Any, tops: Ints) -> Ints:
-    """Levels of samples, each within its top; bits are levels 0 and 1."""
+    """Check the levels of samples, each at most its top; bits are levels 0 and 1."""
     array = integer_array(levels, 2, "levels")
     if array.shape[1] != len(tops):
         raise NetworkError(f"levels has {array.shape[1]} columns, but the layer reads {len(tops)} features.")
@@ -564,7 +570,7 @@ def _bits(bits: Any, n: int) -> Bits:
 
 
 def _climbed(counts: Ints, steps: Ints) -> Ints:
-    """How many steps of its neuron each count reaches."""
+    """Return how many steps of its neuron each count reaches."""
     out = np.zeros(counts.shape, np.int64)
     for j, neuron_steps in enumerate(steps):
         out[:, j] = np.searchsorted(neuron_steps, counts[:, j], side="right")
@@ -572,7 +578,9 @@ def _climbed(counts: Ints, steps: Ints) -> Ints:
 
 
 def checked_steps(values: Any, low: Ints, high: Ints) -> Ints:
-    """Rising thresholds, those always reached written as the least count, those never as `NEVER`."""
+    """Return rising thresholds; those always reached become the smallest count, those never reached
+    `NEVER`.
+    """
     rows = integer_array(narrowed(values), 2, "steps")
     if len(rows) != len(low) or not rows.shape[1]:
         raise NetworkError(
@@ -587,7 +595,7 @@ def checked_steps(values: Any, low: Ints, high: Ints) -> Ints:
 
 
 def narrowed(values: Any) -> npt.NDArray[Any]:
-    """Whole numbers of any size within 63 bits, far beyond all match counts."""
+    """Clip integers of any size to 63 bits, far beyond all match counts."""
     if isinstance(values, np.ndarray) and values.dtype != object:
         return values
     return np.array(

@@ -1,7 +1,7 @@
 """Literals and the polarized encoding of bipolar vectors (paper section 3.1, Remarks 1 and 2).
 
-A literal is a signed coordinate number: `+i` stands for the paper's i^+ ("x_i is +1"),
-`-i` for i^- ("x_i is -1"), i from 1.
+A literal is a signed coordinate number: `+i` is the paper's i^+ ("x_i is +1"), `-i` is i^- ("x_i is -1"),
+i from 1.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def bipolar(x: Iterable[Any]) -> tuple[int, ...]:
 
 
 def polarize(x: Iterable[Any]) -> dict[Literal, int]:
-    """The polarized encoding: 1 for the literal of each coordinate that holds, 0 for its opposite.
+    """Return the polarized encoding: 1 for the literal of each coordinate that holds, 0 for its opposite.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def polarize(x: Iterable[Any]) -> dict[Literal, int]:
 
 
 def active_set(x: Iterable[Any]) -> frozenset[Literal]:
-    """E(x): the literals that hold in a bipolar vector.
+    """Return E(x): the literals that hold in a bipolar vector.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def active_set(x: Iterable[Any]) -> frozenset[Literal]:
 
 
 def lam_of(weights: Sequence[Any]) -> frozenset[Literal]:
-    """Lam(w): the literals that the signs of the weights select; a weight of 0 selects none.
+    """Return Lam(w): the literals that the signs of the weights select; a weight of 0 selects none.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def lam_of(weights: Sequence[Any]) -> frozenset[Literal]:
 
 
 def match_bits(weights: Sequence[Any], x: Iterable[Any]) -> tuple[int, ...]:
-    """z of Remark 1: 1 where the coordinate equals the weight, in the order of the nonzero weights.
+    """Return z of Remark 1: 1 where the coordinate equals the weight, in the order of the nonzero weights.
 
     Examples
     --------
@@ -98,13 +98,13 @@ def match_bits(weights: Sequence[Any], x: Iterable[Any]) -> tuple[int, ...]:
 
 
 def match_count(lam: Iterable[Literal], x: Iterable[Any]) -> int:
-    """M = |E(x) & Lam|."""
+    """Return M = |E(x) & Lam|."""
     return len(active_set(x) & frozenset(lam))
 
 
 def tau_of(theta: Any, n: int) -> int:
-    """Least match count that makes the bipolar sum s = 2M - n reach theta: ceil((theta + n) / 2),
-    in exact arithmetic.
+    """Return the smallest match count at which the bipolar sum s = 2M - n reaches theta:
+    ceil((theta + n) / 2), in exact arithmetic.
 
     Examples
     --------
@@ -115,5 +115,5 @@ def tau_of(theta: Any, n: int) -> int:
 
 
 def decode(s: int) -> int:
-    """The bipolar output 2S - 1 of a Boolean Sugeno integral S."""
+    """Return the bipolar output 2S - 1 of a Boolean Sugeno integral S."""
     return 2 * s - 1

@@ -1,5 +1,5 @@
-"""How much memory there is, asked before much of it is taken: a question that does not fit is refused, not
-the machine taken down.
+"""Memory check before large allocations: a question that does not fit raises an error instead of
+exhausting the machine.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from sugenet.errors import TooLargeError
 __all__ = ["available", "make_sure", "size_text"]
 
 _SHARE = 0.5
-"""Of what is there, what one step may take: numbers are often copied once on the way."""
+"""Share of the available memory that one step may use: numbers are often copied once."""
 _SMALL = 1 << 22
-"""Bytes that are taken without asking."""
+"""Bytes that may be allocated without a check."""
 _UNKNOWN = 1 << 32
-"""Taken to be there where the system does not say."""
+"""Bytes assumed to be available if the system does not report them."""
 
 
 def available() -> int:
-    """Bytes that this process can still take: of the machine,
-    its control group and its own limit the least.
+    """Return the bytes that this process can still allocate: the minimum over the machine, its control
+    group and its own limit.
     """
     return max(0, min(_of_machine(), _of_group(), _of_process()))
 
 
 def make_sure(needed: int, what: str, instead: str) -> None:
-    """See that a step fits into memory before it is taken.
+    """Check that a step fits into memory before it starts.
 
     Raises
     ------
     TooLargeError
-        Saying what was to be made, how large it is, how much there is, and what to do instead.
+        With the object to build, its size, the available memory and an alternative.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def make_sure(needed: int, what: str, instead: str) -> None:
 
 
 def size_text(size: int) -> str:
-    """A number of bytes in words."""
+    """Return a number of bytes in words."""
     return f"{size / (1 << 30):,.1f} GiB" if size >= 1 << 29 else f"{size / (1 << 20):,.0f} MiB"
 
 
@@ -64,13 +64,13 @@ def _of_machine() -> int:
         pass
     try:
         return int(os.sysconf("SC_AVPHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):  # neither Linux nor another system that says it
+    except (AttributeError, OSError, ValueError):  # neither Linux nor another system that reports it
         return _UNKNOWN
 
 
 def _of_group() -> int:
-    """What a container leaves, where there is one: its limit and what is used of it,
-    files that can be read again aside.
+    """Return the bytes that a container leaves, if there is one: its limit minus its use, not counting
+    cached files.
     """
     for folder, limit, used in (
         ("", "memory.max", "memory.current"),
@@ -87,7 +87,7 @@ def _of_group() -> int:
 
 
 def _of_process() -> int:
-    """What a limit on the address space leaves."""
+    """Return the bytes that a limit on the address space leaves."""
     try:
         import resource
 

@@ -1,7 +1,7 @@
-"""A network: encoder, layers, head (paper section 3.3). Frozen; numbers in, numbers out, packed words inside.
+"""A network: encoder, layers, head (paper section 3.3). It is frozen and computes on packed words.
 
-Layers are numbered from 1, and so are neurons, like the literals by which the next layer names
-them; classes from 0.
+Layers and neurons are numbered from 1, like the literals by which the next layer names them; classes are
+numbered from 0.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ CHUNK = 1 << 16  # samples at a time, to bound the memory of a batch
 class Network(Plottable):
     """A network over raw features: encoder, hidden layers and head, evaluated in exact integers.
 
-    The network is frozen. `report` is the report of the importer that gave it; None if it was not imported.
+    The network is frozen. `report` is the report of the importer; None if it was not imported.
 
     Parameters
     ----------
     encoder : Encoder
-        From raw features to bits or levels. `Encoder.of_bits(n)` for inputs that are bits already.
+        From raw features to bits or levels. `Encoder.of_bits(n)` is for inputs that are bits already.
     layers : iterable of layers
         Hidden layers, first to last; each reads the bits or levels of the one before. The first may read the
         levels of the encoder.
@@ -59,17 +59,17 @@ class Network(Plottable):
     classes : iterable, default: None
         Names of the classes. None: ``"0"``, ``"1"``, ...
     notes : mapping, default: None
-        Text to keep with the model, such as where it came from. Not part of the fingerprint.
+        Text to keep with the model, such as its origin. Not part of the fingerprint.
     source : Source, default: None
-        How its numbers are those of the file that it was read from, for questions about that file. Not part
+        How its numbers relate to those of the file it was read from, for questions about that file. Not part
         of the fingerprint.
     domain : Domain, default: None
-        Which inputs can occur (`within`): all questions are about these. Not part of the fingerprint.
+        Inputs that can occur (`within`); all questions are about these. Not part of the fingerprint.
 
     Raises
     ------
     NetworkError
-        If a layer does not read what the one before gives, or names do not fit.
+        If a layer does not fit the output of the one before, or names do not fit.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class Network(Plottable):
     source: Source = field(default=Source(), compare=False)
     domain: Domain = field(default=Domain(), compare=False)
     report: Any = field(default=None, init=False, repr=False, compare=False)
-    """What an importer found and compared (`sugenet.io.ImportReport`); None if it was not imported."""
+    """Report of an importer (`sugenet.io.ImportReport`); None if the network was not imported."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class Network(Plottable):
         notes: Mapping[str, str] | None = None,
         source: Source | None = None,
     ) -> Network:
-        """A network whose raw inputs are bits; `classes`, `notes` and `source` as in `Network`."""
+        """Return a network whose raw inputs are bits; `classes`, `notes` and `source` as in `Network`."""
         kept = tuple(layers)
         encoder = Encoder.of_bits(kept[0].inputs if kept else head.inputs)
         return cls(encoder, kept, head, classes, notes, source)
@@ -148,22 +148,20 @@ class Network(Plottable):
     # -- evaluation ------------------------------------------------------------------------------------------
 
     def match_counts(self, X: Any, engine: EngineChoice = "auto", threads: int | None = None) -> Ints:
-        """Match counts of the classes for raw samples, one row a sample.
+        """Return the match counts of the classes for raw samples, one row per sample.
 
-        ``engine="definition"`` evaluates layer by layer as the definition says; the others use packed words
-        and give the same.
+        ``engine="definition"`` evaluates layer by layer by definition; the others use packed words and give
+        the same result.
         """
         rows = self.encoder.rows(X)
         packed = self.packed(engine)
-        if rows.ndim != 2 or len(rows) <= CHUNK:  # the encoder says what is wrong with other shapes
+        if rows.ndim != 2 or len(rows) <= CHUNK:  # the encoder raises an error for other shapes
             return packed.match_counts(self.inputs(rows), threads)
         parts = (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
         return np.concatenate([packed.match_counts(self.inputs(part), threads) for part in parts])
 
     def inputs(self, X: Any) -> npt.NDArray[Any]:
-        """What the first layer reads: levels for a layer over them, real numbers for one over these, else
-        bits.
-        """
+        """Return the inputs of the first layer: levels, real numbers or bits, whichever it reads."""
         if self.passes_reals:
             return self.encoder.reals(X)
         return self.encoder.levels(X) if self.reads_levels else self.encoder.encode(X)
@@ -175,14 +173,14 @@ class Network(Plottable):
 
     @cached_property
     def has_levels(self) -> bool:
-        """Whether anything behind the encoder has more than two levels, or is a staircase."""
+        """Whether any value after the encoder has more than two levels, or a layer is a staircase."""
         first_levels = bool(self.layers) and self.layers[0].tops is not None and not self.reads_levels
         return first_levels or not is_cut(self.layers, self.head)
 
     @cached_property
     def cut(self) -> Network:
-        """The same network with every staircase cut into its steps, so that all behind the first layer is
-        bits; itself where there is none.
+        """Return the same network with every staircase cut into its steps, so that all values after the first
+        layer are bits; the network itself if it has no staircases.
         """
         if not self.has_levels:
             return self
@@ -190,14 +188,13 @@ class Network(Plottable):
         return replace(self, layers=layers, head=head)
 
     def within(self, what: Any) -> Network:
-        """The same network, for questions about inputs that can occur: what it computes stays the same.
+        """Return the same network for questions about inputs that can occur; its predictions stay the same.
 
         Parameters
         ----------
         what
-            ``"data"``: each feature within what was seen of it in training, as the encoder remembers it;
-            a law as text, or several, ``"data"`` among them; or a `Domain`. It comes on top of what is known
-            already.
+            ``"data"``: each feature within its training range, as the encoder remembers it; a law as text, or
+            several, which may include ``"data"``; or a `Domain`. It is added to the existing domain.
 
         Examples
         --------
@@ -219,7 +216,7 @@ class Network(Plottable):
             beyond = next((feature for feature in what.limits if not 0 <= feature < known.features), None)
             if beyond is not None:
                 raise NetworkError(f"there are limits of feature {beyond}, but {known.features} features.")
-            domain = Domain(what.limits, [Law(law.text, known) for law in what.laws])  # of its own features
+            domain = Domain(what.limits, [Law(law.text, known) for law in what.laws])  # over its own features
         elif isinstance(what, Mapping) or not isinstance(what, Iterable) or not getattr(what, "ndim", 1):
             raise NetworkError(
                 f"within={quoted(what)} does not say which inputs can occur. Give 'data', laws as text or a "
@@ -236,16 +233,17 @@ class Network(Plottable):
         return self if joined == self.domain else self._with(domain=joined)
 
     def anywhere(self) -> Network:
-        """The same network for questions about any input."""
+        """Return the same network for questions about any input."""
         return self._with(domain=Domain()) if self.domain else self
 
     def by_itself(self) -> Network:
-        """The same network without its source: questions speak of its own numbers."""
+        """Return the same network without its source: questions are about its own numbers."""
         return self._with(source=Source())
 
     def with_classes(self, classes: Iterable[int | str]) -> Network:
-        """The network that chooses among some of its classes alone, by name or number, in their old order:
-        another network, with a fingerprint of its own.
+        """Return the network that chooses among some of its classes, by name or number, in their old order.
+
+        It is another network, with its own fingerprint.
 
         Examples
         --------
@@ -281,15 +279,17 @@ class Network(Plottable):
         return {}
 
     def with_training_range(self, X: Any) -> Network:
-        """The same network, whose encoder remembers what the features of these samples were."""
+        """Return the same network; its encoder remembers the range of each feature in these samples."""
         return self._with(encoder=self.encoder.with_training_range(X))
 
     def with_report(self, report: Any) -> Network:
-        """The same network with the report of its import."""
+        """Return the same network with the report of its import."""
         return self._with(report=report)
 
     def _with(self, **parts: Any) -> Network:
-        """The same with other parts that do not change what it computes; what is compiled is kept."""
+        """Return the network with other parts that do not change what it computes; compiled forms are
+        kept.
+        """
         made = object.__new__(Network)
         made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("cut", "lawful", "_some")})
         made.__dict__.update(parts)
@@ -297,8 +297,8 @@ class Network(Plottable):
 
     @cached_property
     def lawful(self) -> Network:
-        """The network that engines are asked about: itself; or, where laws are known, one with a further
-        class that wins for inputs that break them (`sugenet.nn.lawful`).
+        """Return the network for engines: the network itself, or with laws, one with a further class that
+        wins for inputs that break them (`sugenet.nn.lawful`).
         """
         if not self.domain.laws:
             return self
@@ -313,15 +313,15 @@ class Network(Plottable):
 
     @property
     def passes_reals(self) -> bool:
-        """Whether raw inputs are real numbers that are kept as they are."""
+        """Whether raw inputs are real numbers that are kept unchanged."""
         return bool(self.layers) and self.layers[0].kind == "real"
 
     def hidden(self, X: Any, engine: EngineChoice = "definition") -> list[npt.NDArray[Any]]:
-        """Activity of every hidden layer, bits or levels; by definition unless another engine is asked."""
+        """Return the activity of every hidden layer, bits or levels (default engine: by definition)."""
         return self.packed(engine).hidden(self.inputs(X))
 
     def packed(self, engine: EngineChoice = "auto") -> Packed:
-        """The packed form of the network, made once for each engine."""
+        """Return the packed form of the network, built once per engine."""
         if engine not in self._packed:
             self._packed[engine] = compiled(self.layers, self.head, engine)
         return self._packed[engine]
@@ -342,7 +342,7 @@ class Network(Plottable):
         engine : str, default: "auto"
             ``"numba"``, ``"numpy"`` or ``"definition"``; all give the same.
         threads : int, default: None
-            How many may work at once. None: one per core.
+            Number of threads. None: one per core.
 
         Returns
         -------
@@ -401,32 +401,33 @@ class Network(Plottable):
     def logits(
         self, X: Any, engine: EngineChoice = "auto", threads: int | None = None
     ) -> npt.NDArray[np.float64]:
-        """Scores of the classes: one row per sample; for one sample, its row."""
+        """Return the scores of the classes: one row per sample; for one sample, its row."""
         return self._each(X, lambda rows: self.head.logits(self.match_counts(rows, engine, threads)))
 
     def probability(self, X: Any, temperature: float = 1.0) -> npt.NDArray[np.float64]:
-        """Softmax of the scores: one row per sample; for one sample, its row."""
+        """Return the softmax of the scores: one row per sample; for one sample, its row."""
         return self._each(X, lambda rows: self.head.probability(self.match_counts(rows), temperature))
 
     def possibility(self, X: Any, temperature: float = 1.0) -> npt.NDArray[np.float64]:
-        """Possibility distribution over the classes, in which the best has 1: one row per sample; for one
-        sample, its row.
+        """Return the possibility distribution over the classes: one row per sample; for one sample, its row.
+
+        The best class has possibility 1.
         """
         return self._each(X, lambda rows: self.head.possibility(self.match_counts(rows), temperature))
 
     def _each(self, X: Any, evaluate: Callable[[npt.NDArray[Any]], _Array]) -> _Array:
-        """What is evaluated of a batch; of one sample, its first row."""
+        """Evaluate a batch; for one sample, return the first row."""
         rows = self.encoder.rows(X)
         if is_single(X, rows):
             first: _Array = evaluate(rows.reshape(1, -1))[0]
             return first
         return evaluate(rows)
 
-    # -- looking inside --------------------------------------------------------------------------------------
+    # -- inspection ------------------------------------------------------------------------------------------
 
     def trace(self, X: Any) -> Any:
-        """Every layer's match counts, thresholds and activity: a `Trace` for one raw sample, a list of them
-        for a batch.
+        """Return every layer's match counts, thresholds and activity: a `Trace` for one raw sample, a list of
+        them for a batch.
         """
         rows = self.encoder.rows(X)
         if is_single(X, rows):
@@ -434,12 +435,12 @@ class Network(Plottable):
         return [trace(self, row[None, :]) for row in rows]
 
     def unrolled(self) -> Network:
-        """The same network with every layer as neurons over bits."""
+        """Return the same network with every layer as neurons over bits."""
         expanded = self.cut
         return replace(expanded, layers=tuple(layer.unrolled() for layer in expanded.layers))
 
     def layer(self, number: int) -> Layer:
-        """Hidden layer by its number, from 1."""
+        """Return a hidden layer by its number, from 1."""
         if not 1 <= number <= len(self.layers):
             raise NetworkError(
                 f"there is no layer {number}: the network has {many(len(self.layers), 'hidden layer')}, "
@@ -448,7 +449,7 @@ class Network(Plottable):
         return self.layers[number - 1]
 
     def neuron(self, layer: int, j: int) -> Neuron | QuantizedNeuron:
-        """Neuron j of a hidden layer, both numbered from 1."""
+        """Return neuron j of a hidden layer, both numbered from 1."""
         try:
             return self.layer(layer).neuron(j)
         except NetworkError as error:
@@ -457,8 +458,8 @@ class Network(Plottable):
             ) from None
 
     def words(self, layer: int, literal: int | Condition) -> str:
-        """What an input literal of a layer says, or a condition on a level, in the words of the encoder or
-        as a neuron of the layer before.
+        """Describe an input literal of a layer, or a condition on a level, in the words of the encoder or as
+        a neuron of the layer before.
         """
         if isinstance(literal, Condition):
             if layer == 1 and self.reads_levels:
@@ -476,13 +477,13 @@ class Network(Plottable):
 
     @cached_property
     def class_texts(self) -> tuple[str, ...]:
-        """The names of the classes, safe to show."""
+        """Names of the classes, safe to show."""
         return tuple(map(visible, self.classes))
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of what the network computes and what its inputs and classes are called;
-        notes and source do not count.
+        """SHA-256 of the function of the network and of the names of its inputs and classes; notes and source
+        are not included.
         """
         digest = hashlib.sha256(b"sugenet network 1\n")
         known: dict[Any, bytes] = {}
@@ -516,12 +517,12 @@ class Network(Plottable):
 
 
 def _reads_levels(encoder: Encoder, first: Layer) -> bool:
-    """Whether a first layer reads the levels of the encoder."""
+    """Return whether a first layer reads the levels of the encoder."""
     return first.tops is not None and encoder.tops == tuple(first.tops.tolist())
 
 
 def _check_chain(encoder: Encoder, layers: tuple[Layer, ...], head: Head) -> None:
-    """See that each layer, and the head, reads what comes before it."""
+    """Check that each layer, and the head, fits the output of the one before."""
     width, top = _width_read(encoder, layers), None
     for number, layer in enumerate(layers, start=1):
         before = "the encoder" if number == 1 else f"layer {number - 1}"
@@ -541,7 +542,7 @@ def _check_chain(encoder: Encoder, layers: tuple[Layer, ...], head: Head) -> Non
 
 
 def _width_read(encoder: Encoder, layers: tuple[Layer, ...]) -> int:
-    """How many values of the encoder the first layer reads."""
+    """Return how many values of the encoder the first layer reads."""
     if not layers:
         return encoder.width
     first = layers[0]
@@ -563,7 +564,7 @@ def _width_read(encoder: Encoder, layers: tuple[Layer, ...]) -> int:
 
 
 def _check_levels(what: str, tops: Ints | None, before: str, top: int | None) -> None:
-    """See that levels 0..top, or bits, are read as what they are."""
+    """Check that levels 0..top, or bits, are read as such."""
     produced = f"{before} gives {'bits' if top is None else f'levels 0..{top}'}"
     if tops is None and top is not None:
         raise NetworkError(f"{what} reads bits, but {produced}.")
@@ -574,7 +575,7 @@ def _check_levels(what: str, tops: Ints | None, before: str, top: int | None) ->
 
 
 def _digest(digest: Any, *parts: Any) -> None:
-    """Add arrays, with their shapes, and text."""
+    """Add arrays, with their shapes, and text to a digest."""
     for part in parts:
         if isinstance(part, str):
             digest.update(part.encode())

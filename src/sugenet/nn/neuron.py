@@ -1,10 +1,10 @@
 """Neurons: a match count and the thresholds that it reaches (paper section 3.2, docs/theory.md 3.4).
 
 `Neuron` is the pair (Lam, tau): active iff at least tau of the literals Lam hold. `QuantizedNeuron` has
-several thresholds over inputs of several levels, and is the level-valued Sugeno integral that goes with them.
-Input i has levels 0..tops[i]; its literal at level v is "input i is at least v" where the weight is positive
-and "input i is below v" where it is negative. Step m is the threshold capacity over these literals with the
-weight of their input; the neuron is the maximum of the steps, each cut at its level.
+several thresholds over inputs with several levels, and is the corresponding level-valued Sugeno integral.
+Input i has levels 0..tops[i]. Its literal at level v is "input i is at least v" if the weight is positive and
+"input i is below v" if it is negative. Step m is the threshold capacity over these literals with the weight
+of their input. The neuron is the maximum of the steps, each cut at its level.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ NEVER = 1 << 31
 
 @dataclass(frozen=True, order=True)
 class Condition(ShortRepr):
-    """A level that an input must reach, or must not exceed."""
+    """A bound on the level of an input: at least or at most."""
 
     place: int
-    """Number of the input, from 1."""
+    """Index of the input, from 1."""
     at_least: int | None = None
     at_most: int | None = None
 
     @property
     def relation(self) -> str:
-        """What it asks of the level, without saying whose."""
+        """Return the bound on the level without the name of the input."""
         return f">= {self.at_least}" if self.at_least is not None else f"<= {self.at_most}"
 
     def holds(self, level: int) -> bool:
-        """Whether a level is as it asks."""
+        """Return whether a level satisfies the condition."""
         return (self.at_least is None or level >= self.at_least) and (
             self.at_most is None or level <= self.at_most
         )
@@ -66,10 +66,10 @@ class Condition(ShortRepr):
 
 @dataclass(frozen=True)
 class Turn(ShortRepr):
-    """The least number of flips that turn a neuron, and how many sets of that size do it."""
+    """Smallest number of flips that turn a neuron, and the number of sets of that size that do."""
 
     flips: int | None
-    """None when nothing turns it: the neuron is constant."""
+    """None if nothing turns the neuron: it is constant."""
     sets: int
 
 
@@ -80,10 +80,10 @@ class Neuron(ShortRepr):
     Parameters
     ----------
     weights : iterable of int
-        One integer for each input: its sign selects the literal, 0 leaves the input out. In a BNN all are -1,
-        0 or +1; a larger size counts the literal that many times, as when `simplify` merges equal neurons.
+        One integer per input: its sign selects the literal, 0 leaves the input out. In a BNN all are -1, 0 or
+        +1; a larger weight counts the literal that many times, as when `simplify` merges equal neurons.
     tau : int
-        Least match count that activates. Any integer: see `kind`.
+        Smallest match count that activates. Any integer: see `kind`.
 
     Raises
     ------
@@ -122,18 +122,18 @@ class Neuron(ShortRepr):
 
     @classmethod
     def from_theta(cls, weights: Sequence[Any], theta: Any) -> Neuron:
-        """The neuron that is active iff the bipolar sum reaches theta; s = theta is active."""
+        """Return the neuron that is active iff the bipolar sum reaches theta; s = theta is active."""
         row = [_whole(weight, f"weight {index}") for index, weight in enumerate(weights, start=1)]
         return cls(row, tau_of(theta, sum(map(abs, row))))
 
     @cached_property
     def lam(self) -> frozenset[Literal]:
-        """The literals that the weights select."""
+        """Literals that the weights select."""
         return lam_of(self.weights)
 
     @cached_property
     def size(self) -> int:
-        """The largest match count: the number of literals, with their multiplicity."""
+        """Largest match count: the number of literals, with multiplicity."""
         return sum(abs(weight) for weight in self.weights)
 
     @property
@@ -142,7 +142,7 @@ class Neuron(ShortRepr):
         return "always" if self.tau <= 0 else "never" if self.tau > self.size else "threshold"
 
     def match_count(self, x: Iterable[Any]) -> int:
-        """M: how many literals of Lam hold in x."""
+        """Return M: how many literals of Lam hold in x."""
         held = active_set(x)
         if len(held) != len(self.weights):
             raise NetworkError(
@@ -151,12 +151,12 @@ class Neuron(ShortRepr):
         return sum(abs(self.weights[abs(literal) - 1]) for literal in held & self.lam)
 
     def active(self, x: Iterable[Any]) -> bool:
-        """Whether M >= tau."""
+        """Return whether M >= tau."""
         return self.match_count(x) >= self.tau
 
     def capacity(self) -> SetFunction:
-        """The paper's mu_{w,tau} over the 2n literals; a weighted threshold where literals
-        count more than once.
+        """Return the paper's mu_{w,tau} over the 2n literals; a weighted threshold if literals count more
+        than once.
         """
         literals = Criteria.literals(len(self.weights))
         if all(abs(weight) <= 1 for weight in self.weights):
@@ -170,18 +170,18 @@ class Neuron(ShortRepr):
         return (focal.members for focal in self.capacity().focal_sets(by=by))  # type: ignore[misc]
 
     def rule_count(self) -> int:
-        """How many minimal rules there are, without listing them."""
+        """Count the minimal rules without listing them."""
         return self.capacity().focal_count()
 
     def negated(self) -> Neuron:
-        """The neuron that is active exactly when this one is not: opposite literals,
-        at least n - tau + 1 of them.
+        """Return the neuron that is active exactly if this one is not: at least n - tau + 1 of the opposite
+        literals.
         """
         return Neuron((-weight for weight in self.weights), self.size - self.tau + 1)
 
     def turn(self, x: Iterable[Any]) -> Turn:
-        """Least number of inputs to flip so that the neuron changes,
-        and how many ways there are (docs/theory.md 1.4).
+        """Return the smallest number of inputs to flip so that the neuron changes, and the number of ways
+        to do so (docs/theory.md 1.4).
         """
         if self.kind != "threshold":
             return Turn(None, 0)
@@ -200,8 +200,8 @@ class Neuron(ShortRepr):
         return (frozenset(index + 1 for index in bits(mask)) for mask in masks)
 
     def _movable(self, x: Iterable[Any]) -> tuple[list[int], int]:
-        """For each coordinate how much its flip moves M towards the other side of tau,
-        and how much is needed.
+        """Return how much the flip of each coordinate moves M towards the other side of tau, and how much
+        is needed.
         """
         held = active_set(x)
         m = self.match_count([1 if i in held else -1 for i in range(1, len(self.weights) + 1)])
@@ -223,7 +223,9 @@ class Neuron(ShortRepr):
 
 
 def _smallest(weights: list[int], needed: int) -> tuple[int, Iterator[int]]:
-    """The least number of weights that reach what is needed, and the sets of so many that do, as masks."""
+    """Return the smallest number of weights whose sum reaches `needed`, and the sets of that size, as
+    masks.
+    """
     return next(groupby(ranked_minimal_sets(weights, needed, [1] * len(weights)), key=int.bit_count))
 
 
@@ -246,11 +248,11 @@ class QuantizedNeuron(ShortRepr):
     Parameters
     ----------
     weights
-        One whole number for each input.
+        One integer per input.
     tau
-        Rising thresholds on the match count, one a step.
+        Rising thresholds on the match count, one per step.
     tops
-        The largest level of each input.
+        Largest level of each input.
 
     Examples
     --------
@@ -279,16 +281,16 @@ class QuantizedNeuron(ShortRepr):
 
     @property
     def height(self) -> int:
-        """The largest level: the number of steps."""
+        """Largest level: the number of steps."""
         return len(self.tau)
 
     @cached_property
     def size(self) -> int:
-        """The largest match count."""
+        """Largest match count."""
         return sum(abs(weight) * top for weight, top in zip(self.weights, self.tops, strict=True))
 
     def match_count(self, levels: Sequence[Any]) -> int:
-        """M: the weights of the literals that hold."""
+        """Return M: the sum of the weights of the literals that hold."""
         if len(levels) != len(self.weights):
             raise NetworkError(
                 f"there are {len(levels)} levels, but the neuron has {len(self.weights)} inputs."
@@ -304,12 +306,12 @@ class QuantizedNeuron(ShortRepr):
         return total
 
     def level(self, levels: Sequence[Any]) -> int:
-        """How many steps the match count reaches."""
+        """Return how many steps the match count reaches."""
         count = self.match_count(levels)
         return sum(count >= tau for tau in self.tau)
 
     def reaches(self, level: int) -> int:
-        """The match count from which on the neuron is at a level or above."""
+        """Return the smallest match count at which the neuron reaches a level."""
         if not 1 <= level <= self.height:
             raise NetworkError(
                 f"there is no level {level}: the neuron has levels 1 to {self.height} above 0."
@@ -317,15 +319,16 @@ class QuantizedNeuron(ShortRepr):
         return self.tau[level - 1]
 
     def step(self, level: int) -> Neuron:
-        """Whether the neuron reaches a level, as a binary neuron over the thermometer bits of its inputs,
-        input by input, lowest level first.
+        """Return a binary neuron that is active iff this one reaches a level.
+
+        It reads the thermometer bits of the inputs, input by input, lowest level first.
         """
         bits = [weight for weight, top in zip(self.weights, self.tops, strict=True) for _ in range(top)]
         return Neuron(bits, self.reaches(level))
 
     def capacity(self) -> SetFunction:
-        """mu: the maximum over the levels m of min(m / height, mu_m), where mu_m is the capacity of step m.
-        Its Sugeno integral of the polarized thermometer bits is the level, over the height.
+        """Return mu: the maximum over the levels m of min(m / height, mu_m), where mu_m is the capacity of
+        step m. Its Sugeno integral of the polarized thermometer bits is the level divided by the height.
         """
         return Nested({Fraction(m, self.height): self.step(m).capacity() for m in range(1, self.height + 1)})
 
@@ -337,7 +340,7 @@ class QuantizedNeuron(ShortRepr):
             yield tuple(self._condition(index, gain) for index, gain in vector)
 
     def rule_count(self, level: int) -> int | None:
-        """How many minimal rules there are for a level, or None where counting them would take too long."""
+        """Count the minimal rules for a level; None if counting would take too long."""
         return count_minimal(self._gains, self.reaches(level))
 
     @cached_property
@@ -370,8 +373,8 @@ class QuantizedNeuron(ShortRepr):
 # -- minimal level vectors (docs/theory.md 3.3) ----------------------------------------------------------
 
 Gains = Sequence[Sequence[int]]
-"""Rising gains of each input, 0 first. A vector takes one gain of each; it is minimal when no gain that it
-takes can be lowered by one place.
+"""Rising gains of each input, 0 first. A vector takes one gain per input; it is minimal if none of its
+gains can be replaced by the one before.
 """
 
 _COUNT_WORK = 1 << 24
@@ -381,7 +384,7 @@ def minimal_vectors(
     gains: Gains, need: int, max_steps: int | None = None
 ) -> Iterator[tuple[tuple[int, int], ...]]:
     """Yield the minimal vectors lazily, as (input, gain) for the inputs whose gain is not 0, beginning with
-    one of the fewest inputs; `TooLargeError` after so many steps of the search (default: none).
+    one of the fewest inputs. Raise `TooLargeError` after a number of search steps (default: no limit).
 
     Examples
     --------
@@ -409,12 +412,12 @@ def minimal_vectors(
         stack.append((k + 1, total, min_step, chosen))
         for below, gain in pairwise(gains[order[k]]):
             step = min(min_step, gain - below)
-            if total + gain - need < step:  # else this gain, or one before, could be lowered
+            if total + gain - need < step:  # otherwise this gain, or an earlier one, could be lowered
                 stack.append((k + 1, total + gain, step, (*chosen, (order[k], gain))))
 
 
 def count_minimal(gains: Gains, need: int) -> int | None:
-    """Exact number of minimal vectors, or None where counting them would take too long."""
+    """Return the exact number of minimal vectors, or None if counting would take too long."""
     if need <= 0:
         return 1
     steps = {b - a for input_gains in gains for a, b in pairwise(input_gains)}
@@ -422,7 +425,7 @@ def count_minimal(gains: Gains, need: int) -> int | None:
     if work > _COUNT_WORK:
         return None
     total = 0
-    # vectors whose sum exceeds the need by this much: all steps must be larger
+    # vectors whose sum exceeds `need` by this much: all steps must be larger
     for excess in range(max(steps, default=0)):
         target = need + excess
         ways = [1] + [0] * target

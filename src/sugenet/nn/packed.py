@@ -1,8 +1,8 @@
-"""The network on packed words: how the definition's layers are handed to the kernels of `sugenet.bits`.
+"""The network on packed words: prepare the layers of the definition for the kernels of `sugenet.bits`.
 
-Layers of one kind that follow each other run together: convolutions and pooling as maps, dense layers as rows
-of words, layers that read or give levels as bytes. A dense layer behind maps has its columns put in the order
-of the packed maps once, here, so that it reads their words as they are.
+Consecutive layers of one kind run together: convolutions and pooling as maps, dense layers as rows of words,
+layers that read or give levels as bytes. If a dense layer follows maps, its columns are reordered once, here,
+so that it reads the words of the packed maps directly.
 """
 
 from __future__ import annotations
@@ -53,27 +53,27 @@ __all__ = [
     "unmerged",
 ]
 
-_CHUNK_BYTES = 1 << 26  # of the maps in front of a dense layer, to bound memory
-_FEW_CHANNELS = 32  # so many bits of a pixel are read faster as bytes than they are packed
-_LARGEST = 127  # weight of a packed convolution
-_LITERALS = 1 << 28  # of a packed convolution, to bound memory
+_CHUNK_BYTES = 1 << 26  # of the maps before a dense layer, to bound memory
+_FEW_CHANNELS = 32  # up to this many bits per pixel, reading bytes is faster than packing
+_LARGEST = 127  # largest weight of a packed convolution
+_LITERALS = 1 << 28  # largest number of literals of a packed convolution, to bound memory
 
 _Values: TypeAlias = npt.NDArray[Any]
 
-_EXACT = 1 << 53  # floats hold every whole number up to here
-_NARROW = 1 << 31  # sums of the kernels over levels stay below
+_EXACT = 1 << 53  # float64 is exact for all integers up to here
+_NARROW = 1 << 31  # upper limit of sums of the kernels over levels
 _COPIES = 1 << 20
 _WIDE, _FEW_COPIES = 32, 1 << 12
-"""From this many copies of each input on, and this many in all, whole weights are faster as they are."""
+"""From this many copies per input, and this many in total, integer weights are faster unsplit."""
 
 
 def unmerged(
     weights: Sequence[Ints],
 ) -> tuple[list[npt.NDArray[np.int8]], npt.NDArray[np.intp], list[npt.NDArray[np.intp]]]:
-    """Split weights larger than 1 into several inputs that are copies of one another.
+    """Split weights larger than 1 into several inputs that are copies of each other.
 
-    Returns weights in -1, 0, +1 for each layer, which original input each input of the first one copies, and
-    which original neuron each row of every later layer's inputs copies.
+    Returns weights in -1, 0, +1 for each layer, and the original input that each input of the first layer
+    copies. For every later layer it returns the original neuron that each of its inputs copies.
     """
     signs: list[npt.NDArray[np.int8]] = []
     copies: list[npt.NDArray[np.intp]] = []
@@ -99,25 +99,25 @@ class PackedStage:
     """Layers that run together, from flat bits or levels to those of the last layer."""
 
     size = 0
-    """Bytes of the maps that it gives for one sample."""
+    """Bytes of its output maps per sample."""
 
     def bits(self, values: _Values, threads: int | None = None) -> _Values:
-        """What the last layer gives: bits, or levels."""
+        """Return the output of the last layer: bits or levels."""
         raise NotImplementedError
 
     def hidden(self, values: _Values) -> list[_Values]:
-        """What every layer gives."""
+        """Return the output of every layer."""
         return [self.bits(values)]
 
 
 @dataclass(frozen=True)
 class Plain(PackedStage):
-    """A layer that runs as the definition says: a kernel with very large weights, or a layer of no width."""
+    """A layer evaluated by definition: a kernel with very large weights, or a layer of width zero."""
 
     layer: Layer
 
     def bits(self, values: _Values, threads: int | None = None) -> _Values:  # noqa: ARG002
-        """Activity of the layer."""
+        """Return the activity of the layer."""
         return self.layer.activity(values)
 
 
@@ -125,13 +125,13 @@ class Plain(PackedStage):
 
 
 def is_wide_sum(layer: Layer) -> bool:
-    """Whether match counts over levels can leave the 31 bits of the kernels."""
+    """Return whether match counts over levels can exceed the 31 bits of the kernels."""
     return layer.every is None and layer.is_binary and bool(layer.sizes.max(initial=0) >= _NARROW)
 
 
 def parts_of(weights: Ints, top: int, exact: int = _EXACT) -> list[tuple[int, npt.NDArray[np.float64]]]:
-    """Rows of weights as sums of ``2**shift * part``, each part so short that its sums over levels up to
-    `top` stay below `exact`, where floats hold every whole number: float64 unless said.
+    """Split rows of weights into sums of ``2**shift * part``. Sums of each part over levels up to `top` stay
+    below `exact`, up to which floats represent every integer (default: float64).
 
     Examples
     --------
@@ -156,14 +156,14 @@ class Wide(PackedStage):
     """A first layer over levels whose sums do not fit the kernels: as fast as float64, and exact
     (docs/theory.md 3.6).
 
-    A product of float64 matrices is exact where no sum on the way can leave 53 bits. Weights that are too
-    long for that are cut into parts that are not, and the sums of the parts are put together in 64 bits.
+    A product of float64 matrices is exact if no partial sum can exceed 53 bits. Weights that are too long
+    for that are split into shorter parts, and the sums of the parts are combined in 64 bits.
     """
 
     layer: Any
 
     def bits(self, values: _Values, threads: int | None = None) -> Bits:  # noqa: ARG002
-        """Activity of the layer."""
+        """Return the activity of the layer."""
         layer, floats = self.layer, np.asarray(values, np.float64)
         total = np.zeros((len(floats), layer.outputs), np.int64)
         for shift, part in self._parts:
@@ -184,7 +184,7 @@ class Wide(PackedStage):
         return parts_of(weights.reshape(len(weights), -1), int(self.layer.input_tops.max(initial=1)))
 
 
-# -- what the kernels run ------------------------------------------------------------------------------------
+# -- stages that run on the kernels --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -195,8 +195,8 @@ class Maps(PackedStage):
 
     @classmethod
     def of(cls, layers: Sequence[Layer], engine: Any) -> Maps:
-        """Pack kernels; flat bits of few channels are read as levels 0 and 1,
-        which gives the same match counts.
+        """Pack kernels; flat bits of few channels are read as levels 0 and 1, which gives the same match
+        counts.
         """
         first = layers[0]
         few = first.kind == "conv" and first.window is not None and first.window.shape[0] <= _FEW_CHANNELS
@@ -205,16 +205,16 @@ class Maps(PackedStage):
         )
 
     def words(self, values: _Values, threads: int | None = None) -> npt.NDArray[np.uint64]:
-        """The packed maps of the last layer, one row of words a sample."""
+        """Return the packed maps of the last layer, one row of words per sample."""
         maps = self.maps.activity(self._inputs(values), threads)
         return maps.reshape(len(maps), maps.shape[1] * maps.shape[2])
 
     def bits(self, values: _Values, threads: int | None = None) -> Bits:
-        """Activity of the last layer, flat as the definition has it."""
+        """Return the activity of the last layer, flattened as in the definition."""
         return unpack_maps(self.maps.activity(self._inputs(values), threads), self.maps.output_shape[0])
 
     def hidden(self, values: _Values) -> list[Bits]:
-        """Activity of every layer."""
+        """Return the activity of every layer."""
         activities = self.maps.hidden(self._inputs(values))
         return [
             unpack_maps(words, layer.output_shape[0])
@@ -223,7 +223,7 @@ class Maps(PackedStage):
 
     @property
     def size(self) -> int:  # type: ignore[override]
-        """Bytes of the maps that it gives for one sample."""
+        """Bytes of its output maps per sample."""
         channels, height, width = self.maps.output_shape
         return 8 * words_for(channels) * height * width
 
@@ -236,23 +236,23 @@ class Rows(PackedStage):
     """Dense layers on packed rows of bits."""
 
     inputs: npt.NDArray[np.intp] | None
-    """Which bit each packed input copies; None when they are the bits themselves."""
+    """The bit that each packed input copies; None if the inputs are the bits themselves."""
     copies: int
-    """How many times the words of maps in front are repeated, for weights larger than 1."""
+    """How many times the words of preceding maps are repeated, for weights larger than 1."""
     firsts: tuple[Bits, ...]
-    """For each layer, which of its outputs are the first copy of a neuron."""
+    """For each layer, the outputs that are the first copy of a neuron."""
     shift: int
-    """By how much the match counts of the first layer are too large: bits behind the last channel of maps in
-    front, which always match.
+    """Excess of the match counts of the first layer: padding bits after the last channel of preceding maps,
+    which always match.
     """
     network: PackedNetwork
-    """The last of the layers is its head."""
+    """The packed layers; the last is the head."""
     shape: tuple[int, int, int] | None = None
-    """Of the maps in front."""
+    """Shape of the preceding maps."""
 
     @classmethod
     def of(cls, weights: Sequence[Ints], taus: Sequence[Ints], maps: PackedMaps | None, engine: Any) -> Rows:
-        """Pack weights, split where they are larger than 1; behind maps, in the order of their bits."""
+        """Pack weights, split if they are larger than 1; after maps, in the order of their bits."""
         first, copies, shift = weights[0], 1, 0
         if maps is not None:
             first, copies, shift = _behind_maps(first, maps)
@@ -287,23 +287,23 @@ class Rows(PackedStage):
         return pack(bits if bits.shape[1] else np.zeros((len(bits), 1), bool))
 
     def match_counts(self, values: Bits, threads: int | None = None) -> Ints:
-        """Match counts of the last layer, from flat bits."""
+        """Return the match counts of the last layer, from flat bits."""
         return self.count_words(self.words(values), threads)
 
     def count_words(self, words: npt.NDArray[np.uint64], threads: int | None = None) -> Ints:
-        """The same, from packed bits."""
+        """Return the match counts of the last layer, from packed bits."""
         counts = self.network.match_counts(self._repeated(words), threads=threads).astype(np.int64)
         return counts if self.network.layers else counts - self.shift
 
     def hidden(self, values: Bits) -> list[Bits]:
-        """Activity of every layer but the last."""
+        """Return the activity of every layer but the last."""
         activities = self.network.hidden(self._repeated(self.words(values)))
         return [
             unpack(part, len(first))[:, first] for part, first in zip(activities, self.firsts, strict=False)
         ]
 
     def bits(self, values: Bits, threads: int | None = None) -> Bits:
-        """Activity of the last layer, from flat bits; for dense layers in front of others."""
+        """Return the activity of the last layer, from flat bits; for dense layers before others."""
         counts = self.network.match_counts(self.words(values), threads)
         return np.asarray(counts >= self.network.head.tau)[:, : len(self.firsts[-1])]
 
@@ -319,11 +319,11 @@ class Levels(PackedStage):
     binary: tuple[bool, ...]
     """For each layer, whether it gives bits."""
     lowest: Ints | None = None
-    """Where the last layer is the head, the least sum of each class."""
+    """If the last layer is the head, the smallest sum of each class."""
 
     @classmethod
     def of(cls, layers: Sequence[Layer], head: Head | None, engine: Any) -> Levels:
-        """Hand over layers, and the head where it follows them."""
+        """Prepare layers, and the head if it follows them."""
         maps: list[LevelConv | PackedPool] = []
         for layer in layers:
             maps.append(_level_map(layer, maps[-1].output_shape if maps else None))
@@ -336,11 +336,11 @@ class Levels(PackedStage):
         return cls(LevelMaps(maps, engine), binary, lowest)
 
     def bits(self, values: _Values, threads: int | None = None) -> _Values:
-        """What the last layer gives: levels, or bits."""
+        """Return the output of the last layer: levels or bits."""
         return _as_passed(self.maps.levels(values, threads), binary=self.binary[-1])
 
     def hidden(self, values: _Values) -> list[_Values]:
-        """What every layer gives, the head left out."""
+        """Return the output of every layer except the head."""
         return [
             _as_passed(levels, binary=binary)
             for levels, binary in zip(self.maps.hidden(values), self.binary, strict=True)
@@ -348,27 +348,27 @@ class Levels(PackedStage):
 
     @property
     def size(self) -> int:  # type: ignore[override]
-        """Bytes of the maps that it gives for one sample."""
+        """Bytes of its output maps per sample."""
         return int(np.prod(self.maps.output_shape))
 
     def match_counts(self, values: _Values, threads: int | None = None) -> Ints:
-        """Match counts of the head."""
+        """Return the match counts of the head."""
         assert self.lowest is not None
         return np.asarray(self.maps.sums(values, threads) - self.lowest)
 
 
 @dataclass(frozen=True)
 class PlainHead:
-    """A head as the definition says: its match counts leave the bits of the kernels, or all is to be so."""
+    """A head evaluated by definition: if its match counts exceed the bits of the kernels, or on request."""
 
     head: Head
 
     def match_counts(self, values: _Values, threads: int | None = None) -> Ints:  # noqa: ARG002
-        """Match counts of the head."""
+        """Return the match counts of the head."""
         return self.head.match_counts(values)
 
     def hidden(self, values: _Values) -> list[_Values]:  # noqa: ARG002
-        """No layer is before it."""
+        """Return an empty list: the stage has no hidden layers."""
         return []
 
 
@@ -381,11 +381,11 @@ class Packed:
     """A network compiled for one engine of `sugenet.bits`."""
 
     stages: tuple[PackedStage, ...]
-    """What runs in front of the last layers: each gives flat bits or levels,
-    but the words of maps in front of rows go on as they are.
+    """Stages before the last layers. Each gives flat bits or levels, except that rows read the words of
+    preceding maps directly.
     """
     tail: Rows | Levels | PlainHead
-    """The last layers, of one kind, and the head."""
+    """The last layers, of one kind, with the head."""
 
     @classmethod
     def of(cls, layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packed:
@@ -408,14 +408,14 @@ class Packed:
         )
 
     def match_counts(self, inputs: _Values, threads: int | None = None) -> Ints:
-        """Match counts of the classes, from what the first layer reads."""
+        """Return the match counts of the classes, from the inputs of the first layer."""
         if not self._widest:
             return self._counts(inputs, threads)
         parts = [self._counts(chunk, threads) for chunk in self._chunks(inputs)]
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     def hidden(self, inputs: _Values) -> list[_Values]:
-        """Activity of every hidden layer."""
+        """Return the activity of every hidden layer."""
         activities: list[_Values] = []
         for stage in self.stages:
             values = activities[-1] if activities else inputs
@@ -442,7 +442,7 @@ class Packed:
 
 
 def _stages(kind: type, part: Sequence[Any], engine: Any) -> list[PackedStage]:
-    """Layers of one kind made ready to run."""
+    """Return the stages that run layers of one kind."""
     if kind is Plain or kind is Wide:
         return [kind(layer) for layer in part]
     if kind is Maps:
@@ -453,8 +453,8 @@ def _stages(kind: type, part: Sequence[Any], engine: Any) -> list[PackedStage]:
 
 
 def compiled(layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packed:
-    """A network for an engine; as the definition says where that is asked, or where any will do and the
-    weights are too large to be packed.
+    """Return a network compiled for an engine. It is evaluated by definition if that is requested, or if any
+    engine is allowed and the weights are too large to pack.
     """
     if engine != "definition" and (head.tops is None or head.inputs):
         try:
@@ -466,7 +466,7 @@ def compiled(layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packe
 
 
 def _parts(layers: Sequence[Layer]) -> list[tuple[type, list[Layer]]]:
-    """Layers of one kind that run together; maps of levels begin anew, and so do maps of another shape."""
+    """Group layers of one kind that run together; maps of levels, or of another shape, start a new group."""
     parts: list[tuple[type, list[Layer]]] = []
     for kind, run in groupby(layers, _kind):
         part: list[Layer] = []
@@ -483,13 +483,13 @@ def _parts(layers: Sequence[Layer]) -> list[tuple[type, list[Layer]]]:
 
 
 def _follows(part: Sequence[Layer], layer: Layer) -> bool:
-    """Whether a layer reads maps of the shape that the ones before it give."""
+    """Return whether a layer reads maps of the shape that the layers before it give."""
     before = part[-1]
     return layer.window is None or layer.window.shape == (before.output_shape or (before.outputs, 1, 1))
 
 
 def _kind(layer: Layer) -> type:
-    """By which kernels a layer runs: bits in words (`Rows`, `Maps`), levels in bytes (`Levels`), others."""
+    """Return the stage of a layer: bits in words (`Rows`, `Maps`), levels in bytes (`Levels`), or others."""
     if layer.kind == "real":
         return Plain
     if layer.every is not None:
@@ -508,15 +508,15 @@ def _kind(layer: Layer) -> type:
 
 
 def is_wide(weights: Ints) -> bool:
-    """Whether weights would need very many copies of their inputs to be packed: then bits are better taken
-    as levels 0 and 1.
+    """Return whether weights would need so many copies of their inputs that reading bits as levels 0 and 1
+    is better.
     """
     copies = int(np.maximum(np.abs(weights).max(axis=0, initial=0), 1).sum())
     return bool(copies > max(_FEW_COPIES, _WIDE * weights.shape[1]))
 
 
 def _packed_map(layer: Layer, *, read_bytes: bool = False) -> Any:
-    """A convolution or pooling for the kernels; bits are read as bytes where that is asked."""
+    """Return a convolution or pooling for the kernels; with `read_bytes`, bits are read as bytes."""
     window = layer.window
     assert window is not None
     geometry = {name: getattr(window, name) for name in ("stride", "dilation", "pads")}
@@ -540,11 +540,11 @@ def _level_map(layer: Layer, shape: tuple[int, int, int] | None) -> LevelConv | 
 
 
 def _behind_maps(weights: Ints, maps: PackedMaps) -> tuple[Ints, int, int]:
-    """Weights over the bits of packed maps, how many times the words are to be repeated, and how many bits
-    match in any case.
+    """Return weights over the bits of packed maps, how many times the words are repeated, and how many
+    bits always match.
 
-    Bits behind the last channel of a pixel are always 0. Where no weight is 0 they get the weight -1, which
-    always matches: the faster kernel for layers without zeros can run. Elsewhere they get 0.
+    The bits after the last channel of a pixel are always 0. If no weight is 0 they get the weight -1, which
+    always matches, so that the faster kernel for layers without zeros can run. Otherwise they get 0.
     """
     columns = map_columns(maps.output_shape)
     copies = max(1, int(np.abs(weights).max(initial=0)))

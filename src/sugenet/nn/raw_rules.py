@@ -1,9 +1,9 @@
-"""Rules of a first-layer neuron in raw features: minimal conditions, each on the value of one feature, that
+"""Rules of a first-layer neuron in raw features: minimal sets of conditions, each on one feature, that
 activate it (docs/theory.md 3.3).
 
-A feature whose value has state s makes g(s) of its literals hold. A condition "g >= v" on a feature
-guarantees v matches, so a rule is a level v for each feature whose levels sum to tau, minimal when no level
-can be lowered. For features of one bit these are the focal sets.
+If the value of a feature has state s, g(s) of its literals hold. A condition "g >= v" on a feature guarantees
+v matches. So a rule is a level v per feature with levels that sum to tau; it is minimal if no level can be
+lowered. For features of one bit these are the focal sets.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = ["RawNeuron", "RawRule"]
 
 @dataclass(frozen=True)
 class RawRule(ShortRepr):
-    """Features and the states that each must be in; together they activate the neuron."""
+    """Features and the states that each may be in; together they activate the neuron."""
 
     states: tuple[tuple[int, tuple[int, ...]], ...]
 
     def words(self, encoder: Encoder) -> list[str]:
-        """One condition a feature."""
+        """Return one condition per feature, in words."""
         return [_describe(encoder, feature, states) for feature, states in self.states]
 
 
@@ -51,12 +51,14 @@ class RawNeuron(ShortRepr):
 
     encoder: Encoder
     matches: tuple[tuple[int, ...], ...]
-    """For each feature, how many literals hold in each of its states; -1 where no raw value has the state."""
+    """For each feature, the number of literals that hold in each state; -1 for a state without raw values."""
     tau: int
 
     @classmethod
     def of(cls, network: Network, j: int, level: int = 1) -> RawNeuron:
-        """Neuron j, from 1, of the first layer; of one with several levels, whether it reaches this one."""
+        """Return neuron j, from 1, of the first layer. If it has several levels: whether it reaches
+        `level`.
+        """
         layer = network.layer(1)
         taus = layer.thresholds_of(layer.index_of(j))
         if not 1 <= level <= len(taus):
@@ -85,7 +87,7 @@ class RawNeuron(ShortRepr):
 
     @cached_property
     def _levels(self) -> list[list[int]]:
-        """For each feature the different gains over what it always gives, rising from 0."""
+        """For each feature the distinct gains above its minimum, rising from 0."""
         return [
             sorted({count - min(c for c in counts if c >= 0) for count in counts if count >= 0})
             for counts in self.matches
@@ -93,11 +95,11 @@ class RawNeuron(ShortRepr):
 
     @cached_property
     def need(self) -> int:
-        """What the features must gain together; 0 or less: always active."""
+        """Total gain that the features must reach; 0 or less: always active."""
         return self.tau - sum(min(c for c in counts if c >= 0) for counts in self.matches)
 
     def rules(self) -> Iterator[RawRule]:
-        """The minimal rules, lazily, beginning with one of the fewest features."""
+        """Yield the minimal rules lazily, beginning with one of the fewest features."""
         return (self._rule(chosen) for chosen in minimal_vectors(self._levels, self.need))
 
     def _rule(self, chosen: tuple[tuple[int, int], ...]) -> RawRule:
@@ -111,12 +113,12 @@ class RawNeuron(ShortRepr):
         return RawRule(tuple(conditions))
 
     def count(self) -> int | None:
-        """Exact number of minimal rules, or None where counting them would take too long."""
+        """Return the exact number of minimal rules, or None if counting would take too long."""
         return count_minimal(self._levels, self.need)
 
     def turn(self, states: Any) -> tuple[int, RawRule] | None:
-        """The least number of features to change so that the neuron turns, with one such change;
-        None when nothing turns it.
+        """Return the smallest number of features to change so that the neuron turns, with one such change;
+        None if nothing turns it.
         """
         now = [counts[int(state)] for counts, state in zip(self.matches, states, strict=True)]
         missing = self.tau - sum(now)
@@ -141,7 +143,7 @@ class RawNeuron(ShortRepr):
 
 
 def _describe(encoder: Encoder, feature: int, states: tuple[int, ...]) -> str:
-    """States in words, neighbouring ones together."""
+    """Describe states, neighbouring ones together."""
     coding, name = encoder.codings[feature], encoder.names[feature]
     if not hasattr(coding, "cuts"):
         return coding.describe_several(name, states)

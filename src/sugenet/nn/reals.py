@@ -1,8 +1,7 @@
-"""A first layer over real numbers, which are kept as they are: no cuts, no levels (docs/theory.md 3.6).
+"""A first layer over real numbers, which are kept unchanged: no cuts, no levels (docs/theory.md 3.6).
 
-A raw float is the rational number that it is, and a neuron is active iff its weighted sum of them reaches
-theta, exactly. Floats decide only where their own rounding, which is bounded, cannot matter; the rest is
-worked out in whole numbers.
+A raw float is read as an exact rational, and a neuron is active iff its exact weighted sum reaches theta.
+Floats decide only if their rounding error, which is bounded, cannot matter. Otherwise integers decide.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ __all__ = ["Placed", "RealLayer", "Theta"]
 Theta: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
 """Thresholds on sums of real numbers, each between two exact numbers."""
 
-_ROUNDING = 2.0**-52  # twice that of one float operation
-_TINY = 2.0**-1000  # above what underflow can lose
-_VALUES = 1 << 23  # gathered taps at a time, to bound memory
+_ROUNDING = 2.0**-52  # twice the rounding error of one float operation
+_TINY = 2.0**-1000  # above any loss by underflow
+_VALUES = 1 << 23  # taps gathered at a time, to bound memory
 _WIDTH = 1 << 12  # levels of the widest side of a box
 
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """A real layer over one box, as a layer over levels: the raw value of level z of a feature
-    is ``low + unit * z``. Real levels have the thresholds `theta`, whole ones the tau of the layer.
+    """A real layer over one box, as a layer over levels. The raw value of level z of a feature is
+    ``low + unit * z``. Real levels have the thresholds `theta`, integer levels the tau of the layer.
     """
 
     layer: LevelLayer | ConvLayer
@@ -50,11 +49,11 @@ class Placed:
     unit: int
 
     def levels(self, values: Sequence[Fraction]) -> list[Fraction]:
-        """Raw values as real levels."""
+        """Return raw values as real levels."""
         return [(value - low) / self.unit for value, low in zip(values, self.low, strict=True)]
 
     def raw(self, levels: Sequence[Fraction]) -> list[Fraction]:
-        """Real levels as raw values."""
+        """Return real levels as raw values."""
         return [low + self.unit * level for level, low in zip(levels, self.low, strict=True)]
 
 
@@ -72,13 +71,13 @@ class RealLayer(Layer):
     Parameters
     ----------
     weights
-        Whole numbers below 2^56: one row a neuron; or a kernel of shape (out channels, in channels / groups,
-        height, width) where there is a window.
+        Integers below 2^56: one row per neuron, or with a window a kernel of shape (out channels, in channels
+        / groups, height, width).
     theta
-        One number per neuron, or a pair that it lies between: active from the second on, not below the
-        first. Between the two only rounding in the source could decide: active from the middle on.
+        One number per neuron, or a pair of bounds: active from the second on, inactive below the first.
+        Between the two, only rounding in the source could decide; the neuron is active from the middle on.
     window, groups
-        Of a convolution, as in `ConvLayer`; taps on padding add nothing.
+        Geometry of a convolution, as in `ConvLayer`; taps on padding add nothing.
 
     Examples
     --------
@@ -101,7 +100,7 @@ class RealLayer(Layer):
         if largest >= WIDEST:
             raise NetworkError(f"a weight of size {largest} is too large: weights must stay below 2^56.")
         if window is not None:
-            ConvLayer(np.sign(rows), np.zeros(len(rows), np.int64), window, groups)  # refuses other shapes
+            ConvLayer(np.sign(rows), np.zeros(len(rows), np.int64), window, groups)  # checks the shapes
         set_fields(self, weights=rows, window=window, groups=groups, theta=tuple(_exact_pairs(theta)))
         if len(self.theta) != self.outputs:
             raise NetworkError(f"{len(self.theta)} values of theta, but there are {self.outputs} neurons.")
@@ -118,11 +117,11 @@ class RealLayer(Layer):
 
     @property
     def constant(self) -> Bits:
-        """Which neurons never change: those that read nothing."""
+        """Which neurons are constant: those that read no input."""
         return np.array([not weights.any() for _, weights in self.reads()], bool)
 
     def reads(self) -> Iterator[tuple[npt.NDArray[np.intp], Ints]]:
-        """Of every neuron the inputs that it reads, and their weights."""
+        """Yield the inputs that each neuron reads, and their weights."""
         if self.window is None:
             every = np.arange(self.inputs)
             yield from ((every, row) for row in self.weights)
@@ -137,17 +136,17 @@ class RealLayer(Layer):
                 yield indices.reshape(-1), kernel[:, inside].reshape(-1)
 
     def sums(self, x: Sequence[Any]) -> list[Fraction]:
-        """The exact weighted sums of one raw sample."""
+        """Return the exact weighted sums of one raw sample."""
         totals, unit = self.sums_over(x)
         return [Fraction(total, unit) for total in totals]
 
     def sums_over(self, x: Sequence[Any]) -> tuple[list[int], int]:
-        """The exact weighted sums of one raw sample, over a common denominator."""
+        """Return the exact weighted sums of one raw sample, over a common denominator."""
         integers, unit = _over_one_unit(x)
         return self._integer_sums(integers, self.weights), unit
 
     def activity(self, inputs: Any) -> Bits:
-        """Which neurons are active in which sample; floats are the exact numbers that they are."""
+        """Return which neurons are active in which sample; floats are read as exact numbers."""
         array = np.asarray(inputs)
         if array.ndim != 2 or array.shape[1] != self.inputs:
             raise NetworkError(f"the layer reads samples of {self.inputs} values, not shape {array.shape}.")
@@ -158,7 +157,7 @@ class RealLayer(Layer):
         )
 
     def _exactly(self, x: Sequence[Any], neurons: Sequence[int]) -> list[bool]:
-        """Activity of some neurons in whole numbers."""
+        """Return the activity of some neurons, computed in integers."""
         integers, unit = _over_one_unit(x)
         return [
             _sum(integers, *self._reads[j]) * self.edges[j].denominator >= self.edges[j].numerator * unit
@@ -167,7 +166,7 @@ class RealLayer(Layer):
 
     @cached_property
     def edges(self) -> tuple[Fraction, ...]:
-        """The sum from which each neuron is active."""
+        """Sum from which each neuron is active."""
         known = {ends: (ends[0] + ends[1]) / 2 for ends in set(self.theta)}
         return tuple(known[ends] for ends in self.theta)
 
@@ -176,16 +175,16 @@ class RealLayer(Layer):
         return list(self.reads())
 
     def row(self, j: int) -> Ints:
-        """Weights of neuron j, from 0, over all inputs."""
+        """Return the weights of neuron j, from 0, over all inputs."""
         row = np.zeros(self.inputs, np.int64)
         row[self._reads[j][0]] = self._reads[j][1]
         return row
 
     def _by_floats(self, values: npt.NDArray[np.float64]) -> Bits:
-        """Activity where the rounding of a float product cannot matter, the rest exactly.
+        """Return the activity by a float product if its rounding cannot matter, otherwise exactly.
 
-        A float sum of n products is off by at most about n roundings of the sum of their sizes; it is taken
-        twice as large, with something for the rounded weights, theta and underflow.
+        A float sum of n products is off by at most about n roundings of the sum of their absolute values. The
+        bound used is twice as large, plus a margin for the rounded weights, theta and underflow.
         """
         active = np.empty((len(values), self.outputs), bool)
         edge = self._edges
@@ -195,7 +194,7 @@ class RealLayer(Layer):
             with np.errstate(over="ignore", invalid="ignore"):
                 sums, sizes = self._sums(part, self._weights), self._sums(np.abs(part), self._sizes)
                 off = (self._terms + 8) * _ROUNDING * (sizes + np.abs(edge)) + _TINY
-                near = ~(np.abs(sums - edge) > off)  # also where something is infinite
+                near = ~(np.abs(sums - edge) > off)  # also if a value is infinite
             active[start : start + step] = sums >= edge
             for k in np.flatnonzero(near.any(axis=1)).tolist():
                 neurons = np.flatnonzero(near[k]).tolist()
@@ -223,24 +222,24 @@ class RealLayer(Layer):
         return np.abs(self._weights)
 
     def _integer_sums(self, values: Sequence[int], weights: Ints) -> list[int]:
-        """Sums of one row of whole numbers of any size, with other weights of the same shape."""
+        """Return the sums of one row of integers of any size, with other weights of the same shape."""
         max_sum = max(map(abs, values), default=0) * int(np.abs(weights).max(initial=0)) * max(1, self._terms)
         kind: Any = np.int64 if max_sum < 1 << 62 else object
         rows = weights.reshape(len(weights), -1).astype(kind)
         return list(self._sums(np.array([values], kind), rows)[0].tolist())
 
     def _sums(self, values: npt.NDArray[Any], weights: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Weighted sums of every row of values, floats or whole numbers."""
+        """Return the weighted sums of every row of values, floats or integers."""
         if self.window is None:
             return np.asarray(values @ weights.T)
         return self.window.sums(values, weights, self.groups).reshape(len(values), -1)
 
     def placed(self, lower: Sequence[Fraction], upper: Sequence[Fraction]) -> Placed:
-        """The same neurons over a box, as a layer over levels with thresholds on real values: level 0 of a
-        feature is a whole number at its lower end or less than 1 below.
+        """Return the same neurons over a box, as a layer over levels with thresholds on real values. Level 0
+        of a feature is an integer at its lower end or less than 1 below.
 
-        Weights that are too long for sums over the box are rounded, and the thresholds taken as much further
-        apart as that can matter: what such a layer shows is true of this one.
+        Weights that are too long for sums over the box are rounded, and the thresholds are moved apart by the
+        possible error. Every property proved for such a layer holds for this one.
         """
         low = tuple(floor(value) for value in lower)
         width = max((ceil(high) - start for start, high in zip(low, upper, strict=True)), default=1)
@@ -271,11 +270,11 @@ class RealLayer(Layer):
         return Placed(layer, tuple(theta), low, unit)
 
     def spelled(self) -> list[Any]:
-        """Text and arrays that say what it computes."""
+        """Return text and arrays that define what the layer computes."""
         theta = [[str(end) for end in ends] for ends in self.theta]
         return [repr(self.window), json.dumps(self.groups), self.weights, json.dumps(theta)]
 
-    # -- what neurons over bits have, and these have not -----------------------------------------------------
+    # -- attributes of neurons over bits that this layer does not have ---------------------------------------
 
     tau = _refused("thresholds on match counts")
     sizes = _refused("largest match counts")
@@ -290,11 +289,11 @@ class RealLayer(Layer):
 
 
 _SUMS = 44
-"""Bits of sums over a box: what is left to 58 is for its grid."""
+"""Bits of sums over a box; the rest of 58 is for its grid."""
 
 
 def _exact_pairs(theta: Any) -> list[tuple[Fraction, Fraction]]:
-    """Thresholds on sums of real values, each one number or (low, high), as pairs of exact numbers."""
+    """Return thresholds on sums of real values, each one number or (low, high), as pairs of exact numbers."""
     known: dict[Any, tuple[Fraction, Fraction]] = {}
     pairs = []
     for j, threshold in enumerate(theta):
@@ -314,12 +313,12 @@ def _exact_pairs(theta: Any) -> list[tuple[Fraction, Fraction]]:
 
 
 def _sum(values: Sequence[int], indices: npt.NDArray[np.intp], weights: Ints) -> int:
-    """A weighted sum of whole numbers of any size."""
+    """Return a weighted sum of integers of any size."""
     return sum(values[i] * w for i, w in zip(indices.tolist(), weights.tolist(), strict=True) if w)
 
 
 def _over_one_unit(x: Sequence[Any]) -> tuple[list[int], int]:
-    """Exact numbers over their common denominator."""
+    """Return exact numbers over their common denominator."""
     exact = [Fraction(value) for value in x]
     unit = lcm(*(value.denominator for value in exact))
     return [value.numerator * (unit // value.denominator) for value in exact], unit

@@ -1,8 +1,8 @@
-"""Raw samples as rows in the order of a network's features: by name where they have names,
-else in their own order and shape.
+"""Raw samples as rows in the order of a network's features: by name if they have names, else in their own
+order and shape.
 
-Tables and rows of other libraries are known by what they offer (columns, an index, keys), so that none of
-them need be installed.
+Tables and rows of other libraries are recognized by their attributes (columns, an index, keys), so none of
+these libraries has to be installed.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from sugenet.errors import EncodingError
 __all__ = ["indices_of", "is_single", "named_rows", "rows_of", "shape_text", "values_of"]
 
 _SHOWN = 5
-_EXACT = 1 << 53  # floats hold every whole number up to here
+_EXACT = 1 << 53  # float64 is exact for all integers up to here
 
 
 def rows_of(X: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) -> npt.NDArray[Any]:
-    """A batch as an array with one row a sample; whoever reads it checks how long the rows are.
+    """Return a batch as an array with one row per sample; the caller checks the length of the rows.
 
     Parameters
     ----------
     X
-        Rows of values in the order of the features; samples in the shape of the source, or one of them; or
-        something with names: a data frame, a mapping from names to values for one sample, or a list of such.
-        Names must be those of the features, in any order. Whole numbers from 0 that are no names stand for
-        the numbers of the features, as in a frame that was made without names.
+        Rows of values in the order of the features. Or samples in the shape of the source, or one of them. Or
+        samples with names: a data frame, a mapping from names to values for one sample, or a list of
+        mappings. Names must be those of the features, in any order. Integers from 0 that are not names are
+        indices of features, as in a frame created without names.
     names
-        Of the features, in their order.
+        Names of the features, in their order.
     shape
-        Of one sample in the source, where it has one.
+        Shape of one sample in the source, if it has one.
     """
     rows = _named(X, names)
     if rows is not None:
         return rows
     array = _array(X)
-    # NumPy made text of numbers that stand beside text, or rounded whole numbers that stand beside floats
+    # NumPy converted numbers next to text into text, or rounded integers next to floats
     if isinstance(X, list | tuple) and (
         array.dtype.kind in "US" or (array.dtype.kind == "f" and bool((np.abs(array) >= _EXACT).any()))
     ):
@@ -52,14 +52,14 @@ def rows_of(X: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) 
 def _array(X: Any, dtype: Any = None) -> npt.NDArray[Any]:
     try:
         return np.asarray(X, dtype=dtype)
-    except ValueError as error:  # NumPy's words for rows of different lengths
+    except ValueError as error:  # NumPy's error for rows of different lengths
         raise EncodingError(
             f"the samples make no table: {str(error)[:120]}. Give each of them as many values."
         ) from None
 
 
 def is_single(X: Any, rows: npt.NDArray[Any]) -> bool:
-    """Whether samples that were read as rows are one sample by itself, not a batch.
+    """Return whether samples that were read as rows are a single sample, not a batch.
 
     Examples
     --------
@@ -79,8 +79,8 @@ def is_single(X: Any, rows: npt.NDArray[Any]) -> bool:
 
 
 def values_of(x: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) -> list[Any]:
-    """One sample as a list of plain values, one for each feature;
-    a flat sample needs no brackets of its own.
+    """Return one sample as a list of plain values, one per feature. A flat sample needs no brackets of its
+    own.
     """
     rows = _named(x, names)
     if rows is None:
@@ -94,16 +94,16 @@ def values_of(x: Any, names: Sequence[str], shape: tuple[int, ...] | None = None
         raise EncodingError(
             f"the sample has {rows.shape[1]} values, but the network reads {len(names)} features."
         )
-    if rows.dtype.kind in "biuf" and rows.dtype.itemsize <= 8:  # plain numbers at once
+    if rows.dtype.kind in "biuf" and rows.dtype.itemsize <= 8:  # plain numbers need no further work
         return list(rows[0].tolist())
     return [value.item() if isinstance(value, np.generic) else value for value in rows[0].tolist()]
 
 
 def named_rows(X: Any, names: Iterable[object] | None = None) -> tuple[npt.NDArray[Any], list[str] | None]:
-    """Samples to learn from as rows, and their names: those given, else those that they have;
-    None where they have none.
+    """Return training samples as rows, and their names: those given, else their own; None if they have
+    none.
 
-    The numbers 0, 1, 2, ... in their order, as of a frame that was made without names, are no names.
+    The numbers 0, 1, 2, ... in order, as in a frame created without names, do not count as names.
     """
     feature_names = None if names is None else [str(name) for name in names]
     labels = _labels(X)
@@ -117,13 +117,13 @@ def named_rows(X: Any, names: Iterable[object] | None = None) -> tuple[npt.NDArr
 
 
 def shape_text(features: int, shape: tuple[int, ...] | None, *batch: str) -> str:
-    """The shapes that a sample may have, in words; of a batch with ``"samples"``."""
+    """Describe the shapes that a sample may have, or a batch with ``"samples"``."""
     flat = f"({', '.join([*batch, str(features)])}{'' if batch else ','})"
     return flat if shape is None or len(shape) < 2 else f"{flat} or ({', '.join([*batch, *map(str, shape)])})"
 
 
 def _flat(array: npt.NDArray[Any], features: int, shape: tuple[int, ...] | None) -> npt.NDArray[Any]:
-    """Samples in the shape of the source as rows; axes of length 1 change no order and may be left out."""
+    """Return samples in the shape of the source as rows; axes of length 1 may be omitted."""
     if array.ndim == 2 and (shape is None or array.shape[1] == features):
         return array
     wanted = _longer((features,) if shape is None else shape)
@@ -142,7 +142,7 @@ def _longer(shape: Iterable[int]) -> tuple[int, ...]:
 
 
 def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
-    """The rows of samples that have names, in the order of the features; None where they have none."""
+    """Return the rows of samples with names, in the order of the features; None if they have no names."""
     if type(X) is np.ndarray and X.dtype.names is None:
         return None
     labels = _labels(X)
@@ -165,7 +165,7 @@ def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
 
 
 def _joined(columns: list[npt.NDArray[Any]], rows: int) -> npt.NDArray[Any]:
-    """Columns side by side: of one type where that changes no value, else as they are."""
+    """Join columns: as one type if that changes no value, else as objects."""
     kinds = {column.dtype for column in columns}
     integer_columns = [column for column in columns if column.dtype.kind in "iu" and column.size]
     small = all(kind.kind in "biuf" for kind in kinds) and all(
@@ -180,15 +180,15 @@ def _joined(columns: list[npt.NDArray[Any]], rows: int) -> npt.NDArray[Any]:
 
 
 def _labels(X: Any) -> list[Any] | None:
-    """The names of the columns of a table or of an array of records; None where X is neither."""
+    """Return the column names of a table or of an array of records; None if X is neither."""
     if isinstance(X, np.ndarray):
         return None if X.dtype.names is None else list(X.dtype.names)
-    labels = getattr(X, "column_names", getattr(X, "columns", None))  # the columns of Arrow are no names
+    labels = getattr(X, "column_names", getattr(X, "columns", None))  # `columns` of Arrow are not names
     return None if labels is None or callable(labels) or isinstance(X, Mapping) else list(labels)
 
 
 def _named_row(x: Any) -> tuple[list[Any], list[Any]] | None:
-    """The names and values of one sample that has names: a mapping, a series with an index,
+    """Return the names and values of one sample with names: a mapping, a series with an index,
     a named tuple, a record.
     """
     if isinstance(x, Mapping):
@@ -204,8 +204,8 @@ def _named_row(x: Any) -> tuple[list[Any], list[Any]] | None:
 
 
 def _check_way(X: Any, names: Sequence[str]) -> None:
-    """Refuse a frame whose rows have the names of the features, and a series that is one column of a frame:
-    they lie the wrong way.
+    """Raise an error for a frame whose rows are named like the features, and for a series that is one column
+    of a frame: both are transposed.
     """
     index = getattr(X, "index", None)
     if isinstance(X, Mapping) or index is None or callable(index):
@@ -225,7 +225,7 @@ def _check_way(X: Any, names: Sequence[str]) -> None:
 
 
 def _check_single(labels: Sequence[Any], values: Sequence[Any]) -> None:
-    """Refuse one sample that has a column of values where a value belongs."""
+    """Raise an error if one sample has a column of values in place of a value."""
     for label, value in zip(labels, values, strict=True):
         if hasattr(value, "__len__") and not isinstance(value, str | bytes) and np.ndim(value) > 0:
             raise EncodingError(
@@ -235,7 +235,7 @@ def _check_single(labels: Sequence[Any], values: Sequence[Any]) -> None:
 
 
 def indices_of(labels: Sequence[Any], names: Sequence[str]) -> list[int]:
-    """For each feature the place of its label; refused unless labels and names are the same."""
+    """Return the index of the label of each feature; raise an error unless labels and names are the same."""
     index_of = {str(label): index for index, label in enumerate(labels)}
     if len(index_of) < len(labels):
         doubled = Counter(map(str, labels)).most_common(1)[0][0]
@@ -275,7 +275,7 @@ def _some(names: list[str]) -> str:
 
 
 def _objects(rows: Sequence[Sequence[Any]], indices: Sequence[int]) -> npt.NDArray[Any]:
-    """The values of rows at some places, as they are."""
+    """Return the values of rows at some indices, unchanged."""
     out = np.empty((len(rows), len(indices)), dtype=object)
     for number, row in enumerate(rows):
         out[number] = [row[index] for index in indices]

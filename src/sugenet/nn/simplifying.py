@@ -1,11 +1,11 @@
-"""The same function with less: constants propagated, neurons that are the same (or opposite) merged, what
-nobody reads dropped.
+"""Simplification: propagate constants, merge equal or opposite neurons, and drop unread neurons, without
+changing the function.
 
-Each neuron is brought to lowest terms: thresholds that are always or never reached go, a common divisor of
-its weights goes, the first weight is positive; equal neurons become one whose weight counts as often as it
-did before, so weights larger than 1 can arise. Whoever read the level of a neuron, or its bit, reads
-``offset + sign * level`` of what is left of it. Neurons are brought to one order, so two spellings of a
-network that differ in these become equal.
+Each neuron is brought to lowest terms: thresholds that are always or never reached are dropped, weights are
+divided by their common divisor, and the first weight is made positive. Equal neurons are merged and their
+weights added, so weights larger than 1 can arise. A reader of a neuron's level or bit then reads
+``offset + sign * level`` of the neuron that is left. Neurons are sorted, so networks that differ only in
+these respects become equal.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ __all__ = ["simplify"]
 
 
 def simplify(network: Network) -> Network:
-    """Return a network that computes the same scores, without what does not matter.
+    """Return a network that computes the same scores, without irrelevant parts.
 
-    Raw features stay, in their order, so samples need no change; a feature that no longer matters is read by
-    no bit. Marks that folding left for `summary` are dropped. Convolutions and pooling are unrolled first;
-    staircases stay such unless levels are pooled, which are cut into bits then.
+    Raw features stay, in their order, so samples need no change; no bit reads a feature that no longer
+    matters. Marks that folding left for `summary` are dropped. Convolutions and pooling are unrolled first.
+    Staircases stay, unless levels are pooled; then they are cut into bits.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def simplify(network: Network) -> Network:
 
 
 def _unrolled(network: Network) -> Network:
-    """Convolutions and pooling as neurons; a dense layer over levels stays one."""
+    """Return the network with convolutions and pooling as neurons; dense layers over levels stay."""
     if not network.layers or any(layer.every is not None for layer in network.layers):
         network = network.cut
     if all(layer.kind == "dense" for layer in network.layers):
@@ -90,7 +90,9 @@ def _unrolled(network: Network) -> Network:
 
 @dataclass(frozen=True)
 class _Neurons:
-    """A layer as rows over what is left of the layer before, and rising steps of their plain sums."""
+    """A layer as rows over the remaining outputs of the layer before, with rising steps of their plain
+    sums.
+    """
 
     rows: Ints
     steps: tuple[tuple[int, ...], ...]
@@ -102,17 +104,17 @@ class _Neurons:
 
 @dataclass(frozen=True)
 class _Wires:
-    """What became of a layer's outputs: each is ``offset + sign * level`` of an output that is kept."""
+    """New form of a layer's outputs: each is ``offset + sign * level`` of an output that is kept."""
 
     offset: Ints
     sign: Ints
-    """0 where the output never changes."""
+    """0 if the output is constant."""
     source: npt.NDArray[np.intp]
-    """Which kept output it is; without meaning for constants."""
+    """Index of the kept output; meaningless for constants."""
     kept: int
 
     def rewire(self, weights: Ints) -> tuple[Ints, Ints]:
-        """Weights over the kept outputs, and what is always added to the sum of each row."""
+        """Return weights over the kept outputs, and the constant added to the sum of each row."""
         moved = np.zeros((self.kept, len(weights)), np.int64)
         alive = self.sign != 0
         np.add.at(moved, self.source[alive], (weights * self.sign)[:, alive].T)
@@ -120,7 +122,7 @@ class _Wires:
 
 
 def _of_encoder(network: Network) -> _Wires:
-    """Bits that no raw value can change are constants; levels are left as they are."""
+    """Return the wires of the encoder: bits that no raw value can change are constants; levels stay."""
     encoder = network.encoder
     if network.reads_levels:
         n = encoder.features
@@ -136,7 +138,7 @@ def _of_encoder(network: Network) -> _Wires:
 
 
 def _canonical(rows: Ints, shift: Ints, steps: list[list[int]], tops: Ints) -> tuple[_Neurons, _Wires]:
-    """Bring neurons to lowest terms and one sign, merge equal ones, put them in order."""
+    """Bring neurons to lowest terms and one sign, merge equal ones, and sort them."""
     count = len(rows)
     low, high = (np.minimum(rows, 0) @ tops).tolist(), (np.maximum(rows, 0) @ tops).tolist()
     offset, sign = np.zeros(count, np.int64), np.zeros(count, np.int64)
@@ -149,7 +151,7 @@ def _canonical(rows: Ints, shift: Ints, steps: list[list[int]], tops: Ints) -> t
         divisor = int(np.gcd.reduce(rows[j]))
         row, left = rows[j] // divisor, [-(-t // divisor) for t in left]
         sign[j] = 1
-        if row[np.flatnonzero(row)[0]] < 0:  # the level counts the steps of the negated sum that are missed
+        if row[np.flatnonzero(row)[0]] < 0:  # the level counts the steps that the negated sum misses
             row, left, sign[j] = -row, [1 - t for t in reversed(left)], -1
             offset[j] += len(left)
         keys[j] = tuple(row.tolist()), tuple(left)
@@ -163,8 +165,8 @@ def _canonical(rows: Ints, shift: Ints, steps: list[list[int]], tops: Ints) -> t
 
 
 def _drop_unread(layers: list[_Neurons], votes: Ints) -> tuple[list[_Neurons], Ints]:
-    """From the head backwards, drop neurons whose output has no weight;
-    nothing is left when a layer has none.
+    """Drop neurons whose output has no weight, from the head backwards; if a layer has none left, all are
+    dropped.
     """
     kept: list[_Neurons] = []
     reader = votes
@@ -182,8 +184,8 @@ def _drop_unread(layers: list[_Neurons], votes: Ints) -> tuple[list[_Neurons], I
 
 
 def _drop_inputs(encoder: Encoder, rows: Ints, *, on_levels: bool) -> tuple[Encoder, Ints, Ints]:
-    """The encoder without the cuts that nobody reads, the rows over what is left, and its tops: a level
-    feature goes as a whole, a category stays as it is.
+    """Return the encoder without unread cuts, the rows over the remaining inputs, and their tops. A level
+    feature is dropped as a whole; a category stays.
     """
     used = np.asarray(rows.any(axis=0))
     codings: list[Coding] = []

@@ -1,5 +1,5 @@
-"""What the file that a network was read from calls its numbers,
-so that questions about the file can be asked of the network.
+"""Relation between the numbers of a network and of the file it was read from, so that questions about the
+file can be answered on the network.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ Outputs = Literal["equal", "ordered", "other"]
 
 @dataclass(frozen=True)
 class Source(ShortRepr):
-    """How the numbers of a network are those of its source; by themselves, unless said.
+    """Relation between the numbers of a network and of its source (default: they are the same).
 
     Parameters
     ----------
     start, step
-        A raw number x of the network is ``start + step * x`` in the source; or one of each for every
-        feature.
+        A raw number x of the network is ``start + step * x`` in the source. One number for all features or
+        one per feature.
     outputs
-        ``equal``: the source's outputs are the scores. ``ordered``: every two of them compare as the scores
-        do, as behind a softmax. ``other``: neither, as where part of the source was not read.
+        ``equal``: the source's outputs are the scores. ``ordered``: any two of them compare as the scores do,
+        as after a softmax. ``other``: neither, for example because part of the source was not read.
     remark
-        Why they are not equal.
+        Reason why they are not equal.
 
     Examples
     --------
@@ -67,11 +67,11 @@ class Source(ShortRepr):
 
     @property
     def is_plain(self) -> bool:
-        """Whether raw numbers are the source's own."""
+        """Whether raw numbers are those of the source."""
         return self.start == 0 and self.step == 1
 
     def inputs(self, x: Iterable[Any]) -> tuple[Any, ...]:
-        """A raw sample of the network, such as a counterexample, in the numbers of the source."""
+        """Return a raw sample of the network, such as a counterexample, in the numbers of the source."""
         if self.is_plain:
             return tuple(x)
         values = [Fraction(value) for value in x]
@@ -80,13 +80,15 @@ class Source(ShortRepr):
         )
 
     def lines(self, features: int) -> list[tuple[Fraction, Fraction]]:
-        """Start and step of each of so many features."""
+        """Return start and step of each of `features` features."""
         starts = self.start if isinstance(self.start, tuple) else (self.start,) * features
         steps = self.step if isinstance(self.step, tuple) else (self.step,) * features
         return list(zip(starts, steps, strict=True))
 
     def turned(self, lower: Iterable[Any], upper: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-        """Two ends of every feature, changed where its step is negative, so that the least comes first."""
+        """Return the two ends of every feature, swapped if its step is negative, so that the smaller is
+        first.
+        """
         ends = list(zip(lower, upper, strict=True))
         lines = self.lines(len(ends))
         kept = [pair if step > 0 else pair[::-1] for pair, (_, step) in zip(ends, lines, strict=True)]

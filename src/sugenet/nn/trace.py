@@ -1,5 +1,5 @@
-"""One sample through all layers: match counts against thresholds,
-and on request the Sugeno integrals that give the same.
+"""Trace of one sample through all layers: match counts and thresholds, and on request the Sugeno integrals
+that give the same results.
 """
 
 from __future__ import annotations
@@ -25,44 +25,42 @@ if TYPE_CHECKING:
 
 __all__ = ["LayerTrace", "Trace", "many", "trace"]
 
-DEFINITION_LIMIT = 8  # inputs up to which all 2^(2n) sets of literals are gone through
-LEVELS_LIMIT = (
-    4  # the same where literals have weights, or the capacity several levels: each set takes longer
-)
+DEFINITION_LIMIT = 8  # inputs up to which all 2^(2n) sets of literals are enumerated
+LEVELS_LIMIT = 4  # the same for weighted literals or capacities with several levels: each set takes longer
 SORTING_LIMIT = 4096  # inputs up to which literals are sorted one neuron at a time
-STEPS_LIMIT = 1 << 22  # literals of all steps of a network of levels, each of which is an integral
+STEPS_LIMIT = 1 << 22  # literals of all steps of a network over levels; each step is an integral
 
 
 @dataclass(frozen=True, eq=False)
 class LayerTrace(ShortRepr):
-    """What one hidden layer did: match counts, thresholds, activity; over real numbers, their exact sums and
-    the thresholds of these.
+    """Match counts, thresholds and activity of one hidden layer; for a layer over real numbers, its exact
+    sums and their thresholds.
     """
 
     matches: Ints
     tau: Ints
-    """One threshold a neuron; of staircases one row a neuron, one column a step."""
+    """One threshold per neuron; for staircases one row per neuron, one column per step."""
     sizes: Ints
     active: Bits
-    """Of staircases, whether the level is above 0."""
+    """For staircases, whether the level is above 0."""
     levels: Ints | None = None
-    """Of staircases, the level of each neuron."""
+    """For staircases, the level of each neuron."""
 
     @property
     def slack(self) -> Ints:
-        """M - tau: how far each neuron is from its threshold, or from its nearest step; 0 or more is
-        reached.
+        """M - tau: distance of each neuron from its threshold, or from its nearest step; it is reached at 0
+        or more.
         """
         if self.tau.ndim == 1:
             return np.asarray(self.matches - self.tau)
         all_of = self.matches[:, None] - self.tau
-        nearest = np.argmin(np.abs(2 * all_of + 1), axis=1)  # reached by s and missed by s + 1 are as near
+        nearest = np.argmin(np.abs(2 * all_of + 1), axis=1)  # reached by s, missed by s + 1: equally near
         return np.asarray(all_of[np.arange(len(nearest)), nearest])
 
 
 @dataclass(frozen=True, eq=False)
 class Trace(Plottable):
-    """One sample's way through a network.
+    """Trace of one sample through a network.
 
     Prints as a table; `prove` recomputes every neuron as a Sugeno integral.
     """
@@ -76,7 +74,7 @@ class Trace(Plottable):
     matches: Ints
     scores: tuple[Fraction, ...]
     index: int
-    """Number of the predicted class, from 0."""
+    """Index of the predicted class, from 0."""
 
     @property
     def label(self) -> str:
@@ -84,10 +82,10 @@ class Trace(Plottable):
         return self.network.classes[self.index]
 
     def prove(self) -> str:
-        """Recompute every neuron and every class score as a Sugeno integral over the polarized
-        encoding; say how.
+        """Recompute every neuron and every class score as a Sugeno integral over the polarized encoding, and
+        return a description of the method.
 
-        Few inputs by the definition, going through all sets of literals; more by sorting, and for
+        Few inputs are computed by definition, over all sets of literals; more inputs by sorting, and
         thousands by order statistics.
 
         Raises
@@ -139,14 +137,14 @@ class Trace(Plottable):
         return "\n".join(lines)
 
     def _prove_reals(self, layer: RealLayer, seen: LayerTrace) -> str:
-        """Real numbers are no literals: their sums are worked out once more, in fractions."""
+        """Recompute the sums of a real layer in fractions: real numbers are not literals."""
         active = [s >= edge for s, edge in zip(layer.sums(self.sample), layer.edges, strict=True)]
         if active != seen.active.tolist():
             raise SoundnessError("layer 1: sums of real numbers in fractions differ from the activity.")
         return f"layer 1: {many(layer.outputs, 'sum')} of real numbers in fractions equal the activity"
 
     def _prove_levels(self) -> str:
-        """The same for staircases: each step is an integral of its own, and where the inputs are few the
+        """Do the same for staircases: each step is a separate integral, and if there are few inputs, the
         whole neuron is one on the scale of its levels.
         """
         network = self.network
@@ -183,7 +181,7 @@ class Trace(Plottable):
         return "\n".join(lines)
 
     def first_bits(self) -> Bits:
-        """The bits of the sample, thermometer bits where the first layer reads levels."""
+        """Bits of the sample; thermometer bits if the first layer reads levels."""
         row = (
             self.network.encoder.bits_of_levels(self.inputs)[0]
             if self.network.reads_levels
@@ -221,7 +219,7 @@ class Trace(Plottable):
 
 
 def trace(network: Network, x: Any) -> Trace:
-    """Evaluate one raw sample, given as one row, by definition and keep what every layer did."""
+    """Evaluate one raw sample, given as one row, by definition and record every layer."""
     row = network.encoder.rows(x)
     inputs = network.inputs(row)
     bits: Any = inputs
@@ -236,7 +234,7 @@ def trace(network: Network, x: Any) -> Trace:
             seen.append(LayerTrace(exact[0], exact[1], weight_sums, bits[0]))
             continue
         activity = layer.activity(bits)
-        if layer.every is not None and not layer.is_binary:  # the largest level reaches each step at itself
+        if layer.every is not None and not layer.is_binary:  # a maximum reaches each step at its level
             top = layer.height
             steps = np.broadcast_to(np.arange(1, top + 1), (layer.outputs, top))
             counts, sizes = activity, np.full(layer.outputs, top)
@@ -258,12 +256,12 @@ def trace(network: Network, x: Any) -> Trace:
 
 
 def _polarized(bits: Bits) -> list[int]:
-    """Values of the literals 1, -1, 2, -2, ... in the order of `Criteria.literals`."""
+    """Return the values of the literals 1, -1, 2, -2, ... in the order of `Criteria.literals`."""
     row = [int(held) for value in bits.tolist() for held in (value, not value)]
     assert len(row) == len(Criteria.literals(len(bits)))
     return row
 
 
 def many(count: int, what: str) -> str:
-    """A number of things in words: 1 layer, 2 layers."""
+    """Return a count in words: 1 layer, 2 layers."""
     return f"{count} {what}{'' if count == 1 else 's'}"

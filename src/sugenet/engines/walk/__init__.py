@@ -1,3 +1,3 @@
-"""Going through sets of moves one by one, all of them or at random, at the rate of the machine."""
+"""Walks: enumeration of sets of moves, and random search over them."""
 
 __all__: list[str] = []

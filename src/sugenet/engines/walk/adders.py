@@ -1,8 +1,8 @@
-"""What the walks by blocks add up, as vector instructions: planes digit by digit, literals that hold
+"""Additions of the walks by blocks as vector instructions: planes digit by digit, and literals that hold
 (docs/theory.md 7.12).
 
-Numba keeps compiled code on disk by the file that it stands in, so a change of *this* file does not renew
-that of the walks: touch `engines/walk/planes.py` too.
+Numba caches compiled code by the file that contains it, so a change of *this* file does not recompile the
+walks: touch `engines/walk/planes.py` too.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped,call-arg"
@@ -33,12 +33,12 @@ __all__ = [
     "within",
 ]
 
-BLOCK = 8  # words of a plane that are worked on together
+BLOCK = 8  # words of a plane that are processed together
 SLOT = 3 * BLOCK  # words of an input: its plane, the complement, and zeros
-APART = 63  # planes that can be told apart, at most
-NEURONS = 64  # of a layer that are looked at together
-_DIGITS = 12  # of sums of up to 4000 planes
-_FEW = 8  # groups of four inputs that are added up without a loop
+APART = 63  # largest number of planes that can be distinguished
+NEURONS = 64  # neurons of a layer that are processed together
+_DIGITS = 12  # digits of sums of up to 4000 planes
+_FEW = 8  # groups of four inputs that are added without a loop
 _WORD, _INDEX = ir.IntType(64), ir.IntType(32)
 
 
@@ -55,7 +55,7 @@ class _Vectors:
         self.zero = ir.Constant(self.kind, [0] * size)
 
     def data(self, k):
-        """Where the numbers of an array are."""
+        """Return a pointer to the numbers of an array."""
         return self.context.make_array(self.kinds[k])(self.context, self.b, self.arguments[k]).data
 
     def at(self, pointer, index):
@@ -70,16 +70,16 @@ class _Vectors:
         self.b.store(value, self.at(pointer, index)).align = 8
 
     def spread(self, value):
-        """The same number everywhere."""
+        """Return a vector with the same number in every lane."""
         one = self.b.insert_element(ir.Constant(self.kind, ir.Undefined), value, ir.Constant(_INDEX, 0))
         return self.b.shuffle_vector(one, one, ir.Constant(ir.VectorType(_INDEX, self.size), [0] * self.size))
 
     def joined(self, value):
-        """All words of a vector in one."""
+        """Return the bitwise or of all words of a vector."""
         return self._reduced("or", value)
 
     def added(self, value):
-        """How many bits of a vector are set."""
+        """Return how many bits of a vector are set."""
         count = cgutils.get_or_insert_function(
             self.b.module, ir.FunctionType(self.kind, [self.kind]), f"llvm.ctpop.v{self.size}i64"
         )
@@ -91,16 +91,16 @@ class _Vectors:
         return self.b.call(cgutils.get_or_insert_function(self.b.module, kind, name), [value])
 
     def full(self, x, y, z):
-        """The digits of x + y + z, bit by bit: three instructions, where one has three operands."""
+        """Return the digits of x + y + z, bit by bit: three instructions, if one has three operands."""
         differ = self.b.xor(x, y)
         return self.b.xor(differ, z), self.b.xor(x, self.b.and_(differ, self.b.xor(x, z)))
 
     def half(self, x, y):
-        """The digits of x + y."""
+        """Return the digits of x + y."""
         return self.b.xor(x, y), self.b.and_(x, y)
 
     def first_of(self, choices, otherwise):
-        """What the first choice makes whose condition holds; or what is made otherwise."""
+        """Return the result of the first choice whose condition holds, or the alternative."""
         b, done, values = self.b, self.b.append_basic_block("made"), []
         for condition, make in choices:
             yes, no = b.append_basic_block("yes"), b.append_basic_block("no")
@@ -118,7 +118,9 @@ class _Vectors:
         return chosen
 
     def loop(self, count, step, begin, turn):
-        """Values that `turn` makes of a number, from 0 on in steps, and the values before; first `begin`."""
+        """Return the values of a loop: `turn` maps an index, from 0 in steps, and the last values to the
+        next.
+        """
         b = self.b
         entry, loop, done = b.block, b.append_basic_block("loop"), b.append_basic_block("done")
         b.branch(loop)
@@ -136,7 +138,7 @@ class _Vectors:
 
 
 def _start(v, min_sum, digits):
-    """The digits that counting begins with: of 2^digits - min_sum, so that they overflow when the sum is
+    """Return the initial digits of the count, those of 2^digits - min_sum, so that it overflows if the sum is
     reached.
     """
     start = v.b.sub(_number(1 << digits), min_sum)
@@ -144,7 +146,7 @@ def _start(v, min_sum, digits):
 
 
 def _told(v, reached, at_valid, at_out, where):
-    """Write a plane and its complement; whether it is 0, 1 or both within what is valid."""
+    """Write a plane and its complement; return whether it is 0, 1 or both within `valid`."""
     b = v.b
     missed, inside = b.not_(reached), v.load(at_valid, _number(0))
     v.store(reached, at_out, where)
@@ -157,10 +159,10 @@ def _told(v, reached, at_valid, at_out, where):
 
 @intrinsic
 def add_up(_typing, inputs, first, kinds, row, n_planes, min_sum, valid, planes, where):
-    """Whether a sum of planes is `min_sum` or more, which is 1 or more: that plane and its complement, at
-    ``planes[where:]``; and 0, 1 or 2: nowhere, everywhere or somewhere within `valid`.
+    """Write whether a sum of planes is at least `min_sum` (1 or more): that plane and its complement, at
+    ``planes[where:]``. Return 0, 1 or 2: nowhere, everywhere or somewhere within `valid`.
 
-    Summand t is of slot ``first + t`` the plane that ``kinds[row + inputs[first + t]]`` says; their number
+    Summand t is the plane of slot ``first + t`` that ``kinds[row + inputs[first + t]]`` selects; their number
     `n_planes` is a multiple of 4.
     """
     del first, row, n_planes, min_sum, where
@@ -202,8 +204,8 @@ def add_up(_typing, inputs, first, kinds, row, n_planes, min_sum, valid, planes,
 
 @intrinsic
 def signs(_typing, columns, base, inputs, first, stride, into, at):
-    """Of 64 neurons the signs of 8 inputs as one byte each: words at ``columns[base + stride * input]``, the
-    bytes go to ``into[at:]``.
+    """Write the signs of 8 inputs for 64 neurons, one byte per neuron, to ``into[at:]``. The words are at
+    ``columns[base + stride * input]``.
     """
     del base, first, stride, at
     integer = types.int64
@@ -221,7 +223,7 @@ def signs(_typing, columns, base, inputs, first, stride, into, at):
         byte_vector = ir.VectorType(ir.IntType(8), 64)
         order = ir.Constant(ir.VectorType(_INDEX, 64), [8 * (k % 8) + k // 8 for k in range(64)])
         rows = b.bitcast(rows, byte_vector)
-        x = b.bitcast(b.shuffle_vector(rows, rows, order), v.kind)  # 8 squares of 8 x 8 bits, each turned
+        x = b.bitcast(b.shuffle_vector(rows, rows, order), v.kind)  # 8 squares of 8 x 8 bits, each transposed
         for shift, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
             by, only = v.spread(_number(shift)), v.spread(_number(mask))
             swap = b.and_(b.xor(x, b.lshr(x, by)), only)
@@ -236,7 +238,7 @@ def signs(_typing, columns, base, inputs, first, stride, into, at):
 
 @intrinsic
 def reached_by(_typing, adds, at, need, valid, planes, where):
-    """Which of the sets of a block add `need` or more: a plane and its complement, and what `add_up` says."""
+    """Write which sets of a block add at least `need`: a plane and its complement; return as `add_up`."""
     del at, need, where
     integer = types.int64
     signature = integer(adds, integer, integer, valid, planes, integer)
@@ -260,7 +262,7 @@ def reached_by(_typing, adds, at, need, valid, planes, where):
 
 @intrinsic
 def fours(_typing, planes, first, table, at):
-    """Sums of four planes for all 16 choices of their signs, a bit that is set for a weight of 1: three
+    """Write the sums of four planes for all 16 choices of their signs (a set bit is a weight of 1), three
     binary digits each, to ``table[at:]``. The planes are those of slot `first` and the next ones.
     """
     del first, at
@@ -290,8 +292,8 @@ def fours(_typing, planes, first, table, at):
 
 
 def _summed(v, numbers, digits):
-    """Add up numbers, each by its binary digits, the lowest first; the digit `digits` of the sum, which has
-    no more.
+    """Add numbers given by their binary digits, lowest first; return the digit `digits` of the sum, which has
+    no higher one.
     """
     rows = [[number[k] for number in numbers if k < len(number)] for k in range(digits + 1)]
     for k in range(digits):
@@ -308,8 +310,8 @@ def _summed(v, numbers, digits):
 
 @intrinsic
 def add_fours(_typing, table, bytes_, index, stride, n_groups, min_sum, valid, out, where):
-    """As `add_up`, of groups of four inputs whose sums `fours` made; `min_sum` is no more than there are
-    inputs. The signs of two groups are a byte, at ``bytes_[index]`` and every `stride` behind it.
+    """Do the same as `add_up` for groups of four inputs with the sums of `fours`; `min_sum` is at most the
+    number of inputs. The signs of two groups are one byte, at ``bytes_[index]`` and every `stride` after it.
     """
     del index, stride, n_groups, min_sum, where
     integer = types.int64
@@ -321,7 +323,7 @@ def add_fours(_typing, table, bytes_, index, stride, n_groups, min_sum, valid, o
         position, stride, count, threshold, where = (arguments[k] for k in (2, 3, 4, 5, 8))
 
         def group(t):
-            """The digits of the sum of group t."""
+            """Return the digits of the sum of group t."""
             half = b.shl(b.and_(t, _number(1)), _number(2))
             byte = b.load(b.gep(at_bytes, [b.add(position, b.mul(stride, b.lshr(t, _number(1))))]))
             choice = b.and_(b.lshr(b.zext(byte, _WORD), half), _number(15))
@@ -357,18 +359,18 @@ def add_fours(_typing, table, bytes_, index, stride, n_groups, min_sum, valid, o
 
 
 def _looker(full_rows, near):
-    """An intrinsic that looks what open inputs can do to neurons: in `full_rows` no weight is 0, and with
-    `near` it is known how far a set is from a pattern at most.
+    """Return an intrinsic that computes the effect of open inputs on neurons. With `full_rows` no weight is
+    0; with `near` an upper bound on the distance of a set from a pattern is known.
     """
 
     @intrinsic
     def sure_of(_typing, plus, minus, index, stride, words, on, here, open_, where, tau, at, left, apart):
-        """Of 64 neurons, those that are active whatever their open inputs are, and those that these decide;
-        what each misses without them goes to ``left[at:]``.
+        """Return which of 64 neurons are active for any values of their open inputs, and which depend on
+        these; write what each misses without them to ``left[at:]``.
 
-        Literals of weight 1 and -1 begin at `place`, those of the next word of inputs `stride` behind it;
-        inputs that are on begin at `here`, those that are open at `where`; tau is at `at`. `apart` has the
-        number of open inputs, how many of them differ from a pattern in a set at most, and that pattern.
+        Literals of weight 1 and -1 begin at `place`, those of the next word of inputs `stride` later. Inputs
+        that are on begin at `here`, open ones at `where`; tau is at `at`. `apart` has the number of open
+        inputs, the largest number of them that differ from a pattern in a set, and that pattern.
         """
         del index, stride, words, here, where, at
         integer = types.int64
@@ -426,8 +428,9 @@ sure_of_any, sure_of_whole, sure_of_near = _looker(False, False), _looker(True, 
 
 @intrinsic
 def apart_of(_typing, planes, inputs, first, n_planes, valid, apart):
-    """Of `n_planes` planes, from that of slot `first` on: what most sets have of each goes to the bits of
-    ``apart[2:]`` that `inputs` say, which are 0 before; how many differ from that in a set, at most.
+    """Write the majority value of each of `n_planes` planes, from slot `first` on, to the bits of
+    ``apart[2:]`` given by `inputs`, which are 0 before. Return the largest number of differences from it in a
+    set.
     """
     del first, n_planes
     integer = types.int64
@@ -469,7 +472,7 @@ def apart_of(_typing, planes, inputs, first, n_planes, valid, apart):
 
 @intrinsic
 def within(_typing, weights, index, limit):
-    """Which of 64 numbers, from a place on, are `limit` or less."""
+    """Return which of 64 numbers, from an index on, are at most `limit`."""
     del index, limit
     signature = types.uint64(weights, types.int64, types.int64)
 

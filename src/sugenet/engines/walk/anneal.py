@@ -1,6 +1,6 @@
 """Local search: simulated annealing over sets of moves.
 
-Finds most violations in milliseconds; proves nothing.
+It finds most violations in milliseconds and proves nothing.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from sugenet.problem.problem import Open, Outcome, Problem, replayed
 __all__ = ["SEARCH", "Patience", "search"]
 
 _SETTLED = 2.0**24
-"""Sets that a walk settles so soon that a long search does not pay."""
+"""Number of sets that a walk enumerates so fast that a long search does not pay off."""
 _STEPS = 20_000
 _WORK = 1 << 28
 _HOT, _COLD = 2.0, 0.25  # temperatures, in units of the largest factor of the goal
-_WARM = 1.0  # where a patient search begins
+_WARM = 1.0  # start temperature of a patient search
 _LONG, _LONGEST = 50_000, 400_000  # steps of its attempts
-_TURNS, _AT_ONCE = 16, 4  # attempts before they get longer; those that share the threads
+_TURNS, _AT_ONCE = 16, 4  # attempts before they get longer; attempts that share the threads
 _NEVER = 1 << 60
 
 
@@ -43,7 +43,7 @@ def _search(problem: Problem, clock: Clock) -> Outcome:
 
 
 SEARCH = Engine("search", _search)
-"""Finds, never proves."""
+"""Finds violations, never proves."""
 
 
 def search(
@@ -55,24 +55,24 @@ def search(
     light: bool = True,
     keep: Callable[[tuple[FeatureMove, ...]], object] | None = None,
 ) -> tuple[FeatureMove, ...] | None:
-    """A set of moves inside the neighbourhood that reaches the goal,
-    made as light as the search can; or None.
+    """Return a set of moves inside the neighbourhood that reaches the goal, as light as the search can
+    make it; or None.
 
     Parameters
     ----------
     problem
-        What is asked.
+        The problem.
     clock
-        The answer depends on its seed and the turn alone, unless the time is up: asked before every attempt,
-        and what was found until then is given.
+        Checked before every attempt. If the time is up, the best set so far is returned; otherwise the answer
+        depends only on its seed and the turn.
     turn
-        Another one may find another answer.
+        Another turn may find another answer.
     restarts
-        Attempts without success after which to give up.
+        Attempts without success after which the search gives up.
     light
-        Whether to go on for lighter sets once one is found.
+        Whether to continue for lighter sets after one is found.
     keep
-        Is told every set as soon as it is found, so that Ctrl-C loses none.
+        Called with every set as soon as it is found, so that Ctrl-C loses none.
     """
     near, annealer = problem.near, _Annealer.of(problem, clock)
     if annealer is None:
@@ -97,17 +97,17 @@ def search(
 
 
 class Patience:
-    """A search that goes on: attempts from nothing, longer and longer, for something lighter than the best so
-    far. What it finds depends on the seed and on how many steps it was given, not on threads.
+    """A resumable search: longer and longer attempts from the empty set, for a set lighter than the best so
+    far. The result depends on the seed and the number of steps, not on threads.
 
     Parameters
     ----------
     within
-        From a budget to the problem of sets within it.
+        Function from a budget to the problem of sets within it.
     clock
-        Asked before every attempt.
+        Checked before every attempt.
     keep
-        Is told every set as soon as it is found.
+        Called with every set as soon as it is found.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Patience:
         self.annealer: _Annealer | None = None
 
     def go_on(self, budget: int, steps: int) -> bool:
-        """Search sets within a budget for so many steps; True as soon as one was found."""
+        """Search sets within a budget for `steps` steps; return True as soon as one was found."""
         if budget != self.budget:
             self.budget, self.attempts = budget, 0
             self.annealer = _Annealer.of(self.within(budget), self.clock)
@@ -158,7 +158,7 @@ class _Annealer:
 
     @classmethod
     def of(cls, problem: Problem, clock: Clock) -> _Annealer | None:
-        """None if nothing can turn, or if the network, sums or costs are too large."""
+        """Return the annealer; None if nothing can turn, or if the network, sums or costs are too large."""
         with suppress(TooLargeError):
             see_time(problem.near, clock)
             if problem.near.moves and len(problem.first_layer.fragile):
@@ -202,8 +202,8 @@ class _Annealer:
     def attempt(
         self, rng: np.random.Generator, budget: int, before: list[int], hot: float = _HOT
     ) -> list[int] | None:
-        """Numbers of moves that reach the goal within the budget, or None; from nothing, or from what is left
-        of moves found before.
+        """Return indices of moves that reach the goal within the budget, or None; start from the empty set or
+        from a part of earlier moves.
         """
         from sugenet.engines.walk import anneal_kernels
 
@@ -241,7 +241,7 @@ class _Annealer:
         ]
 
     def _descend(self, rng: np.random.Generator, budget: int) -> list[int] | None:
-        """Always take a move that misses least of the goal; for networks that the annealing cannot read."""
+        """Repeatedly take a move with the smallest shortfall; for networks that the annealing cannot read."""
         moves = self.near.moves
         chosen: list[int] = []
         lanes, lowest = self.lanes.astype(np.int64), None
@@ -280,7 +280,7 @@ class _Annealer:
 
 
 def _planes(weights: list[Any], taus: list[Any], shift: Any) -> tuple[Any, ...]:
-    """Layers as words of literals, one row for each layer, binary digit of the weights and input word; as
+    """Return layers as words of literals, one row per layer, binary digit of the weights and input word, as
     `anneal` reads them.
     """
     sizes = np.array([len(tau) for tau in taus], np.int64)

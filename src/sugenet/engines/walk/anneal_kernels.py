@@ -1,6 +1,6 @@
 """Compiled annealing over sets of moves: one change of a feature per step, evaluated at once.
 
-Plain loops throughout: what numba has for whole arrays takes longer to compile than all of this.
+Plain loops throughout: numba's whole-array functions take longer to compile than all of this.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped"
 # mypy: disable-error-code="call-arg"
@@ -33,10 +33,10 @@ def _missing(
     members,
     count,
 ):
-    """What the pattern in `words`, which is overwritten, misses of the goal.
+    """Return the shortfall of the goal for the pattern in `words`, which is overwritten.
 
-    Row r of `places`: the layer, the input word and the binary digit of the weights that row r of `positive`
-    and `negative` is for.
+    Row r of `places`: the layer, the input word and the binary digit of the weights of row r of `positive`
+    and `negative`.
     """
     r = 0
     for layer in range(len(sizes)):
@@ -69,7 +69,7 @@ def _missing(
 
 @njit(nogil=True, cache=True)
 def _random(state):
-    """The next number of a xorshift generator."""
+    """Return the next number of a xorshift generator."""
     x = state[0]
     x ^= x << nb.uint64(13)
     x ^= x >> nb.uint64(7)
@@ -79,12 +79,12 @@ def _random(state):
 
 
 def anneal(chosen, start, rows, first, weight, budget, steps, hot, cold, seed, later, votes):
-    """Anneal from the options `chosen` of each feature, in place; the least that was missing, 0 or less as
+    """Anneal from the options `chosen` of each feature, in place; return the smallest shortfall, 0 or less as
     soon as the goal is reached.
 
-    Options of feature f are rows first[f]..first[f+1]-1; the first of them is to stay. Changes that cost
-    nothing are always made. Where a change would break the budget, a feature that has moved goes back, one at
-    random. Worse states are taken with a chance that falls with the temperature, from `hot` to `cold`.
+    Options of feature f are rows first[f]..first[f+1]-1; the first of them is to stay. Changes without cost
+    are always accepted. If a change would exceed the budget, a random moved feature is reset. Worse states
+    are accepted with a probability that falls with the temperature, from `hot` to `cold`.
     """
     parts, widest = len(start), int(later[4].max())
     away = np.flatnonzero(chosen)
@@ -92,7 +92,7 @@ def anneal(chosen, start, rows, first, weight, budget, steps, hot, cold, seed, l
     words = [
         np.zeros(size, np.uint64) for size in (parts, parts, max(parts, (widest + 63) // 64), widest + 63)
     ]
-    # features that have moved, and their places in that list
+    # features that have moved, and their indices in that list
     moved, where = np.zeros(len(chosen), np.int64), np.full(len(chosen), -1, np.int64)
     moved[: len(away)], where[away] = away, range(len(away))
     work = (np.array([seed], np.uint64), lanes, lanes.copy(), *words, moved, where)

@@ -1,9 +1,9 @@
-"""Walks by blocks: all sets of moves within a budget, in planes through as many layers as these can go
+"""Walks by blocks: all sets of moves within a budget, in planes through as many layers as possible
 (docs/theory.md 7.12).
 
-Nothing that is met is kept. Most sets are seen to have the sample's label in planes; patterns of the others
-are few in a late layer, and a small memory of them may forget. So such a walk knows how many sets there are
-and which labels they have, not how many patterns.
+No patterns are stored. Most sets are shown to have the sample's label in planes. The others have few
+patterns in a late layer, for which a small, lossy cache suffices. So such a walk counts sets and their
+labels, not patterns.
 """
 
 from __future__ import annotations
@@ -23,79 +23,79 @@ from sugenet.nn.memory import make_sure
 
 __all__ = ["BlockWalk", "Guards", "Labels", "Met", "fits", "in_planes", "thresholds"]
 
-_WIDEST = 4000  # neurons of a layer that may be open together: sums of them have 12 binary digits
-_BALL = 1  # number of the layer in which patterns around the sample's own are tried
-_PAIRS = 1 << 26  # bytes of what all pairs of moves add
+_WIDEST = 4000  # neurons of a layer that may be open together: their sums have 12 binary digits
+_BALL = 1  # index of the layer in which patterns around the sample's own are tried
+_PAIRS = 1 << 26  # bytes of the table of all pairs of moves
 _KNOWN = 1 << 13  # patterns that a thread remembers
 _WAITING = 1 << 12  # patterns that are labelled together
-_TRIED = 1 << 18  # patterns around the sample's own that are labelled first, by how many neurons turn
+_TRIED = 1 << 18  # patterns around the sample's own, by number of turned neurons, that are labelled first
 _WORTH = 1 << 13  # sets that one such pattern may save
 _AT_ONCE = 1 << 13
-_QUOTA = 1 << 14  # blocks between two looks at the clock
+_QUOTA = 1 << 14  # blocks between two checks of the clock
 
 Labels = Callable[[Any], Ints]
-"""From patterns of the last layer in planes, one row of words each, to their labels."""
+"""Function from patterns of the last layer in planes, one row of words each, to their labels."""
 
 Guards = Callable[[Any, int], "tuple[Ints, Ints] | None"]
-"""From the sample's truth values of the last layer in planes, and its label: thresholds over that layer that,
-all together, make sure of the label, as weights and tau; None where there are none with such weights.
+"""Function from the sample's truth values of the last layer in planes, and its label, to thresholds over that
+layer that together imply the label, as weights and tau; None if there are none with such weights.
 """
 
 
 @dataclass(frozen=True)
 class Met:
-    """What the walk has met with one largest move."""
+    """Result of the walk for one largest move."""
 
     sets: int
     tally: tuple[int, ...]
-    """How many sets have which label."""
+    """Number of sets per label."""
     stopped: tuple[int, ...] | None
-    """The moves of the first set with a label that ends the walk."""
+    """Moves of the first set with a label that ends the walk."""
 
 
 class _BlockMoves(NamedTuple):
     """Moves, and pieces: a move, or two of different features."""
 
     rows: Any
-    """What each move adds to the lanes."""
+    """Contribution of each move to the lanes."""
     start: Any
-    """The lanes at the sample."""
+    """Lanes at the sample."""
     weight: Any
     before: Any
-    """The first move of the same feature."""
+    """First move of the same feature."""
     lightest: Any
-    """The least weight before each move."""
+    """Smallest weight before each move."""
     ends: Any
-    """The least and largest that any piece adds to each lane."""
+    """Smallest and largest contribution of any piece to each lane."""
     alike: bool
     """Whether all weights are the same."""
     upto: Any
-    """How many pieces there are of the moves before each."""
+    """Number of pieces of the moves before each."""
     single: Any
-    """Which pieces are one move, as words."""
+    """Pieces that are one move, as words."""
     piece_weights: Any
     paired: bool
-    """Whether there are pieces of two."""
+    """Whether there are pieces of two moves."""
     adds: Any
-    """What each piece adds, one row a lane."""
+    """Contribution of each piece, one row per lane."""
 
 
 class _BlockLayers(NamedTuple):
-    """Layers over the lanes, padded to whole words by neurons that are never active."""
+    """Layers over the lanes, padded to complete words by neurons that are never active."""
 
     positive: Any
-    """Literals of weight 1 as words, and `negative` those of weight -1."""
+    """Literals of weight 1 as words; `negative` has those of weight -1."""
     negative: Any
     kinds: Any
-    """Of every weight: 0 for 1, 1 for -1, 2 for 0."""
+    """Kind of every weight: 0 for 1, 1 for -1, 2 for 0."""
     tau: Any
     neurons: Any
-    """How many each layer has."""
+    """Number of neurons of each layer."""
     widths: Any
-    """How many inputs each layer has."""
+    """Number of inputs of each layer."""
     width: int
     columns: Any
-    """Which weights are positive, as words for each input."""
+    """Positive weights, as words per input."""
     both: Any
     """Whether a layer has no weight 0."""
 
@@ -106,29 +106,29 @@ class _BlockBall(NamedTuple):
     home: Any
     """The sample's pattern."""
     radius: int
-    """How many neurons may turn."""
+    """Number of neurons that may turn."""
     label: int
     layer: int
     guards: int
-    """How many neurons of one layer more make sure of the label, all together."""
+    """Number of neurons of one more layer that together imply the label."""
 
 
 class _BlockMemory(NamedTuple):
-    """What a thread has met."""
+    """Patterns and counts of a thread."""
 
     known: Any
     """Some patterns with their labels."""
     tally: Any
-    """How many sets have which label."""
+    """Number of sets per label."""
     sizes: Any
     waiting: Any
-    """Patterns without a label yet, how many sets have them, and one such set."""
+    """Patterns without a label yet, their number of sets, and one set each."""
     waiting_sets: Any
     met: Any
 
 
 class _BlockWork(NamedTuple):
-    """Room of a thread; `planes` says what it is for."""
+    """Scratch memory of a thread; see `planes`."""
 
     on: Any
     open: Any
@@ -153,18 +153,18 @@ class BlockWalk:
     Parameters
     ----------
     start, rows
-        The lanes at the sample, and what each move adds; 0 or more is 1. Behind the last, lanes that are
-        never 1 and that nothing changes.
+        The lanes at the sample, and the contribution of each move; a lane of 0 or more is 1. After the last
+        come lanes that are never 1 and that nothing changes.
     weight, before
-        Of each move its weight, and the first move of the same feature: those stand together.
+        Weight of each move, and the first move of the same feature; moves of a feature are adjacent.
     budget, together
-        What the weights may sum to, and how many moves that allows at most.
+        Limit on the sum of the weights, and the largest number of moves within it.
     layers
         Weights and tau of the layers over the lanes; weights are -1, 0 or 1.
     labels, many
-        Of the patterns of the last of these layers; how many labels there are.
+        Labels of the patterns of the last of these layers, and the number of labels.
     guards
-        What makes sure of the sample's label behind the last of these layers.
+        Thresholds after the last of these layers that imply the sample's label.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class BlockWalk:
     ) -> None:
         from sugenet.engines.walk.adders import BLOCK
 
-        budget = min(budget, int(weight.sum()))  # which allows all, so that twice as much has 63 bits
+        budget = min(budget, int(weight.sum()))  # this allows all, and twice as much fits into 63 bits
         self.labels, self.many, self.budget, self.together = labels, many, budget, together
         alike = bool((weight == weight[0]).all())
         low, high = (end.astype(np.int64) for end in (rows.min(axis=0), rows.max(axis=0)))
@@ -202,7 +202,7 @@ class BlockWalk:
         columns = np.ascontiguousarray(rows.T)
         _add_pieces(columns, before if pairs else 0 * before, self.upto, adds)
         _add_pieces(weight[None], before if pairs else 0 * before, self.upto, weights)
-        ends = np.stack([adds[:, :n_pieces].min(axis=1), adds[:, :n_pieces].max(axis=1)])  # of moves too
+        ends = np.stack([adds[:, :n_pieces].min(axis=1), adds[:, :n_pieces].max(axis=1)])  # also of moves
         single = np.zeros(padded, bool)
         single[self.upto[:-1]] = True
         self.moves = _BlockMoves(
@@ -229,10 +229,10 @@ class BlockWalk:
         self.ball = self._ball(layers, patterns, label)
 
     def _ball(self, layers: list[tuple[Ints, Ints]], patterns: Any, label: int) -> _BlockBall:
-        """Of how many neurons of a layer all sets are tried, without finding another label."""
+        """Return the number of turned neurons up to which all sets of a layer keep the label."""
         middle = min(_BALL, self.last)
         bits, behind = patterns[middle][0], layers[middle + 1 : self.last + 1]
-        self.tail.kinds[-self.tail.width :][: len(bits)] = bits  # what differs from it
+        self.tail.kinds[-self.tail.width :][: len(bits)] = bits  # differences from it
         sets = comb(len(self.moves.rows), min(self.together, len(self.moves.rows)))
         radius, tried = 0, min(_TRIED, sets // _WORTH)
         while (
@@ -245,7 +245,7 @@ class BlockWalk:
         return _BlockBall(pack(bits[None])[0], radius, label, middle, guards)
 
     def _is_label(self, label: int, bits: Any, behind: list[tuple[Ints, Ints]], size: int) -> bool:
-        """Whether the label stays whenever exactly so many bits turn, with these layers behind them."""
+        """Return whether the label stays whenever exactly so many bits turn, given the later layers."""
         chosen = combinations(range(len(bits)), size)
         while rows := list(islice(chosen, _AT_ONCE)):
             around = np.repeat(bits[None], len(rows), axis=0)
@@ -263,8 +263,8 @@ class BlockWalk:
         threads: int | None,
         step: Callable[[int], None] = lambda _: None,
     ) -> dict[int, Met]:
-        """Walk the sets with each largest move, in this order, until one has a label that stops; without
-        those that were not walked to their end.
+        """Walk the sets with each largest move, in this order, until one has a label that stops; omit those
+        that were not completed.
 
         The first label that stops does not depend on the number of threads.
         """
@@ -300,7 +300,7 @@ class BlockWalk:
         return Met(int(state[SETS]), tuple(known.tally.tolist()), first)
 
     def _label(self, known: _BlockMemory, stops: Any) -> tuple[int, ...] | None:
-        """Label the patterns that wait; the moves of the first whose label stops, if any."""
+        """Label the waiting patterns; return the moves of the first whose label stops, if any."""
         from sugenet.engines.walk.planes import settle_waiting
 
         size = int(known.sizes[0])
@@ -319,7 +319,7 @@ class BlockWalk:
         return (*chosen[:depth], top) if second < 0 else (*chosen[:depth], top, second)
 
     def _memory(self) -> tuple[_BlockMemory, _BlockWork]:
-        """Room for one thread."""
+        """Allocate the memory of one thread."""
         from sugenet.engines.walk.adders import BLOCK, SLOT
 
         widths, sizes = self.tail.widths, self.tail.neurons
@@ -361,19 +361,19 @@ class BlockWalk:
 
 
 def fits(rows: Any) -> bool:
-    """Whether moves change anything, and the lanes are few enough."""
+    """Return whether moves change anything, and the lanes are few enough."""
     return bool(np.any(rows)) and rows.shape[1] <= _WIDEST
 
 
 def in_planes(layers: Sequence[tuple[Ints, Ints]]) -> int:
-    """How many layers, from the first on, have neurons, not too many, and weights of -1, 0 and 1 alone."""
+    """Return how many layers, from the first, have neurons, not too many, and only weights -1, 0 and 1."""
     small = [0 < len(tau) <= _WIDEST and np.abs(weights).max(initial=0) <= 1 for weights, tau in layers]
     return [*small, False].index(False)
 
 
 def thresholds(weights: Any, min_sums: Any) -> tuple[Ints, Ints] | None:
-    """Sums of integer weights over active neurons that are `min_sums` or more, as weights of -1, 0 and 1 and
-    tau; None where some row has weights of different sizes.
+    """Return sums of integer weights over active neurons that are at least `min_sums`, as weights -1, 0 and 1
+    and tau; None if some row has weights of different sizes.
     """
     rows, taus = [], []
     for row, bound in zip(weights.tolist(), min_sums.tolist(), strict=True):
@@ -389,13 +389,13 @@ def thresholds(weights: Any, min_sums: Any) -> tuple[Ints, Ints] | None:
 
 
 def _matches(weights: Ints, bits: Any, tau: Ints) -> Any:
-    """Which neurons are active, one row for each row of truth values."""
+    """Return which neurons are active, one row per row of truth values."""
     signs = np.where(bits, 1, -1).astype(np.float32) @ weights.T.astype(np.float32)  # sums below 2^24: exact
     return signs + np.abs(weights).sum(axis=1) >= 2 * tau
 
 
 def _through(layers: Sequence[tuple[Ints, Ints]], bits: Any) -> list[Any]:
-    """What each layer makes of rows of truth values."""
+    """Return the output of each layer for rows of truth values."""
     outputs = []
     for weights, tau in layers:
         bits = _matches(weights, bits, tau)
@@ -404,21 +404,21 @@ def _through(layers: Sequence[tuple[Ints, Ints]], bits: Any) -> list[Any]:
 
 
 def _kind(start: Any, low: Any, high: Any, together: int) -> Any:
-    """The smallest whole numbers that hold all sums."""
+    """Return the smallest integer type that holds all sums."""
     far = np.abs(start.astype(np.int64)) + together * np.maximum(np.abs(low), np.abs(high))
     largest = int(far.max(initial=0)) + 1
-    return np.int8 if largest <= np.iinfo(np.int8).max else np.int32  # two, so that little is compiled
+    return np.int8 if largest <= np.iinfo(np.int8).max else np.int32  # only two, to compile little
 
 
 def _add_pieces(columns: Any, before: Ints, upto: Ints, out: Any) -> None:
-    """Write what each move adds, and behind it what it adds with each one before it of another feature."""
+    """Write the contribution of each move, followed by those with each earlier move of another feature."""
     for k, first in enumerate(upto[:-1].tolist()):
         out[:, first] = columns[:, k]
         np.add(columns[:, k : k + 1], columns[:, : before[k]], out=out[:, first + 1 : first + 1 + before[k]])
 
 
 def _tail(layers: list[tuple[Ints, Ints]], movable: Any) -> _BlockLayers:
-    """The layers for the kernel; of the lanes under them, some are movable."""
+    """Return the layers for the kernel; some of the lanes before them are movable."""
     sizes = np.array([len(tau) for _, tau in layers], np.int64)
     widths = np.array([len(movable), *sizes[:-1]], np.int64)
     words, size, width = (

@@ -1,8 +1,9 @@
-"""Compiled branch and bound over free features behind one hidden layer (docs/theory.md 7.13).
+"""Compiled branch and bound over free features before one hidden layer (docs/theory.md 7.13).
 
-A *lane* is a neuron of one inequality, and holds its slack: how far it stays on the side that the inequality
-likes, under the most favourable options of all features not fixed yet. Options only lower slacks, and a lane
-below 0 is lost for good. Lanes stand in words of 64, words in *groups* whose lanes are worth the same.
+A *lane* is a neuron of one inequality and holds its slack, the distance from the wrong side of the threshold.
+The slack is for the most favourable options of all features not fixed yet. Options only lower slacks, and a
+lane below 0 is lost permanently. Lanes are packed in words of 64, words in *groups* whose lanes have the same
+worth.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped,call-arg,var-annotated"
@@ -32,9 +33,9 @@ __all__ = [
 ]
 
 VECTOR = 4
-"""Words that are counted together: groups have multiples of so many."""
+"""Words that are counted together: group sizes are multiples of this."""
 DEPTH, NODES, ASIDE, STATE = range(4)
-"""Places in the state of a search: where it is, nodes so far, subtrees that were set aside."""
+"""Indices in the state of a search: its position, the nodes so far, and the subtrees set aside."""
 GOES_ON, WHOLE, VIOLATION = range(3)
 _EXCLUDED, _FEWER, _OPEN = range(3)
 _ENDLESS = 1 << 62
@@ -48,7 +49,7 @@ def _spot(context, b, kind, array, index, vector):
 
 
 def _lanes(context, b, kind, array, index):
-    """64 lanes from a place of an array, taken as flat."""
+    """Load 64 lanes from an index of a flattened array."""
     vector = ir.VectorType(ir.IntType(kind.dtype.bitwidth), LANES)
     value = b.load(_spot(context, b, kind, array, index, vector))
     value.align = 1
@@ -57,7 +58,7 @@ def _lanes(context, b, kind, array, index):
 
 @intrinsic
 def _left(_typing, slack, at):  # noqa: ARG001 numba reads the names
-    """Bits of 64 lanes that are 0 or more, and of those that are 0."""
+    """Return the bits of 64 lanes that are 0 or more, and of those that are 0."""
     signature = types.UniTuple(types.uint64, 2)(slack, types.intp)
 
     def emit(context, b, signature, arguments):
@@ -71,8 +72,8 @@ def _left(_typing, slack, at):  # noqa: ARG001 numba reads the names
 
 @intrinsic
 def _lose(_typing, slack, at, loss, of, words, alive, begin, kills, to):  # noqa: ARG001 numba reads the names
-    """How many lanes of so many words are lost, ``slack[at:] < loss[of:]`` among `alive`; the bits of these
-    in `kills`.
+    """Count the lanes of some words that are lost, ``slack[at:] < loss[of:]`` among `alive`; write their bits
+    to `kills`.
     """
     integer = types.int64
     signature = integer(slack, integer, loss, integer, integer, alive, integer, kills, integer)
@@ -103,7 +104,7 @@ def _words_of(context, b, kind, array, index):
 
 
 def _counted(b, words, bits_of):
-    """How many bits are set in words, `VECTOR` at a time from each place."""
+    """Count the bits set in words, `VECTOR` at a time from each index."""
     count = cgutils.get_or_insert_function(
         b.module, ir.FunctionType(_WORDS, [_WORDS]), f"llvm.ctpop.v{VECTOR}i64"
     )
@@ -119,7 +120,7 @@ def _counted(b, words, bits_of):
 
 @intrinsic
 def _lose_by_one(_typing, planes, at, near, begin, words, kills, to):  # noqa: ARG001 numba reads the names
-    """The same where each option takes 0 or 1: lanes that it takes 1 from, and those that have 0."""
+    """Do the same if each option takes 0 or 1: lanes from which it takes 1, and lanes at 0."""
     integer = types.int64
     signature = integer(planes, integer, near, integer, integer, kills, integer)
 
@@ -140,7 +141,7 @@ def _lose_by_one(_typing, planes, at, near, begin, words, kills, to):  # noqa: A
 
 @intrinsic
 def _unused(_typing, kills, at, used, begin, words):  # noqa: ARG001 numba reads the names
-    """How many bits of so many words, a multiple of `VECTOR`, are not set in `used`."""
+    """Count the bits of some words, a multiple of `VECTOR`, that are not set in `used`."""
     integer = types.int64
     signature = integer(kills, integer, used, integer, integer)
 
@@ -159,7 +160,7 @@ def _unused(_typing, kills, at, used, begin, words):  # noqa: ARG001 numba reads
 
 @intrinsic
 def _lower(_typing, slack, at, loss, of):  # noqa: ARG001 numba reads the names
-    """Take losses from 64 slacks, not further down than numbers go."""
+    """Subtract losses from 64 slacks, with saturation."""
     signature = types.void(slack, types.intp, loss, types.intp)
 
     def emit(context, b, signature, arguments):
@@ -176,7 +177,7 @@ def _lower(_typing, slack, at, loss, of):  # noqa: ARG001 numba reads the names
 
 @njit(nogil=True, cache=True)
 def _bounded(slack, at, goal, alive, near, max_sums):
-    """Which lanes are left, and the most that each inequality can reach; whether all can be met."""
+    """Find the remaining lanes and the maximum of each inequality; return whether all can be met."""
     rows, begin, worth, min_sums = goal
     for q in range(min_sums.shape[0]):
         total = nb.int64(0)
@@ -194,8 +195,9 @@ def _bounded(slack, at, goal, alive, near, max_sums):
 
 @njit(nogil=True, cache=True)
 def _looked(slack, at, options, free, goal, alive, near, max_sums, kills, drops, kept):
-    """See what each option of each free feature loses. Options after which an inequality cannot be met are
-    not kept: of some feature none, so that all is excluded; of some only one; or of each more.
+    """Compute the losses of each option of each free feature, and drop options after which an inequality
+    cannot be met. Return whether a feature has no option left (all is excluded), or some have only one, or
+    each more.
     """
     loss, first, lanes, planes = options
     rows, begin, worth, min_sums = goal
@@ -230,7 +232,7 @@ def _looked(slack, at, options, free, goal, alive, near, max_sums, kills, drops,
 
 @njit(nogil=True, cache=True)
 def _worth(kills, at, used, group, end, begin, worth):
-    """What lanes of an inequality are worth that an option loses and that are not used yet."""
+    """Return the worth of the lanes of an inequality that an option loses and that are not used yet."""
     total = nb.int64(0)
     for g in range(group, end):
         w = begin[g]
@@ -240,8 +242,8 @@ def _worth(kills, at, used, group, end, begin, worth):
 
 @njit(nogil=True, cache=True)
 def _apart(options, free, goal, max_sums, kills, drops, kept, used, before, taken, lows, order):
-    """Losses that cannot be avoided: each lane is counted for one feature, which loses at least the least
-    that one of its options does. What `_looked` says, of these.
+    """Compute unavoidable losses: each lane is counted for one feature, which loses at least the minimum over
+    its options. Return as `_looked`.
     """
     _, first, lanes, _ = options
     rows, begin, worth, min_sums = goal
@@ -251,7 +253,7 @@ def _apart(options, free, goal, max_sums, kills, drops, kept, used, before, take
         start, end = begin[rows[q]], begin[rows[q + 1]]
         used[start:end] = 0
         n = 0
-        for f in free:  # those that lose most come first
+        for f in free:  # those with the largest losses first
             low = nb.int64(_ENDLESS)
             for o in range(first[f], first[f + 1]):
                 taken[o] = 0
@@ -275,7 +277,7 @@ def _apart(options, free, goal, max_sums, kills, drops, kept, used, before, take
             lows[f] = low
             before[start:end] = used[start:end]  # options of one feature may lose the same lanes
             for o in range(first[f], first[f + 1]):
-                if kept[o]:  # no more lanes than that many are used up, word by word
+                if kept[o]:  # at most that many lanes are used up, word by word
                     g, w = rows[q], start
                     while taken[o] < low:
                         while w >= begin[g + 1]:
@@ -287,7 +289,7 @@ def _apart(options, free, goal, max_sums, kills, drops, kept, used, before, take
             gap -= low
             if gap < 0:
                 return _EXCLUDED
-        for f in free:  # an option loses what was counted for it, and lanes that were not counted at all
+        for f in free:  # an option loses its counted lanes, and those not counted at all
             left = 0
             for o in range(first[f], first[f + 1]):
                 if kept[o] and drops[o, q] - lows[f] > gap:
@@ -305,7 +307,7 @@ def _apart(options, free, goal, max_sums, kills, drops, kept, used, before, take
 
 @njit(nogil=True, cache=True)
 def _chosen(options, free, goal, max_sums, drops, kept, shift):
-    """The place of the feature to branch at: both the least and the most that its options lose are large."""
+    """Return the index of the feature to branch on: its smallest and largest losses are both large."""
     _, first, _, _ = options
     min_sums = goal[3]
     tight = 0
@@ -328,8 +330,8 @@ def _chosen(options, free, goal, max_sums, drops, kept, shift):
 
 @njit(nogil=True, cache=True)
 def _node(depth, options, goal, stack, work, shift):
-    """Look at a node until nothing more is forced: whether it is excluded, or branches, its options in
-    `coming`. With no feature left it is a violation.
+    """Process a node until nothing more is forced. Return whether it is excluded or branches, with its
+    options in `coming`. If no feature is left, it is a violation.
     """
     loss, first, lanes, _ = options
     slack, free, n_free, pick, coming, left = stack
@@ -368,7 +370,7 @@ def _node(depth, options, goal, stack, work, shift):
     n_free[depth] = n - 1
     free[depth, index], free[depth, n - 1] = free[depth, n - 1], f
     k = 0
-    for o in range(first[f], first[f + 1]):  # what loses least is taken first, from the end
+    for o in range(first[f], first[f + 1]):  # the smallest loss is taken first, from the end
         if kept[o]:
             j = k
             while j > 0 and drops[coming[depth, j - 1], 0] < drops[o, 0]:
@@ -382,11 +384,11 @@ def _node(depth, options, goal, stack, work, shift):
 
 @njit(nogil=True, cache=True)
 def branch(state, quota, deepest, aside, options, goal, stack, work, shift):
-    """Go on with a search for so many nodes; whether it goes on, is at its end, or at a violation, which is
-    in ``pick[depth]``: the number of an option for each feature.
+    """Continue a search for `quota` nodes. Return whether it continues, has ended, or is at a violation,
+    which is in ``pick[depth]``: the index of an option per feature.
 
-    Nodes of depth `deepest` that are open are set aside as long as there is room, and not entered. `shift`
-    is how many binary digits of losses do not matter to the choice of features.
+    Open nodes of depth `deepest` are set aside while there is space, and not entered. `shift` is the number
+    of binary digits of losses that are ignored in the choice of features.
     """
     loss, _, lanes, _ = options
     slack, free, n_free, pick, coming, left = stack
@@ -394,7 +396,7 @@ def branch(state, quota, deepest, aside, options, goal, stack, work, shift):
     end = state[NODES] + quota
     depth = state[DEPTH]
     while True:
-        if left[depth] < 0:  # not looked at yet
+        if left[depth] < 0:  # not processed yet
             if state[NODES] >= end:
                 state[DEPTH] = depth
                 return GOES_ON

@@ -1,8 +1,8 @@
 """Branch and bound over the free features of a network with one hidden layer (docs/theory.md 7.13).
 
-An inequality of the goal is a sum over hidden neurons, each of which counts or does not. Under the most
-favourable options of all features that are not fixed, a neuron can count still or is lost for good; what can
-count still bounds the sum. Each case of the goal is searched by itself.
+An inequality of the goal is a sum over hidden neurons, each of which counts or does not. For the most
+favourable options of all features that are not fixed, a neuron either can still count or is lost permanently.
+The neurons that can still count bound the sum. Each case of the goal is searched separately.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from sugenet.problem.problem import ENUMERATED, Holds, Open, Outcome, Problem, r
 __all__ = ["BRANCH", "BRANCH_BRIEFLY"]
 
 _BRIEF = 1 << 11
-"""Nodes of a brief search, of all cases together."""
+"""Nodes of a brief search, over all cases."""
 _LIGHT = 1 << 20
-"""Moves times neurons that can turn, up to which a brief search is one."""
+"""Largest number of moves times neurons that can turn for a brief search."""
 _SLICE = 1 << 12
-"""Nodes between two looks at the clock, some milliseconds."""
+"""Nodes between two checks of the clock, a few milliseconds."""
 _FIRST = 1 << 14
-"""Nodes of each case before one of them is searched at length, in all threads."""
+"""Nodes of each case before a long search of one case in all threads."""
 _DEEPEST, _ROOM = 8, 1 << 10
-"""Depth at which a long search is cut into subtrees, and how many of these there are at most."""
+"""Depth at which a long search is split into subtrees, and their maximum number."""
 _WIDEST = 1 << 12
-"""Words of lanes: where more are needed, numbers that neurons count are too different."""
+"""Maximum words of lanes: if more are needed, the weights of neurons differ too much."""
 _DIGITS = 20
-"""Binary digits of losses that are looked at when a feature is chosen."""
+"""Binary digits of losses that are used to choose a feature."""
 
 
 def _branch(problem: Problem, clock: Clock, max_nodes: int | None = None) -> Outcome:
@@ -78,7 +78,7 @@ def _branch(problem: Problem, clock: Clock, max_nodes: int | None = None) -> Out
 BRANCH = Engine("branch", _branch)
 """Branches over the features of a region without a budget, before one hidden layer."""
 BRANCH_BRIEFLY = Engine("branch", lambda problem, clock: _branch(problem, clock, _BRIEF))
-"""The same for some milliseconds."""
+"""The same for a few milliseconds."""
 
 
 class _TimeUpError(Exception):
@@ -86,7 +86,7 @@ class _TimeUpError(Exception):
 
 
 class _Lanes:
-    """What the options of all features take from the neurons that can turn, for either sign."""
+    """Losses of the neurons that can turn under the options of all features, for either sign."""
 
     def __init__(self, problem: Problem) -> None:
         self.near, self.first_layer = problem.near, problem.first_layer
@@ -119,7 +119,7 @@ class _Lanes:
         self.weights = self.weights[:, first_layer.fragile]
 
     def search(self, case: tuple[int, ...]) -> _CaseSearch | None:
-        """The search of one case; None where one of its inequalities cannot hold at all."""
+        """Return the search of one case; None if one of its inequalities can never hold."""
         rows, begin, worth, min_sums = [0], [0], [], []
         slacks: list[Ints] = []
         losses: list[Ints] = []
@@ -152,7 +152,7 @@ class _Lanes:
         return _CaseSearch(self.first, goal, _laid_out(slacks, losses, begin, len(self.options)), gap or 0)
 
     def moves(self, picked: Ints) -> tuple[FeatureMove, ...]:
-        """The moves of an option for each feature."""
+        """Return the moves of an option per feature."""
         chosen = (self.options[o] for o in picked.tolist())
         return tuple(self.near.moves[k] for k in chosen if k is not None)
 
@@ -164,8 +164,8 @@ def _words(lanes: int) -> int:
 
 
 def _laid_out(slacks: list[Ints], losses: list[Ints], begin: list[int], options: int) -> tuple[Any, Any]:
-    """Slacks and losses of all lanes, groups padded to whole vectors by lanes that are lost from the start.
-    Losses beyond a slack are cut to one more than that.
+    """Return slacks and losses of all lanes. Groups are padded to complete vectors by lanes that are lost
+    from the start. Losses beyond a slack are cut to the slack plus one.
     """
     largest = max((int(slack.max(initial=0)) for slack in slacks), default=0) + 1
     kinds = [kind for kind in (np.int8, np.int32) if largest <= np.iinfo(kind).max]  # two: little is compiled
@@ -181,7 +181,7 @@ def _laid_out(slacks: list[Ints], losses: list[Ints], begin: list[int], options:
 
 @dataclass
 class _Stack:
-    """Where a search is: slacks, free features and options at every depth."""
+    """Position of a search: slacks, free features and options at every depth."""
 
     state: Ints
     arrays: tuple[Any, ...]
@@ -189,7 +189,7 @@ class _Stack:
 
 
 class _CaseSearch:
-    """The search of one case, as `branch_kernels` does it."""
+    """Search of one case with `branch_kernels`."""
 
     def __init__(self, first: Ints, goal: tuple[Ints, ...], lanes: tuple[Any, Any], gap: int) -> None:
         from sugenet.engines.walk import branch_kernels
@@ -206,7 +206,7 @@ class _CaseSearch:
         self.violation: Ints = np.zeros(0, np.int64)
 
     def run(self, quota: int, up: Callable[[], bool]) -> bool:
-        """Search through so many nodes; whether there is a violation."""
+        """Search up to `quota` nodes; return whether there is a violation."""
         stack, status = self._stack(), self.kernels.GOES_ON
         none = np.zeros((0, len(self.first) - 1), np.int64)
         while status == self.kernels.GOES_ON and stack.state[self.kernels.NODES] < quota:
@@ -217,8 +217,8 @@ class _CaseSearch:
         return self._is_violated(stack, status)
 
     def at_length(self, clock: Clock) -> Ints | None:
-        """Search all, cut into subtrees that threads share; a violation, which does not depend on how many
-        threads there are.
+        """Search everything, split into subtrees that threads share; return a violation, which does not
+        depend on the number of threads.
         """
         stack = self._stack()
         aside = np.zeros((_ROOM, len(self.first) - 1), np.int64)
@@ -232,7 +232,7 @@ class _CaseSearch:
         subtrees = aside[: stack.state[self.kernels.ASIDE]]
 
         def search(number: int, is_stopped: Callable[[], bool]) -> list[Ints] | None:
-            """The violation of a subtree, if it has one; None when stopped."""
+            """Return the violation of a subtree, if it has one; None if stopped."""
             stack, status = self._stack(subtrees[number]), self.kernels.GOES_ON
             while status == self.kernels.GOES_ON:
                 if is_stopped():

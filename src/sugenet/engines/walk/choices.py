@@ -1,10 +1,10 @@
 """Exhaustion: every combination of moves of a neighbourhood that allows them all (docs/theory.md 7.4).
 
-Several features are taken as one, whose moves are all their combinations. Then the combinations are sets of
-moves without a budget, walked as in `sets`, features that matter most first. Once no fragile neuron can turn
-or turn back, whatever the rest does, one combination stands for all.
+Several features are combined into one, whose moves are all their combinations. Then the combinations are sets
+of moves without a budget, walked as in `sets`, with the features that matter most first. Once no fragile
+neuron can turn or turn back for any remaining moves, one combination represents all.
 
-Many combinations of many fragile neurons are walked by blocks, which keep no patterns.
+If there are many combinations of many fragile neurons, they are walked by blocks, which store no patterns.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from sugenet.problem.problem import ENUMERATED, Enumerated, Holds, Open, Outcome
 __all__ = ["EXHAUST", "MAX_COMBINATIONS", "exhaust", "is_for_blocks", "sums_of"]
 
 MAX_COMBINATIONS = 2.0**34
-"""More are not enumerated."""
+"""Largest number of combinations that are enumerated."""
 _MANY, _LANES = 2.0**20, 64
-"""Combinations, and fragile neurons, from which on combinations are walked by blocks."""
+"""Numbers of combinations and of fragile neurons from which combinations are walked by blocks."""
 _GROUP = 1 << 9
-"""Combinations of the features of one group, at most: as many as are evaluated at once."""
+"""Largest number of combinations of the features of one group, which are evaluated at once."""
 
 Options = list[int | None]
-"""What a feature may do: indices of its moves, and None to stay."""
+"""Options of a feature: indices of its moves, and None to stay."""
 
 
 def _exhaust(problem: Problem, clock: Clock) -> Outcome:
@@ -57,7 +57,7 @@ EXHAUST = Engine("exhaust", _exhaust)
 
 def exhaust(problem: Problem, clock: Clock) -> Enumerated | None:
     """Enumerate all combinations of moves, which the neighbourhood must allow, until one reaches the goal;
-    None when the time was up.
+    None if the time was up.
     """
     near = problem.near
     see_time(near, clock)
@@ -84,12 +84,12 @@ def exhaust(problem: Problem, clock: Clock) -> Enumerated | None:
 
 
 def _has_many(problem: Problem) -> bool:
-    """Whether there are too many combinations and fragile neurons for patterns to be kept."""
+    """Return whether there are too many combinations and fragile neurons to store patterns."""
     return combinations_of(problem.near) >= _MANY and len(problem.first_layer.fragile) > _LANES
 
 
 def is_for_blocks(problem: Problem) -> bool:
-    """Whether all combinations are walked by blocks."""
+    """Return whether all combinations are walked by blocks."""
     if not _has_many(problem):
         return False
     patterns = PatternGoal(problem.first_layer, problem.goal)
@@ -98,17 +98,17 @@ def is_for_blocks(problem: Problem) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """Features in groups, each of which is one feature, whose moves are the combinations of their moves."""
+    """Features in groups. Each group is one feature, whose moves are the combinations of their moves."""
 
     near: Neighbourhood
     features: list[list[Options]]
-    """Of each group."""
+    """Options of each group."""
     rows: Any
-    """What each move of a group adds to the lanes, group by group."""
+    """Contribution of each move of a group to the lanes, group by group."""
 
     @classmethod
     def of(cls, near: Neighbourhood, start: Any, rows: Any, *, are_all: bool) -> _Groups:
-        """Groups of as many features as there is room for; or only one, of the last features, and all others
+        """Return groups with as many features as fit; or only one group, of the last features, and all others
         alone.
         """
         options, n_alone = _options_of(near, rows), 0
@@ -125,11 +125,11 @@ class _Groups:
 
     @property
     def sizes(self) -> list[int]:
-        """How many moves each group has."""
+        """Number of moves of each group."""
         return [prod(map(len, group)) - 1 for group in self.features]
 
     def moves(self, chosen: Sequence[int]) -> tuple[FeatureMove, ...]:
-        """The moves of the features, from one move of each of some groups."""
+        """Return the moves of the features, from one move of each of some groups."""
         moves: list[int] = []
         first = 0
         for group, size in zip(self.features, self.sizes, strict=True):
@@ -142,8 +142,8 @@ class _Groups:
 
 
 def _options_of(near: Neighbourhood, rows: Any) -> list[Options]:
-    """The options of every feature that may move, to stay first; features that change the lanes most come
-    first.
+    """Return the options of every feature that may move, with staying first; features that change the lanes
+    most come first.
     """
     all_options: list[Options] = [[None, *range(moves.start, moves.stop)] for moves in near.places.values()]
     return sorted(
@@ -152,13 +152,13 @@ def _options_of(near: Neighbourhood, rows: Any) -> list[Options]:
 
 
 def _gains_of(options: Options, rows: Any) -> Any:
-    """What each option of a feature adds to the lanes."""
+    """Return the contribution of each option of a feature to the lanes."""
     nothing = np.zeros_like(rows[0])
     return np.array([nothing if k is None else rows[k] for k in options])
 
 
 def sums_of(gains: list[Any], start: Any) -> Any:
-    """What every combination of features adds to the lanes, in the order of `itertools.product`."""
+    """Return the contribution of every combination of features, in the order of `itertools.product`."""
     sums = np.zeros((1, len(start)), start.dtype)
     for options in gains:
         sums = (sums[:, None] + options[None]).reshape(len(sums) * len(options), len(start))

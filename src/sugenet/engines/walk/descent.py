@@ -1,7 +1,7 @@
-"""Violations by the network as it is: inputs far away first, then ever nearer ones at less and less cost.
+"""Search for violations on the network itself: distant inputs first, then nearer ones at lower cost.
 
-Nothing is cut into steps or tabulated, so it works for networks of any kind and size. Finds, never proves;
-floats say only what is tried first.
+Nothing is expanded to steps or tabulated, so it works for networks of any kind and size. It finds violations
+and never proves; floats only decide the order of attempts.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from sugenet.problem.problem import Problem
 __all__ = ["Descent"]
 
 _DRAWN = 30
-"""Inputs far away that are drawn at random in each of two ways."""
+"""Number of distant inputs drawn at random in each of two ways."""
 _TRIES = 16
-"""Distances that are tried at a time, or numbers of changes."""
+"""Number of distances, or of changes, that are tried at a time."""
 _ROUNDS = 30
-"""Rounds in which values are moved nearer, at most."""
+"""Largest number of rounds in which values are moved nearer."""
 _OUT = -1  # no move
 
 Change: TypeAlias = tuple[Ints, Ints]
-"""Places of features, and the numbers of the moves that they are to make."""
+"""Indices of features, and the indices of their new moves."""
 
 
 class Descent:
-    """Sets of moves that reach the goal of a problem, made cheaper one change after another.
+    """Sets of moves that reach the goal of a problem, made cheaper by successive changes.
 
     Parameters
     ----------
     problem
-        What is asked; a budget is not looked at.
+        The problem; its budget is ignored.
     largest
-        Whether the largest price counts, not their sum.
+        Whether the largest price counts instead of the sum.
     clock
-        Asked before every batch of inputs; the answer depends on its seed alone, unless the time is up.
+        Checked before every batch of inputs. The answer depends only on its seed, unless the time is up.
     keep
-        Is told every set as soon as it is known, so that nothing is lost where the search ends early.
+        Called with every set as soon as it is known, so that nothing is lost if the search ends early.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Descent:
         self.starts = np.array([index.start for index in near.places.values()], np.int64)
         self.stops = np.array([index.stop for index in near.places.values()], np.int64)
         self.own = np.array(near.states, np.int64)[self.features]
-        # from the sample on, states below lead down and those above lead up; categories lie side by side
+        # starting at the sample, states below lead down and those above lead up; categories are side by side
         self.above = self.states > self.own.repeat(self.stops - self.starts)
         steps = np.array([isinstance(codings[feature], Steps) for feature in self.features.tolist()], bool)
         self.steps = steps.repeat(self.stops - self.starts)
@@ -85,8 +85,8 @@ class Descent:
         self.chosen = np.full(len(self.features), _OUT)
 
     def far(self) -> bool:
-        """Whether the goal is reached by some input far away: every feature at its least, at its largest, at
-        either, or anywhere; of these, nearer to the sample, the cheapest.
+        """Return whether some distant input reaches the goal: every feature at its minimum, at its maximum,
+        at either, or anywhere. The cheapest of these is then moved nearer to the sample.
         """
         rng = np.random.default_rng(self.clock.seed)
         size = (_DRAWN, len(self.features))
@@ -107,7 +107,7 @@ class Descent:
         return True
 
     def nearer(self, moves: tuple[FeatureMove, ...]) -> None:
-        """Go down from moves that reach the goal."""
+        """Make moves that reach the goal cheaper."""
         indices = {feature: index for index, feature in enumerate(self.features.tolist())}
         self.chosen = np.full(len(self.features), _OUT)
         for move in moves:
@@ -117,7 +117,7 @@ class Descent:
         self.down()
 
     def down(self) -> None:
-        """Leave out what is not needed, and move values nearer, until neither helps."""
+        """Drop unnecessary moves and move values nearer, until neither helps."""
         self._clip()
         size = int((self.chosen >= 0).sum())
         while size > 1 and not self.clock.up():
@@ -132,11 +132,13 @@ class Descent:
 
     def _value(self, chosen: Ints) -> float:
         prices = self.prices[chosen[chosen >= 0]]
-        with np.errstate(over="ignore"):  # costs of the largest floats: only the order of tries depends on it
+        with np.errstate(
+            over="ignore"
+        ):  # costs of the largest floats: they only affect the order of attempts
             return float(prices.max(initial=0.0) if self.largest else prices.sum())
 
     def _chunks(self, size: int) -> Iterator[Ints]:
-        """Features that have moved, by what that costs, so many at a time."""
+        """Yield moved features, by cost, `size` at a time."""
         moved = np.flatnonzero(self.chosen >= 0)
         order = moved[np.argsort(-self.prices[self.chosen[moved]], kind="stable")]
         return (order[k : k + size] for k in range(0, len(order), size))
@@ -151,7 +153,7 @@ class Descent:
         self.keep(tuple(self.near.moves[k] for k in chosen[chosen >= 0].tolist()))
 
     def _reach(self, changes: list[Change]) -> npt.NDArray[np.bool_]:
-        """Which changes of what is chosen reach the goal; none behind the end of the time."""
+        """Return which changes of the chosen moves reach the goal; none after the time is up."""
         out = np.zeros(len(changes), bool)
         packed = self.near.network.packed("auto")
         block = rows_at_once(self.near)
@@ -171,17 +173,19 @@ class Descent:
         return out
 
     def _states(self, indices: Ints, moves: Ints) -> Ints:
-        """Where features are after their moves."""
+        """Return the states of features after their moves."""
         return np.where(moves < 0, self.own[indices], self.states[moves])
 
     def _improve(self, changes: list[Change]) -> bool:
-        """Make as many changes as go together, of those that can be made alone; whether any was."""
+        """Make as many compatible changes as possible, of those possible alone; return whether any was
+        made.
+        """
         changed = False
         while changes and not self.clock.up():
             changes = [changes[k] for k in np.flatnonzero(self._reach(changes)).tolist()]
             if not changes:
                 break
-            low, high = 1, len(changes) + 1  # so many go together, so many are not known to
+            low, high = 1, len(changes) + 1  # this many are compatible, this many are not known to be
             while high - low > 1:
                 tried = sorted({low + (high - low) * k // _TRIES for k in range(1, _TRIES + 1)} - {low, high})
                 good = self._reach([_together(changes[:count]) for count in tried])
@@ -195,20 +199,20 @@ class Descent:
                     break
             self._go(*changes[:low])
             changed = True
-            changes = changes[low + 1 :]  # the next one did not go with these
+            changes = changes[low + 1 :]  # the next one was not compatible with these
         return changed
 
     # -- values nearer ---------------------------------------------------------------------------------------
 
     def _clip(self) -> None:
-        """No value further from the sample than need be, on the way to where it is."""
+        """Find the smallest distance within which the clipped values still reach the goal."""
         start = self.chosen
         moved = np.flatnonzero(start >= 0)
         if not len(moved):
             return
         goals, far = start[moved], self.distances[start[moved]].max()
         radii = np.unique(self.distances[self.distances <= far])
-        low, high = -1, len(radii) - 1  # the sample itself, and all as it is
+        low, high = -1, len(radii) - 1  # the sample itself, and all unchanged
         while high - low > 1 and not self.clock.up():
             tried = sorted({low + (high - low) * k // _TRIES for k in range(1, _TRIES)} - {low, high})
             changes = [(moved, self._clipped(moved, goals, radii[index])) for index in tried]
@@ -222,7 +226,7 @@ class Descent:
             low = tried[first - 1] if first else low
 
     def _clipped(self, moved: Ints, goals: Ints, radius: float) -> Ints:
-        """The move of each feature on the way to its goal that is as far as a distance allows."""
+        """Return the furthest move of each feature towards its goal within a distance."""
         inside = self.distances <= radius
         up = np.add.reduceat(inside & self.above, self.starts, dtype=np.int64)[moved]
         down = np.add.reduceat(inside & ~self.above, self.starts, dtype=np.int64)[moved]
@@ -233,8 +237,8 @@ class Descent:
         return np.where(self.steps[goals], stepped, np.where(inside[goals], goals, _OUT))
 
     def _closer(self) -> bool:
-        """Move single values to cheaper ones, half of the way, three quarters, or a step; whether any was.
-        Where the largest price counts, only that is looked at.
+        """Move single values to cheaper ones: half of the way, three quarters, or one step. Return whether
+        any was moved. If the largest price counts, only that one is considered.
         """
         moved = np.flatnonzero(self.chosen >= 0)
         prices = self.prices[self.chosen[moved]]
@@ -269,7 +273,7 @@ def _together(changes: list[Change]) -> Change:
 
 
 def _float(number: Fraction, known: dict[int, float]) -> float:
-    """The float nearest to a fraction that many share."""
+    """Return the float nearest to a fraction, cached."""
     if id(number) not in known:
         try:
             known[id(number)] = float(number)

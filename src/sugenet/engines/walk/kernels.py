@@ -1,11 +1,11 @@
 """Compiled walks over sets of moves and over all combinations, and the table of their patterns
 (docs/theory.md 7.3).
 
-A *pattern* is the set of fragile neurons that have turned, one bit each; the sample's own is 0. Lanes hold
-how far each neuron is past its turn, so that adding a move and comparing with zero gives 64 bits of pattern
-in a few instructions. Patterns repeat a great deal: a small memory of recent ones drops most repeats without
-a branch, a hash table the others. Shared instructions are in `lanes`; all else is in this file, since the
-cache on disk is renewed when *this* file changes.
+A *pattern* is the set of fragile neurons that have turned, one bit each; that of the sample is 0. Lanes hold
+the distance of each neuron past its turn. Adding a move and comparing with zero then gives 64 bits of pattern
+in a few instructions. Patterns repeat often: a small cache of recent ones drops most repeats without a
+branch, a hash table the others. Shared instructions are in `lanes`. Everything else is in this file, because
+the cache on disk is renewed only if *this* file changes.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped,call-arg"
@@ -34,16 +34,16 @@ __all__ = [
     "walk_sets",
 ]
 
-CHUNK = 256  # sets between two looks at whether there is room
-RECENT = 1 << 16  # patterns that a walk remembers at most, to drop repeats
-AHEAD = 16  # patterns between asking for an element of a table and looking at it
+CHUNK = 256  # sets between two checks for free space
+RECENT = 1 << 16  # largest number of patterns that a walk remembers to drop repeats
+AHEAD = 16  # patterns between the prefetch of an element of a table and its use
 DEPTH, LEAF, SETS, WALK, TURN, HEAD = range(6)
-"""A walk's state: moves chosen, next last move, sets walked, its number, prefixes dealt out; then moves."""
+"""State of a walk: moves chosen, next last move, sets walked, its index, prefixes dealt out; then moves."""
 
 
 @njit(nogil=True, cache=True, inline="always")
 def _mixed(key):
-    """A hash all of whose bits are good."""
+    """Return a hash whose bits are all well mixed."""
     h = key * GOLDEN
     h = (h ^ (h >> nb.uint64(32))) * nb.uint64(0xD6E8FEB86659FD93)
     return h ^ (h >> nb.uint64(32))
@@ -51,7 +51,7 @@ def _mixed(key):
 
 @njit(nogil=True, cache=True, inline="always")
 def _folded(keys, row):
-    """One word of a pattern's words."""
+    """Fold the words of a pattern into one."""
     h = keys[row, 0]
     for w in range(1, keys.shape[1]):
         h = (h ^ (h >> nb.uint64(29))) * GOLDEN ^ keys[row, w]
@@ -67,17 +67,17 @@ def _put(to, row, start):
 
 @njit(nogil=True, cache=True)
 def _add(acc, depth, rows, k):
-    """The lanes of the next depth, with one row more."""
+    """Compute the lanes of the next depth, with one more row."""
     for lane in range(rows.shape[1]):
         acc[depth + 1, lane] = acc[depth, lane] + rows[k, lane]
 
 
 @njit(nogil=True, cache=True)
 def _line(acc, depth, rows, first, end, weight, high, recent, fresh, begin):
-    """Write patterns of the sets that add one of the rows first..end-1 from an index on, without most
-    repeats; the index after the last one, and how many sets there are.
+    """Write the patterns of the sets that add one of the rows first..end-1, from an index on, without most
+    repeats. Return the index after the last one, and the number of sets.
 
-    Both steps go without a branch that depends on a pattern: such a one costs more than all the rest.
+    Neither step has a branch that depends on a pattern: such a branch would cost more than everything else.
     """
     lanes, words = rows.shape[1], fresh.shape[1]
     here, mask = depth * lanes, nb.uint64(recent.shape[0] - 1)
@@ -118,7 +118,7 @@ def _is_wanted(acc, depth, rows, k, want):
 
 @njit(nogil=True, cache=True)
 def _are_alike(acc, depth, lowest, highest, k):
-    """Whether all sets have one pattern, whatever moves from k on they add."""
+    """Return whether all sets have one pattern, for any added moves from k on."""
     lanes, same = acc.shape[1], True
     for w in range(lanes // LANES):
         at, of = depth * lanes + w * LANES, k * lanes + w * LANES
@@ -128,7 +128,7 @@ def _are_alike(acc, depth, lowest, highest, k):
 
 @njit(nogil=True, cache=True)
 def _end_of_light(lightest, first, high):
-    """The first move from which on all are too heavy."""
+    """Return the first move from which on all are too heavy."""
     end, beyond = first, lightest.shape[0] - 1
     while end < beyond:
         middle = (end + beyond) // 2
@@ -141,8 +141,8 @@ def _end_of_light(lightest, first, high):
 
 @njit(nogil=True, cache=True)
 def _next_prefix(state, depth, acc, sums, moves):
-    """Go on to the next prefix of this walk, or one that begins such a prefix: how many moves it has, -1 at
-    the end.
+    """Advance to the next prefix of this walk, or to one that begins such a prefix; return its number of
+    moves, -1 at the end.
     """
     rows, weight, after, lightest, budget, n_walks, shared, lowest, highest, below = moves
     count, k = rows.shape[0], rows.shape[0]
@@ -177,15 +177,16 @@ def _next_prefix(state, depth, acc, sums, moves):
 def walk_sets(state, quota, want, start, moves, recent, fresh):
     """Walk sets of moves of different features whose weights sum to at most a budget, from `state` on.
 
-    A set is a prefix and a last move behind it. Prefixes come in the order of their numbers, each before
-    those that it begins; those of `shared` moves, with all that they begin, belong to the walks in turn,
-    shorter ones to the first walk. Of `moves` there is what they add to the lanes, their weights, the first
-    move of the next feature, the least weight from each on, the budget, how many walks there are, and
-    `shared`; and where everything fits the budget, the least and the most that moves from each on add
-    together, and how many sets these have: where no neuron depends on them, one set stands for all.
-    Stops after about `quota` sets or when `fresh` is full of patterns: how many there are; `DEPTH` is -1 when
-    all sets are walked. With a pattern to `want`, stops at the first set that has it: the prefix is in the
-    state, its length in `SETS`, the last move in `LEAF`.
+    A set is a prefix and a last move after it. Prefixes come in the order of their numbers, each before those
+    that it begins. Prefixes of `shared` moves, with all that they begin, are dealt to the walks in turn;
+    shorter ones belong to the first walk. `moves` has their contributions to the lanes, their weights, the
+    first move of the next feature, the smallest weight from each on, the budget, the number of walks, and
+    `shared`. If everything fits the budget, it also has the minimum and maximum total contribution of the
+    moves from each on, and the number of their sets: if no neuron depends on them, one set represents all.
+
+    The walk stops after about `quota` sets or if `fresh` is full, and returns the number of patterns; `DEPTH`
+    is -1 if all sets are walked. With a pattern to `want`, it stops at the first set that has it: the prefix
+    is in the state, its length in `SETS`, the last move in `LEAF`.
     """
     rows, weight, lightest, budget, shared = moves[0], moves[1], moves[3], moves[4], moves[6]
     max_size, room = state.shape[0] - HEAD, fresh.shape[0] - CHUNK - 1
@@ -225,8 +226,8 @@ def walk_sets(state, quota, want, start, moves, recent, fresh):
 
 @njit(nogil=True, cache=True)
 def unseen(table, fresh, count):
-    """Move those of so many patterns to the front that an open hash table does not hold, and put them there;
-    how many. An element of 0 is empty, so the pattern 0, the sample's own, is never new.
+    """Move the patterns that an open hash table does not hold to the front, add them to the table, and return
+    their number. An element of 0 is empty, so the pattern 0, that of the sample, is never new.
     """
     words, mask = table.shape[1], nb.uint64(table.shape[0] - 1)
     n = nb.uint64(0)
@@ -250,7 +251,7 @@ def unseen(table, fresh, count):
 
 @njit(nogil=True, cache=True)
 def shortfalls(counts, shift, votes, out):
-    """What the nearest case of a goal misses at its worst inequality, for each row of match counts.
+    """Compute the shortfall of the nearest case at its worst inequality, for each row of match counts.
 
     Inequality q sums ``factors[i]`` times the match count of ``classes[i]`` for i in
     starts[q]..starts[q+1]-1; case c needs those numbered ``members[cases[c]:cases[c+1]]``.

@@ -1,8 +1,8 @@
 """Instructions that compiled kernels share: 64 lanes compared at once, bits of a word, a hint to the cache;
 and a multiplier for hashes (docs/theory.md 7.3).
 
-Numba caches compiled code by the file that it is in, so a change of *this* file does not renew the kernels:
-touch every file that imports it.
+Numba caches compiled code by the file that contains it, so a change of *this* file does not recompile the
+kernels: touch every file that imports it.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped,call-arg"
@@ -23,7 +23,7 @@ GOLDEN = nb.uint64(0x9E3779B97F4A7C15)
 
 @intrinsic
 def turned(_typing, lanes, index, rows, where):  # noqa: ARG001 numba reads the names
-    """Bits of 64 lanes: ``lanes[index:] + rows[where:] >= 0``, indices of the flat arrays."""
+    """Return bits of 64 lanes: ``lanes[index:] + rows[where:] >= 0``, indices of the flattened arrays."""
     signature = types.uint64(lanes, types.intp, rows, types.intp)
 
     def emit(context, b, signature, arguments):
@@ -43,7 +43,7 @@ def turned(_typing, lanes, index, rows, where):  # noqa: ARG001 numba reads the 
 
 @intrinsic
 def fetch(_typing, words, index):  # noqa: ARG001 numba reads the names
-    """Ask for an element of an array, taken as flat, to be brought into the cache."""
+    """Prefetch an element of a flattened array into the cache."""
     signature = types.void(words, types.intp)
 
     def emit(context, b, signature, arguments):
@@ -61,7 +61,7 @@ def fetch(_typing, words, index):  # noqa: ARG001 numba reads the names
 
 @intrinsic
 def ones(_typing, word):  # noqa: ARG001 numba reads the names
-    """How many bits of a word are set."""
+    """Return how many bits of a word are set."""
     signature = types.int64(types.uint64)
 
     def emit(_context, b, _signature, arguments):
@@ -72,7 +72,7 @@ def ones(_typing, word):  # noqa: ARG001 numba reads the names
 
 @intrinsic
 def lowest(_typing, word):  # noqa: ARG001 numba reads the names
-    """The index of the lowest bit of a word that is not 0."""
+    """Return the index of the lowest bit of a word that is not 0."""
     signature = types.int64(types.uint64)
 
     def emit(_context, b, _signature, arguments):

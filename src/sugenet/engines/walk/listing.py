@@ -1,7 +1,7 @@
-"""All violations of small cost in which no change can be left out, listed by going through all sets of moves.
+"""List all violations of small cost in which no change is redundant, by enumeration of all sets of moves.
 
-Sets grow one move at a time, in arrays; a set that is a violation is not grown further, since every larger
-one could leave a change out.
+Sets grow by one move at a time, in arrays. A set that is a violation is not extended, because every larger
+one would have a redundant change.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from sugenet.problem.problem import Problem
 __all__ = ["MOST_SETS", "needed_changes"]
 
 MOST_SETS = 3e7
-"""Sets of moves that are gone through for a list."""
+"""Largest number of sets of moves that are enumerated for a list."""
 _CHUNK = 1 << 16
 
 
 def needed_changes(problem: Problem, budget: int, clock: Clock) -> list[tuple[FeatureMove, ...]] | None:
-    """Violations of weight up to a budget none of whose changes can be left out, cheapest first; None when
-    there are too many sets, or the time was up.
+    """Return the violations of weight up to a budget without redundant changes, cheapest first; None if there
+    are too many sets, or the time was up.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def needed_changes(problem: Problem, budget: int, clock: Clock) -> list[tuple[Fe
 def _extended(
     sets: npt.NDArray[np.int32], sums: Ints, weight: Ints, after: Ints, budget: int
 ) -> Iterator[tuple[npt.NDArray[np.int32], Ints]]:
-    """Every set with one more move of a later feature, within the budget, in chunks."""
+    """Yield every set with one more move of a later feature, within the budget, in chunks."""
     count = len(weight)
     starts = after[sets[:, -1]] if sets.shape[1] else np.zeros(len(sets), np.int64)
     room = count - starts
@@ -101,7 +101,7 @@ def _extended(
 
 
 def _violating(patterns: PatternGoal, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-    """Which sets of moves reach the goal."""
+    """Return which sets of moves reach the goal."""
     first_layer = patterns.first_layer
     margins = np.repeat(first_layer.margins[None, :], len(rows), axis=0)
     for column in range(rows.shape[1]):

@@ -1,8 +1,8 @@
-"""Patterns of fragile neurons: how far each is from a goal, one by one or by blocks.
+"""Patterns of fragile neurons: the distance of each from a goal, one by one or by blocks.
 
-A *pattern* holds one bit for each fragile neuron, set if it has turned against the sample. The second layer
-reads patterns as they are: its columns are the fragile neurons, with the sign reversed where one is active at
-the sample, and the contribution of all the other neurons is part of its tau.
+A *pattern* holds one bit per fragile neuron, set if it has turned relative to the sample. The second layer
+reads patterns directly. Its columns are the fragile neurons, with the sign reversed for those active at the
+sample. The contribution of all other neurons is part of its tau.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Patterns = npt.NDArray[np.uint64]
 
 
 class PatternGoal:
-    """How far patterns are from a goal.
+    """Distance of patterns from a goal.
 
     Parameters
     ----------
     first_layer
-        The first layer seen from a neighbourhood.
+        The first layer as seen from a neighbourhood.
     goal
         The goal, over match counts of the classes.
     """
@@ -51,7 +51,7 @@ class PatternGoal:
         self.batch = 1 << 13 if self._rows is not None else 1 << 9
 
     def shortfall(self, patterns: Patterns) -> npt.NDArray[Any]:
-        """What each pattern misses of the goal; 0 or less: it is reached.
+        """Return the shortfall of each pattern; 0 or less: the goal is reached.
 
         Safe to call from several threads.
         """
@@ -59,16 +59,16 @@ class PatternGoal:
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
     def reached(self, patterns: Patterns) -> npt.NDArray[np.bool_]:
-        """Whether each pattern reaches the goal."""
+        """Return whether each pattern reaches the goal."""
         return np.asarray(self.shortfall(patterns) <= 0)
 
     def pack(self, turned: Any) -> Patterns:
-        """Patterns from truth values, one column per fragile neuron or lane."""
+        """Pack truth values, one column per fragile neuron or lane, into patterns."""
         bits = np.asarray(turned)[:, : len(self.first_layer.fragile)]
         return pack(bits) if bits.shape[1] else np.zeros((len(bits), 1), np.uint64)
 
     def turned(self, patterns: Patterns) -> Bits:
-        """Which fragile neurons have turned, one column each."""
+        """Return which fragile neurons have turned, one column each."""
         count = len(self.first_layer.fragile)
         return unpack(patterns, count) if count else np.zeros((len(patterns), 0), bool)
 
@@ -92,10 +92,10 @@ class PatternGoal:
 
     @cached_property
     def later(self) -> tuple[list[Ints], list[Ints], Ints] | None:
-        """Weights and tau of the later layers over patterns, the head last,
-        and what to add to its match counts.
+        """Weights and tau of the later layers over patterns, the head last, and the offsets of its match
+        counts.
 
-        None where a layer that is not dense would be too large as a dense one.
+        None if a layer that is not dense would be too large as a dense one.
         """
         network = self.first_layer.neighbourhood.network.cut
         sizes = [layer.outputs * layer.inputs for layer in network.layers[1:] if layer.kind != "dense"]
@@ -119,8 +119,8 @@ class PatternGoal:
 
     @cached_property
     def _rows(self) -> Rows | None:
-        """The later layers in packed words; None where they are too large for that, or where wide weights
-        over steps are: levels are then faster.
+        """The later layers in packed words; None if they are too large for that, or if weights over steps are
+        wide, because levels are then faster.
         """
         if self.later is None or (
             (self.first_layer.neighbourhood.network.has_levels or any(map(is_wide, self.later[0])))
@@ -134,7 +134,7 @@ class PatternGoal:
 
     @property
     def _packed_size(self) -> int:
-        """Weights of the later layers, once those larger than 1 are split."""
+        """Number of weights of the later layers, once those larger than 1 are split."""
         assert self.later is not None
         copies = [np.maximum(np.abs(rows).max(axis=0, initial=0), 1) for rows in self.later[0]]
         outputs = [int(layer_copies.sum()) for layer_copies in copies[1:]] + [len(self.later[0][-1])]
@@ -144,7 +144,7 @@ class PatternGoal:
 
     @cached_property
     def votes(self) -> tuple[Any, ...] | None:
-        """The goal as flat arrays; None where its numbers are too large."""
+        """The goal as flat arrays; None if its numbers are too large."""
         factors = self.goal.factors
         if factors.dtype == object:
             return None
@@ -163,21 +163,21 @@ class PatternGoal:
 
 
 class Walked(NamedTuple):
-    """What a walk over all sets of moves has shown."""
+    """Result of a walk over all sets of moves."""
 
     sets: int
-    """Sets walked, the empty one among them."""
+    """Number of sets walked, including the empty one."""
     moves: list[int] | None
     """Indices of the moves of a set that reaches the goal; None if none does."""
 
     def enumerated(self, moves_of: Callable[[list[int]], Iterable[FeatureMove]]) -> Enumerated:
-        """The same with moves in place of their indices."""
+        """Return the result with moves in place of their indices."""
         return Enumerated(self.sets, None if self.moves is None else tuple(moves_of(self.moves)))
 
 
 @dataclass(frozen=True, eq=False)
 class PlaneGoal:
-    """Layers after the first that are walked in planes, and labels of the patterns behind them: 1 reaches the
+    """Layers after the first that are walked in planes, and labels of the patterns after them: 1 reaches the
     goal.
     """
 
@@ -188,8 +188,8 @@ class PlaneGoal:
 
     @classmethod
     def of(cls, patterns: PatternGoal, gains: Any) -> PlaneGoal | None:
-        """None if the network has no second layer, or weights other than -1, 0 and 1 in it; or if the planes
-        of moves that add `gains` to the lanes are too large.
+        """Return the goal in planes; None if the network has no second layer, if that layer has weights other
+        than -1, 0 and 1, or if the planes of moves that add `gains` to the lanes are too large.
         """
         if patterns.later is None or not fits(gains):
             return None
@@ -215,16 +215,16 @@ class PlaneGoal:
         total: float,
         clock: Clock,
     ) -> Walked | None:
-        """Walk all sets of moves within a budget, single moves first, until one reaches the goal; None when
-        the time was up. The sample itself is known not to.
+        """Walk all sets of moves within a budget, single moves first, until one reaches the goal; None if the
+        time was up. The sample itself is known not to reach it.
 
         Parameters
         ----------
         start, moves, budget, together
-            As in `BlockWalk`: lanes at the sample; what each move adds to them, its weight, and the first
+            As in `BlockWalk`: lanes at the sample; the contribution of each move, its weight, and the first
             move of the same feature.
         engine, total
-            Who walks, and about how many sets, for reports of progress.
+            Name of the walk and approximate number of sets, for progress reports.
         clock
             The result does not depend on its number of threads.
         """
@@ -254,7 +254,9 @@ class PlaneGoal:
         return Walked(sets, None) if len(met_by_last) == len(lasts) else None
 
     def guards(self, bits: Any, _label: int) -> tuple[Ints, Ints] | None:
-        """Of each case an inequality that fails at the sample, whose failing excludes the case."""
+        """Return for each case an inequality that fails at the sample; while it fails, the case is
+        excluded.
+        """
         assert self.patterns.later is not None
         goal = self.patterns.goal
         if len(self.layers) < len(self.patterns.later[0]) - 1 or not all(goal.cases):
@@ -268,7 +270,7 @@ class PlaneGoal:
         return thresholds(-weights[failing], 1 - min_sums[failing]) if failing else None
 
     def labels(self, patterns: Any) -> Ints:
-        """Whether patterns of the last layer in planes reach the goal."""
+        """Return whether patterns of the last layer in planes reach the goal."""
         words = patterns
         if self.rows.inputs is not None:
             words = self.rows.words(unpack(patterns, len(self.layers[-1][1])))

@@ -1,16 +1,15 @@
-"""Compiled walks that take whole blocks of sets through the layers: a bit for each set, a word for 64 of them
+"""Compiled walks that evaluate blocks of sets through the layers: one bit per set, one word per 64 sets
 (docs/theory.md 7.12).
 
-A *plane* is one truth value for every set of a block: sets that are the same moves and one piece more, which
-is a move or two. Most neurons
-are the same throughout a block; the planes of the others come from those before them by adding up, digit by
-digit. Few patterns are left behind the second or third layer, so a small memory that may forget suffices to
-label each of them about once.
+A *plane* is one truth value for every set of a block. The sets of a block share their moves and differ in one
+more piece, which is a move or two. Most neurons are the same throughout a block. The planes of the others are
+computed from those before them by addition, digit by digit. Few patterns are left after the second or third
+layer, so a small, lossy cache suffices to label each of them about once.
 
-The planes of the lanes and of each layer stand in `work.planes`, three for each neuron that differs: the
-plane, its complement, and zeros. Row k of `work.inputs` says which inputs of layer k these are. The named
-tuples are those of `blocks`. What other walks need too is in `lanes`; all else is in this file, since the
-cache on disk is renewed when *this* file changes.
+The planes of the lanes and of each layer are stored in `work.planes`, three for each neuron that differs: the
+plane, its complement, and zeros. Row k of `work.inputs` has the inputs of layer k to which they belong. The
+named tuples are those of `blocks`. Code shared with other walks is in `lanes`. Everything else is in this
+file, because the cache on disk is renewed only if *this* file changes.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped,call-arg,call-overload,var-annotated"
@@ -40,20 +39,20 @@ from sugenet.engines.walk.lanes import GOLDEN, LANES, lowest, ones, turned
 __all__ = ["DEPTH", "HEAD", "NEXT", "SETS", "settle_waiting", "walk_blocks"]
 
 SETS, DEPTH, NEXT, PIECE, HEAD = range(5)
-"""A walk's state: sets walked, moves chosen, the next one to choose, the next piece behind them plus 1 or 0;
+"""State of a walk: sets walked, moves chosen, the next one to choose, the next piece after them plus 1 or 0;
 then the moves.
 """
 _WAITS = nb.uint64(1 << 32)
 _PROBES = 4
-_FEW_OPEN = 4  # inputs up to which it is not asked how many differ at once
-_SHARED = 6  # neurons from which on sums of four inputs are shared
+_FEW_OPEN = 4  # inputs up to which the number that differ at once is not computed
+_SHARED = 6  # neurons from which sums of four inputs are shared
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _bound(number, tail, work):
-    """Which neurons of a layer its open inputs decide: how many; those that are active in any case go to the
-    next row of `on`, what the others miss to `left`. Of `apart` there is how many inputs are open and how
-    many of them differ from what most sets have.
+    """Find the neurons of a layer that its open inputs decide, and return their number. Neurons that are
+    active for any values go to the next row of `on`, the shortfalls of the others to `left`. `apart`
+    has the number of open inputs and of those that differ from the value in most sets.
     """
     n, base = 0, number * tail.tau.shape[1]
     index, stride = number * tail.positive.shape[1] * tail.positive.shape[2], tail.positive.shape[2]
@@ -85,7 +84,7 @@ def _bound(number, tail, work):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _mark_open(inputs, row, n_open, number, tail, work):
-    """Say of a layer which of its inputs are open: `n_open` of a row of their numbers."""
+    """Mark the open inputs of a layer: `n_open` of a row of their indices."""
     for w in range((tail.widths[number] + 63) >> 6):
         work.open[number, w] = nb.uint64(0)
     for v in range(n_open):
@@ -96,8 +95,8 @@ def _mark_open(inputs, row, n_open, number, tail, work):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _share_sums(number, n_open, tail, work):
-    """Where all weights of a layer are 1 or -1: make the sums of four inputs each, with every choice of
-    signs, once for all neurons. How many groups there are.
+    """If all weights of a layer are 1 or -1: compute the sums of four inputs each, with every choice of
+    signs, once for all neurons. Return the number of groups.
     """
     first = work.inputs.shape[1] * number
     words = tail.columns.shape[0] // (tail.neurons.shape[0] * tail.width)
@@ -124,7 +123,7 @@ def _share_sums(number, n_open, tail, work):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _padded(number, n_inputs, tail, work):
-    """So many open inputs of a layer, and behind them some without a weight, up to a multiple of 4."""
+    """Pad the open inputs of a layer to a multiple of 4 by some without a weight; return their number."""
     while n_inputs & 3 or n_inputs == 0:
         work.inputs[number, n_inputs] = tail.width - 1
         n_inputs += 1
@@ -133,8 +132,8 @@ def _padded(number, n_inputs, tail, work):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _raise(number, n_open, some, tail, work):
-    """The planes of the neurons of a layer that differ within the block, of some that may: how many. Those
-    that are active throughout go to a row of `on`.
+    """Compute the planes of the neurons of a layer that differ within the block, of some that may, and return
+    their number. Neurons that are active throughout go to a row of `on`.
     """
     stride = tail.tau.shape[1] * number
     first, room = work.inputs.shape[1] * number, SLOT * work.inputs.shape[1] * (number + 1)
@@ -152,7 +151,7 @@ def _raise(number, n_open, some, tail, work):
         else:
             row = (stride + q) * tail.width
             outcome = add_up(inputs, first, tail.kinds, row, padded, min_sum, valid, planes, where)
-        # no branch: there is no telling which it will be
+        # no branch, because it would be unpredictable
         work.on[number + 2, q >> 6] |= nb.uint64(outcome == 1) << nb.uint64(q & 63)
         work.inputs[number + 1, n] = q
         n += outcome == 2
@@ -161,7 +160,7 @@ def _raise(number, n_open, some, tail, work):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _home(keys, row):
-    """Where a pattern belongs."""
+    """Return the home index of a pattern in the cache."""
     h = keys[row, 0]
     for w in range(1, keys.shape[1]):
         h = (h ^ (h >> nb.uint64(29))) * GOLDEN ^ keys[row, w]
@@ -171,11 +170,11 @@ def _home(keys, row):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _remember(row, n_sets, memory, keys):
-    """Add so many sets to a pattern: to the tally of its label where that is known, else to those that wait;
-    True when it is new among these.
+    """Add `n_sets` sets to a pattern: to the tally of its label if that is known, else to the waiting ones;
+    return True if it is new among these.
 
-    A row of `known` is a pattern and its label plus 1, or `_WAITS` and its place among those that wait. What
-    finds no place of its own replaces another.
+    A row of `known` is a pattern and its label plus 1, or `_WAITS` and its index among the waiting ones. A
+    pattern without a free row replaces another.
     """
     known, sizes = memory.known, memory.sizes
     words, mask = keys.shape[1], nb.uint64(known.shape[0] - 1)
@@ -210,7 +209,7 @@ def _remember(row, n_sets, memory, keys):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _part(number, n_open, work):
-    """Part the sets of a block by their patterns of a layer: how many patterns there are."""
+    """Partition the sets of a block by their patterns of a layer; return the number of patterns."""
     keys, masks, planes = work.keys, work.masks, work.planes
     words = keys.shape[1]
     for w in range(BLOCK):
@@ -243,7 +242,7 @@ def _part(number, n_open, work):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _deal(number, n_open, memory, work, state, depth, begin):
-    """Part the sets of a block by their patterns of a layer, and remember each."""
+    """Partition the sets of a block by their patterns of a layer, and remember each."""
     for p in range(_part(number, n_open, work)):
         size = 0
         for w in range(BLOCK):
@@ -260,14 +259,14 @@ def _deal(number, n_open, memory, work, state, depth, begin):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _far(n_open, tail, ball, work, size):
-    """How many sets of a block turn more neurons of a layer than the radius of the ball says, against its
-    pattern, which is on as a row of `kinds` behind all others; `valid` keeps those alone.
+    """Count the sets of a block that turn more neurons of a layer than the radius of the ball, relative to
+    its pattern, which is the last row of `kinds`. Only those stay in `valid`.
     """
     home, number = ball.home, ball.layer + 1
     turned_ = 0
     for w in range(home.shape[0]):
         turned_ += ones(work.on[number + 1, w] ^ home[w])
-    for v in range(n_open):  # of these it depends on the set
+    for v in range(n_open):  # these depend on the set
         q = work.inputs[number, v]
         turned_ -= nb.int64(home[q >> 6] >> nb.uint64(q & 63) & nb.uint64(1))
     if turned_ + n_open <= ball.radius:
@@ -287,8 +286,8 @@ def _far(n_open, tail, ball, work, size):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _unguarded(number, n_open, guards, work, size):
-    """How many sets of a block lack one of the `guards`, which are the neurons of a layer; `valid` keeps
-    those alone.
+    """Count the sets of a block that lack one of the `guards`, which are the neurons of a layer; `valid`
+    keeps only those.
     """
     held = n_open
     for w in range((guards + 63) >> 6):
@@ -307,7 +306,9 @@ def _unguarded(number, n_open, guards, work, size):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _are_guarded(number, others, guards, tail, work):
-    """Whether all guards, the neurons of the layer behind, hold whatever the open neurons of a layer do."""
+    """Return whether all guards, the neurons of the next layer, hold for any values of a layer's open
+    neurons.
+    """
     _mark_open(work.chosen, number, others, number + 1, tail, work)
     _bound(number + 1, tail, work)
     sure = 0
@@ -318,7 +319,9 @@ def _are_guarded(number, others, guards, tail, work):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _fit(moves, begin, pieces, left, pairs, valid):
-    """Which pieces of a block may be the last one; how many. With `pairs` those are not single."""
+    """Find the pieces of a block that may be the last one; return their number. With `pairs`, none is
+    single.
+    """
     size = 0
     for w in range(BLOCK):
         here, mask = begin + 64 * w, nb.uint64(0)
@@ -337,7 +340,7 @@ def _fit(moves, begin, pieces, left, pairs, valid):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _near_lanes(depth, moves, work):
-    """Lanes that a piece more can change: how many. Those that are on in any case go to row 0 of `on`."""
+    """Count the lanes that one more piece can change. Lanes that are always on go to row 0 of `on`."""
     n_near, lanes = 0, moves.rows.shape[1]
     for w in range(lanes // LANES):
         here = depth * lanes + w * LANES
@@ -353,8 +356,8 @@ def _near_lanes(depth, moves, work):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _open_lanes(begin, n_near, depth, moves, work):
-    """Which of some lanes differ within a block: how many. Those that are on throughout join row 1 of `on`,
-    which begins as row 0.
+    """Find which of some lanes differ within a block, and return their number. Lanes that are on throughout
+    join row 1 of `on`, which begins as row 0.
     """
     for w in range(work.on.shape[1]):
         work.on[1, w] = work.on[0, w]
@@ -371,8 +374,9 @@ def _open_lanes(begin, n_near, depth, moves, work):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _through(n, size, tail, ball, work):
-    """Take a block of so many sets, of which n lanes are open, through the layers: how many sets may not have
-    the sample's label, which `valid` keeps alone, and how many neurons of the last layer differ among them.
+    """Evaluate a block of `size` sets, with n open lanes, through the layers. Return how many sets may not
+    have the sample's label (only these stay in `valid`), and how many neurons of the last layer differ among
+    them.
     """
     layers, guards = tail.neurons.shape[0], ball.guards
     last = layers - 1 - (guards > 0)
@@ -401,7 +405,7 @@ def _through(n, size, tail, ball, work):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _next_prefix(state, depth, last, moves, budget, work):
-    """Choose the moves before the next pieces: how many; 0 at the end."""
+    """Choose the moves before the next pieces; return their number, 0 at the end."""
     while True:
         k, beyond = state[NEXT], last + 1
         if depth > 0:
@@ -427,7 +431,7 @@ def _next_prefix(state, depth, last, moves, budget, work):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _choose(depth, k, moves, work):
-    """Lanes and weight with one move more."""
+    """Compute lanes and weight with one more move."""
     for lane in range(moves.rows.shape[1]):
         work.sums[depth + 1, lane] = work.sums[depth, lane] + moves.rows[k, lane]
     work.spent[depth + 1] = work.spent[depth] + moves.weight[k]
@@ -438,11 +442,11 @@ def walk_blocks(state, quota, last, moves, budget, tail, ball, memory, work):
     """Walk sets of two or more moves of different features whose weights sum to at most `budget` and whose
     largest is `last`, from `state` on.
 
-    A set is a block's moves and a piece: a smaller move or two, two behind several moves; without pieces of
-    two, one in any case. Patterns of one layer within the ball have the sample's label. So has what all
-    guards hold of, which are the neurons of one layer more, if there are any. Other patterns of the last
-    layer go to the memory, or wait with a set that has them. Stops after about `quota` blocks, or when many
-    wait; True at the end.
+    A set is a block's moves and a piece: a smaller move or two, always two after several moves; without
+    pieces of two, always one. Patterns of one layer within the ball have the sample's label. So do patterns
+    for which all guards hold, which are the neurons of one more layer, if there are any. Other patterns of
+    the last layer go to the cache, or wait with one of their sets. The walk stops after about `quota` blocks,
+    or if many patterns wait; it returns True at the end.
     """
     last_layer = tail.neurons.shape[0] - 1 - (ball.guards > 0)
     work.spent[0] = 0
@@ -478,7 +482,7 @@ def walk_blocks(state, quota, last, moves, budget, tail, ball, memory, work):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def settle_waiting(known, waiting, size, labels):
-    """Write the labels of patterns that waited to where the memory still has them."""
+    """Write the labels of waiting patterns to the rows that the cache still has."""
     words, mask = waiting.shape[1], nb.uint64(known.shape[0] - 1)
     for n in range(size):
         index = _home(waiting, n) & mask

@@ -2,7 +2,7 @@
 (docs/theory.md 7.3).
 
 Sets with the same pattern share one evaluation, so the later layers run about once per pattern. If no two
-features fit into the budget together, `singles` needs no table of what every move does to every neuron. A
+features fit into the budget together, `singles` needs no table of the effect of every move on every neuron. A
 budget that is enumerated without a violation is proved; a violation has the minimum cost if all smaller
 budgets have been enumerated.
 """
@@ -36,9 +36,9 @@ __all__ = ["FLIPS", "flip_level"]
 
 _HEAVY = 1 << 60
 _CLOSE = 16
-"""Neurons by which features are put in order, in `blocks`."""
+"""Number of neurons by which features are ordered, in `blocks`."""
 _MANY = 1 << 24
-"""Sets from which on patterns are not kept: `blocks`."""
+"""Number of sets from which patterns are not stored: `blocks`."""
 
 
 def _flips(problem: Problem, clock: Clock) -> Outcome:
@@ -66,7 +66,7 @@ FLIPS = Engine("flips", _flips)
 
 
 def _levels(near: Neighbourhood) -> list[int]:
-    """Budgets to walk, each much more work than the one before, the whole budget last."""
+    """Return the budgets to walk, each much more work than the one before, the full budget last."""
     assert near.budget is not None
     levels: list[int] = []
     done = 0.0
@@ -83,15 +83,15 @@ def _levels(near: Neighbourhood) -> list[int]:
 
 
 def flip_level(problem: Problem, budget: int, clock: Clock) -> Enumerated | None:
-    """Walk all sets of moves whose weights sum to at most `budget`, until one reaches the goal; None when the
+    """Walk all sets of moves whose weights sum to at most `budget`, until one reaches the goal; None if the
     time was up.
 
     Parameters
     ----------
     problem
-        What is asked; the budget of its neighbourhood must allow `budget`.
+        The problem; the budget of its neighbourhood must allow `budget`.
     budget
-        In units of the neighbourhood.
+        Budget in units of the neighbourhood.
     clock
         The answer does not depend on the number of threads.
     """
@@ -129,8 +129,9 @@ def flip_level(problem: Problem, budget: int, clock: Clock) -> Enumerated | None
 
 
 def _alike(near: Neighbourhood, start: Any, rows: Any) -> list[int]:
-    """Numbers of the moves, feature by feature: light features first, among equals those together that do the
-    same to the neurons nearest to their turn, so that fewer neurons differ within a block.
+    """Return the indices of the moves, feature by feature: light features first. Among equal weights,
+    features with the same effect on the neurons nearest to their turn are adjacent, so that fewer differ
+    within a block.
     """
     close = np.argsort(np.abs(2 * start.astype(np.int64) + 1), kind="stable")[:_CLOSE]
     weights = near.columns.weights
@@ -142,8 +143,8 @@ def _alike(near: Neighbourhood, start: Any, rows: Any) -> list[int]:
 
 
 def _order(near: Neighbourhood, patterns: PatternGoal, start: Any, rows: Any) -> list[int]:
-    """Numbers of the moves, feature by feature: light features first, among equals those with a move that
-    misses least of the goal, unless that takes long to see.
+    """Return the indices of the moves, feature by feature: light features first. Among equal weights, those
+    with a move of the smallest shortfall come first, unless that is slow to compute.
     """
     is_quick = patterns.later is not None or len(rows) <= patterns.batch
     short = patterns.shortfall(patterns.pack(start + rows >= 0)).tolist() if is_quick else [0] * len(rows)

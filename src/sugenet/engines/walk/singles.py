@@ -1,6 +1,6 @@
 """Single moves: if no two features can move together, the network evaluates every input of the neighbourhood.
 
-The first layer is looked at feature by feature, so that a convolution is never unrolled; moves that turn the
+The first layer is evaluated feature by feature, so that a convolution is never unrolled. Moves that turn the
 same neurons share one evaluation, by packed inference in blocks.
 A ball of radius 1 over a whole image is enumerated in this way.
 """
@@ -21,12 +21,12 @@ from sugenet.problem.problem import Enumerated, Problem
 __all__ = ["inputs_after", "rows_at_once", "violating_singles", "walk_singles"]
 
 _ROW_BYTES = 1 << 25  # of the inputs of one block
-_BLOCK = 1 << 11  # inputs, at most
+_BLOCK = 1 << 11  # largest number of inputs of a block
 
 
 def walk_singles(problem: Problem, budget: int, clock: Clock) -> Enumerated | None:
-    """Enumerate no move at all and all moves that weigh at most `budget`, until one reaches the goal; None
-    when the time was up.
+    """Enumerate the empty set and all moves that weigh at most `budget`, until one reaches the goal; None if
+    the time was up.
     """
     if problem.replays(()):
         return Enumerated(1, ())
@@ -40,8 +40,8 @@ def walk_singles(problem: Problem, budget: int, clock: Clock) -> Enumerated | No
 
 
 def violating_singles(problem: Problem, clock: Clock) -> Iterator[FeatureMove]:
-    """Moves that reach the goal on their own, feature by feature, one for each pattern of neurons that they
-    turn, or all if there are too many steps to look at patterns; until the time is up.
+    """Yield moves that reach the goal alone, feature by feature, one for each pattern of neurons that they
+    turn. If there are too many steps to compare patterns, yield all; stop if the time is up.
     """
     near = problem.near
     parts = _turning(problem) if is_soon_expanded(near) else ([k] for k in range(len(near.moves)))
@@ -50,9 +50,7 @@ def violating_singles(problem: Problem, clock: Clock) -> Iterator[FeatureMove]:
 
 
 def _violating(problem: Problem, parts: Iterable[list[int]], clock: Clock) -> Iterator[list[int] | None]:
-    """Which of the moves of some parts reach the goal on their own, block by block; None when the time is
-    up.
-    """
+    """Yield which of the moves of some parts reach the goal alone, block by block; None if the time is up."""
     near, waiting = problem.near, list[int]()
     packed, block = near.network.packed("auto"), rows_at_once(near)
     for part in chain(parts, [None]):
@@ -69,7 +67,7 @@ def _violating(problem: Problem, parts: Iterable[list[int]], clock: Clock) -> It
 
 
 def _turning(problem: Problem, budget: int | None = None) -> Iterator[list[int]]:
-    """The moves of each feature, one of those next to each other that turn the same neurons. With a budget
+    """Yield the moves of each feature, one of adjacent ones that turn the same neurons. With a budget, only
     those within it, and one of all features that turn the same neurons.
     """
     near, margins = problem.near, problem.first_layer.margins
@@ -88,18 +86,18 @@ def _turning(problem: Problem, budget: int | None = None) -> Iterator[list[int]]
 
 
 def _changes(turned: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Which rows are not as the one before."""
+    """Return which rows differ from the one before."""
     return np.append(True, (turned[1:] != turned[:-1]).any(axis=1))[: len(turned)]
 
 
 def rows_at_once(near: Neighbourhood) -> int:
-    """How many inputs make a block."""
+    """Return the number of inputs of a block."""
     return max(1, min(_BLOCK, _ROW_BYTES // max(1, int(near.inputs.nbytes))))
 
 
 def inputs_after(near: Neighbourhood, moves: Sequence[int], start: Any = None) -> Any:
-    """What the first layer reads after each of some moves, one row each; from the sample, or from what it
-    reads after others.
+    """Return the inputs of the first layer after each of some moves, one row each, from the sample or from
+    the inputs after other moves.
     """
     rows = np.repeat(near.inputs if start is None else start, len(moves), axis=0)
     encoder, columns = near.network.encoder, near.columns

@@ -1,7 +1,7 @@
-"""Walks over all sets of moves, shared between threads. Patterns that are new are evaluated.
+"""Walks over all sets of moves, shared between threads. New patterns are evaluated.
 
-A walk collects patterns until its room is full. Those that the table of its thread does not hold are
-evaluated and put there. A full table is emptied. The result does not depend on the number of threads.
+A walk collects patterns until its buffer is full. Those that are not in the table of its thread are evaluated
+and added to it. A full table is emptied. The result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from sugenet.problem.first_layer import FirstLayer, reach
 __all__ = ["lanes_for", "sweep_sets"]
 
 _WALKS, _SHORT = 16, 1 << 12
-"""Walks that share all sets, at most, and sets that are too few for another one."""
-_QUOTA = 1 << 20  # sets between two evaluations, at most
-_TABLE = 1 << 27  # bytes of a table, at most
+"""Largest number of walks that share all sets, and number of sets below which no walk is added."""
+_QUOTA = 1 << 20  # largest number of sets between two evaluations
+_TABLE = 1 << 27  # largest size of a table in bytes
 _HEAVY = 1 << 60
-_SHARED = 4  # moves of the sets that are dealt out to the walks, each with all that it begins
+_SHARED = 4  # moves of the sets that are dealt to the walks, each with all that it begins
 
 
 def lanes_for(first_layer: FirstLayer) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The lanes: how far each fragile neuron is past its turn at the sample (0 or more: it has turned), and
-    what every move adds to that; in as few bytes as hold all sums. Behind the last, neurons that never turn.
+    """Return the lanes: the distance of each fragile neuron past its turn at the sample (0 or more: it has
+    turned), and the contribution of every move, in the smallest type that holds all sums. After the last come
+    neurons that never turn.
     """
     near, active = first_layer.neighbourhood, first_layer.margins >= 0
     start = np.where(active, -1 - first_layer.margins, first_layer.margins)
@@ -62,21 +63,21 @@ def sweep_sets(
     clock: Clock,
 ) -> Walked | None:
     """Walk all sets of moves of different features within a budget, or all if it is None, until one reaches
-    the goal; None when the time was up.
+    the goal; None if the time was up.
 
     Parameters
     ----------
     patterns
         The goal. The sample's own pattern is known not to reach it.
     start, moves
-        The lanes at the sample; what each move adds to them, its weight, and the first move of the next
+        The lanes at the sample; the contribution of each move, its weight, and the first move of the next
         feature.
     budget, together
-        What the weights may sum to, below 2^60, and how many moves that allows at most.
+        Limit on the sum of the weights, below 2^60, and the largest number of moves within it.
     about
-        About how many sets there are.
+        Approximate number of sets.
     clock
-        Asked often, from any thread, one at a time.
+        Checked often, from any thread, one at a time.
     """
     from sugenet.engines.walk.kernels import DEPTH, HEAD, LEAF, SETS, WALK
     from sugenet.engines.walk.twins import walk_sets
@@ -101,7 +102,7 @@ def sweep_sets(
                 before, steps = state.copy(), min(quota, about // n_walks)
                 room = memory.recent, memory.fresh
                 pattern = memory.first_reached(walk_sets(steps, state, quota, none, start, fixed, *room))
-                if pattern is not None:  # from where it was to the first set with this pattern
+                if pattern is not None:  # from its last position to the first set with this pattern
                     walk_sets(steps, before, quota, pattern, start, fixed, *room)
                     depth = int(before[SETS])
                     return Walked(
@@ -121,8 +122,8 @@ def sweep_sets(
 
 
 def _ends(rows: npt.NDArray[Any], after: Ints, *, whole: bool) -> tuple[Any, Any, Ints]:
-    """The least and the most that moves from each on add together, one of each feature at most, and how many
-    sets these have but the empty one; nothing where not all of them are allowed.
+    """Return the minimum and maximum total contribution of the moves from each on, at most one per feature,
+    and the number of their nonempty sets. Empty if not all of them are allowed.
     """
     if not whole:
         return rows[:0], rows[:0], np.zeros(0, np.int64)
@@ -153,11 +154,11 @@ class _Memory:
         )
         self.recent = np.zeros((n_recent, words), np.uint64)
         self.fresh = np.empty((room, words), np.uint64)
-        """Those of the last part of a walk."""
+        """Patterns of the last part of a walk."""
         self.table, self.n_known = np.zeros((n_known, words), np.uint64), 0
 
     def first_reached(self, count: int) -> npt.NDArray[np.uint64] | None:
-        """The first of so many fresh patterns that reaches the goal, if one does."""
+        """Return the first of `count` fresh patterns that reaches the goal, if one does."""
         from sugenet.engines.walk.twins import unseen
 
         if 2 * (self.n_known + count) > len(self.table):

@@ -1,6 +1,6 @@
-"""The kernels of the walks, each with its twin in NumPy for work that is not worth compiling.
+"""The kernels of the walks, each with a twin in NumPy for work that does not pay for compilation.
 
-Twins are the same source, run as it stands, with what goes through many lanes or patterns done by NumPy.
+Twins are the same source, run uncompiled; work over many lanes or patterns is done by NumPy.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -28,18 +28,18 @@ _WALKING, _JUDGING = Account(1 << 18), Account(1 << 24)  # about a second of set
 
 
 def words_of(bits: Any) -> Any:
-    """Rows of truth values as words, the first the lowest bit; their number is one of whole words."""
+    """Return rows of truth values as words, lowest bit first; their number must fill complete words."""
     return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64)
 
 
 def turned(lanes: Any, index: int, rows: Any, where: int) -> Any:
-    """As in `lanes`."""
+    """Do the same as `lanes.turned`."""
     sums = lanes.reshape(-1)[index : index + LANES] + rows.reshape(-1)[where : where + LANES]
     return words_of(sums >= 0)[0]
 
 
 def fetched(_words: Any, _index: int) -> None:
-    """A hint to the cache is not needed."""
+    """Do nothing: a hint to the cache is not needed."""
 
 
 def _put(to, row, start):
@@ -51,7 +51,7 @@ def _add(acc, depth, rows, k):
 
 
 def _hashes(keys: Any) -> Any:
-    """One word of each pattern's words."""
+    """Fold the words of each pattern into one."""
     h = keys[:, 0]
     for w in range(1, keys.shape[1]):
         h = (h ^ (h >> np.uint64(29))) * GOLDEN ^ keys[:, w]

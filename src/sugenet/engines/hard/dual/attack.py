@@ -1,5 +1,5 @@
-"""Looking for a violation along the bounds: inputs that multipliers favour, walked on by the network's own
-slopes. Finds, never proves.
+"""Search for a violation guided by the bounds: start from inputs that the multipliers favour and follow the
+slopes of the network. It proves nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CELLS = 1 << 22
 
 
 class Attack:
-    """Inputs of a neighbourhood, tried by their exact match counts."""
+    """Inputs of a neighbourhood, tested by their exact match counts."""
 
     def __init__(self, relaxed: Relaxed, root: Branch, clock: Clock) -> None:
         self.relaxed, self.root, self.clock = relaxed, root, clock
@@ -27,10 +27,10 @@ class Attack:
         self.random = np.random.default_rng(clock.seed)
         heaviest = max((layer.outputs * layer.top for layer in relaxed.layers), default=1)
         self.most = int(np.clip(_CELLS // heaviest, 1, 16))
-        """Inputs that are tried at a time."""
+        """Number of inputs tested at a time."""
 
     def run(self, levels: Reals) -> list[Ints]:
-        """Match counts of all layers and levels of the last, in whole numbers."""
+        """Return the match counts of all layers and the levels of the last, as integers."""
         seen = []
         here = levels
         for layer in self.relaxed.layers:
@@ -46,12 +46,12 @@ class Attack:
         return seen
 
     def missing(self, last: Ints) -> Ints:
-        """For every row and case what is missing at its worst inequality; 0 or less: a violation."""
+        """Return the shortfall of the worst inequality for every row and case; 0 or less: a violation."""
         short = self.relaxed.least - last @ self.rows.T
         return np.stack([short[:, list(case)].max(axis=1) for case in self.relaxed.cases], axis=1)
 
     def tries(self, options: Ints) -> bool:
-        """Whether some options of all features, one row each, are a violation; exactly, and kept."""
+        """Return whether some row of options (one per feature) is a violation, exactly, and store it."""
         if self.relaxed.inputs.budget is not None:
             prices = self.relaxed.inputs.prices[options].sum(axis=1)
             options = options[prices <= self.relaxed.inputs.budget]
@@ -66,8 +66,8 @@ class Attack:
         return False
 
     def walk(self, options: Ints, cases: Ints, turns: int) -> bool:
-        """Walk on from some options, each row for its own case: to the best vertex by slopes of the network,
-        taken over a random width around its sums.
+        """Walk from some options, each row for its own case, to the best vertex by slopes of the network. The
+        slopes are taken over a random width around its sums.
         """
         for turn in range(turns):
             if self.tries(options):
@@ -81,7 +81,7 @@ class Attack:
             better = missing < best
             best, kept = np.where(better, missing, best), np.where(better[:, None], options, kept)
             stuck = ~better & (self.random.random(len(options)) < 0.5)
-            if turn and stuck.any():  # go on from the best of its case
+            if turn and stuck.any():  # continue from the best of its case
                 for case in np.unique(cases[stuck]).tolist():
                     case_rows = np.flatnonzero(cases == case)
                     options[stuck & (cases == case)] = kept[case_rows[np.argmin(best[case_rows])]]
@@ -90,7 +90,9 @@ class Attack:
         return self.tries(options)
 
     def slopes(self, seen: list[Ints], cases: Ints) -> Reals:
-        """What each input is worth for the worst inequality of each row's case, by secants at its sums."""
+        """Return the worth of each input for the worst inequality of each row's case, by secants at its
+        sums.
+        """
         short = self.relaxed.least - seen[-1] @ self.rows.T
         worst = [
             self.relaxed.cases[case][int(np.argmax(row[list(self.relaxed.cases[case])]))]
@@ -113,7 +115,7 @@ class Attack:
         return worth
 
     def vertex(self, worth: Reals) -> Ints:
-        """The best option of every feature; with a budget, those that pay most."""
+        """Return the best option of every feature; with a budget, those with the highest gain."""
         inputs = self.relaxed.inputs
         if inputs.budget is None:
             return inputs.best(worth, np.zeros(len(worth)), self.root.open_).options
@@ -132,7 +134,7 @@ class Attack:
 
 
 def climbed(layer: QuantizedSums, sums: Ints) -> Ints:
-    """Levels of match counts, one row each."""
+    """Return the levels of match counts, row by row."""
     if layer.top == 1:
         return (sums >= layer.steps[:, 0]).astype(np.int64)
     return np.asarray((sums[:, :, None] >= layer.steps).sum(axis=2))

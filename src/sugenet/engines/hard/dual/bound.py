@@ -1,5 +1,5 @@
-"""The dual bound: multipliers for the inequalities of a case, the neurons and the budget give a whole number
-that no input of the neighbourhood can exceed; below 0 the case is excluded (docs/theory.md 7.10).
+"""Dual bound: multipliers for the inequalities of a case, the neurons and the budget give an integer that
+no input of the neighbourhood can exceed. If it is below 0, the case is excluded (docs/theory.md 7.10).
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from sugenet.problem.problem import Problem
 __all__ = ["Branch", "Multipliers", "Relaxed", "Weighed", "Windows"]
 
 Windows = Mapping[tuple[int, int], tuple[int, int]]
-"""For a layer from 1 and a neuron from 0 the levels that it may have; for layer 0 and a feature's place the
-options, counted from 0.
+"""The levels that a neuron may have, by layer from 1 and neuron from 0; for layer 0 the options, from 0, of
+a feature by its index.
 """
 _LARGEST = float(1 << 60)
 
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """One row for each case that is looked at: for the inequalities, the budget and every layer."""
+    """Multipliers of the inequalities, the budget and every layer, one row per case."""
 
     cases: Ints
-    """Which case each row is for."""
+    """Case of each row."""
     mu: Reals
     """Not negative, and 0 for inequalities of other cases."""
     nu: Reals
@@ -49,12 +49,12 @@ class Multipliers:
     layers: list[Reals]
 
     def rows(self, which: Ints | slice | list[int]) -> Multipliers:
-        """Some of the rows."""
+        """Return some of the rows."""
         layers = [row[which] for row in self.layers]
         return Multipliers(self.cases[which], self.mu[which], self.nu[which], layers)
 
     def where(self, better: npt.NDArray[np.bool_], other: Multipliers) -> Multipliers:
-        """The rows of another where they are better."""
+        """Return these multipliers with the rows of another in which it is better."""
         return Multipliers(
             self.cases,
             np.where(better[:, None], other.mu, self.mu),
@@ -65,21 +65,21 @@ class Multipliers:
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """How far every sum and level can go, within windows."""
+    """Ranges of all sums and levels within windows."""
 
     windows: Windows
     open_: npt.NDArray[np.bool_]
-    """Options of the features."""
+    """Open options of the features."""
     levels: list[Range]
-    """Of the inputs and of every layer."""
+    """Ranges of the inputs and of the levels of every layer."""
     reach: list[Range]
-    """Of the match counts of every layer, or the levels of a pool."""
+    """Ranges of the match counts of every layer, or of the levels of a pool."""
     empty: bool
     relaxed: Relaxed
 
     @cached_property
     def pieces(self) -> list[Pieces | None]:
-        """The staircases of every layer."""
+        """Staircases of every layer."""
         return [
             Pieces.of(layer.steps, reach) if isinstance(layer, QuantizedSums) else None
             for layer, reach in zip(self.relaxed.layers, self.reach, strict=True)
@@ -87,29 +87,29 @@ class Branch:
 
     @cached_property
     def possible(self) -> npt.NDArray[np.bool_]:
-        """Which inequalities the ranges alone leave possible."""
+        """Inequalities that the ranges alone leave possible."""
         rows, min_sums = self.relaxed.rows, self.relaxed.least
         low, high = self.levels[-1]
         top = np.maximum(rows * low, rows * high).sum(axis=1)
         return np.asarray(top >= min_sums)
 
     def excludes(self, case: Sequence[int]) -> bool:
-        """Whether ranges alone exclude a case."""
+        """Return whether the ranges alone exclude a case."""
         return self.empty or not self.possible[list(case)].all()
 
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """A bound, and what reaches it in every layer by itself."""
+    """A bound, and the values of every layer at which its part is reached."""
 
     value: Reals
     worth: list[Reals]
-    """What the levels of every layer are worth."""
+    """Worth of the levels of every layer."""
     best: list[Best]
     taken: Taken
 
     def rows(self, which: Ints) -> Weighed:
-        """Some of the rows."""
+        """Return some of the rows."""
         best = [Best(*(part[which] for part in one)) for one in self.best]
         taken = Taken(*(part[which] for part in self.taken))
         return Weighed(self.value[which], [one[which] for one in self.worth], best, taken)
@@ -128,7 +128,9 @@ class Relaxed:
         self.stars = [star_of(self.rows, self.least, case) if compares else None for case in self.cases]
 
     def node(self, windows: Windows, before: Branch | None = None) -> Branch:
-        """Ranges of all layers within windows; from `before`, which had all of them but some of one layer."""
+        """Return the ranges of all layers within windows, from `before`, which differs in one layer's
+        windows.
+        """
         first = min((layer for layer, _ in windows), default=0) if before is None else -1
         if before is not None:
             changed = [key for key, window in windows.items() if before.windows.get(key) != window]
@@ -155,7 +157,7 @@ class Relaxed:
         return Branch(windows, open_, levels, reach, empty, self)
 
     def _open(self, windows: Windows) -> npt.NDArray[np.bool_]:
-        """Options within the windows of their features."""
+        """Return the options within the windows of their features."""
         open_ = self.inputs.everything()
         for (layer, index), (low, high) in windows.items():
             if layer == 0:
@@ -165,7 +167,7 @@ class Relaxed:
         return open_
 
     def see(self, node: Branch, multipliers: Multipliers) -> Weighed:
-        """The bound: exact for whole numbers, a guide for floats."""
+        """Return the bound: exact for integers, only a guide for floats."""
         worth: Any = multipliers.mu @ self.rows
         total: Any = -(multipliers.mu @ self.least)
         asked, best = [], []
@@ -190,7 +192,7 @@ class Relaxed:
         return Weighed(total + worth @ self.inputs.start + taken.value, asked[::-1], best[::-1], taken)
 
     def _compared(self, pieces: Pieces, cases: Ints, worth: Reals, slopes: Reals, layer_best: Best) -> Best:
-        """The same, where a case that is a star leaves out the levels that do not meet it."""
+        """Do the same for a case that is a star: levels that do not meet it are left out."""
         if all(self.stars[case] is None for case in cases.tolist()):
             return layer_best
         value, level, at = layer_best.value.copy(), layer_best.level.copy(), layer_best.at.copy()
@@ -205,7 +207,7 @@ class Relaxed:
         return Best(value, level, at)
 
     def whole(self, node: Branch, multipliers: Multipliers) -> tuple[Multipliers, Reals]:
-        """Multipliers in whole numbers, made smaller where sums would leave 62 bits, and their bounds."""
+        """Return integer multipliers, scaled down if sums would exceed 62 bits, and their bounds."""
         top = float(node.levels[-1].high.max(initial=1))
         sums = np.abs(self.rows).sum(axis=1, dtype=np.float64) * top + np.abs(self.least)
         largest: Any = np.abs(multipliers.mu).astype(np.float64) @ sums

@@ -1,8 +1,8 @@
-"""The engine: ranges, then slopes, then an attack, then multipliers step by step or from a linear program,
-then branching, the least promising node first.
+"""The `dual` engine: ranges, then slopes, then an attack, then multipliers by ascent or from a linear
+program, then branching, with the least promising node first.
 
-A node that stays open is split at a step of one neuron: where its staircase and its hull lie furthest apart,
-at the kink of a clip first. What is proved is proved by whole numbers alone.
+An open node is split at a step of one neuron: where its staircase and its hull are furthest apart, first at
+the kink of a clip. Only integers are used in the proof.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
 __all__ = ["DUAL"]
 
 _FEW = 16
-"""Free features up to which they are split, not neurons, where no linear program says what matters."""
+"""Up to this many free features, features are split instead of neurons if no linear program guides."""
 _STEPS = 40
-"""Steps of the ascent at a node."""
+"""Number of ascent steps at a node."""
 
 
 def _decide(problem: Problem, clock: Clock) -> Outcome:
@@ -42,7 +42,7 @@ DUAL = Engine("dual", _decide)
 
 
 class _Tree:
-    """A case on its way to being excluded: closed by ranges, closed by multipliers, or split."""
+    """Search tree of a case: closed by ranges, closed by multipliers, or split."""
 
     def __init__(self) -> None:
         self.leaf: Multipliers | None = None
@@ -51,7 +51,7 @@ class _Tree:
 
 
 class _Deciding:
-    """One problem."""
+    """State of deciding one problem."""
 
     def __init__(self, problem: Problem, clock: Clock) -> None:
         self.problem, self.clock = problem, clock
@@ -94,7 +94,7 @@ class _Deciding:
     # -- all cases at once -----------------------------------------------------------------------------------
 
     def _mu(self, cases: list[int]) -> Ints:
-        """Equal parts of the inequalities of each case."""
+        """Return equal multipliers for the inequalities of each case."""
         mu = np.zeros((len(cases), len(self.relaxed.rows)), np.int64)
         for row, case in enumerate(cases):
             for which in self.relaxed.cases[case]:
@@ -104,7 +104,7 @@ class _Deciding:
     def _close_rows(
         self, left: list[int], trees: list[_Tree], multipliers: Multipliers, values: Reals, seen: Weighed
     ) -> tuple[Multipliers, Weighed, list[int]]:
-        """Close the cases whose bound is below 0; the rest."""
+        """Close the cases whose bound is below 0 and return the others."""
         for row, number in enumerate(left):
             if values[row] < 0:
                 trees[number].leaf = multipliers.rows([row])
@@ -125,7 +125,7 @@ class _Deciding:
         return multipliers, values, relaxed.see(node, multipliers)
 
     def _attacks(self, left: list[int], seen: Weighed, turns: int) -> bool:
-        """Whether some violation is found from what the bounds favour."""
+        """Return whether an attack from the inputs that the bounds favour finds a violation."""
         rows = np.arange(max(len(left), self.attack.most)) % len(left)
         options = self.attack.vertex(seen.worth[0].astype(np.float64))[rows]
         return self.attack.walk(options, np.array(left)[rows], turns)
@@ -133,7 +133,7 @@ class _Deciding:
     # -- one case --------------------------------------------------------------------------------------------
 
     def _branch(self, number: int, tree: _Tree) -> bool:
-        """Whether a case is excluded."""
+        """Return whether a case is excluded."""
         case = self.relaxed.cases[number]
         order = count()
         waiting: list[tuple[float, int, Branch, _Tree]] = [(0.0, next(order), self.root, tree)]
@@ -163,7 +163,7 @@ class _Deciding:
     def _close(
         self, node: Branch, number: int, index: _Tree
     ) -> tuple[float, tuple[int, int, int] | None] | None:
-        """Close a node, or say how far it is from that and where to split it."""
+        """Close a node, or return its distance from that and the place to split it."""
         if any(layer == 0 for layer, _ in node.windows):
             options = self.relaxed.inputs.lightest(node.open_)
             if options is None:
@@ -179,7 +179,7 @@ class _Deciding:
                 return None
             before = values[0]
         star = self.relaxed.stars[number]
-        if star is not None:  # a clip is split off before anything is solved
+        if star is not None:  # a clip is split off before a program is solved
             last = len(self.relaxed.layers) - 1
             kinks = self._kinks(node, last, star.center)
             if kinks:
@@ -206,7 +206,7 @@ class _Deciding:
         return float(values[0]), self._where_seen(node, seen)
 
     def _nothing(self, number: int) -> Multipliers:
-        """What shows that the options that are left cost more than the budget."""
+        """Return multipliers which show that the remaining options cost more than the budget."""
         layers = [np.zeros((1, layer.multipliers), np.int64) for layer in self.relaxed.layers]
         mu = np.zeros((1, len(self.relaxed.rows)), np.int64)
         return Multipliers(np.array([number]), mu, np.ones(1, np.int64), layers)
@@ -216,7 +216,7 @@ class _Deciding:
     def _where_solved(
         self, node: Branch, number: int, multipliers: Multipliers, solved: Solved
     ) -> tuple[int, int, int] | None:
-        """Where level and sum of the linear program lie furthest apart, by what they are worth."""
+        """Return where level and sum of the linear program are furthest apart, weighted by their worth."""
         worth = self.relaxed.see(node, multipliers).worth
         best, split = 0.0, None
         star = self.relaxed.stars[number]
@@ -240,7 +240,7 @@ class _Deciding:
         return index + 1, unit, self._step(node, index, unit, float(solved.sums[index][unit]))
 
     def _where_seen(self, node: Branch, seen: Weighed) -> tuple[int, int, int] | None:
-        """Where what a neuron is taken at differs most from what the levels before it give, by its worth."""
+        """Return where a neuron's sum differs most from that given by the levels before it, by its worth."""
         feature = self._feature(node, seen)
         if feature is not None:
             return feature
@@ -258,7 +258,7 @@ class _Deciding:
         return self._anywhere(node) if split is None else (split[0] + 1, split[1], level)
 
     def _feature(self, node: Branch, seen: Weighed) -> tuple[int, int, int] | None:
-        """Where few features are free, the one whose options differ most, split in the middle."""
+        """Return the feature whose options differ most, split in the middle, if few features are free."""
         inputs = self.relaxed.inputs
         gains = np.abs(inputs.gains(seen.worth[0])[0])
         best, split, free = -1.0, None, 0
@@ -274,7 +274,7 @@ class _Deciding:
         return split if free <= _FEW else None
 
     def _anywhere(self, node: Branch) -> tuple[int, int, int] | None:
-        """Any neuron that is not settled, else any feature that has a choice."""
+        """Return any neuron that is not settled, else any feature with several options."""
         for number in range(len(self.relaxed.layers)):
             low, high = node.levels[number + 1]
             if (low < high).any():
@@ -288,7 +288,7 @@ class _Deciding:
         return None
 
     def _step(self, node: Branch, number: int, unit: int, at: float) -> int:
-        """The level to split a neuron at: the nearer end of its steps where a clip lies beyond it,
+        """Return the level at which to split a neuron: the nearer end of its steps if a clip lies beyond it,
         else the step nearest to a sum.
         """
         layer = self.relaxed.layers[number]
@@ -298,7 +298,7 @@ class _Deciding:
         return min(marks, key=lambda level: abs(float(layer.steps[unit, level - 1]) - 0.5 - at))
 
     def _kinks(self, node: Branch, number: int, unit: int) -> list[int]:
-        """The levels at which a long flat end of a staircase of several steps is split off."""
+        """Return the levels at which a long flat end of a staircase of several steps is split off."""
         layer = self.relaxed.layers[number]
         assert isinstance(layer, QuantizedSums)
         low, high = (int(end[unit]) for end in node.levels[number + 1])
@@ -313,8 +313,10 @@ class _Deciding:
     # -- the proof -------------------------------------------------------------------------------------------
 
     def _proof(self, trees: list[_Tree]) -> dict[str, Any]:
-        """The trees as nested lists, 0 for a leaf that ranges close, 1 for one with multipliers, a split as
-        layer, neuron, level and its two parts; and the multipliers in that order, packed.
+        """Return the trees as nested lists, and the multipliers in that order, packed.
+
+        A leaf is 0 if ranges close it and 1 if multipliers do. A split is layer, neuron, level and its two
+        parts.
         """
         data: list[bytes] = []
 

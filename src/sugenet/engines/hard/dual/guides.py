@@ -1,11 +1,11 @@
-"""Multipliers as floats that guide: in closed form, and better ones step by step.
+"""Float multipliers as guides: in closed form, and improved by ascent.
 
-In closed form each staircase is bounded by one line, layer by layer from the last. A neuron that is wanted
-high is bounded from above by a line through the ends of its steps, one that is wanted low from below. Of two
-such choices the better one is kept, case by case.
+In closed form each staircase is bounded by one line, layer by layer from the last. A neuron that should be
+high is bounded from above by a line through the ends of its steps, one that should be low from below. The
+better of two such choices is kept, case by case.
 
-Steps are for problems that are too large for a linear program. The bound is convex in its multipliers. The
-sum that a neuron is taken at, less the sum that the levels before it give, says in which direction it falls.
+Ascent is for problems that are too large for a linear program. The bound is convex in its multipliers. The
+sum at which a neuron is evaluated, minus the sum that the levels before it give, is a descent direction.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ from sugenet.problem.clock import Clock
 __all__ = ["SCALE", "ascend", "by_slopes", "slope_of"]
 
 SCALE = 1 << 28
-"""What an inequality counts."""
+"""Weight of an inequality."""
 _FAST, _SLOW = 0.8, 0.9
 
 
 def by_slopes(node: Branch, cases: Ints, mu: Reals, *, flat: bool) -> Multipliers:
-    """Multipliers for given ones of the inequalities, one row each: whole numbers as floats, which may be
-    larger than 64 bits hold. They guide; `Relaxed.whole` makes them small enough to decide.
+    """Return multipliers for given ones of the inequalities, one row each.
 
-    `flat`: a neuron with one step in reach is taken as constant where that leaves less room.
+    They are integers as floats, which may exceed 64 bits. They only guide: `Relaxed.whole` makes them small
+    enough to decide.
+
+    `flat`: a neuron with one step in reach counts as constant if that gives a tighter bound.
     """
     relaxed = node.relaxed
     worth: Reals = mu.astype(np.float64) @ relaxed.rows.astype(np.float64)
@@ -46,7 +48,7 @@ def by_slopes(node: Branch, cases: Ints, mu: Reals, *, flat: bool) -> Multiplier
 
 
 def slope_of(steps: Ints, reach: Range, *, flat: bool) -> tuple[Reals, Reals]:
-    """Slopes of a line above and a line below each staircase."""
+    """Return the slopes of a line above and a line below each staircase."""
     first, last = ((steps <= ends[:, None]).sum(axis=1) for ends in reach)
     neurons, n_steps = np.arange(len(steps)), last - first
     begins = steps[neurons, np.minimum(first, steps.shape[1] - 1)]
@@ -66,8 +68,8 @@ def slope_of(steps: Ints, reach: Range, *, flat: bool) -> tuple[Reals, Reals]:
 
 
 def _of_pool(pool: Pool, worth: Reals, inputs: Range, *, flat: bool) -> Reals:
-    """One tap stands for the largest where it is wanted low, or where no other can exceed it; else all share
-    it, or none.
+    """Return slopes for the taps of a pool. One tap represents the largest if it should be low, or if no
+    other can exceed it; otherwise all share it, or none.
     """
     low, high = pool.taps_of(inputs)
     wanted = worth * pool.sign > 0
@@ -86,7 +88,7 @@ def _of_pool(pool: Pool, worth: Reals, inputs: Range, *, flat: bool) -> Reals:
 
 
 def _price(node: Branch, asked: Reals) -> Reals:
-    """What a unit of the budget is worth: the rate at which it runs out."""
+    """Return the worth of a unit of the budget: the rate at which it is used up."""
     inputs = node.relaxed.inputs
     out = np.zeros(len(asked))
     if inputs.budget is None or not inputs.count:
@@ -104,8 +106,8 @@ def _price(node: Branch, asked: Reals) -> Reals:
 
 
 def ascend(node: Branch, multipliers: Multipliers, clock: Clock, steps: int) -> tuple[Multipliers, Weighed]:
-    """Multipliers as floats that give lower bounds, row by row; the best that were met,
-    and what was seen there.
+    """Return float multipliers with lower bounds, row by row: the best that were found, and the bound
+    there.
     """
     relaxed = node.relaxed
     here = [np.asarray(values, np.float64) for values in multipliers.layers]
@@ -145,7 +147,7 @@ def ascend(node: Branch, multipliers: Multipliers, clock: Clock, steps: int) -> 
 
 
 def _adam(fall: Reals, means: list[Reals], squares: list[Reals], index: int, turn: int) -> Reals:
-    """The direction, each multiplier at its own pace."""
+    """Return the direction, with a separate step size per multiplier."""
     means[index] = _FAST * means[index] + (1 - _FAST) * fall
     squares[index] = _SLOW * squares[index] + (1 - _SLOW) * fall**2
     mean, square = means[index] / (1 - _FAST**turn), squares[index] / (1 - _SLOW**turn)
@@ -153,7 +155,7 @@ def _adam(fall: Reals, means: list[Reals], squares: list[Reals], index: int, tur
 
 
 def _unit(node: Branch, number: int, worth: Reals) -> Reals:
-    """How large the multipliers of a layer are: what its levels are worth, by what its sums can do."""
+    """Return the scale of the multipliers of a layer: the worth of its levels over the range of its sums."""
     reach, levels = node.reach[number], node.levels[number + 1]
     room = np.maximum(reach.high - reach.low, 1)
     rise = (levels.high - levels.low) / room

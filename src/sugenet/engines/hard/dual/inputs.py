@@ -1,8 +1,8 @@
-"""What the first layer reads, throughout a neighbourhood: for each feature its options, what each changes,
-and the largest that they are worth together.
+"""Inputs of the first layer throughout a neighbourhood: the options of each feature, their changes, and the
+largest total worth.
 
-With a budget the options compete: each is worth its gain less a multiplier times its price, and the budget
-times the multiplier is added, which is never too little.
+With a budget the options compete: each is worth its gain minus a multiplier times its price. The budget times
+the multiplier is added, so the result is an upper bound.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from sugenet.problem.neighbourhood import Neighbourhood, features_that_fit, heav
 __all__ = ["Inputs", "Taken"]
 
 _CELLS = 1 << 24
-"""Gains that are written out at a time."""
+"""Number of gains that are written out at a time."""
 
 
 class Taken(NamedTuple):
-    """The largest that the options are worth, one row a set of multipliers, and which they are."""
+    """Largest worth of the options, one row per set of multipliers, and the options that reach it."""
 
     value: Reals
     options: Ints
-    """For each feature the number of its option."""
+    """Option of each feature, by index."""
 
 
 class Inputs:
-    """The options of every feature that can move, in the order of their states, its own among them."""
+    """Options of every feature that can move, in the order of their states, including its own state."""
 
     def __init__(self, near: Neighbourhood) -> None:
         self.near = near
@@ -42,7 +42,7 @@ class Inputs:
         self.features = np.array(list(near.places), np.int64)
         n_moves = np.array([moves.stop - moves.start for moves in near.places.values()], np.int64)
         sample_states = np.array([near.states[feature] for feature in near.places], np.int64)
-        # the own state goes behind the moves of its feature, then each feature's are put in order
+        # the own state goes after the moves of its feature, then the options of each feature are sorted
         feature = np.concatenate([np.repeat(np.arange(len(n_moves)), n_moves), np.arange(len(n_moves))])
         states = np.concatenate([columns.states, sample_states])
         order = np.lexsort((states, feature))
@@ -56,7 +56,7 @@ class Inputs:
         self._entries(encoder, sample_states)
 
     def _entries(self, encoder: Any, sample_states: Ints) -> None:
-        """What each option changes in the inputs: places and by how much, at least one an option."""
+        """Set the input changes of each option: indices and amounts, at least one per option."""
         levels = len(self.start) == encoder.features and self.near.network.reads_levels
         if levels:
             self.place = self.features[self.feature]
@@ -89,11 +89,11 @@ class Inputs:
         return len(self.feature)
 
     def everything(self) -> npt.NDArray[np.bool_]:
-        """All options."""
+        """Return a mask of all options."""
         return np.ones(self.count, bool)
 
     def box(self, open_: npt.NDArray[np.bool_]) -> Range:
-        """Least and largest value of every input."""
+        """Return the minimum and maximum of every input."""
         low, high = self.start.copy(), self.start.copy()
         if self.count:
             wide = np.diff(np.append(self.entry, len(self.place)))
@@ -105,12 +105,12 @@ class Inputs:
         return Range(low, high)
 
     def gains(self, asked: Reals) -> Reals:
-        """What each option adds, for what is asked of the inputs, one row each."""
+        """Return the gain of each option for given worths of the inputs, one row each."""
         values = asked[:, self.place] * self.change
         return values if self.single else np.add.reduceat(values, self.entry, axis=1)
 
     def best(self, asked: Reals, nu: Reals, open_: npt.NDArray[np.bool_]) -> Taken:
-        """The largest ``asked . change - nu price`` of all features, and ``nu budget``."""
+        """Return the largest ``asked . change - nu price`` of all features, plus ``nu budget``."""
         if not self.count:
             return Taken(np.zeros(len(asked), asked.dtype), np.zeros((len(asked), 0), np.int64))
         worth = self.gains(asked)
@@ -122,7 +122,7 @@ class Inputs:
         best = np.maximum.reduceat(worth, self.starts, axis=1)
         n_options = self.stops - self.starts
         indices = np.where(worth == np.repeat(best, n_options, axis=1), np.arange(self.count), -1)
-        if self.budget is not None:  # of equal ones the cheapest: to stay, if that is among them
+        if self.budget is not None:  # among equal options the cheapest: staying, if it is among them
             stay = np.where((self.move < 0) & (indices >= 0), self.count + indices, indices)
             indices = np.maximum.reduceat(stay, self.starts, axis=1) % self.count
         else:
@@ -131,7 +131,7 @@ class Inputs:
         return Taken(total if self.budget is None else total + nu * self.budget, indices)
 
     def lightest(self, open_: npt.NDArray[np.bool_]) -> Ints | None:
-        """The cheapest open option of every feature; None where they cost more than the budget."""
+        """Return the cheapest open option of every feature; None if they cost more than the budget."""
         heavy = self.prices.max() + 1
         prices = np.where(open_, self.prices, heavy)
         pairs = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
@@ -139,7 +139,7 @@ class Inputs:
         return None if self.budget is not None and int(prices[options].sum()) > self.budget else options
 
     def levels(self, options: Ints) -> Ints:
-        """What the first layer reads after options of all features, one row each."""
+        """Return the inputs of the first layer after options of all features, one row each."""
         rows = np.repeat(self.start[None], len(options), axis=0)
         sizes = np.diff(np.append(self.entry, len(self.place)))
         for row, chosen in zip(rows, options, strict=True):
@@ -150,11 +150,11 @@ class Inputs:
         return rows
 
     def moves(self, options: Ints) -> tuple[FeatureMove, ...]:
-        """The moves that a choice of options stands for."""
+        """Return the moves of a choice of options."""
         return tuple(self.near.moves[number] for number in self.move[options].tolist() if number >= 0)
 
     def reach(self, first: Reading, open_: npt.NDArray[np.bool_]) -> Range:
-        """Least and largest match counts of the first layer."""
+        """Return the minimum and maximum match counts of the first layer."""
         there = first.reach(self.box(open_))
         if not isinstance(first, QuantizedSums) or not self.count:
             return there
@@ -163,13 +163,14 @@ class Inputs:
         if first.dense is None or self.count * first.outputs > _CELLS:
             return there
         here = first.base + first.forward(self.start[None])[0]
-        gains = self.gains(first.dense)  # one row a neuron
+        gains = self.gains(first.dense)  # one row per neuron
         up, down = self._together(gains, open_), self._together(-gains, open_)
         return Range(np.maximum(there.low, here - down), np.minimum(there.high, here + up))
 
     def _together(self, gains: Ints, open_: npt.NDArray[np.bool_]) -> Ints:
-        """The most that options can bring together: the best of every feature, of as many as fit into the
-        budget; or what the budget buys at the best rate.
+        """Return an upper bound on the total gain of options.
+
+        It is the best of every feature, for as many as fit into the budget, or the gain at the best rate.
         """
         if not open_.all():
             gains = np.where(open_, gains, gains.min() - 1)

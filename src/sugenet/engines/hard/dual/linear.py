@@ -1,7 +1,7 @@
 """Multipliers from a linear program: the problem with every staircase replaced by its convex hull.
 
-Variables are the inputs, the sums and the levels of all layers. What the solver says of an equation that
-defines a sum is that neuron's multiplier, so whatever it says, the bound that follows is true.
+Variables are the inputs, the sums and the levels of all layers. The solver's dual value of the equation that
+defines a sum is that neuron's multiplier. The resulting bound is valid for any values.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from sugenet.nn.arrays import Ints
 __all__ = ["Solved", "fits", "solve"]
 
 _CELLS = 1 << 21
-"""Weights up to which a linear program is worth it."""
+"""Number of weights up to which a linear program pays off."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """Multipliers of one row, and the point that they were found at."""
+    """Multipliers of one row, and the solution of the linear program."""
 
     given: Multipliers
     sums: list[Reals]
     levels: list[Reals]
-    """Of the inputs and of every layer; no whole numbers in general."""
+    """Values of the inputs and of every layer; in general not integers."""
     options: Ints
-    """For each feature the option nearest to the point."""
+    """Option of each feature nearest to the solution."""
     infeasible: bool
 
 
 def fits(relaxed: Relaxed) -> bool:
-    """Whether the problem is small enough: all layers dense, and few options."""
+    """Return whether the problem is small enough: all layers dense, and few options."""
     if not all(isinstance(layer, QuantizedSums) and layer.dense is not None for layer in relaxed.layers):
         return False
     first = relaxed.layers[0].outputs if relaxed.layers else len(relaxed.rows)
@@ -51,7 +51,7 @@ def _is_box(relaxed: Relaxed) -> bool:
 
 
 def solve(node: Branch, case: int, seconds: float | None = None) -> Solved | None:
-    """The linear program of a node for one case; None where the solver gives up."""
+    """Solve the linear program of a node for one case; None if the solver gives up."""
     program = _Program(node, case)
     solution = program.run(seconds)
     if solution is not None and solution.status == 2:
@@ -60,8 +60,8 @@ def solve(node: Branch, case: int, seconds: float | None = None) -> Solved | Non
 
 
 class _Program:
-    """Columns: inputs, then sums and levels of each layer's moving neurons, then how far the inequalities are
-    exceeded. Rows: the definitions of sums, the hulls, the budget, the inequalities.
+    """A linear program. Columns: inputs, then sums and levels of each layer's moving neurons, then the excess
+    of the inequalities. Rows: the definitions of sums, the hulls, the budget, the inequalities.
     """
 
     def __init__(self, node: Branch, case: int) -> None:
@@ -93,7 +93,7 @@ class _Program:
             self.sums.append(here)
             moves = mine[levels.low[mine] < levels.high[mine]]
             if self.star is not None and number + 1 == len(self.relaxed.layers):
-                moves = moves[:0]  # sums are compared themselves
+                moves = moves[:0]  # the sums themselves are compared
             level_columns = np.full(layer.outputs, -1)
             level_columns[moves] = self._more(levels.low[moves], levels.high[moves])
             still = np.where(level_columns >= 0, 0, levels.low)
@@ -106,7 +106,7 @@ class _Program:
         self._hulls()
 
     def _wanted(self) -> list[Ints]:
-        """Of every layer the neurons whose sums matter: they move, and something behind them reads them; or
+        """Return the neurons of every layer whose sums matter: they move and a later layer reads them, or
         they have a window.
         """
         wanted: list[Ints] = []
@@ -135,7 +135,7 @@ class _Program:
         self.entries.append((rows, columns, values))
 
     def _matrix(self, rows: Ints, columns: Ints, weights: Reals) -> None:
-        """Weights over those columns that there are."""
+        """Add weights over the columns that exist."""
         there = np.flatnonzero(columns >= 0)
         part = weights[:, there]
         i, j = np.nonzero(part)
@@ -151,7 +151,7 @@ class _Program:
             self.own = self._more(np.zeros(inputs.count), open_.astype(np.float64))
 
     def _columns_of_inputs(self) -> tuple[Ints, Ints]:
-        """Columns, and what of the inputs stands still beside them."""
+        """Return the columns, and the constant part of the inputs."""
         inputs = self.relaxed.inputs
         still = inputs.start.copy()
         if _is_box(self.relaxed):
@@ -159,12 +159,12 @@ class _Program:
         return self.own, still
 
     def _over_columns(self, weights: Ints) -> Ints:
-        """Weights of the inputs as weights of the columns."""
+        """Return weights of the inputs as weights of the columns."""
         inputs = self.relaxed.inputs
         return weights[:, inputs.place[inputs.starts]] if _is_box(self.relaxed) else inputs.gains(weights)
 
     def _line(self, columns: Any, values: Any, upper: float) -> None:
-        """The sum of values times columns is at most `upper`."""
+        """Add the row: the sum of values times columns is at most `upper`."""
         self.lines.append((np.full(len(columns), self.many), columns, values))
         self.below.append(upper)
         self.many += 1
@@ -172,7 +172,7 @@ class _Program:
     def _hulls(self) -> None:
         inputs = self.relaxed.inputs
         if not _is_box(self.relaxed):
-            for start, stop in zip(inputs.starts, inputs.stops, strict=True):  # one option of each feature
+            for start, stop in zip(inputs.starts, inputs.stops, strict=True):  # one option per feature
                 self._line(self.own[start:stop], np.ones(stop - start), 1.0)
                 self._line(self.own[start:stop], -np.ones(stop - start), -1.0)
             if inputs.budget is not None:
@@ -202,8 +202,8 @@ class _Program:
             self._line([*self.last[there], excess], [*(-weights[there].astype(np.float64)), 1.0], -min_sum)
 
     def _compare(self, star: Star, excess: int) -> None:
-        """The comparisons of a star, as lines over sums: of the other neuron, above (or below) what the level
-        of the center allows.
+        """Add the comparisons of a star as lines over sums: the other neuron is above (or below) the value
+        that the level of the center allows.
         """
         pieces = self.node.pieces[-1]
         assert pieces is not None
@@ -211,7 +211,7 @@ class _Program:
         assert isinstance(layer, QuantizedSums)
         mine = pieces.of_neuron(star.center)
         for row in star.rows:
-            if not row.theirs:  # a window on the center says the same
+            if not row.theirs:  # equivalent to a window on the center
                 continue
             limit = row.bound(pieces.level[mine])
             steps, reach = layer.steps[row.neuron], self.node.reach[-1]
@@ -276,7 +276,7 @@ class _Program:
         )
 
     def ray(self, seconds: float | None) -> Solved | None:
-        """Why no point exists: multipliers of sums that miss each other, the inequalities aside."""
+        """Return why no point exists: multipliers of contradictory sums, without the inequalities."""
         from scipy.sparse import csr_array, hstack, identity
 
         if not self.rows:
@@ -333,7 +333,7 @@ class _Program:
 
 
 def _hull(pieces: Pieces, mine: slice) -> list[tuple[float, float, float]]:
-    """Lines above and below one staircase: slope, offset, and +1 for above."""
+    """Return lines above and below one staircase: slope, offset, and +1 for above."""
     level, low, high = (part[mine].tolist() for part in (pieces.level, pieces.low, pieces.high))
     above = [*zip(low, level, strict=True), (high[-1], level[-1])]
     below = [(low[0], level[0]), *zip(high, level, strict=True)]
@@ -342,7 +342,7 @@ def _hull(pieces: Pieces, mine: slice) -> list[tuple[float, float, float]]:
 
 
 def _envelope(points: list[tuple[int, int]], sign: float) -> list[tuple[float, float]]:
-    """Lines above points in rising order, or below them where the sign is negative: slopes and offsets."""
+    """Return lines above points in rising order, or below if the sign is negative: slopes and offsets."""
     chain: list[tuple[int, int]] = []
     for s, h in points:
         if chain and chain[-1][0] == s:

@@ -1,8 +1,8 @@
-"""Cases that compare the level of one neuron with levels of others, as *another class is at least as high*
-does where the outputs are levels themselves.
+"""Cases that compare the level of one neuron with levels of others, such as *another class is at least as
+high* if the outputs are levels.
 
-Such a case need not be weighed by a multiplier: of all levels of these neurons only those that meet it are
-looked at. So steps that are the same on both sides, and clips, cost nothing.
+Such a case does not need a multiplier: only the levels of these neurons that meet it are considered. So
+steps that are equal on both sides, and clips, do not weaken the bound.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NONE = -(1 << 61)
 
 
 class Compared(NamedTuple):
-    """``mine * center + theirs * level >= least``; no other neuron where `theirs` is 0."""
+    """``mine * center + theirs * level >= least``; without another neuron if `theirs` is 0."""
 
     neuron: int
     mine: int
@@ -29,21 +29,23 @@ class Compared(NamedTuple):
     least: int
 
     def bound(self, level: Ints) -> Ints:
-        """For levels of the center the largest level of the other; the least, where `theirs` is positive."""
+        """Return the largest level of the other neuron for levels of the center, or the smallest if `theirs`
+        > 0.
+        """
         if self.theirs < 0:
             return np.asarray((self.mine * level - self.least) // -self.theirs)
         return np.asarray(-((self.mine * level - self.least) // self.theirs))
 
 
 class Star(NamedTuple):
-    """One neuron, and what it is compared with."""
+    """One neuron, and its comparisons with others."""
 
     center: int
     rows: tuple[Compared, ...]
 
     def best(self, pieces: Pieces, worth: Reals, slopes: Reals) -> tuple[Any, list[tuple[int, int, int]]]:
-        """The largest ``sum of worth_j level_j - slope_j s_j`` over levels that meet the case; and the
-        neurons, their levels and sums there.
+        """Return the largest ``sum of worth_j level_j - slope_j s_j`` over levels that meet the case, and the
+        neurons, levels and sums that reach it.
         """
         levels, at, values = _values(pieces, self.center, worth, slopes)
         total, fine, chosen = values, np.ones(len(levels), bool), []
@@ -70,7 +72,7 @@ class Star(NamedTuple):
         return total[first], reached + [(n, int(level[first]), int(s[first])) for n, level, s in chosen]
 
     def gap(self, steps: Ints, sums: Reals, stands: Ints, slopes: Reals) -> float:
-        """How far sums of a linear program are beyond what the level of the center allows, by their worth."""
+        """Return how far sums of a linear program exceed what the center's level allows, by their worth."""
         total, top = 0.0, steps.shape[1]
         for row in self.rows:
             if not row.theirs:
@@ -86,12 +88,12 @@ class Star(NamedTuple):
 
     @property
     def neurons(self) -> list[int]:
-        """All of them."""
+        """Return all neurons of the star."""
         return [self.center, *(row.neuron for row in self.rows if row.theirs)]
 
 
 def _values(pieces: Pieces, neuron: int, worth: Reals, slopes: Reals) -> tuple[Ints, Ints, Reals]:
-    """Levels of a neuron, the better end of each piece, and what it is worth there."""
+    """Return the levels of a neuron, the better end of each piece, and its worth there."""
     mine = pieces.of_neuron(neuron)
     level, lean = pieces.level[mine], slopes[neuron]
     at = (pieces.low if lean > 0 else pieces.high)[mine]
@@ -99,13 +101,13 @@ def _values(pieces: Pieces, neuron: int, worth: Reals, slopes: Reals) -> tuple[I
 
 
 def _running(values: Reals) -> tuple[Reals, npt.NDArray[np.intp]]:
-    """Running maximum, and where it was reached."""
+    """Return the running maximum, and the index at which it was reached."""
     best = np.maximum.accumulate(values)
     return best, np.maximum.accumulate(np.where(values == best, np.arange(len(values)), 0))
 
 
 def star_of(rows: Ints, min_sums: Ints, case: tuple[int, ...]) -> Star | None:
-    """A case as a star; None where it is none."""
+    """Return a case as a star; None if it is not one."""
     read = [np.flatnonzero(rows[row]).tolist() for row in case]
     if not read or not all(1 <= len(neurons) <= 2 for neurons in read):
         return None

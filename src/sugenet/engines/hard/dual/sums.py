@@ -1,9 +1,9 @@
-"""Layers as sums and staircases of levels: what multipliers ask of the layer before, how far sums can go, and
-the largest that a neuron can be worth (docs/theory.md 7.10).
+"""Layers as sums and staircases of levels: multipliers carried to the layer before, ranges of sums, and the
+largest worth of a neuron (docs/theory.md 7.10).
 
 A layer of thresholds or staircases gives ``step_j(M_j)``, with match counts ``M = base + W a`` of the levels
-a before it. It has one multiplier a neuron. Pooling gives the largest (or least) of some levels and has one
-multiplier for every tap. Arrays have one row for each set of multipliers; convolutions stay convolutions.
+a before it. It has one multiplier per neuron. Pooling gives the maximum (or minimum) of some levels and has
+one multiplier per tap. Arrays have one row per set of multipliers. Convolutions are not unrolled.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from sugenet.nn.layers import Layer
 __all__ = ["Best", "Pieces", "Pool", "QuantizedSums", "Range", "Reading", "reading_of"]
 
 Reals: TypeAlias = npt.NDArray[Any]
-"""Floats that guide, or whole numbers that decide."""
+"""Floats that guide, or integers that decide."""
 
 
 class Range(NamedTuple):
-    """Least and largest value of each sum, or of each level."""
+    """Minimum and maximum of each sum or level."""
 
     low: Ints
     high: Ints
 
     @property
     def empty(self) -> bool:
-        """Whether some value has nowhere to be."""
+        """Whether the range of some value is empty."""
         return bool((self.low > self.high).any())
 
 
 class Best(NamedTuple):
-    """The largest that every neuron is worth, one row a set of multipliers, and where it is reached."""
+    """Largest worth of every neuron, one row per set of multipliers, and the level and sum that reach it."""
 
     value: Reals
     level: Ints
@@ -47,25 +47,23 @@ class Best(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """The flat pieces of staircases over a range, one after another."""
+    """The flat pieces of staircases over a range, consecutively."""
 
     neuron: Ints
     level: Ints
     low: Ints
     high: Ints
     starts: Ints
-    """Where the pieces of each neuron begin."""
+    """Index of the first piece of each neuron."""
 
     @classmethod
     def of(cls, steps: Ints, reach: Range) -> Pieces:
-        """Those that hold a whole number of the range."""
+        """Return the pieces that contain an integer of the range."""
         first, last = ((steps <= ends[:, None]).sum(axis=1) for ends in reach)
         n_pieces = last - first + 1
         neuron = np.repeat(np.arange(len(n_pieces)), n_pieces)
         level = np.arange(len(neuron)) - np.repeat(np.cumsum(n_pieces) - n_pieces, n_pieces) + first[neuron]
-        padded = np.concatenate(
-            [steps, steps[:, :1]], axis=1
-        )  # what is behind the last step is not looked at
+        padded = np.concatenate([steps, steps[:, :1]], axis=1)  # pieces after the last step are ignored
         low = np.where(level == first[neuron], reach.low[neuron], padded[neuron, level - 1])
         high = np.where(level == last[neuron], reach.high[neuron], padded[neuron, level] - 1)
         some = low <= high
@@ -75,12 +73,12 @@ class Pieces(NamedTuple):
         )
 
     def of_neuron(self, neuron: int) -> slice:
-        """Those of one neuron."""
+        """Return the pieces of one neuron."""
         stop = len(self.neuron) if neuron + 1 == len(self.starts) else int(self.starts[neuron + 1])
         return slice(int(self.starts[neuron]), stop)
 
     def best(self, worth: Reals, slopes: Reals) -> Best:
-        """The largest ``worth_j level - slope_j s`` of every neuron."""
+        """Return the largest ``worth_j level - slope_j s`` of every neuron."""
         mine = worth[:, self.neuron] * self.level
         lean = slopes[:, self.neuron]
         at = np.where(lean > 0, self.low, self.high)
@@ -100,27 +98,27 @@ class QuantizedSums(ABC):
         self.outputs = self.multipliers = len(steps)
         self.top = steps.shape[1]
         self.dense: Ints | None = None
-        """W, where it is written out."""
+        """W as a dense matrix."""
 
     @abstractmethod
     def forward(self, levels: Reals) -> Reals:
-        """W a, one row each."""
+        """Return W a, row by row."""
 
     @abstractmethod
     def back(self, multipliers: Reals) -> Reals:
-        """What multipliers ask of the inputs: W' lambda, one row each."""
+        """Carry multipliers to the inputs: return W' lambda, row by row."""
 
     @abstractmethod
     def spread(self, inputs: Range) -> Range:
-        """Least and largest of every W a."""
+        """Return the minimum and maximum of every W a."""
 
     def reach(self, inputs: Range) -> Range:
-        """Least and largest match counts."""
+        """Return the minimum and maximum match counts."""
         low, high = self.spread(inputs)
         return Range(self.base + low, self.base + high)
 
     def levels(self, reach: Range) -> Range:
-        """Levels at the ends of a range of match counts."""
+        """Return the levels at the ends of a range of match counts."""
         return Range(*((self.steps <= end[:, None]).sum(axis=1) for end in reach))
 
     def within(self, reach: Range, neuron: int, low: int, high: int) -> None:
@@ -175,7 +173,7 @@ class _SlidingSums(QuantizedSums):
         asked = kernel.transpose(0, 2, 1) @ multipliers.reshape(n_rows, self.groups, -1, len(taps))
         asked = asked.reshape(n_rows, self.window.shape[0], taps.shape[1], len(taps))
         out = np.zeros((n_rows, self.window.shape[0], self.pixels + 1), multipliers.dtype)
-        for tap in range(taps.shape[1]):  # one tap reads every pixel once at most; padding is the last place
+        for tap in range(taps.shape[1]):  # a tap reads each pixel at most once; padding is last
             out[:, :, taps[:, tap]] += asked[:, :, tap]
         return out[:, :, :-1].reshape(n_rows, -1)
 
@@ -186,7 +184,7 @@ class _SlidingSums(QuantizedSums):
 
 
 class Pool:
-    """The largest of the levels of a window, or of some channels the least."""
+    """The maximum of the levels of a window, or for some channels the minimum."""
 
     def __init__(self, layer: PoolLayer) -> None:
         self.window, self.inputs, self.outputs = layer.window, layer.inputs, layer.outputs
@@ -196,13 +194,13 @@ class Pool:
         self.taps = np.where(taps >= 0, indices, 0).reshape(self.outputs, -1)
         self.sign = np.where(
             np.repeat(layer.every, len(taps)), -1, 1
-        )  # the least is the largest of negatives
+        )  # the minimum is the maximum of the negatives
         self.top = getattr(layer, "top", None) or 1
         self.multipliers = self.taps.size
         self.sizes = np.full(self.multipliers, self.top)
 
     def back(self, multipliers: Reals) -> Reals:
-        """What multipliers ask of the inputs, one row each."""
+        """Carry multipliers to the inputs, row by row."""
         out = np.zeros((len(multipliers), self.inputs), multipliers.dtype)
         for tap in range(self.taps.shape[1]):
             is_inside = self.inside[:, tap]
@@ -212,19 +210,19 @@ class Pool:
         return out
 
     def taps_of(self, inputs: Range) -> tuple[Ints, Ints]:
-        """Ends of every tap; with the sign of its neuron, so that the largest counts."""
+        """Return the ends of every tap, with the sign of its neuron, so that the maximum counts."""
         low, high = (np.where(self.sign[:, None] > 0, end[self.taps], 0) for end in inputs)
         low = np.where(self.sign[:, None] > 0, low, -inputs.high[self.taps])
         high = np.where(self.sign[:, None] > 0, high, -inputs.low[self.taps])
         return np.where(self.inside, low, -self.top - 1), np.where(self.inside, high, -self.top - 1)
 
     def reach(self, inputs: Range) -> Range:
-        """Least and largest level of every window."""
+        """Return the minimum and maximum level of every window."""
         low, high = (ends.max(axis=1) for ends in self.taps_of(inputs))
         return Range(np.where(self.sign > 0, low, -high), np.where(self.sign > 0, high, -low))
 
     def levels(self, reach: Range) -> Range:
-        """The range itself: what it gives are levels."""
+        """Return the range itself: the outputs are levels."""
         return reach
 
     def within(self, reach: Range, neuron: int, low: int, high: int) -> None:
@@ -233,9 +231,9 @@ class Pool:
         reach.high[neuron] = min(int(reach.high[neuron]), high)
 
     def best(self, worth: Reals, slopes: Reals, inputs: Range, reach: Range) -> Best:
-        """The largest ``worth_j v - sum of slope_t x_t`` over levels x_t of the taps, none beyond v.
+        """Return the largest ``worth_j v - sum of slope_t x_t`` over levels x_t of the taps, none above v.
 
-        As a function of v it is concave, with kinks at the upper ends of the taps alone.
+        As a function of v it is concave, with kinks only at the upper ends of the taps.
         """
         low, high = self.taps_of(inputs)
         first = np.where(self.sign > 0, reach.low, -reach.high)
@@ -263,7 +261,7 @@ Reading: TypeAlias = QuantizedSums | Pool
 
 
 def reading_of(layer: Layer) -> Reading:
-    """A layer of any kind."""
+    """Return the sums or the pool of a layer of any kind."""
     if isinstance(layer, PoolLayer):
         return Pool(layer)
     base, steps, sizes = -layer.lowest, layer.thresholds, layer.sizes

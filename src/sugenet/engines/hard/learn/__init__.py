@@ -1,3 +1,3 @@
-"""Search that learns from what it ran into."""
+"""Conflict-driven search with clause learning."""
 
 __all__: list[str] = []

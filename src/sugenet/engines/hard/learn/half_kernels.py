@@ -1,7 +1,6 @@
-"""Compiled writing of thresholds as halves, for `halves`: what is settled is left out, and so is every weight
-of 0.
+"""Compiled conversion of thresholds to halves, for `halves`: settled variables and weights of 0 are left out.
 
-All of it is in this one file, see `kernels`.
+Everything is in this one file; see `kernels`.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped"
@@ -17,8 +16,9 @@ __all__ = ["columns", "settle", "thresholds", "weighted"]
 
 @njit(nogil=True, cache=True)
 def settle(weights, min_sums, below, outputs, largest):
-    """Mark in `outputs`, where it is -1, which thresholds are 1 or 0 whatever the open inputs do. How many
-    weights of open inputs the others have; -1 where numbers leave `largest`.
+    """Mark in `outputs`, if it is -1, which thresholds are 1 or 0 for any values of the open inputs.
+
+    Return the number of weights of open inputs of the others; -1 if numbers exceed `largest`.
     """
     room = 0
     for j in range(len(outputs)):
@@ -30,7 +30,7 @@ def settle(weights, min_sums, below, outputs, largest):
             w = weights[j, i]
             if w == 0:
                 continue
-            fits = fits and abs(w) < largest - size  # no sum on the way leaves 64 bits
+            fits = fits and abs(w) < largest - size  # no partial sum exceeds 64 bits
             size += abs(w)
             if below[i] != 0:
                 n_open += below[i] < 0
@@ -38,7 +38,7 @@ def settle(weights, min_sums, below, outputs, largest):
                     low += w
                 if below[i] > 0 or w > 0:
                     high += w
-        # before anything is folded away: whoever checks a proof has all of it
+        # before anything is folded away: the checker of a proof has all of it
         if not fits:
             return -1
         if low >= min_sums[j]:
@@ -52,9 +52,7 @@ def settle(weights, min_sums, below, outputs, largest):
 
 @njit(nogil=True, cache=True)
 def _sort(literals, loads, begin, end):
-    """Order a row, the heaviest first, equal ones as they were: by merging. NumPy's would take seconds to
-    compile.
-    """
+    """Sort a row by weight, largest first, stably, by merging. NumPy's sort would take seconds to compile."""
     size, width = end - begin, 1
     x, y = np.empty(size, np.int32), np.empty(size, np.int64)
     while width < size:
@@ -75,8 +73,8 @@ def _sort(literals, loads, begin, end):
 
 @njit(nogil=True, cache=True)
 def _half(row, sign, bound, below, first, literals, loads, at):
-    """Write the half ``sign * row @ inputs <= bound`` over the open inputs, the heaviest first; where it
-    ends, and its cap.
+    """Write the half ``sign * row @ inputs <= bound`` over the open inputs, largest weight first; return its
+    end and its cap.
     """
     common, low, begin, alike = np.int64(0), np.int64(0), at, True
     for i in range(len(below)):
@@ -93,7 +91,7 @@ def _half(row, sign, bound, below, first, literals, loads, at):
         at += 1
         while load:
             common, load = load, common % load
-    if common > 1:  # which changes nothing for whole numbers
+    if common > 1:  # exact for integers
         bound, low = bound // common, low // common
         for k in range(begin, at):
             loads[k] //= common
@@ -104,10 +102,10 @@ def _half(row, sign, bound, below, first, literals, loads, at):
 
 @njit(nogil=True, cache=True)
 def thresholds(weights, min_sums, below, outputs, room, first, behind, both):
-    """The halves of thresholds that are not settled: that a true one's sum is large enough, and unless it
-    is of the goal, that a false one's is not. Literals, caps, where rows begin, what loads them.
+    """Return the halves of thresholds that are not settled: the sum of a true one is large enough and, except
+    in the goal, that of a false one is not. Returns literals, caps, starts of rows, and loads.
 
-    An open input loads one of the two halves, whatever its value: the second follows from the first.
+    An open input loads one of the two halves, for any value: the second follows from the first.
     """
     rows, sides = 0, 2 if both else 1
     for j in range(len(outputs)):
@@ -135,7 +133,7 @@ def thresholds(weights, min_sums, below, outputs, room, first, behind, both):
 
 @njit(nogil=True, cache=True)
 def weighted(out, weights, bounds):
-    """Halves over the first variables, all of them open, as they are given."""
+    """Return halves over the first variables, all of them open, as given."""
     rows, inputs = weights.shape
     caps, starts = np.empty(rows, np.int64), np.zeros(rows + 1, np.int64)
     literals, loads = np.empty(rows * inputs, np.int32), np.empty(rows * inputs, np.int64)
@@ -148,8 +146,8 @@ def weighted(out, weights, bounds):
 
 @njit(nogil=True, cache=True)
 def columns(out, starts, literals, loads, variables):
-    """The same the other way round: the halves that each literal loads and by how much, and those that speak
-    for it.
+    """Return the transposed form: the halves that each literal loads and by how much, and the halves that it
+    implies.
     """
     begin, owned_begin = np.zeros(2 * variables + 1, np.int64), np.zeros(2 * variables + 1, np.int64)
     for x in literals:

@@ -1,5 +1,5 @@
-"""A cascade as halves of thresholds, as the kernels of the search read them: settled variables left out, and
-no weight of 0 written anywhere (docs/theory.md 7.6).
+"""A cascade as halves of thresholds, as the search kernels read them: without settled variables and without
+weights of 0 (docs/theory.md 7.6).
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from sugenet.problem.cascade import Cascade, Thresholds
 __all__ = ["Halves", "halves_of"]
 
 _FITS = 3 << 59
-"""Sizes of rows that the proof's checker still takes."""
+"""Largest sizes of rows that the proof checker accepts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """A cascade as halves, ``literal -> load <= cap``: what loads each, the heaviest first."""
+    """A cascade as halves, ``literal -> load <= cap``, with the loads of each, largest first."""
 
     literals: npt.NDArray[np.int32]
-    """Of each half the literal that it speaks for; -1: always."""
+    """Literal that implies each half; -1: the half always holds."""
     caps: Ints
     starts: Ints
-    """Where what loads each half begins."""
+    """Index of the first load of each half."""
     loading: npt.NDArray[np.int32]
     loads: Ints
     fixed: npt.NDArray[np.int8]
-    """Of each variable of the cascade its value, where that follows without any choice; else -1."""
+    """Value of each variable of the cascade if it follows without any choice; else -1."""
     cuts: list[tuple[int, int, int, int]]
-    """Of each cut the variable, whether it is of the half that says false, and the multiples of the half and
+    """Of each cut the variable, whether it belongs to the half for false, and the multiples of the half and
     of the budget.
     """
 
     @property
     def tops(self) -> Ints:
-        """The largest load of each."""
+        """Largest load of each half."""
         largest = np.zeros(len(self.literals), np.int64)
         some = np.flatnonzero(self.starts[1:] > self.starts[:-1])
         largest[some] = self.loads[self.starts[some]]
@@ -50,10 +50,10 @@ class Halves:
 
 
 def halves_of(cascade: Cascade, facts: Sequence[int], *, has_cuts: bool = True) -> Halves:
-    """The thresholds of variables that are not fixed, over those that are not: two halves each, of the
-    goal's inequalities the first alone; and the budget, with its cuts if it has any.
+    """Return the thresholds of open variables over open variables, and the budget, with its cuts if it has
+    any. Each threshold is two halves; for the inequalities of the goal, only the first is used.
 
-    Facts are signed variable numbers, from 1, of first-layer neurons that are fixed throughout.
+    Facts are signed variable numbers, from 1, of first-layer neurons that are always fixed.
     """
     from sugenet.engines.hard.learn import half_kernels
 
@@ -91,14 +91,14 @@ def halves_of(cascade: Cascade, facts: Sequence[int], *, has_cuts: bool = True) 
 
 
 def _read(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """An array as the kernels read all of them."""
+    """Return an array in the form that the kernels read."""
     view = np.ascontiguousarray(array, np.int64).view()
     view.flags.writeable = False
     return view
 
 
 def _multiplier(weights: npt.NDArray[Any], prices: npt.NDArray[Any]) -> Fraction:
-    """The least multiple of the prices that leaves no priced move with a gain."""
+    """Return the smallest multiple of the prices at which no priced move has a gain."""
     best = Fraction(0)
     sizes = np.abs(prices)
     for size in np.unique(sizes):
@@ -115,8 +115,8 @@ def _with_budget(
     both: bool,
     budget: tuple[npt.NDArray[Any], int],
 ) -> tuple[tuple[npt.NDArray[Any], ...], list[tuple[int, int, int, int]]]:
-    """The budget and a cut of each half of some thresholds, as literals, weights and bounds; and how each cut
-    is made.
+    """Return the budget and a cut of each half of some thresholds, as literals, weights and bounds; and the
+    derivation of each cut.
     """
     prices, limit = budget
     if int(np.abs(prices).sum()) + abs(limit) >= _FITS:

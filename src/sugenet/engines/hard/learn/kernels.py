@@ -1,20 +1,20 @@
-"""Compiled search with learning over clauses and *halves* of thresholds, for `solver`.
+"""Compiled search with clause learning over clauses and *halves* of thresholds, for `solver`.
 
-A literal is ``2 * variable``, plus 1 where it says false. A half is ``literal -> load <= cap``: the load
-adds, for each true input with a positive weight, that weight, and for each false input with a negative
-weight, its size; ``slack = cap - load``. A reified threshold is two halves, a budget one half without a
-literal. Weights of 0 are written nowhere: a literal knows the halves that it loads, and a half the literals
-that load it. Every literal that is set remembers why: a clause, a half or its chain; a half is explained only
-when asked, by loads that are in the clause already and as few others as its slack allows.
+A literal is ``2 * variable``, plus 1 if it says false. A half is ``literal -> load <= cap``. The load is the
+sum of the weights of true inputs with a positive weight and of the absolute weights of false inputs with a
+negative weight; ``slack = cap - load``. A reified threshold is two halves, a budget one half without a
+literal. Weights of 0 are not stored: each literal lists the halves that it loads, and each half the literals
+that load it. Every literal that is set stores its reason: a clause, a half or its chain. A half is explained
+lazily, by loads that are in the clause already and as few others as its slack allows.
 
-The search begins with inputs, each tried as it was last; where that has led nowhere for some dozens of
-conflicts (never, where few inputs move very many neurons), it goes on by activity alone, with random values
-and restarts in Luby's series.
+The search starts with inputs, each tried with its last value. If that has made no progress for some dozens of
+conflicts, it continues by activity alone, with random values and restarts in Luby's series. It never does so
+if few inputs move very many neurons.
 
-All of it is in this one file: Numba keeps compiled code on disk by the file that it stands in, and a function
-that calls one of another file is not renewed when that file changes.
+Everything is in this one file: Numba caches compiled code by the file that contains it, and a function that
+calls one of another file is not recompiled if that file changes.
 
-Whole numbers are handed on as int64: for every other kind a function would be compiled once more.
+Integers are passed as int64: for every other type a function would be compiled again.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped,call-arg,var-annotated"
@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 PAUSED, SATISFIED, UNSATISFIABLE, FAILED, ARENA_FULL, LOG_FULL = range(6)
-"""What `run` returns."""
+"""Return values of `run`."""
 
 NUMBERS = 23
 (
@@ -89,69 +89,69 @@ NUMBERS = 23
     WILD,
     TAME,
 ) = range(NUMBERS)
-"""Places in `Machine.numbers`; TAME is how many conflicts a call has before the search goes wild."""
+"""Indices in `Machine.numbers`; TAME is the number of conflicts of a call before the search goes wild."""
 
 GROWTH, FAST, SLOW = range(3)
-"""Places in `Machine.reals`."""
+"""Indices in `Machine.reals`."""
 
 HEADER = 5
-"""Words of a clause in the arena before its literals: size, number, spread over levels, the next clauses that
-its two watches watch.
+"""Words of a clause in the arena before its literals: size, number, number of levels, and the next clauses
+in the lists of its two watches.
 """
 
 CHAIN = -(1 << 30)
 NOTHING = CHAIN - 1
 NONE = -1
-"""Why a literal is set: a clause (its place in the arena), NONE (chosen or given),
-CHAIN, or ``-2 - half``.
+"""Reason of a literal: a clause (its index in the arena), NONE (chosen or given), CHAIN, or
+``-2 - half``.
 """
 
 _NEVER = -(1 << 62)
 _LUBY = 100
-"""Conflicts of the shortest run between two restarts, then."""
+"""Conflicts of the shortest run between two restarts in the wild search."""
 
 
 class Machine(NamedTuple):
-    """All that the search works on; arrays only."""
+    """State of the search; arrays only."""
 
     # the problem
     row_from: Any
     row_literal: Any
     row_load: Any
-    """The literals that load each half, and by how much: the heaviest first."""
+    """Literals that load each half, and their weights, largest first."""
     column_from: Any
     column_half: Any
     column_load: Any
-    """The halves that each literal loads."""
+    """Halves that each literal loads."""
     cap: Any
     top: Any
     """Largest load of a half."""
     out: Any
-    """Literal that a half speaks for, or -1."""
+    """Literal that implies a half, or -1."""
     owned_from: Any
     owned: Any
-    """Halves of each literal, one after the other."""
+    """Halves that each literal implies, consecutively."""
     before: Any
     after: Any
     """Neighbours in the chain of an input step, or -1."""
     # the assignment
     value: Any
-    """Of each literal: 1 true, -1 false, 0 open."""
+    """Value of each literal: 1 true, -1 false, 0 open."""
     free: Any
-    """Of each variable: whether it is open."""
+    """Whether each variable is open."""
     level: Any
     place: Any
     reason: Any
     origin: Any
-    """Why a variable is set for good, with clauses by number."""
+    """Reason why a variable is set permanently, with clauses by number."""
     trail: Any
     levels: Any
-    """Length of the trail at which each level begins."""
+    """Length of the trail at the start of each level."""
     slack: Any
     base: Any
-    """A half is looked at when its slack is below this."""
+    """A half is examined if its slack is below this."""
     limit: Any
-    """The same, less what was already looked at."""
+    """The same, minus the part that was already examined."""
     # clauses
     arena: Any
     watch: Any
@@ -159,7 +159,7 @@ class Machine(NamedTuple):
     rank: Any
     """Variables of a lower rank are chosen first, until the search goes wild."""
     ranked: Any
-    """The ranks to begin with."""
+    """Initial ranks."""
     activity: Any
     heap: Any
     heap_at: Any
@@ -180,7 +180,7 @@ class Machine(NamedTuple):
 
 @intrinsic
 def _raw(_typing, arrays):
-    """The same machine with plain pointers in place of arrays, which are cheaper to hand on."""
+    """The same machine with plain pointers in place of arrays, which are cheaper to pass."""
     pointers = types.NamedTuple(
         [types.CPointer(array.dtype) for array in arrays.types], arrays.instance_class
     )
@@ -271,7 +271,7 @@ def _bump(m, v):
         _up(m, np.int64(m.heap_at[v]))
 
 
-# -- setting and taking back ---------------------------------------------------------------------------------
+# -- assignment and backtracking -----------------------------------------------------------------------------
 
 
 @njit(nogil=True, cache=True)
@@ -293,7 +293,7 @@ def _set(m, literal, why):
 
 @njit(nogil=True, cache=True)
 def _back(m, level):
-    """Take back everything above a level."""
+    """Undo all assignments above a level."""
     numbers = m.numbers
     if numbers[LEVEL] <= level:
         return
@@ -337,7 +337,7 @@ def _touch(m, h):
 
 @njit(nogil=True, cache=True)
 def _load(m, literal):
-    """Account for a literal in the halves that it loads and in the halves that speak for it."""
+    """Update the halves that a literal loads and the halves that it implies."""
     slack, base, limit = m.slack, m.base, m.limit
     for k in range(m.column_from[literal], m.column_from[literal + 1]):
         h = m.column_half[k]
@@ -359,7 +359,9 @@ def _load(m, literal):
 
 @njit(nogil=True, cache=True)
 def _clauses(m, falsified):
-    """Look at the clauses that watch a literal which is now false; the clause in conflict, or NOTHING."""
+    """Visit the clauses that watch a literal which is now false; return the conflicting clause, or
+    NOTHING.
+    """
     arena, value, watch = m.arena, m.value, m.watch
     last = -1
     node = watch[falsified]
@@ -397,7 +399,7 @@ def _clauses(m, falsified):
 
 @njit(nogil=True, cache=True)
 def _look(m, h):
-    """Draw the conclusions of one half; the conflict, or NOTHING."""
+    """Propagate one half; return the conflict, or NOTHING."""
     slack, literal = m.slack[h], m.out[h]
     if slack < 0:
         if literal < 0 or m.value[literal] == 1:
@@ -418,7 +420,7 @@ def _look(m, h):
 
 @njit(nogil=True, cache=True)
 def _propagate(m):
-    """Draw all conclusions; why there is a conflict, or NOTHING."""
+    """Propagate everything; return the reason of a conflict, or NOTHING."""
     numbers, value = m.numbers, m.value
     conflict = NOTHING
     while conflict == NOTHING:
@@ -455,10 +457,10 @@ def _propagate(m):
 
 @njit(nogil=True, cache=True)
 def _explain(m, code, implied, known):
-    """Write to `why` true literals that force `implied` (-1: that are in conflict); how many.
+    """Write to `why` true literals that force `implied` (-1: that conflict); return their number.
 
-    Of a half: the loads that are in the clause already or set for good, then others as many as it takes,
-    those of the last level last. Where `known` is 1 and others are needed, -1.
+    For a half: first the loads that are in the clause already or set permanently, then as many others as
+    needed, those of the last level last. If `known` is 1 and others are needed, return -1.
     """
     why, arena = m.why, m.arena
     n = 0
@@ -480,7 +482,7 @@ def _explain(m, code, implied, known):
     literals, loads = m.row_literal, m.row_load
     mark, level, index, value = m.mark, m.level, m.place, m.value
     need, bound, literal = m.cap[h], m.numbers[TRAIL], m.out[h]
-    opposite = -1  # the load of what is implied, which is not there
+    opposite = -1  # the load of the implied literal, which is absent
     if implied >= 0:
         bound = index[implied >> 1]
     if implied < 0 or implied != (literal ^ 1):
@@ -537,8 +539,8 @@ def _explain(m, code, implied, known):
 
 @njit(nogil=True, cache=True)
 def _redundant(m, literal):
-    """Whether a true literal follows from others that are in the clause or set for good; `why` then holds
-    those, `n` of them, else -1.
+    """Return whether a true literal follows from others that are in the clause or set permanently: the number
+    of these, which are then in `why`, else -1.
     """
     code = m.reason[literal >> 1]
     if code == NONE:
@@ -573,7 +575,7 @@ def _record(m, word):
 
 @njit(nogil=True, cache=True)
 def _used(m, code, n, stamp):
-    """Record a clause that was used, and the literals set for good among the first `n` of `why`."""
+    """Record a used clause, and the permanently set literals among the first `n` of `why`."""
     if code >= 0:
         _record(m, np.int64(m.arena[code + 1]))
     for k in range(n):
@@ -585,9 +587,9 @@ def _used(m, code, n, stamp):
 
 @njit(nogil=True, cache=True)
 def _learn(m, code):
-    """Learn the clause of the first unique implication point into `clause`; its length.
+    """Learn the clause of the first unique implication point into `clause`; return its length.
 
-    What it was made from goes to the log, behind a place left for the clause itself: `run` moves it.
+    Its sources are appended to the log, after a gap for the clause itself, which `run` fills.
     """
     numbers, mark, level, clause, why = m.numbers, m.mark, m.level, m.clause, m.why
     current = numbers[LEVEL]
@@ -618,7 +620,7 @@ def _learn(m, code):
         code = m.reason[implied >> 1]
     clause[0] = implied ^ 1
     kept = 1
-    # literals that follow from the others, dropped; still marked, since they may stand for others
+    # drop literals that follow from the others; they stay marked, since others may rest on them
     for k in range(1, size):
         n = _redundant(m, clause[k] ^ 1)
         if n < 0:
@@ -635,7 +637,7 @@ def _learn(m, code):
 
 @njit(nogil=True, cache=True)
 def _add(m, size, spread):
-    """Put `clause` into the arena, watched by its first two literals; its place."""
+    """Add `clause` to the arena, watched by its first two literals; return its index."""
     numbers, arena, clause = m.numbers, m.arena, m.clause
     ref = numbers[ARENA_USED]
     arena[ref] = size
@@ -654,7 +656,7 @@ def _add(m, size, spread):
 
 @njit(nogil=True, cache=True)
 def _write(m, start, size):
-    """Complete the record of a clause whose sources stand in the log from `start + 2` on: sizes, then
+    """Complete the record of a clause whose sources are in the log from `start + 2` on: sizes, then
     sources, then literals.
     """
     m.log[start] = size
@@ -665,8 +667,8 @@ def _write(m, start, size):
 
 @njit(nogil=True, cache=True)
 def _failed(m, literal):
-    """The clause that says which assumptions cannot stand together with `literal`, an assumption that is
-    false; its length.
+    """Write the clause of the assumptions that contradict `literal`, an assumption that is false; return its
+    length.
     """
     mark, trail, why = m.mark, m.trail, m.why
     stamp = m.numbers[NEXT]
@@ -702,7 +704,7 @@ def _failed(m, literal):
 
 @njit(nogil=True, cache=True)
 def _reduce(m, n_original):
-    """At level 0: drop satisfied clauses and the worse half of the learned ones, and watch the rest anew."""
+    """At level 0: drop satisfied clauses and the worse half of the learned ones, and rebuild the watches."""
     numbers, arena, value = m.numbers, m.arena, m.value
     counts = np.zeros(1 << 10, np.int64)
     ref, total = 0, 0
@@ -715,7 +717,7 @@ def _reduce(m, n_original):
     while worst < 1023 and keep + counts[worst + 1] <= total // 2:
         worst += 1
         keep += counts[worst]
-    some = total // 2 - keep  # of the clauses one worse, the latest
+    some = total // 2 - keep  # of the clauses with the next worse score, the latest
     skip = counts[worst + 1] - some if worst < 1023 else 0
     for x in range(2 * numbers[VARIABLES]):
         m.watch[x] = -1
@@ -762,7 +764,7 @@ def _reduce(m, n_original):
 
 @njit(nogil=True, cache=True)
 def begin(arrays, units, clauses, sizes):
-    """Add the given clauses, set what is given, put every other variable into the heap, and look at every
+    """Add the given clauses, set the given units, put every other variable into the heap, and examine every
     half once.
     """
     m = _raw(arrays)
@@ -792,7 +794,7 @@ def begin(arrays, units, clauses, sizes):
 
 @njit(nogil=True, cache=True)
 def _spread(m, size):
-    """How many levels the literals of `clause` come from, and the place of the second highest level."""
+    """Return the number of levels of the literals of `clause`, and the index of the second highest level."""
     stamp = -2 - m.numbers[CONFLICTS]
     spread, second = 0, 1
     for k in range(size):
@@ -807,7 +809,7 @@ def _spread(m, size):
 
 @njit(nogil=True, cache=True)
 def _draw(m):
-    """A random bit: xorshift, so that the same seed gives the same search."""
+    """Return a random bit by xorshift, so that the same seed gives the same search."""
     x = m.numbers[RANDOM]
     x ^= x << 13
     x ^= (x >> 7) & ((1 << 57) - 1)
@@ -818,7 +820,7 @@ def _draw(m):
 
 @njit(nogil=True, cache=True)
 def _luby(k):
-    """The k-th number of Luby's series, from 0: 1, 1, 2, 1, 1, 2, 4, ..."""
+    """Return the k-th number of Luby's series, from 0: 1, 1, 2, 1, 1, 2, 4, ..."""
     size, power = 1, 0
     while size < k + 1:
         size = 2 * size + 1
@@ -832,7 +834,7 @@ def _luby(k):
 
 @njit(nogil=True, cache=True)
 def _rank_by(m, wild):
-    """Choose by activity alone, or by rank first, and order the heap anew."""
+    """Choose by activity alone, or by rank first, and rebuild the heap."""
     numbers = m.numbers
     numbers[WILD], numbers[SINCE_RESTART], numbers[RESTARTS] = wild, 0, 0
     for v in range(numbers[VARIABLES]):
@@ -846,7 +848,7 @@ def _rank_by(m, wild):
 
 @njit(nogil=True, cache=True)
 def run(arrays, assumptions, n_original, work):
-    """Search for about so much work; returns a code from PAUSED to LOG_FULL."""
+    """Search for about `work` units; return a code from PAUSED to LOG_FULL."""
     m = _raw(arrays)
     numbers, reals, clause = m.numbers, m.reals, m.clause
     variables = numbers[VARIABLES]
@@ -935,7 +937,7 @@ def run(arrays, assumptions, n_original, work):
 
 @njit(nogil=True, cache=True)
 def back_to_start(arrays):
-    """Take back everything that is not set for good, and begin as tame as at first."""
+    """Undo everything that is not set permanently, and restart as a tame search."""
     m = _raw(arrays)
     _back(m, np.int64(0))
     m.numbers[SINCE_CALL] = 0
@@ -945,7 +947,7 @@ def back_to_start(arrays):
 
 @njit(nogil=True, cache=True)
 def starts_of(log, count):
-    """Where each of the clauses of a log begins."""
+    """Return the start of each clause of a log."""
     starts = np.zeros(count, np.int64)
     at = 0
     for number in range(count):
@@ -956,7 +958,7 @@ def starts_of(log, count):
 
 @njit(nogil=True, cache=True)
 def trim(arrays, log, starts, last):
-    """At level 0: which clauses of the log the clause `last` rests on, and which variables set for good."""
+    """At level 0: find the clauses of the log, and the permanently set variables, on which `last` rests."""
     m = _raw(arrays)
     needed = np.zeros(starts.shape[0], np.uint8)
     asked = np.zeros(m.numbers[VARIABLES], np.uint8)
@@ -999,8 +1001,8 @@ def trim(arrays, log, starts, last):
 
 @njit(nogil=True, cache=True)
 def literals_of(log, starts, needed, n_original):
-    """The needed clauses but for the given ones, as signed variable numbers from 1, in the order of the
-    variables; a 0 after each.
+    """Return the needed clauses without the given ones, as signed variable numbers from 1, in the order of
+    the variables, with a 0 after each.
     """
     size = 0
     for number in range(n_original, starts.shape[0]):

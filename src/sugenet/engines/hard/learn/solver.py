@@ -1,10 +1,10 @@
-"""Search with learning for a cascade of thresholds: decides a problem exactly,
-and proves it where nothing is found.
+"""Conflict-driven search for a cascade of thresholds: decides a problem exactly, with a proof if there is
+no solution.
 
-Clauses are learned from conflicts as in any such solver; what differs is that the thresholds are never
-written as clauses. A threshold explains itself by a focal set: as few of the assigned inputs as suffice. With
-a budget, each first-layer threshold is joined by its *cut*, the threshold plus a multiple of the budget,
-which sees that a neuron far from turning needs more moves than are left.
+Clauses are learned from conflicts as in any CDCL solver, but thresholds are never written as clauses. A
+threshold is explained by a focal set: as few assigned inputs as suffice. With a budget, each first-layer
+threshold has a *cut*, the threshold plus a multiple of the budget. The cut detects that a neuron far from
+turning needs more moves than are left.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ __all__ = ["BRIEFLY", "CDCL", "Core", "Found", "Solver", "Stopped", "facts_of", 
 
 _SLICE = 8_000_000
 _LOG, _LARGE_LOG = 1 << 14, 1 << 20
-"""Words that a search can write at once, at first and at most."""
+"""Words that a search can write at once: initial and maximum number."""
 _LARGEST_LOG = 1 << 28
 _PLAIN = 2000
-"""Words of a proof that is written as it is."""
+"""Words of a proof that is stored uncompressed."""
 _EFFORT = 6
-"""Of the compression of a longer one."""
+"""Compression level of a longer proof."""
 _ENDLESS = 1 << 62
 _TAME = 50
 """Conflicts of one call before the search goes wild."""
 _FEW_STEPS, _MANY_TURN = 40, 10
-"""With no more steps than this, and so many times as many neurons of one hidden layer that can turn, it never
-does: all follows from the inputs, and what is learned about single neurons says little.
+"""With at most this many steps, and this many times as many neurons of one hidden layer that can turn, the
+search never goes wild: everything follows from the inputs, and clauses about single neurons help little.
 """
 _BRIEF, _SPARSE = 2_000_000, 4096
-"""Work of a brief search, some ten milliseconds; and loads beyond which it gets a quarter of it: where
-neurons read much, local search finds sooner.
+"""Work of a brief search (about ten milliseconds), and the number of loads beyond which it gets a quarter:
+if neurons read many inputs, local search is faster.
 """
 _LIGHT_LAYERS = 1 << 17
-"""Weights up to which one is worth its while."""
+"""Number of weights up to which a brief search pays off."""
 _HEAVY_LAYERS = 4_000_000
 """Products of the hidden layers beyond which the solver is not built."""
 
@@ -66,14 +66,14 @@ class Found:
 
 @dataclass(frozen=True)
 class Core:
-    """There is none; the assumptions named cannot all hold. Empty: there is none whatever is assumed."""
+    """No solution exists: the named assumptions cannot all hold. Empty: none exists under any assumptions."""
 
     literals: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Stopped:
-    """Neither shown."""
+    """The search stopped without a result."""
 
     reason: str
 
@@ -82,7 +82,7 @@ Answer: TypeAlias = Found | Core | Stopped
 
 
 def facts_of(first_layer: FirstLayer, cascade: Cascade) -> list[int]:
-    """First-layer neurons that no allowed set of moves can turn, as signed variable numbers from 1."""
+    """Return the first-layer neurons that no allowed set of moves can turn, as signed variables from 1."""
     fixed = np.ones(len(first_layer.active), bool)
     fixed[first_layer.fragile] = False
     first = cascade.starts[1] + 1
@@ -92,7 +92,7 @@ def facts_of(first_layer: FirstLayer, cascade: Cascade) -> list[int]:
 
 
 def solver_of(problem: Problem, seed: int) -> Solver | None:
-    """The solver of a problem; None where the network is too large for it."""
+    """Return the solver of a problem; None if the network is too large for it."""
     try:
         if not is_soon_expanded(problem.near):
             return None
@@ -105,18 +105,18 @@ def solver_of(problem: Problem, seed: int) -> Solver | None:
 
 
 class Solver:
-    """Decides one cascade, as often as asked, under different assumptions; what was learned is kept.
+    """Solver of one cascade, callable repeatedly under different assumptions; learned clauses are kept.
 
     Parameters
     ----------
     cascade
-        What must hold.
+        Constraints that must hold.
     facts
-        Signed variable numbers (from 1) of first-layer neurons that are fixed throughout, `facts_of`.
+        Signed variable numbers (from 1) of first-layer neurons that are always fixed, from `facts_of`.
     seed
         Breaks ties between variables.
     has_cuts
-        Whether first-layer thresholds are joined by their cuts (default: True).
+        Whether first-layer thresholds have cuts (default: True).
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class Solver:
             dirty=ints(len(out)),
             is_dirty=np.zeros(len(out), np.int8),
             stamp=ints(n + 2, -1),
-            log=ints(max(_LOG, 16 * n)),  # at least what `run` needs
+            log=ints(max(_LOG, 16 * n)),  # at least as much as `run` needs
             numbers=numbers,
             reals=np.array([1.0, 0.0, 0.0]),
         )
@@ -211,15 +211,15 @@ class Solver:
         kernels.begin(self.machine, units, flat, np.array([len(clause) for clause in clauses], np.int64))
 
     def _moves_many(self) -> bool:
-        """Whether few steps move very many neurons of a single hidden layer."""
+        """Return whether few steps move very many neurons of a single hidden layer."""
         cascade = self.cascade
         if len(cascade.layers) != 2 or cascade.steps > _FEW_STEPS:  # with the goal, one hidden layer
             return False
         return len(cascade.layers[0].least) - len(self.facts) > _MANY_TURN * cascade.steps
 
     def _rank(self) -> npt.NDArray[np.int8]:
-        """Steps are chosen first, and with them first-layer neurons where fewer can turn: everything else
-        follows from either.
+        """Return the ranks: steps are chosen first, together with first-layer neurons if fewer of these can
+        turn. Everything else follows from either.
         """
         cascade = self.cascade
         rank = np.ones(self.variables, np.int8)
@@ -229,8 +229,8 @@ class Solver:
         return rank
 
     def _phase(self) -> npt.NDArray[np.int8]:
-        """Variables are first tried away from their value at the sample;
-        inequalities and cases of the goal as true.
+        """Return the initial values to try: the opposite of the value at the sample; true for inequalities
+        and cases of the goal.
         """
         cascade = self.cascade
         phase = np.zeros(self.variables, np.int8)
@@ -256,19 +256,19 @@ class Solver:
 
     @property
     def loads(self) -> int:
-        """Weights that are not 0, of thresholds and literals that nothing settles beforehand."""
+        """Number of nonzero weights of thresholds and literals that are not settled in advance."""
         return 0 if self.over else len(self.machine.row_load)
 
     @property
     def conflicts(self) -> int:
-        """Conflicts so far."""
+        """Number of conflicts so far."""
         return 0 if not self.cascade.cases else int(self.machine.numbers[self.kernels.CONFLICTS])
 
     def solve(
         self, clock: Clock, assumptions: Iterable[int] = (), *, work: int = _ENDLESS, afresh: bool = True
     ) -> Answer:
-        """Look for an assignment in which the assumptions, signed variable numbers from 1, are true; for
-        about so much work. Unless `afresh`, a search that was stopped goes on.
+        """Search for an assignment in which the assumptions, signed variable numbers from 1, are true, for
+        about `work` units. Unless `afresh`, a stopped search is resumed.
         """
         assumed = list(dict.fromkeys(int(literal) for literal in assumptions))
         if any(not 1 <= abs(literal) <= self.own for literal in assumed):
@@ -314,10 +314,10 @@ class Solver:
     # -- the proof -------------------------------------------------------------------------------------------
 
     def proof(self) -> dict[str, Any]:
-        """Why there was no assignment the last time: clauses that follow one after the other, the empty one
-        last, only those needed.
+        """Return why the last search found no assignment: clauses that follow one after another, the empty
+        one last, and only those needed.
 
-        Under assumptions the empty clause follows from these together with the assumptions.
+        Under assumptions, the empty clause follows from these clauses together with the assumptions.
         """
         flat = self._needed() if self.cascade.cases else [0]
         cuts = [[-row - 1 if negative else row + 1, q, p] for row, negative, q, p in self.cuts]
@@ -329,7 +329,9 @@ class Solver:
         return {**lemma, "encoding": "zlib+base64", "clauses": packed}
 
     def _needed(self) -> list[int]:
-        """The clauses that the last one rests on, itself empty at the end, a 0 after each."""
+        """Return the clauses on which the last one rests, with the empty clause at the end and a 0 after
+        each.
+        """
         if self.last < 0:
             raise QuestionError("there is no proof: nothing was refuted.")
         self.kernels.back_to_start(self.machine)
@@ -343,7 +345,7 @@ class Solver:
 
 @lru_cache(maxsize=4)
 def _drawn(seed: int, digits: int) -> tuple[int, npt.NDArray[np.float64]]:
-    """A number, and 2^digits others between 0 and 1, as a seed gives them."""
+    """Return a number, and 2^digits others between 0 and 1, derived from a seed."""
     rng = np.random.default_rng(seed)
     return int(rng.integers(1, 1 << 62)), rng.random(1 << digits)
 
@@ -359,7 +361,7 @@ def _split(flat: list[int]) -> list[list[int]]:
 
 
 _PAUSED: WeakKeyDictionary[Problem, tuple[int, Solver]] = WeakKeyDictionary()
-"""Solvers that were stopped, with their seed: they go on where they were when their problem comes back."""
+"""Stopped solvers, with their seed: they are resumed if the same problem is asked again."""
 
 
 def _cdcl(problem: Problem, clock: Clock) -> Outcome:
@@ -369,7 +371,7 @@ def _cdcl(problem: Problem, clock: Clock) -> Outcome:
 
 
 def _searched(problem: Problem, clock: Clock, work: Callable[[int], int]) -> Outcome:
-    """Search for as much work as is said of the number of loads."""
+    """Search for an amount of work that depends on the number of loads."""
     cascade = problem.cascade
     seed, solver = _PAUSED.pop(problem, (clock.seed, None))
     afresh = solver is None or seed != clock.seed
@@ -386,7 +388,7 @@ def _searched(problem: Problem, clock: Clock, work: Callable[[int], int]) -> Out
 
 
 def _briefly(problem: Problem, clock: Clock) -> Outcome:
-    """Search for a few conflicts, where the thresholds are written down at once."""
+    """Search for a few conflicts, if the thresholds can be written at once."""
     layers = problem.near.network.cut.layers[1:]
     size = len(problem.near.moves) * len(problem.first_layer.fragile)
     if size + sum(layer.inputs * layer.outputs for layer in layers) > _LIGHT_LAYERS:
@@ -395,6 +397,6 @@ def _briefly(problem: Problem, clock: Clock) -> Outcome:
 
 
 CDCL = Engine("cdcl", _cdcl)
-"""Our own solver; its proof is for `check_rup`."""
+"""The CDCL solver of sugenet; its proof is checked by `check_rup`."""
 BRIEFLY = Engine("cdcl", _briefly)
-"""The same for a few milliseconds, if it is worth them."""
+"""The same for a few milliseconds, if that pays off."""

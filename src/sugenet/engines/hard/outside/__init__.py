@@ -1,4 +1,4 @@
-"""Third-party solvers as engines; each loads its package when it is first asked."""
+"""Third-party solvers as engines; each imports its package at first use."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SOLVERS: dict[str, Engine] = {solver.name: solver for solver in (CPSAT, PYSAT, E
 
 
 def solver_named(name: str) -> Engine:
-    """The solver with this name: ``cpsat``, ``pysat`` or ``exact``.
+    """Return the solver with this name: ``cpsat``, ``pysat`` or ``exact``.
 
     Raises
     ------
     QuestionError
-        Where there is none, or its package is not installed; the message says how to install it.
+        If there is none, or its package is not installed; the message says how to install it.
 
     Examples
     --------

@@ -1,26 +1,27 @@
-"""A problem in clauses alone: every threshold is a diagram of partial sums.
+"""A problem in clauses alone: every threshold is a decision diagram of partial sums.
 
-For small cases; thresholds of size belong into sums.
+For small cases only; large thresholds are better handled as sums.
 
-1. Variables 1, 2, ... are those of the cascade; then one for each case of the goal where there are several
-   and some has more than one inequality; then the nodes of the diagrams.
+1. Variables 1, 2, ... are those of the cascade. Then follows one for each case of the goal if there are
+   several and some case has more than one inequality. Then follow the nodes of the diagrams.
 2. Every step of a feature implies the one before it.
-3. If there is a budget: a diagram over the features, starting at the budget, each option taking away its
-   weight; its root is a new variable and must be true.
+3. If there is a budget: a diagram over the features, starting at the budget, from which each option subtracts
+   its weight. Its root is a new variable and must be true.
 4. In the order of their variables, every neuron and inequality: a diagram whose root is that variable. The
-   first layer has one group a feature, in order; the sum starts where all features have their cheapest
-   option, and an option adds what it changes. The others have one group for each neuron before them that is
-   not constant, in order, with the options off (adds nothing) and on.
+   first layer has one group per feature, in order. The sum starts with the cheapest option of every feature,
+   and an option adds its change. The others have one group for each neuron before them that is not constant,
+   in order, with the options off (adds nothing) and on.
 5. The goal: a case implies its inequalities, all of them imply it, and some case holds.
 
-In a diagram the node (i, s) says: if the groups before i have brought the sum to s, the end will be 0 or
-more. ``up`` is the most that the groups from i on can add: the sum of their largest gains, at most as many of
-them as there can be features moved together within the budget in the first layer; ``down`` likewise for
-losses. If ``s + up < 0`` the node is false, if ``s - down >= 0`` it is true, and a root that is one or the
-other is a single literal and counts as constant. Groups that add nothing by any option are left out. Nodes
-are numbered level by level, in rising order of s, and give these clauses: for each option, unless it is not
-taken, the node is as its target is; the target with the least sum implies the node, the node the target with
-the largest sum; and a node implies the next one of its level.
+In a diagram the node (i, s) says: if the groups before i have brought the sum to s, the final sum is 0 or
+more. ``up`` is an upper bound on the gain of the groups from i on: the sum of their largest gains. In the
+first layer, at most as many of them count as features can move together within the budget. ``down`` is the
+same for losses. If ``s + up < 0`` the node is false, if ``s - down >= 0`` it is true. A root of either kind
+is a single literal and counts as constant. Groups whose options all add nothing are left out. Nodes are
+numbered level by level, in rising order of s, and give these clauses:
+
+- For each option, if it is taken, the node equals its target. - The target with the smallest sum implies the
+node, and the node implies the target with the largest sum. - A node implies the next one of its level.
 """
 
 from __future__ import annotations
@@ -40,16 +41,16 @@ from sugenet.problem.problem import Problem
 __all__ = ["CLAUSES", "Cnf"]
 
 CLAUSES = 300_000
-"""More clauses than this are refused unless said otherwise."""
+"""Default limit on the number of clauses."""
 
 
 @dataclass(frozen=True)
 class _Group:
-    """Something that takes one of a few options, each of which adds to a sum."""
+    """A choice of one of a few options, each of which adds to a sum."""
 
     gains: tuple[int, ...]
     unless: tuple[tuple[int, ...], ...]
-    """For each option the literals one of which is true iff it is not taken."""
+    """For each option, literals of which one is true iff the option is not taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,18 +61,18 @@ class Cnf:
     variables: int
     clauses: tuple[tuple[int, ...], ...]
     names: tuple[str, ...] = ()
-    """What the first variables mean, if that is known; the others are nodes of diagrams."""
+    """Meanings of the first variables, if known; the others are nodes of diagrams."""
 
     @classmethod
     def of(cls, problem: Problem, *, limit: int = CLAUSES) -> Cnf:
-        """Write a problem as clauses; more than `limit` of them raise `TooLargeError`."""
+        """Write a problem as clauses; raise `TooLargeError` if there are more than `limit`."""
         cnf, extra = cls.of_cascade(problem.cascade, limit=limit), goal_clauses(problem.cascade)[1]
         names = (*variable_names(problem), *(f"case {number + 1} of the goal" for number in range(extra)))
         return replace(cnf, names=names)
 
     @classmethod
     def of_cascade(cls, cascade: Cascade, *, limit: int = CLAUSES) -> Cnf:
-        """The same for thresholds alone."""
+        """Write thresholds as clauses."""
         goal, extra = goal_clauses(cascade)
         writer = _Writer(cascade.starts[-1] + extra, limit)
         for chain in cascade.chains:
@@ -88,11 +89,11 @@ class Cnf:
         return cls(cascade, writer.variables, tuple(writer.clauses))
 
 
-_GIVE_UP = 3  # clauses are no longer even counted beyond so many times the limit
+_GIVE_UP = 3  # beyond this multiple of the limit, clauses are not even counted
 
 
 class _Writer:
-    """Clauses as they come; beyond the limit they are only counted."""
+    """Collector of clauses; beyond the limit they are only counted."""
 
     def __init__(self, variables: int, limit: int) -> None:
         self.variables, self.limit, self.count = variables, limit, 0
@@ -107,7 +108,7 @@ class _Writer:
     def diagram(
         self, root: int, start: int, groups: Iterable[_Group], max_moves: int | None = None
     ) -> bool | None:
-        """Make `root` true iff the sum ends at 0 or more; say so where it is constant."""
+        """Make `root` true iff the final sum is 0 or more; report if it is constant."""
         used = [group for group in groups if any(group.gains)]
         up = _reach([max(group.gains) for group in used], max_moves)
         down = _reach([-min(group.gains) for group in used], max_moves)
@@ -157,7 +158,7 @@ def _node(
 
 
 def _reach(best: list[int], n_largest: int | None) -> list[int]:
-    """For each level the sum of the `n_largest` largest numbers from it on."""
+    """Return, for each level, the sum of the `n_largest` largest numbers from it on."""
     if n_largest is None:
         return list(accumulate(reversed(best), initial=0))[::-1]
     sums, kept, total = [0], list[int](), 0
@@ -172,7 +173,7 @@ def _reach(best: list[int], n_largest: int | None) -> list[int]:
 
 
 def _feature_groups(cascade: Cascade) -> list[tuple[tuple[int, ...], ...]]:
-    """For each feature and option the literals one of which is true iff it is not taken."""
+    """Return, for each feature and option, literals of which one is true iff the option is not taken."""
     groups = []
     for chain in cascade.chains:
         steps = [step + 1 for step in chain.steps]
@@ -186,8 +187,8 @@ def _feature_groups(cascade: Cascade) -> list[tuple[tuple[int, ...], ...]]:
 
 
 def _costs(cascade: Cascade) -> tuple[list[list[int]], int | None]:
-    """For each feature what its options cost more than the cheapest; and what is left of the budget if all
-    features have that.
+    """Return the cost of each feature's options above the cheapest, and the rest of the budget if all
+    features take the cheapest.
     """
     prices, limit = ((0,) * cascade.steps, None) if cascade.budget is None else cascade.budget
     sums = [list(accumulate((int(prices[s]) for s in chain.steps), initial=0)) for chain in cascade.chains]
@@ -212,7 +213,7 @@ def _write_budget(writer: _Writer, cascade: Cascade) -> None:
 def _write_layers(writer: _Writer, cascade: Cascade) -> None:
     unless, (costs, room) = _feature_groups(cascade), _costs(cascade)
     first = cascade.layers[0]
-    sums = []  # per feature: one row an option, what it adds relative to staying
+    sums = []  # per feature: one row per option, its change relative to staying
     start = -first.least
     for chain, row in zip(cascade.chains, costs, strict=True):
         steps = first.weights[:, chain.steps.start : chain.steps.stop]

@@ -1,6 +1,6 @@
-"""OR-Tools CP-SAT: sums with OnlyEnforceIf, as they stand.
+"""OR-Tools CP-SAT: sums with OnlyEnforceIf, unchanged.
 
-It gives no proof, so what it says of no solution is not certified.
+It gives no proof, so its answer that there is no solution is not certified.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ __all__ = ["CPSAT"]
 
 _LARGEST = 1 << 61  # sums must stay within 63 bits
 _BELIEVED = 1 << 31
-"""The solver works in floats inside: with coefficients of 36 bits it has called feasible
-models infeasible.
+"""The solver uses floats internally: with coefficients of 36 bits it has reported feasible models as
+infeasible.
 """
 
 
@@ -59,14 +59,14 @@ def _cpsat(problem: Problem, clock: Clock) -> Outcome:
     solver.parameters.random_seed = clock.seed
     solver.parameters.catch_sigint_signal = False
     late = False
-    with ThreadPoolExecutor(1) as pool:  # the solver works there; here is time for the clock, and for Ctrl-C
+    with ThreadPoolExecutor(1) as pool:  # the solver runs there; this thread watches the clock and Ctrl-C
         search = pool.submit(solver.solve, model)
         try:
             while not late and not wait([search], 0.02).done:
                 late = clock.up()
         finally:
             while not wait([search], 0.02).done:
-                solver.stop_search()  # again and again: a search that has not begun yet does not hear it
+                solver.stop_search()  # repeatedly: a search that has not started ignores it
     status = search.result()
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         values = [solver.boolean_value(variable) for variable in variables[: formula.cascade.steps]]

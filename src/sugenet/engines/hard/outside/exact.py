@@ -1,7 +1,7 @@
-"""Exact, a pseudo-Boolean solver by cutting planes: the optional package ``exact`` (AGPL-3.0).
+"""Exact, a pseudo-Boolean solver with cutting planes: the optional package ``exact`` (AGPL-3.0).
 
-Its log (VeriPB 1.1) becomes a lemma proof. If that cannot be, an answer that there is no solution is not
-certified.
+Its log (VeriPB 1.1) is converted to a lemma proof. If that fails, the answer that there is no solution is
+not certified.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
 
 __all__ = ["EXACT", "constraints_of", "lemma_of", "used_of"]
 
-_SLICE = 0.25  # seconds between two looks at the clock
+_SLICE = 0.25  # seconds between two checks of the clock
 _WORDS = 3_000_000
-"""Words of a log from which on it is too large for a proof."""
+"""Number of words from which a log is too large for a proof."""
 _SMALL = 2000
-"""Words of a proof from which on it is packed."""
+"""Number of words from which a proof is packed."""
 _Step: TypeAlias = list[str | int]
-"""A sum: words as in a proof, but constraints by their number in the log."""
+"""A sum: words as in a proof, but with constraints numbered as in the log."""
 
 
 def _take_signals_back() -> None:
-    """Exact catches Ctrl-C for itself and refuses to work afterwards: put back what was there before.
+    """Restore the signal handlers: Exact catches Ctrl-C itself and does not work afterwards.
 
-    Only the main thread can.
+    Only the main thread can do so.
     """
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -74,7 +74,7 @@ def _exact(problem: Problem, clock: Clock) -> Outcome:
             return replayed(problem, engine, cascade.moves(solver.getLastSolutionFor(names[: cascade.steps])))
         if state != "UNSAT":
             return Open(engine, "it was stopped" if late else f"it gave up: {state}", {})
-        del solver  # which ends the log
+        del solver  # this completes the log
         with Path(folder, "log.proof").open() as log:
             steps = lemma_of(log, used, len(rows))
     about = {"kind": "lemma", "variables": variables, "facts": facts, "cuts": []}
@@ -82,14 +82,14 @@ def _exact(problem: Problem, clock: Clock) -> Outcome:
 
 
 EXACT = Engine("exact", _exact, "exact", how_to_install("exact"))
-"""Exact; it has one thread."""
+"""Exact, with one thread."""
 
 
 # -- the proof -----------------------------------------------------------------------------------------------
 
 
 def constraints_of(cascade: Cascade, facts: Sequence[int]) -> Iterator[Linear]:
-    """The constraints of a problem in the order in which the checker numbers them, and then some facts."""
+    """Yield the constraints of a problem in the order in which the checker numbers them, then some facts."""
     starts = cascade.starts
     for number, layer in enumerate(cascade.layers):
         inputs = range(starts[number] + 1, starts[number + 1] + 1)
@@ -116,23 +116,23 @@ def constraints_of(cascade: Cascade, facts: Sequence[int]) -> Iterator[Linear]:
 
 
 def used_of(rows: Sequence[Linear], cascade: Cascade, facts: Sequence[int]) -> list[int]:
-    """Numbers of constraints without those that always hold and those of neurons that facts settle."""
+    """Return the numbers of constraints, without those that always hold and those of settled neurons."""
     settled = {2 * (abs(fact) - cascade.starts[1]) for fact in facts}
     idle = settled | {number - 1 for number in settled}
     return [number for number, row in enumerate(rows, 1) if row.least > 0 and number not in idle]
 
 
 def lemma_of(log: Iterable[str], checker_numbers: Sequence[int], there: int) -> dict[str, Any] | None:
-    """The steps of a log that its conclusion needs, as a proof has them; None if one cannot be translated.
+    """Return the steps of a log that its conclusion needs, as in a proof; None if one cannot be translated.
 
     Parameters
     ----------
     log
-        Its lines.
+        Lines of the log.
     checker_numbers
-        For each constraint that the solver was given, its number for the checker.
+        Checker number of each constraint given to the solver.
     there
-        How many constraints the checker has before the first step.
+        Number of constraints that the checker has before the first step.
     """
     numbers, steps, size = [0], dict[int, _Step | tuple[int, ...]](), 0
     for line in log:
@@ -142,7 +142,7 @@ def lemma_of(log: Iterable[str], checker_numbers: Sequence[int], there: int) -> 
             return _proof(steps, numbers, int(tokens[0]), there)
         if kind in ("pseudo-Boolean", "*"):
             continue
-        if kind != "l" and tokens != [">=", "0", ";"]:  # that 0 is at least 0 has no number in a proof
+        if kind != "l" and tokens != [">=", "0", ";"]:  # "0 >= 0" has no number in a proof
             step = _clause(tokens) if kind == "rup" else _sum(tokens) if kind == "pol" else None
             if step is None or size > _WORDS:
                 return None
@@ -173,7 +173,7 @@ def _sum(tokens: list[str]) -> _Step | None:
 def _proof(
     steps: dict[int, _Step | tuple[int, ...]], numbers: list[int], end: int, there: int
 ) -> dict[str, Any] | None:
-    """The steps that one of them needs, numbered as the checker numbers them."""
+    """Return the steps that a step needs, numbered as the checker numbers them."""
     needed = {end}
     for number, step in reversed(steps.items()):
         if number in needed:  # a clause may need everything before it

@@ -1,7 +1,7 @@
 """Glucose of python-sat on clauses alone, for small cases.
 
-Its proofs are about clauses, so they are for other people's checkers (`refuted`): what it says of no solution
-is not certified here.
+Its proofs are about clauses, so they are for external checkers (`refuted`). Its answer that there is no
+solution is not certified here.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
 
 __all__ = ["PYSAT", "hearing_ctrl_c", "refuted"]
 
-_CONFLICTS = 1000  # between two looks at the clock
+_CONFLICTS = 1000  # between two checks of the clock
 
 
 @contextmanager
 def _solved(cnf: Cnf, clock: Clock, *, with_proof: bool) -> Iterator[tuple[Any, bool | None]]:
-    """A solver that has run, and whether there is a solution; None if the time was up."""
+    """Yield a solver that has run, and whether there is a solution; None if the time was up."""
     from pysat.solvers import Solver
 
     with Solver("glucose4", bootstrap_with=cnf.clauses, with_proof=with_proof) as solver:
@@ -58,23 +58,23 @@ def _pysat(problem: Problem, clock: Clock) -> Outcome:
 
 
 def refuted(cnf: Cnf, clock: Clock) -> tuple[bool | None, list[tuple[int, ...] | int]]:
-    """Whether clauses have a solution (None: the time was up); if not, the lemmas by which they contradict
-    each other, and the numbers (from 0) of lemmas that are no longer needed.
+    """Return whether clauses have a solution (None: the time was up). If not, also return the lemmas of the
+    refutation, and the indices (from 0) of lemmas that are no longer needed.
     """
     with _solved(cnf, clock, with_proof=True) as (solver, answer):
         return answer, _needed(cnf, solver.get_proof()) if answer is False else []
 
 
 PYSAT = Engine("pysat", _pysat, "pysat", "pip install python-sat")
-"""Glucose 4 on clauses alone, small cases only; it has one thread and draws no random numbers."""
+"""Glucose 4 on clauses alone, for small cases; it has one thread and uses no random numbers."""
 
 
 @contextmanager
 def hearing_ctrl_c() -> Iterator[None]:
-    """Turn the error by which python-sat tells of Ctrl-C, which it takes itself, into what Python does.
+    """Convert python-sat's error for Ctrl-C, which it catches itself, into `KeyboardInterrupt`.
 
-    It leaves its own handler behind, which would jump into a call that has ended: Python's takes its place
-    again, and hears of the interrupt.
+    It leaves its own handler installed, which would jump into a call that has ended. Python's handler is
+    restored and receives the interrupt.
     """
     try:
         yield
@@ -91,7 +91,7 @@ def hearing_ctrl_c() -> Iterator[None]:
 
 
 def _needed(cnf: Cnf, lines: Iterable[str]) -> list[tuple[int, ...] | int]:
-    """The lemmas that the contradiction needs, each dropped after its last use."""
+    """Return the lemmas that the contradiction needs, each dropped after its last use."""
     from sugenet.engines.hard.outside.trim import flat, propagate_all
 
     lemmas: list[tuple[int, ...]] = []

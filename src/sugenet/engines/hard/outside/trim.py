@@ -1,5 +1,5 @@
-"""Which lemmas of a solver's proof are needed: unit propagation with a record of what each
-conclusion rests on.
+"""Find the lemmas of a solver's proof that are needed, by unit propagation with a record of the reasons of
+each conclusion.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped"
 
@@ -16,7 +16,7 @@ __all__ = ["flat", "propagate_all"]
 
 
 def flat(clauses: Sequence[tuple[int, ...]]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """Clauses one after another, literal v as 2v - 2 and -v as 2v - 1; and where each begins."""
+    """Return clauses consecutively, literal v as 2v - 2 and -v as 2v - 1, and the start of each."""
     starts = np.zeros(len(clauses) + 1, np.int64)
     np.cumsum([len(clause) for clause in clauses], out=starts[1:])
     literals = np.fromiter(
@@ -27,8 +27,8 @@ def flat(clauses: Sequence[tuple[int, ...]]) -> tuple[npt.NDArray[np.int32], npt
 
 @njit(nogil=True, cache=True)
 def _propagate(done, trail, count, value, reason, heads, following, dead, literals, starts):
-    """Propagate units from the trail's place `done`; give the new length of the trail and a clause
-    that is false, or -1.
+    """Propagate units from index `done` of the trail; return the new length of the trail and a clause that
+    is false, or -1.
     """
     while done < count:
         false = trail[done] ^ 1
@@ -69,7 +69,7 @@ def _propagate(done, trail, count, value, reason, heads, following, dead, litera
 
 @njit(nogil=True, cache=True)
 def _needed(conflict, met, trail, count, reason, seen, literals, starts, log, logged):
-    """Write down the clauses that made a clause false, or a literal true."""
+    """Record the clauses that made a clause false, or a literal true."""
     if logged + count + 1 > len(log):
         log = np.concatenate((log, np.zeros(len(log) + count + 1, np.int64)))
     if met >= 0:
@@ -91,11 +91,11 @@ def _needed(conflict, met, trail, count, reason, seen, literals, starts, log, lo
 
 @njit(nogil=True, cache=True)
 def propagate_all(literals, starts, n_clauses, steps, variables):
-    """Take in the given clauses, then follow the steps: a clause that comes must follow by unit propagation,
-    one that goes is forgotten.
+    """Add the given clauses, then follow the steps: an added clause must follow by unit propagation, a
+    deleted one is removed.
 
-    Returns -1 when a contradiction is reached, -2 when none is, or the first clause that does not follow;
-    then which clauses the contradiction needs, and for each the last clause that needs it.
+    Returns -1 if a contradiction is reached, -2 if none is, or the first clause that does not follow. Also
+    returns the clauses that the contradiction needs, and for each the last clause that needs it.
     """
     total = len(starts) - 1
     value = np.zeros(2 * variables, np.int8)

@@ -1,8 +1,8 @@
-"""Local search for an input that meets a conjunction: one value at a time, by simulated annealing on whole
-numbers; it proves nothing.
+"""Local search for an input that meets a conjunction: simulated annealing over one value at a time, in
+integers. It proves nothing.
 
-A changed value moves the sums of the first layer that read it; neurons that turn move the sums of the next
-layer, and so on. Nothing else is computed again, so a step takes about a microsecond.
+A changed value updates the sums of the first layer that read it; neurons that turn update the sums of the
+next layer, and so on. Nothing else is recomputed, so a step takes about a microsecond.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,call-arg"
 
@@ -22,41 +22,41 @@ from sugenet.nn.arrays import Ints
 
 __all__ = ["Search"]
 
-_HOT, _COLD = 10.0, 0.25  # temperatures, in what one turning neuron of the last layer is worth
+_HOT, _COLD = 10.0, 0.25  # temperatures, in units of the worth of one last-layer neuron
 _BYTES = 1 << 28  # for the weights by which all neurons are read
 
 
 class _Readers(NamedTuple):
-    """Which neurons read each input and neuron. Neurons are numbered after the inputs, layer by layer."""
+    """Neurons that read each input and neuron. Neurons are numbered after the inputs, layer by layer."""
 
     ptr: Any
-    """Where the weights begin by which each input, and then each neuron, is read."""
+    """Start of the weights with which each input, and then each neuron, is read."""
     where: Any
-    """Where the neurons that read it begin in `target`; many can share them."""
+    """Start of its readers in `target`; many can share them."""
     target: Any
     weight: Any
     min_sums: Any
-    """The sum from which each neuron is active."""
+    """Sum from which each neuron is active."""
     depth: int
     """Number of layers."""
 
 
 class _Point(NamedTuple):
-    """Where a walk is, and its scratch arrays."""
+    """Position of a walk, and its scratch arrays."""
 
     sums: Any
-    """Of all neurons."""
+    """Sums of all neurons."""
     worth: Any
-    """Of the neurons of the last layer, one row per inequality."""
+    """Worth of the neurons of the last layer, one row per inequality."""
     slack: Any
-    """Of the inequalities."""
+    """Slacks of the inequalities."""
     scratch: Any
-    """Two queues of neurons, when each was changed last, and its sum before."""
+    """Two queues of neurons, the tick of the last change of each, and its sum before."""
 
 
 @njit(nogil=True, cache=True)
 def _move(i, delta, readers, point, tick):
-    """Add `delta` to input i; returns the tick."""
+    """Add `delta` to input i; return the tick."""
     ptr, where, target, weight, min_sums, depth = readers
     sums, worth, slack, (queue, spare, stamp, old) = point
     n = 0
@@ -100,8 +100,8 @@ def _move(i, delta, readers, point, tick):
 
 @njit(nogil=True, cache=True)
 def _anneal(x, indices, values, readers, point, steps, seed):
-    """Walk from x, which is changed in place; returns the best of the least slack, and leaves x there once it
-    is 0 or more. Input i has the values ``first[i] + step[i] * k`` for k up to ``count[i]``.
+    """Walk from x, which is changed in place; return the best minimum slack, and leave x there once it is 0
+    or more. Input i has the values ``first[i] + step[i] * k`` for k up to ``count[i]``.
     """
     np.random.seed(seed)
     first, step, count = values
@@ -138,8 +138,8 @@ def _anneal(x, indices, values, readers, point, steps, seed):
 
 @dataclass(frozen=True, eq=False)
 class _Fan:
-    """For each input of a layer how many neurons read it, where their list begins,
-    and the weights by which they do.
+    """For each input of a layer the number of neurons that read it, the start of their list, and their
+    weights.
     """
 
     counts: Ints
@@ -187,7 +187,7 @@ def _fan(layer: Layer) -> _Fan:
 
 
 def _short(weights: Ints) -> npt.NDArray[Any]:
-    """In a byte where they fit."""
+    """Return weights as bytes if they fit."""
     return weights.astype(np.int8) if _is_short(weights) else weights
 
 
@@ -197,26 +197,26 @@ def _is_short(weights: Ints) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """A network over a box, ready to be walked."""
+    """A network over a box, prepared for walks."""
 
     first_layer: BoxFirstLayer
     inside: tuple[Ints, Ints]
-    """The box in units of the grid, rounded inwards, or beside it where it holds no point of the grid."""
+    """The box in units of the grid, rounded inwards; the nearest grid point if it contains none."""
     readers: _Readers
 
     @classmethod
     def of(cls, box_layers: BoxFirstLayer, inside: tuple[Ints, Ints]) -> Search | None:
-        """Which neurons each input and each neuron is read by; None for a network that is too large."""
+        """Collect the readers of each input and neuron; None for a network that is too large."""
         layers = box_layers.network.layers
         if sum(map(_fan_bytes, layers)) > _BYTES:
             return None
         starts = np.cumsum([layers[0].inputs, *(layer.outputs for layer in layers)])
         fans = [_fan(layer) for layer in layers]
         used = np.cumsum([0, *(len(fan.target) for fan in fans)])
-        last = np.zeros(layers[-1].outputs, np.int64)  # the last layer is read by nobody
+        last = np.zeros(layers[-1].outputs, np.int64)  # nothing reads the last layer
         ptr = np.concatenate([[0], np.cumsum(np.concatenate([*(fan.counts for fan in fans), last]))])
         min_sums = [np.zeros(layers[0].inputs, np.int64), box_layers.high]
-        # no other tau decides otherwise
+        # clipping tau changes no decision
         min_sums += [2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes for layer in layers[1:]]
         readers = _Readers(
             ptr,
@@ -230,18 +230,20 @@ class Search:
 
     @property
     def moves(self) -> bool:
-        """Whether another walk can go another way."""
+        """Whether different walks can differ."""
         return bool((self.inside[1] > self.inside[0]).any())
 
     def start(self) -> tuple[Ints, Ints]:
-        """The middle of the box, whole where it can be, and the sums of all neurons there."""
+        """Return the middle of the box, integer if possible, and the sums of all neurons there."""
         x = (self.inside[0] + self.inside[1]) // 2
         rounded = x // self.first_layer.grid * self.first_layer.grid
         x = np.where(rounded >= self.inside[0], rounded, x)
         return x, self.sums(x)
 
     def sums(self, x: Ints) -> Ints:
-        """The sums of all neurons at a point; those of inputs, in front, are without meaning."""
+        """Return the sums of all neurons at a point; the entries of the inputs, which come first, are
+        meaningless.
+        """
         values, out = x, [np.zeros(len(x), np.int64)]
         for number, blocks in enumerate(self.first_layer.blocks):
             sums = np.empty(len(self.first_layer.states[number]), np.int64)
@@ -255,8 +257,8 @@ class Search:
         return np.concatenate(out)
 
     def worth(self, slack: Slack) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Rows and constants of a conjunction, in units of what a neuron of the last layer
-        is worth on average.
+        """Return rows and constants of a conjunction, in units of the average worth of a neuron of the last
+        layer.
         """
         rows = slack.rows.astype(np.float64)
         unit = 2 * np.abs(rows).sum(axis=1) / np.maximum((rows != 0).sum(axis=1), 1)
@@ -264,7 +266,7 @@ class Search:
         return rows / unit[:, None], slack.constants.astype(np.float64) / unit
 
     def value(self, slack: Slack, sums: Ints) -> float:
-        """The least slack at a point, in the units of `worth`."""
+        """Return the minimum slack at a point, in the units of `worth`."""
         rows, constants = self.worth(slack)
         return float((rows @ self._signs(sums) + constants).min(initial=np.inf))
 
@@ -273,8 +275,8 @@ class Search:
         return np.where(sums[-last:] >= self.readers.min_sums[-last:], 1.0, -1.0)
 
     def walk(self, slack: Slack, steps: int, seed: int, *, whole: bool) -> tuple[float, Ints | None]:
-        """The best least slack of one walk, and the point where it is 0 or more, if it came there; `whole`
-        keeps to whole numbers.
+        """Return the best minimum slack of one walk, and the point if its slack is 0 or more; `whole` allows
+        integers only.
         """
         grid, (low, high) = self.first_layer.grid, self.inside
         first, last = -(-low // grid) * grid, high // grid * grid

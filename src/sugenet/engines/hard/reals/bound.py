@@ -1,10 +1,10 @@
-"""Bounds on what a conjunction of inequalities can reach over all patches: exact for any multipliers, good
-for those of a linear program.
+"""Bounds on a conjunction of inequalities over all patches: valid for any multipliers, tight for those of a
+linear program.
 
-The patches choose their patterns one by one, and a neuron that several of them share is paid for by
-multipliers: whatever these are, the sum over patches of the best pattern, plus the best value of each shared
-neuron, is at least what any input reaches (weak duality). So a linear program may propose multipliers in
-floats; they are rounded, and the bound is taken in whole numbers.
+The patches choose their patterns separately, and multipliers couple the neurons that several of them share.
+For any multipliers, the sum over patches of the best pattern, plus the best value of each shared neuron, is
+an upper bound over all inputs (weak duality). So a linear program may propose multipliers in floats: they are
+rounded, and the bound is computed in integers.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -35,18 +35,18 @@ _UNITS = (1 << 8, 1 << 20)
 
 @dataclass(frozen=True, eq=False)
 class Slack:
-    """The inequalities of a conjunction over the signs of the last layer:
-    each holds iff ``rows @ signs + constants >= 0``.
+    """Inequalities of a conjunction over the signs of the last layer: each holds iff
+    ``rows @ signs + constants >= 0``.
     """
 
     rows: npt.NDArray[Any]
     constants: npt.NDArray[Any]
     units: tuple[int, ...]
-    """By what each inequality was multiplied to come to whole numbers."""
+    """Factor by which each inequality was multiplied to get integers."""
 
     @classmethod
     def of(cls, head: Head, conjunction: Sequence[Inequality]) -> Slack:
-        """In whole numbers, each inequality in units of its own."""
+        """Return the inequalities in integers, each in its own unit."""
         rows, constants, units = [], [], []
         for part in conjunction:
             factors = [(k, value * head.scale[k]) for k, value in part.terms]
@@ -75,18 +75,18 @@ class Slack:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Multipliers for a bound, and what the linear program says about the neurons."""
+    """Multipliers for a bound, and the values of the neurons in the linear program."""
 
     mix: tuple[int, ...]
     """Weight of each inequality."""
     shares: tuple[tuple[int, int, int], ...]
     """Patch, neuron and multiplier."""
     bound: int
-    """On the inequalities, weighted and added up."""
+    """Bound on the weighted sum of the inequalities."""
     values: dict[int, float]
-    """How far each shared neuron is on, in the linear program."""
+    """Value of each shared neuron, from off to on, in the linear program."""
     chosen: dict[int, bool]
-    """What the heaviest pattern of each patch says of its neurons."""
+    """Values of the neurons of each patch in its heaviest pattern."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class Reach:
     slack: Slack
 
     def by_bounds(self) -> list[int]:
-        """The most that each inequality reaches, whatever the open neurons of the last layer are."""
+        """Return an upper bound of each inequality for any values of the open neurons of the last layer."""
         states = self.first_layer.states[-1].astype(self.slack.rows.dtype)
         max_sums = (
             self.slack.rows @ states
@@ -109,22 +109,22 @@ class Reach:
 
     @cached_property
     def _fixed(self) -> npt.NDArray[Any]:
-        """What settled neurons and constants add to each inequality."""
+        """Contribution of settled neurons and constants to each inequality."""
         return np.asarray(
             self.slack.rows @ self.first_layer.states[-1].astype(self.slack.rows.dtype) + self.slack.constants
         )
 
     @cached_property
     def _gains(self) -> list[npt.NDArray[Any]]:
-        """For every patch what each pattern adds to each inequality."""
+        """Contribution of each pattern of every patch to each inequality."""
         rows = self.slack.rows
         if rows.dtype == object or int(np.abs(rows).sum(axis=1).max(initial=0)) >= 1 << 52:
             return [patch.signs.astype(rows.dtype) @ rows[:, patch.outs].T for patch in self.patches.found]
-        near = rows.astype(np.float64)  # whole numbers that floats hold, so their sums are exact
+        near = rows.astype(np.float64)  # integers that floats represent, so their sums are exact
         return [np.rint(patch.signs @ near[:, patch.outs].T).astype(np.int64) for patch in self.patches.found]
 
     def allowed(self, fixed: Mapping[int, bool]) -> list[npt.NDArray[np.intp]]:
-        """The patterns of every patch that agree with some first-layer neurons."""
+        """Return the patterns of every patch that agree with some first-layer neurons."""
         allowed = []
         for patch in self.patches.found:
             keep = np.ones(len(patch.patterns), bool)
@@ -137,7 +137,9 @@ class Reach:
     def bound(
         self, mix: Sequence[int], shares: Sequence[tuple[int, int, int]], fixed: Mapping[int, bool]
     ) -> int:
-        """Exact bound on the weighted sum of the inequalities: below 0, the conjunction is never met."""
+        """Return an exact bound on the weighted sum of the inequalities: below 0, the conjunction never
+        holds.
+        """
         kind = self.slack.rows.dtype
         if (
             sum(mix) * max(1, int(np.abs(self.slack.rows).max(initial=0))) * self.slack.rows.shape[1]
@@ -167,12 +169,12 @@ class Reach:
         )
 
     def decoupled(self) -> list[int]:
-        """The bound of every inequality alone, without multipliers."""
+        """Return the bound of every inequality alone, without multipliers."""
         ones = np.eye(len(self.slack.rows), dtype=int).tolist()
         return [self.bound(row, (), {}) for row in ones]
 
     def propose(self, fixed: Mapping[int, bool], time_limit: float | None) -> Proposal | None:
-        """Multipliers from a linear program over pattern weights; None where it has no solution in time."""
+        """Return multipliers from a linear program over pattern weights; None if it is not solved in time."""
         allowed = self.allowed(fixed)
         if not all(map(len, allowed)):
             return Proposal((1,) * len(self.slack.rows), (), -1, {}, {})
@@ -198,9 +200,9 @@ def couplings(
     column: Mapping[int, int],
     width: int,
 ) -> tuple[Any, Any, list[tuple[int, int]]]:
-    """Rows of a program over weights of patterns: one per patch, the sum of its weights; and one for each
-    neuron of a patch that has a column, the weights of patterns with the neuron on less that column. The last
-    value names these, by patch and neuron.
+    """Return rows of a program over weights of patterns. One row per patch is the sum of its weights. One row
+    for each neuron of a patch that has a column is the weights of patterns with the neuron on, minus that
+    column. The last value names these, by patch and neuron.
     """
     from scipy.sparse import csr_array
 
@@ -221,8 +223,8 @@ def couplings(
 def _solved(
     reach: Reach, allowed: list[npt.NDArray[np.intp]], fixed: Mapping[int, bool], time_limit: float | None
 ) -> tuple[list[float], list[tuple[int, int, float]], dict[int, float], dict[int, bool]] | None:
-    """Solve the linear program: weights of patterns, one patch at a time summing to 1, agreeing in the
-    neurons that patches share.
+    """Solve the linear program: weights of patterns that sum to 1 per patch and agree in the neurons that
+    patches share.
     """
     from scipy.optimize import linprog
     from scipy.sparse import vstack

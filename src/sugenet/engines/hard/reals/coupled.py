@@ -1,9 +1,9 @@
-"""A search for a counterexample by an integer program: patterns of patches, coupled to the inputs that make
+"""Search for a counterexample by an integer program: patterns of patches, coupled to the inputs that produce
 them. It proves nothing; its point is evaluated exactly.
 
-Each open first-layer neuron is on or off, and its sum is then on that side of its threshold, by a little
-room for rounding. The sums are those of one input of the box, so patterns that no input gives together are
-out. What neighbouring patches agree in is what their weights agree in, as in `bound`.
+Each open first-layer neuron is on or off, and its sum is on that side of its threshold, with a small margin
+for rounding. The sums are those of one input of the box, so patterns that no input produces together are
+excluded. Neighbouring patches agree through their weights, as in `bound`.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -19,14 +19,14 @@ from sugenet.engines.hard.reals.bound import Reach, couplings
 __all__ = ["coupled_point"]
 
 _ROOM = 1 / 64  # between a sum and its threshold, for each unit of the largest weight
-_MOST = 1 << 16  # patterns of a program
-_PATIENCE = 120.0  # seconds, where nobody counts them
+_MOST = 1 << 16  # largest number of patterns of a program
+_PATIENCE = 120.0  # seconds, if there is no time limit
 
 
 def coupled_point(
     reach: Reach, time_limit: float | None
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]] | None:
-    """Inputs, and values near which they meet the conjunction with room to spare; None where none were found.
+    """Return inputs, and values near which they meet the conjunction with a margin; None if none were found.
 
     Parameters
     ----------
@@ -84,6 +84,6 @@ def coupled_point(
     integrality = np.zeros(size)
     integrality[z:y] = 1
     options = {"time_limit": _PATIENCE if time_limit is None else max(time_limit, 0.1), "mip_rel_gap": 1e9}
-    aim = -(lines / scale[:, None]).sum(axis=0)  # the first solution ends it
+    aim = -(lines / scale[:, None]).sum(axis=0)  # stops at the first solution
     solution = milp(aim, constraints=constraints, bounds=bounds, integrality=integrality, options=options)
     return None if solution.x is None else (np.asarray(inputs), np.asarray(solution.x[x:]))

@@ -1,9 +1,9 @@
-"""Deciding a query over real inputs: a search for a counterexample, then bounds,
-sign patterns of patches, and cases.
+"""Decide a query over real inputs: a search for a counterexample, then bounds, sign patterns of patches, and
+cases.
 
-For networks that keep real numbers as they are (`Real` codings, `RealLayer`). A proof covers all real inputs
-of the box. A counterexample is made of integers where it can be, else of floats, else of fractions.
-`check_patches` and `check_real_witness` check them again.
+For networks that keep real numbers unchanged (`Real` codings, `RealLayer`). A proof covers all real inputs of
+the box. A counterexample consists of integers if possible, else of floats, else of fractions.
+`check_patches` and `check_real_witness` check proofs and counterexamples.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ __all__ = ["decide_query"]
 
 _ENGINE = "patches"
 _PROBE, _QUICK, _LONG = 10_000, 100_000, 2_000_000  # steps of a walk
-_CHEAP = 20_000  # patterns up to which a linear program is quicker than a long walk
-_TARGETS = 4  # conjunctions that are searched
-_WALKS = 4  # long walks, where no time limit is given
-_SHORT = 1 << 20  # floats with so many steps to 1 have few digits
-_NODES = 500  # cases of a conjunction, where no time limit is given
+_CHEAP = 20_000  # patterns up to which a linear program is faster than a long walk
+_TARGETS = 4  # number of conjunctions that are searched
+_WALKS = 4  # number of long walks without a time limit
+_SHORT = 1 << 20  # floats with at most this many steps to 1 have few digits
+_NODES = 500  # cases of a conjunction without a time limit
 _STRICT = 1 << 20  # seeds of walks beyond a tie
-_EVER = 1 << 30  # rounds or cases, where a time limit ends them
+_EVER = 1 << 30  # rounds or cases with a time limit
 
 
 def decide_query(network: Network, query: Query, clock: Clock) -> Holds | Fails | Open:
@@ -53,17 +53,17 @@ def decide_query(network: Network, query: Query, clock: Clock) -> Holds | Fails 
     Parameters
     ----------
     network
-        Its first layer reads real numbers, as those imported with ``inputs=Reals(low, high)``.
+        Its first layer reads real numbers, as after import with ``inputs=Reals(low, high)``.
     query
         Over raw inputs in the order of the network.
     clock
-        When its time is up, an open question is given back as such; without a limit, after a fixed amount of
-        work.
+        If its time is up, the question stays open; without a time limit, it stays open after a fixed amount
+        of work.
 
     Returns
     -------
     Holds, Fails or Open
-        A proof for `check_patches`; raw values of an input; or what is left open.
+        A proof for `check_patches`, the raw values of a counterexample, or the reason why it is open.
     """
     run = _Run(network, query, clock)
     if query.inputs != network.encoder.features or query.outputs != network.head.outputs:
@@ -80,7 +80,7 @@ def decide_query(network: Network, query: Query, clock: Clock) -> Holds | Fails 
 
 @dataclass(frozen=True, eq=False)
 class _Boxed:
-    """One case of the query with all that is worked out about its box."""
+    """One case of the query with everything computed about its box."""
 
     case: Case
     first_layer: BoxFirstLayer
@@ -100,20 +100,18 @@ class _Boxed:
         return cls(case, box_layers, BoxPatches(box_layers, clock), levels, slacks, boxed.placed)
 
     def raw(self, levels: Sequence[Fraction]) -> tuple[Any, ...]:
-        """Raw values of real levels: whole numbers as int, others as float where a float holds them."""
+        """Return raw values of real levels: integers as int, others as float if a float represents them."""
         return tuple(map(_short, self.placed.raw(levels)))
 
     def inside(self) -> tuple[Ints, Ints]:
-        """The box on the grid, rounded inwards; where that leaves nothing of a feature,
-        the point of the grid below.
-        """
+        """The box on the grid, rounded inwards; if that leaves nothing of a feature, the grid point below."""
         lower, upper = self.levels
         high = np.array([floor(value * self.first_layer.grid) for value in upper], np.int64)
         low = np.array([ceil(value * self.first_layer.grid) for value in lower], np.int64)
         return np.minimum(low, high), high
 
     def brought_in(self, x: Sequence[int]) -> list[Fraction]:
-        """A point of the grid as exact levels, moved into the box where it is outside."""
+        """Return a grid point as exact levels, moved into the box if it is outside."""
         ends = zip(x, *self.levels, strict=True)
         return [min(max(Fraction(value, self.first_layer.grid), low), high) for value, low, high in ends]
 
@@ -121,15 +119,15 @@ class _Boxed:
 class _Run:
     def __init__(self, network: Network, query: Query, clock: Clock) -> None:
         self.network, self.query, self.clock = network, query, clock
-        self.pace: float | None = None  # steps of a walk in a second
+        self.pace: float | None = None  # steps of a walk per second
         self.walked = 0  # steps of all walks
-        self.found: tuple[Any, ...] = ()  # the last point that was accepted
+        self.found: tuple[Any, ...] = ()  # the last accepted point
 
     def decide(self, boxes: Sequence[_Boxed]) -> Holds | Fails | Open:
-        """Search a little, prove what can be proved, and search on where something is open;
-        of two ways the cheaper first.
+        """Search briefly, prove what can be proved, and continue the search if something is open; of two
+        methods the cheaper runs first.
 
-        A box has its share of the time, and what all of them leave over goes to the search.
+        Each box has its share of the time; the search uses the time that is left.
         """
         searches = [Search.of(boxed.first_layer, boxed.inside()) for boxed in boxes]
         closures: list[list[Closure | None]] = [[None] * len(boxed.slacks) for boxed in boxes]
@@ -200,7 +198,9 @@ class _Run:
     # -- proofs ----------------------------------------------------------------------------------------------
 
     def _bounded(self, boxed: _Boxed, row: list[Closure | None]) -> list[int]:
-        """Close what bounds close, or patterns without multipliers; what is left open, hardest first."""
+        """Close conjunctions by bounds, or by patterns without multipliers; return the open ones, hardest
+        first.
+        """
         still = []
         for k, slack in enumerate(boxed.slacks):
             reach = Reach(boxed.first_layer, boxed.patches, slack)
@@ -224,7 +224,7 @@ class _Run:
         facts: list[dict[str, Any]],
         clock: Clock,
     ) -> list[int]:
-        """Close conjunctions by multipliers and cases, until one stays open; what is left."""
+        """Close conjunctions by multipliers and cases, until one stays open; return the open ones."""
         for index, k in enumerate(still):
             reach = Reach(boxed.first_layer, boxed.patches, boxed.slacks[k])
             splitter = Splitter(reach, boxed.levels, partial(self._violates, boxed), clock, nodes)
@@ -249,10 +249,10 @@ class _Run:
         clock: Clock,
         first: int = 0,
     ) -> int:
-        """Walk towards the conjunctions nearest to being met, in turn; on whole numbers,
-        now and then on all of the grid.
+        """Walk towards the conjunctions nearest to being met, in turn: on integers, sometimes on the whole
+        grid.
 
-        The number of the round after the last one, where a later search goes on. Raises `Witness` if a
+        Returns the number of the next round, from which a later search continues. Raises `Witness` if a
         point is a counterexample.
         """
         if search is None or not len(numbers):
@@ -260,7 +260,7 @@ class _Run:
         _, sums = search.start()
         nearest = sorted(numbers, key=lambda k: -search.value(boxed.slacks[k], sums))[:_TARGETS]
         if self.pace is None:
-            nearest.insert(0, nearest[0])  # a short walk for the pace
+            nearest.insert(0, nearest[0])  # a short walk to measure the speed
         for turn in range(first, first + rounds if search.moves else first + 1):
             for k in nearest:
                 left, before = clock.left(), clock.seconds
@@ -280,7 +280,7 @@ class _Run:
         return first + rounds
 
     def _program(self, boxed: _Boxed, still: Sequence[int], clock: Clock) -> None:
-        """Ask an integer program for a point of the conjunctions that are nearest to being met, in turn."""
+        """Solve an integer program for a point of the conjunctions nearest to being met, in turn."""
         for index, k in enumerate(still[:_TARGETS]):
             part = clock.share(1 / (min(len(still), _TARGETS) - index))
             left = part.left()
@@ -296,8 +296,8 @@ class _Run:
     def _beyond(
         self, boxed: _Boxed, search: Search, k: int, levels: list[Fraction], clock: Clock
     ) -> list[Fraction]:
-        """A point beyond the inequalities that the given one meets just so, as a tie does, where as many
-        steps again, or the time that is left, find one.
+        """Return a point that meets strictly the inequalities that the given one meets with equality (a tie),
+        if as many steps again, or the remaining time, find one.
         """
         slack, walked, turn = boxed.slacks[k], self.walked, 0
         if self._is_beyond(boxed, levels) or not search.moves:
@@ -318,7 +318,7 @@ class _Run:
         return levels
 
     def _is_beyond(self, boxed: _Boxed, levels: Sequence[Fraction]) -> bool:
-        """Whether a point that violates the property does so with room to spare."""
+        """Return whether a point that violates the property does so with a margin."""
         raw = [Fraction(value) for value in boxed.raw(levels)]
         scores = real_scores(raw, self.network)
         return any(
@@ -329,7 +329,7 @@ class _Run:
         )
 
     def _witness(self) -> tuple[Any, ...]:
-        """The raw values of the counterexample that was found; floats near them where these are one too."""
+        """Return the raw values of the counterexample; floats near them if these are a counterexample too."""
         exact = self.found
         near = tuple(
             round(value * _SHORT) / _SHORT if isinstance(value, Fraction) else value for value in exact
@@ -337,7 +337,7 @@ class _Run:
         return near if near != exact and self._accepted(near) else exact
 
     def _violates(self, boxed: _Boxed, levels: Sequence[Fraction]) -> bool:
-        """Whether a point is a counterexample."""
+        """Return whether a point is a counterexample."""
         raw = boxed.raw(levels)
         if not self._accepted(raw):
             return False
@@ -353,12 +353,12 @@ class _Run:
 
 
 def _short(value: Fraction) -> Any:
-    """A whole number as int, another as float where a float holds it."""
+    """Return an integer as int, another number as float if a float represents it."""
     if value.denominator == 1:
         return int(value)
     return float(value) if Fraction(float(value)) == value else value
 
 
 def _needs(closures: Sequence[Closure | None]) -> bool:
-    """Whether any closure speaks of patches."""
+    """Return whether any closure refers to patches."""
     return any(closure is not None and closure["by"] != "bounds" for closure in closures)

@@ -1,9 +1,9 @@
-"""A network over a box of real values: what its first layer reads, in whole numbers,
-and which neurons the box leaves open.
+"""A network over a box of real values: the inputs of its first layer as integers, and the neurons that the
+box leaves open.
 
-The box and the thresholds are put on a grid of 1 / `grid`, as fine as sums of 64 bits allow where it must be.
-What does not fit on it is rounded outwards, by less than a step, so that what is shown of the rounded box is
-true of the exact one.
+The box and the thresholds are put on a grid of 1 / `grid`, if necessary as fine as sums of 64 bits allow.
+Values off the grid are rounded outwards by less than a step, so every property proved for the rounded box
+holds for the exact one.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from sugenet.nn.reals import Theta
 
 __all__ = ["MAX_BITS", "Block", "BoxFirstLayer", "blocks_of", "common_denominator", "finest_grid"]
 
-# beyond every sum of the first layer, in units of the grid:
-# three of them and their thresholds add up in 64 bits
+# larger than every sum of the first layer, in units of the grid:
+# three of them and their thresholds fit into 64 bits
 _LARGEST = 1 << 58
 MAX_BITS = 1 << 14
-"""Bits of a common denominator: room for any decimal of 4000 digits; with more, sums would take very long."""
+"""Bits of a common denominator: enough for any decimal of 4000 digits; with more, sums would be slow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,20 +40,20 @@ class Block:
     ins: npt.NDArray[np.intp]
     outs: npt.NDArray[np.intp]
     weights: Ints
-    """One row for each of `outs`, one column for each of `ins`."""
+    """One row per element of `outs`, one column per element of `ins`."""
     tau: Ints
 
     @cached_property
     def sums(self) -> Ints:
-        """Least bipolar sum that activates each neuron."""
+        """Smallest bipolar sum that activates each neuron."""
         sizes = np.abs(self.weights).sum(axis=1)
-        # no other tau decides otherwise, and none overflows
+        # clipping tau changes no decision and avoids overflow
         return np.asarray(2 * np.clip(self.tau, 0, sizes + 1) - sizes)
 
 
 def blocks_of(layer: Layer) -> list[Block]:
-    """A layer cut into blocks: a dense one is one block, a convolution has one a position, pooling one a
-    channel and position.
+    """Split a layer into blocks: a dense layer is one block, a convolution has one per position, pooling one
+    per channel and position.
     """
     if layer.window is not None:
         return list(_window_blocks(layer, layer.window))
@@ -65,9 +65,7 @@ def _window_blocks(layer: Layer, window: Window) -> Iterable[Block]:
     taps, tau, groups = window.taps, layer.tau, layer.groups
     kernel = layer.weights.reshape(*layer.weights.shape[:2], -1)
     per_in, per_out = channels // groups, len(kernel) // groups
-    inside_kernels: dict[
-        bytes, list[Ints]
-    ] = {}  # kernels by the part of them that is inside, which positions share
+    inside_kernels: dict[bytes, list[Ints]] = {}  # kernels by the part that is inside, which positions share
     for position, pixels in enumerate(taps):
         inside = pixels >= 0
         key = inside.tobytes()
@@ -84,8 +82,8 @@ def _window_blocks(layer: Layer, window: Window) -> Iterable[Block]:
 
 
 def finest_grid(denominators: Iterable[int], size: int) -> int:
-    """The grid that holds fractions with these denominators, where sums up to `size` fit on it; else as many
-    of them as do, refined.
+    """Return the grid for fractions with these denominators if sums up to `size` fit on it; otherwise the
+    grid for as many of them as fit, refined.
 
     Examples
     --------
@@ -102,12 +100,12 @@ def finest_grid(denominators: Iterable[int], size: int) -> int:
     for denominator in sorted(denominators):
         both = lcm(grid, denominator)
         grid, exact = (both, exact) if both <= max_grid else (grid, False)
-    # by a power of two: points of the grid stay short floats
+    # by a power of two: grid points stay short floats
     return grid if exact else grid << (max_grid // grid).bit_length() - 1
 
 
 def common_denominator(values: Iterable[Fraction]) -> int | None:
-    """The least common denominator; None where it is so long that exact sums would take their time."""
+    """Return the least common denominator; None if it is so long that exact sums would be slow."""
     unit = 1
     for denominator in {value.denominator for value in values}:
         unit = lcm(unit, denominator)
@@ -125,27 +123,27 @@ class BoxFirstLayer:
 
     network: Network
     theta: Theta
-    """The thresholds of the first layer, exactly."""
+    """Exact thresholds of the first layer."""
     grid: int
     lower: Ints
     upper: Ints
-    """The box, in units of the grid."""
+    """Box, in units of the grid."""
     low: Ints
     high: Ints
-    """The thresholds of the first layer, in units of the grid: on from `high`, off below `low`."""
+    """Thresholds of the first layer, in units of the grid: on from `high`, off below `low`."""
     blocks: tuple[tuple[Block, ...], ...]
-    """Of every layer."""
+    """Blocks of every layer."""
     states: tuple[npt.NDArray[np.int8], ...]
-    """Of every layer."""
+    """States of the neurons of every layer."""
 
     @classmethod
     def of(cls, boxed: Boxed) -> BoxFirstLayer:
-        """Bounds through all layers; `QuestionError` where sums are too large for them."""
+        """Compute bounds through all layers; raise `QuestionError` if sums are too large for them."""
         network, lower, upper = boxed.network.cut, boxed.lower, boxed.upper
         rational = {low.denominator for low, high in boxed.theta if low == high}
         size = int(boxed.layer.sizes.max(initial=0))
         grid = finest_grid(rational | {end.denominator for end in chain(lower, upper)}, size)
-        widest = 2 * grid * (size + 1)  # a threshold beyond every sum may be anywhere beyond
+        widest = 2 * grid * (size + 1)  # a threshold beyond every sum may be moved
         low, high = (
             np.array([min(max(edge, -widest), widest) for edge in edges], np.int64)
             for edges in (
@@ -163,7 +161,7 @@ class BoxFirstLayer:
 
     @cached_property
     def home(self) -> dict[int, tuple[Block, int]]:
-        """The block of every first-layer neuron, and its place there."""
+        """Block of every first-layer neuron, and its index there."""
         return {j: (block, k) for block in self.blocks[0] for k, j in enumerate(block.outs.tolist())}
 
     @cached_property
@@ -176,7 +174,9 @@ class BoxFirstLayer:
         return all_numbers
 
     def rows(self, neurons: Sequence[int]) -> tuple[Ints, npt.NDArray[np.intp]]:
-        """Weights of first-layer neurons over the inputs that any of them reads, and these inputs."""
+        """Return the weights of first-layer neurons over the inputs that any of them reads, and these
+        inputs.
+        """
         parts = [self.home[j] for j in neurons]
         inputs = (
             np.unique(np.concatenate([block.ins for block, _ in parts])) if parts else np.zeros(0, np.intp)

@@ -1,9 +1,9 @@
-"""Patches: last-layer neurons that hang on the same few open first-layer neurons, with all sign patterns that
-these can take together.
+"""Patches: last-layer neurons that depend on the same few open first-layer neurons, with all sign patterns
+that these can take together.
 
-A pattern is ruled out where two or three of its signs contradict each other over the box: then the sum of
-their margins cannot reach zero. What is left holds all patterns that occur, and few others, so a bound over
-it is a bound over the box.
+A pattern is excluded if two or three of its signs contradict each other over the box: then the sum of their
+margins cannot reach zero. The remaining patterns include all that occur, and few others, so a bound over
+them is a bound over the box.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from sugenet.problem.clock import Clock
 __all__ = ["BoxPatches", "Conflict", "Patch", "conflicts"]
 
 Conflict: TypeAlias = tuple[tuple[int, ...], tuple[bool, ...]]
-"""Places of a cone, and signs that they cannot have together."""
+"""Indices in a cone, and signs that they cannot have together."""
 
 _LONGEST = 3  # signs of a conflict
-_FEW = 40  # neurons up to which conflicts of three are looked for
+_FEW = 40  # neurons up to which conflicts of three are searched
 _WIDEST = 160  # neurons of a cone
 _MOST = 1 << 13  # patterns of a patch
 _ROOM = 1 << 19  # patterns of all patches
@@ -37,29 +37,29 @@ _DENSE = 10  # neurons of a patch cut out of a wide first layer
 
 @dataclass(frozen=True, eq=False)
 class Patch:
-    """Neurons of the last layer, and what they are in each pattern of the open first-layer neurons
-    that they hang on.
+    """Neurons of the last layer, and their signs in each pattern of the open first-layer neurons on which
+    they depend.
     """
 
     cone: tuple[int, ...]
     patterns: Bits
-    """One row a pattern, one column for each neuron of the cone."""
+    """One row per pattern, one column per neuron of the cone."""
     outs: npt.NDArray[np.intp]
     signs: npt.NDArray[np.int8]
-    """-1 or +1: one row a pattern, one column for each of `outs`."""
+    """-1 or +1: one row per pattern, one column per element of `outs`."""
 
 
 @dataclass(frozen=True, eq=False)
 class BoxPatches:
-    """All patches over one box; open last-layer neurons outside every patch are taken as free."""
+    """All patches over one box; open last-layer neurons outside every patch count as free."""
 
     first_layer: BoxFirstLayer
     clock: Clock
-    """When its time is up, it stays at the patches found so far."""
+    """If its time is up, only the patches found so far are used."""
 
     @cached_property
     def found(self) -> tuple[Patch, ...]:
-        """The patches, in the order of the last layer; as many as there is room for."""
+        """Patches, in the order of the last layer, up to the limits."""
         out: list[Patch] = []
         room = _ROOM
         for outs, cone in self._groups():
@@ -78,7 +78,7 @@ class BoxPatches:
         return np.flatnonzero((self.first_layer.states[-1] == 0) & ~covered)
 
     def _groups(self) -> Iterator[tuple[npt.NDArray[np.intp], tuple[int, ...]]]:
-        """Open neurons of the last layer with the same cone."""
+        """Yield open neurons of the last layer with the same cone."""
         cones = _cones(self.first_layer)
         joined: dict[tuple[int, ...], list[int]] = {}
         if len(self.first_layer.blocks) == 1:
@@ -104,7 +104,7 @@ class BoxPatches:
             (len(block.ins) for blocks in self.first_layer.blocks[1:] for block in blocks), default=1
         )
         step, parts = max(1, _CHUNK // widest), []
-        for start in range(0, len(patterns), step):  # what a layer is in all patterns at once can be large
+        for start in range(0, len(patterns), step):  # all patterns of a layer at once can be large
             if self.clock.up():
                 return None
             rows = patterns[start : start + step]
@@ -121,7 +121,7 @@ class BoxPatches:
         return Patch(cone, patterns, outs, signs)
 
     def _patterns(self, cone: tuple[int, ...], limit: int) -> Bits | None:
-        """All patterns without a conflict; None where they are too many."""
+        """Return all patterns without a conflict; None if they are too many."""
         by_last: dict[int, list[Conflict]] = {}
         for conflict in conflicts(self.first_layer, cone):
             by_last.setdefault(max(conflict[0]), []).append(conflict)
@@ -139,7 +139,7 @@ class BoxPatches:
 
 
 def conflicts(box_layers: BoxFirstLayer, cone: Sequence[int]) -> Iterator[Conflict]:
-    """Two or three signs of the cone that no point of the box gives together."""
+    """Yield two or three signs of the cone that no point of the box produces together."""
     rows, inputs = box_layers.rows(cone)
     lower, upper = box_layers.lower[inputs], box_layers.upper[inputs]
     chosen = np.array(cone, np.intp)
@@ -160,8 +160,8 @@ def conflicts(box_layers: BoxFirstLayer, cone: Sequence[int]) -> Iterator[Confli
 
 
 def _cones(box_layers: BoxFirstLayer) -> list[tuple[int, ...] | None]:
-    """For every block of the last layer the open first-layer neurons behind its inputs;
-    None where they are too many.
+    """Return the open first-layer neurons on which each block of the last layer depends; None if they are
+    too many.
     """
     reach: list[frozenset[int] | None] = [
         frozenset({j} if state == 0 else ()) for j, state in enumerate(box_layers.states[0].tolist())
@@ -194,7 +194,9 @@ def _joined(cones: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
 def _signs_of(
     box_layers: BoxFirstLayer, layer: int, indices: npt.NDArray[np.intp], pattern: dict[int, Bits], count: int
 ) -> npt.NDArray[np.int8]:
-    """-1 or +1 of some neurons of a layer in each of `count` patterns of the open first-layer neurons."""
+    """Return -1 or +1 of some neurons of a layer in each of `count` patterns of the open first-layer
+    neurons.
+    """
     states = box_layers.states[layer][indices]
     out = np.repeat(states[None, :], count, axis=0)
     still = np.flatnonzero(states == 0)
@@ -211,7 +213,7 @@ def _signs_of(
         inputs = _signs_of(box_layers, layer - 1, block.ins, pattern, count).astype(np.float32)
         rows = np.searchsorted(block.outs, indices[members])
         weights = block.weights[rows]
-        # whole numbers, so exact
+        # integers, so exact
         exact = np.float32 if int(np.abs(weights).sum(axis=1).max(initial=0)) < 1 << 24 else np.float64
         sums = inputs.astype(exact) @ weights.T.astype(exact)
         out[:, members] = np.where(sums >= block.sums[rows], 1, -1)

@@ -1,9 +1,8 @@
-"""Closing a conjunction by cases: where a bound is not enough,
-a first-layer neuron is taken as on, then as off.
+"""Close a conjunction by cases: if a bound is not enough, a first-layer neuron is assumed on, then off.
 
-A case is closed by its bound, or because the box has no point with the signs that were taken: then some sum
-of their margins cannot reach zero. An input of a case that is found on the way is a candidate
-for a counterexample.
+A case is closed by its bound, or because no point of the box has the assumed signs: then some sum of their
+margins cannot reach zero. An input of a case that is found during the search is a candidate for a
+counterexample.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -26,7 +25,7 @@ from sugenet.problem.clock import Clock
 __all__ = ["Closure", "OutOfBudget", "Splitter", "Witness"]
 
 Closure: TypeAlias = dict[str, Any]
-"""How a conjunction is closed, as JSON."""
+"""The closure of a conjunction, as JSON."""
 
 _SIMPLE = 1000
 _SHORT = 1 << 20
@@ -40,13 +39,13 @@ _ROUNDINGS: tuple[Rounding, ...] = (
     lambda value: Fraction(value).limit_denominator(_SIMPLE),
     Fraction,
 )
-"""Points near a solution: of whole numbers, of short floats, of simple fractions,
-of ends of the box where they are near.
+"""Points near a solution: integers, short floats, simple fractions, or ends of the box if they are
+near.
 """
 
 
 class OutOfBudget(Exception):  # noqa: N818 a signal, not a mistake
-    """The cases became too many, or time is up."""
+    """There are too many cases, or the time is up."""
 
 
 class Witness(Exception):  # noqa: N818 a signal, not a mistake
@@ -59,7 +58,7 @@ class Witness(Exception):  # noqa: N818 a signal, not a mistake
 
 @dataclass
 class Splitter:
-    """Closes one conjunction over one box."""
+    """Search that closes one conjunction over one box."""
 
     reach: Reach
     box: tuple[list[Fraction], list[Fraction]]
@@ -67,12 +66,12 @@ class Splitter:
     """Whether a point is a counterexample."""
     clock: Clock
     nodes: int
-    """How many cases to look at."""
+    """Number of cases to examine."""
     best: float | None = None
-    """The bound before any case was taken, once known."""
+    """Bound without any case, once known."""
 
     def close(self, fixed: Mapping[int, bool]) -> Closure:
-        """A closure of the case `fixed`; raises `OutOfBudget` or `Witness`."""
+        """Return a closure of the case `fixed`; raise `OutOfBudget` or `Witness`."""
         if self.nodes <= 0 or len(fixed) > _DEEPEST:
             raise OutOfBudget
         self._left()
@@ -94,14 +93,14 @@ class Splitter:
         return {"by": "split", "neuron": neuron, "on": sides[True], "off": sides[False]}
 
     def _left(self) -> float | None:
-        """Seconds that are left; None when nobody counts. Raises `OutOfBudget` when none are."""
+        """Return the seconds left; None without a limit. Raise `OutOfBudget` if none are left."""
         left = self.clock.left()
         if left is not None and left <= 0:
             raise OutOfBudget
         return left
 
     def _branch(self, proposal: Proposal, fixed: Mapping[int, bool]) -> tuple[int, bool]:
-        """The neuron to split at, and the side to look at first."""
+        """Return the neuron to split at, and the side to examine first."""
         undecided = {j: value for j, value in proposal.values.items() if _NEAR < value < 1 - _NEAR}
         if undecided:
             neuron = min(undecided, key=lambda j: abs(undecided[j] - 0.5))
@@ -112,11 +111,11 @@ class Splitter:
         for neuron in support:
             if neuron not in fixed:
                 return neuron, signs[neuron]
-        raise OutOfBudget  # free neurons of the last layer stand between the bound and the box
+        raise OutOfBudget  # free neurons of the last layer keep the bound from closing
 
     def _realize(self, signs: Mapping[int, bool], roundings: Sequence[Rounding]) -> Closure | None:
-        """A closure that shows the signs impossible, or None; raises `Witness` where a point with
-        these signs is one.
+        """Return a closure which shows that the signs are impossible, or None; raise `Witness` if a point
+        with these signs is a counterexample.
         """
         from scipy.optimize import linprog
         from scipy.sparse import csr_array
@@ -152,8 +151,8 @@ class Splitter:
         return None
 
     def _impossible(self, shares: list[tuple[int, int]], signs: Mapping[int, bool]) -> bool:
-        """Whether the weighted sum of margins cannot reach zero over the box: on the grid,
-        or else with exact ends.
+        """Return whether the weighted sum of margins cannot reach zero over the box: on the grid, or else
+        with exact ends.
         """
         box_layers = self.reach.first_layer
         rows, inputs = box_layers.rows([j for j, _ in shares])
@@ -210,7 +209,7 @@ class Splitter:
 
 
 def _whole(neurons: Sequence[int], pulls: Sequence[float]) -> list[tuple[int, int]]:
-    """Multipliers near the given ones that are whole and have the same ratios where these are simple."""
+    """Return integer multipliers near the given ones, with the same ratios if these are simple."""
     parts = [(j, Fraction(pull).limit_denominator(_SIMPLE)) for j, pull in zip(neurons, pulls, strict=True)]
     unit = lcm(*(part.denominator for _, part in parts if part > 0))
     return [(j, int(part * unit)) for j, part in parts if part > 0]

@@ -1,7 +1,7 @@
-"""Inputs that are real numbers, evaluated exactly.
+"""Exact evaluation of inputs that are real numbers.
 
-To be ensured: a witness is worked out in fractions, and refused where a sum is so near a threshold that
-rounding in the file that the network was read from could decide.
+A witness is evaluated in fractions. It is refused if a sum is so near a threshold that rounding in the file
+from which the network was read could decide.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["check_real_witness", "real_scores"]
 
 
 def check_real_witness(witness: Sequence[Any], network: Network, query: Query) -> str:
-    """Check in exact arithmetic that an input violates the property; say what was checked.
+    """Check in exact arithmetic that an input violates the property; return a description of the check.
 
-    Raises `CertificateError` where not.
+    Raises `CertificateError` if it does not.
     """
     raw = [Fraction(value) for value in witness]
     if len(raw) != network.encoder.features or not query.contains(raw):
@@ -35,9 +35,9 @@ def check_real_witness(witness: Sequence[Any], network: Network, query: Query) -
 
 
 def real_scores(raw: Sequence[Fraction], network: Network) -> list[Fraction]:
-    """Exact scores of an input of real numbers.
+    """Return the exact scores of an input of real numbers.
 
-    Raises `CertificateError` where a sum of the first layer is too near its threshold.
+    Raises `CertificateError` if a sum of the first layer is too near its threshold.
     """
     bits = _real_bits(network, raw)
     for later in network.layers[1:]:
@@ -46,7 +46,7 @@ def real_scores(raw: Sequence[Fraction], network: Network) -> list[Fraction]:
 
 
 def _real_bits(network: Network, raw: Sequence[Fraction]) -> Any:
-    """Activity of a first layer over real numbers, none of them in doubt."""
+    """Return the activity of a first layer over real numbers, none of them in doubt."""
     first = network.layers[0] if network.layers else None
     if not isinstance(first, RealLayer):
         raise CertificateError("the network does not keep real numbers, so it has no thresholds on them.")
@@ -59,7 +59,7 @@ def _real_bits(network: Network, raw: Sequence[Fraction]) -> Any:
             f"the values of the witness have a common denominator of more than {MAX_BITS:,} bits. Round them."
         )
     sums, unit = first.sums_over(raw)
-    # a whole sum reaches an end iff it reaches its ceiling
+    # an integer sum reaches an end iff it reaches its ceiling
     known = {ends: (ceil(ends[0] * unit), ceil(ends[1] * unit)) for ends in set(first.theta)}
     bits = np.zeros((1, first.outputs), bool)
     for j, (total, ends) in enumerate(zip(sums, first.theta, strict=True)):
