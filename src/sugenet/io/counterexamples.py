@@ -118,9 +118,7 @@ def _values(
 
 
 def _candidates(exact: Sequence[Fraction], box: QueryBox) -> Iterator[tuple[float, ...]]:
-    """Yield floats next to a point that lie in the box: of 32 bits, which other tools read, and of 64
-    bits.
-    """
+    """Yield floats next to a point, inside the box: of 32 bits, which other tools read, and of 64 bits."""
     for kind in (np.float32, np.float64):
         ends = zip(exact, box.lower, box.upper, strict=True)
         near = [_inside(value, low, high, kind) for value, low, high in ends]

@@ -147,7 +147,7 @@ class Hdf5File:
         return child
 
     def dataset(self, group: Any, name: str, what: str) -> Any:
-        """Return the dataset of a group with a name. Groups are refused."""
+        """Return the dataset of a group with a name. Groups, and data in other files, are refused."""
         data = self._child(group, name)
         refuse_if(
             not isinstance(data, self.h5py.Dataset) or data.is_virtual or data.external or data.shape is None,
@@ -238,7 +238,7 @@ def _check_heaps(stream: BinaryIO, damaged: str) -> None:
 
 
 def _indices_of(mark: bytes, stream: BinaryIO) -> list[int]:
-    """Yield the positions of a byte marker in a file, read in pieces."""
+    """Return the positions of a byte marker in a file, read in pieces."""
     positions: list[int] = []
     start, before = stream.seek(0), b""
     while chunk := stream.read(_CHUNK):

@@ -100,7 +100,7 @@ def _imported(
 ) -> ImportReport:
     """Make a chain exact and compare it with its source.
 
-    If there are no judges, compare it with the operations as they were read.
+    Without interpreters of the source, compare it with the operations as they were read.
     """
     chain = sharpened(chain)
     inputs, zero = options.inputs, options.zero

@@ -61,7 +61,7 @@ def read_instance(
 
 
 def outputs_at(onnx: str | os.PathLike[str], x: Sequence[float]) -> tuple[float, ...]:
-    """Return the outputs of an ONNX file for one sample, in float64, or None if it cannot be run here."""
+    """Return the outputs of an ONNX file for one sample, in float64; empty if it cannot be run here."""
     graph = read_graph(onnx)
     name = graph.outputs[0].name
     try:
@@ -86,7 +86,7 @@ def _network(onnx: str | os.PathLike[str], query: Query, prove: bool) -> Network
 
 
 def _float(end: int, way: float) -> float:
-    """Return the float at an integer. If there is none, return the next one towards an infinity."""
+    """Return an integer as a float. If it is not a float, return the next one towards an infinity."""
     try:
         near = float(end)
     except OverflowError:

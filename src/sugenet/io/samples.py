@@ -76,7 +76,8 @@ def read_samples(
         the features have no common finite range, it is 0 to 255.
 
         A folder contains only images, or folders of images that are named after their true classes. Samples
-        are sorted by folder and name. Digits in names are compared as numbers: ``2.png`` comes before ``10.png``.
+        are sorted by folder and name. Digits in names are compared as numbers: ``2.png`` is before
+        ``10.png``.
         Other characters are compared one by one, upper case before lower case. So are names that are then
         equal, such as ``02.png`` and ``2.png``.
     network

@@ -4,7 +4,7 @@ and column.
 The reader supports the part of SMT-LIB that the competitions use: ``declare-const`` of X_i and Y_k, and
 ``assert`` of ``and`` and ``or``. These combine ``<=`` and ``>=`` between linear expressions with ``+``,
 ``-`` and ``*``. Inputs are bounded one at a time, so the input sets are boxes. Version 2 declares a
-network with tensors instead (see `vnnlib_words`) and also has ``==``.
+network with tensors instead (see `vnnlib_parsing`) and also has ``==``.
 """
 
 from __future__ import annotations
