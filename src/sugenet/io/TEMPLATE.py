@@ -1,7 +1,8 @@
-"""A reader to copy: ``cp TEMPLATE.py mine.py && python mine.py FILE`` runs it and says what to write next.
+"""A template for a reader. ``cp TEMPLATE.py mine.py && python mine.py FILE`` runs it and says what to
+write next.
 
-Then add a function with all common options to ``importers.py``, the ending of its files to `import_file`, and
-a generator of such files to ``tests/fuzzing``.
+Then add a function with all common options to ``importers.py``, the file ending to `import_file`, and a
+generator of such files to ``tests/fuzzing``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def _interpreter_of(path: str | Path) -> SourceInterpreter:
 
 
 def read_template(path: str | Path, *, inputs: Inputs | None = None) -> Network:
-    """Say here which files it reads."""
+    """Describe here which files this function reads."""
     chain = _chain_of(path)
     return prove_import(lower(chain, inputs), chain, [_interpreter_of(path)], inputs).reported
 

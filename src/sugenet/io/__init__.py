@@ -1,4 +1,4 @@
-"""Files in and out: the native format, networks from elsewhere made exact, samples, queries.
+"""Read and write files: the native format, networks from other tools, samples and queries.
 
 Loading never runs code from a file.
 """
@@ -121,7 +121,7 @@ _HOME = {name: package for package, names in _PACKAGES.items() for name in names
 
 
 def __getattr__(name: str) -> Any:
-    """Each file of this package is loaded when first asked for."""
+    """Load a module of this package on first use."""
     if name not in _HOME:
         raise AttributeError(f"module 'sugenet.io' has no attribute {name!r}")
     return getattr(import_module(f"sugenet.{_HOME[name]}"), name)

@@ -1,5 +1,5 @@
-"""An exact network against its reference: equal in every layer on every sample, or the first neuron that
-differs, with both numbers.
+"""Compare an exact network with its reference. They are equal in every layer on every sample, or the first
+neuron that differs is reported with both values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAX_FILE = 1 << 29
 
 
 def _reference_of(reference: Any) -> tuple[Run, str]:
-    """How to run a reference, and why its layers cannot be seen ("" where they can)."""
+    """Return a function that runs a reference, and why its layers are not visible ("" if they are)."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(reference, torch.nn.Module):
         return _module(torch, reference)
@@ -65,7 +65,7 @@ def _module(torch: Any, module: Any) -> tuple[Run, str]:
     def run(x: _Array) -> Seen:
         try:
             signal, outputs, _ = signal_of_module(module, tensor(x))
-        except FileError:  # it cannot be followed, but run
+        except FileError:  # it cannot be followed, but it can be run
             with torch.no_grad():
                 return Seen(np.asarray(module(tensor(x)).detach().cpu().numpy()))
         stages = [
@@ -93,8 +93,9 @@ _KINDS = {
 
 
 def _ran(session: Any, entry: Any, x: _Array, names: list[str]) -> dict[str, Any]:
-    """What a session gives for samples, by name, in the kind of number that it asks for; where the file fixes
-    how many samples it takes at once, in blocks of so many, of which the last is filled up.
+    """Return the outputs of a session for samples, by name, in the number type that it requires.
+
+    If the file fixes the batch size, the samples run in batches of that size. The last batch is padded.
     """
     kind = _KINDS.get(entry.type)
     batch = x if kind is None else x.astype(kind)
@@ -113,14 +114,14 @@ def _ran(session: Any, entry: Any, x: _Array, names: list[str]) -> dict[str, Any
 
 
 def _joined(blocks: list[Any], block: int, samples: int) -> Any:
-    """The blocks as one; what has no row for each sample stays as it is."""
+    """Join the batches. Outputs without a row per sample stay as they are."""
     if all(isinstance(part, np.ndarray) and part.ndim and len(part) == block for part in blocks):
         return np.concatenate(blocks)[:samples]
     return blocks[0]
 
 
 def _onnx_file(path: Path) -> Run:
-    """A copy of the graph that gives out every tensor; which of them are signs is seen from their values."""
+    """Return a copy of the graph that outputs every tensor. Signs are recognized by their values."""
     try:
         import onnx
     except ImportError:
@@ -186,8 +187,9 @@ def _onnx_file(path: Path) -> Run:
 
 
 def _levels(value: Any, samples: int) -> _Array | None:
-    """The two values of a tensor that has only two, or three with 0 in the middle,
-    as a sign that can be 0; else None.
+    """Return the two values of a two-valued tensor, else None.
+
+    A tensor with three values, 0 in the middle, counts as a sign that can be 0.
     """
     if (
         not isinstance(value, np.ndarray)
@@ -205,7 +207,7 @@ def _levels(value: Any, samples: int) -> _Array | None:
 
 
 def _before(name: str, made: dict[str, Any], values: dict[str, Any], few: dict[str, Any]) -> str | None:
-    """The tensor with many values, of the same size, that a tensor with few was made from."""
+    """Return the many-valued tensor of the same size from which a tensor with few values was computed."""
     seen, size = set(), np.size(values[name])
     pending = [name]
     while pending:
@@ -226,26 +228,26 @@ _CHUNK = 256
 
 @dataclass(frozen=True)
 class Agreement(Sentences):
-    """What a comparison found; prints as a sentence."""
+    """The result of a comparison. It prints as a sentence."""
 
     samples: int
     layers: int
-    """Hidden layers that could be compared."""
+    """Number of hidden layers that were compared."""
     neurons: int
     classes: int
     differences: int
-    """Pairs of neuron and sample that differ."""
+    """Number of pairs of neuron and sample that differ."""
     first: Difference | None
-    """Of the earliest layer: later ones may differ for no other reason."""
+    """First difference, in the earliest layer. It may be the only cause of later ones."""
     class_differences: int
     first_class: ClassDifference | None
     ties: int
-    """Samples with another class whose exact scores, or the reference's outputs, are equal: a tie that is
-    broken in another way.
+    """Number of samples whose class differs because of a tie: the exact scores, or the outputs of the
+    reference, are equal, and the tie is broken differently.
     """
     near_ties: int
     nearest: tuple[NearTie, ...]
-    """Up to 20 of them, the nearest first."""
+    """Up to 20 near ties, the nearest first."""
     remark: str = ""
 
     @property
@@ -254,7 +256,7 @@ class Agreement(Sentences):
         return not self.differences and not self.class_differences
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON data."""
+        """Return the comparison as JSON data."""
         return {**asdict(self), "equal": self.equal, "nearest": [asdict(tie) for tie in self.nearest]}
 
     def __str__(self) -> str:
@@ -292,14 +294,15 @@ def verify_against(
     Parameters
     ----------
     network : Network
-        The network. If an importer gave it, its report says which activities to compare.
+        The network. If an importer returned it, its report says which activities to compare.
     reference : module, path, session or callable
         A PyTorch module or the path of an .onnx file, which are compared layer by layer; an ONNX Runtime
         session; or a function from a batch to scores or classes.
     X : array or data frame
         Raw samples, as the network reads them.
     prepare : callable, default: None
-        Turns raw samples into the input of the reference. None: ``start + step * x`` of the declared inputs,
+        Function that turns raw samples into the input of the reference. None: ``start + step * x`` of the
+        declared inputs,
         as float32, in the shape of the file's samples.
 
     Returns
@@ -325,7 +328,7 @@ def verify_against(
 
     See Also
     --------
-    from_torch : reads a module, and compares by itself.
+    from_torch : reads a module and compares it automatically.
     """
     refuse_if(
         isinstance(network.report, PartialImportReport),
@@ -369,7 +372,7 @@ def verify_against(
 
 
 def source_numbers(network: Network, rows: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """Raw samples in the numbers of the source, as float32; a network that has none has its own.
+    """Return raw samples as the source reads them, as float32. Without a source, they stay as they are.
 
     Examples
     --------
@@ -383,7 +386,7 @@ def source_numbers(network: Network, rows: npt.NDArray[Any]) -> npt.NDArray[np.f
     on = [isinstance(coding, Steps) and coding.bipolar for coding in network.encoder.codings]
     if source.is_plain and (network.report is None or not any(on)):
         return rows.astype(np.float32)
-    raw = np.where(on, rows > 0, rows)  # a bit is the raw number 0 or 1, however it is written
+    raw = np.where(on, rows > 0, rows)  # a bit is the raw number 0 or 1, in either notation
     if isinstance(source.step, tuple):
         moved = [source.inputs(row) for row in raw.tolist()]
         return np.array([[float(value) for value in row] for row in moved], np.float32).reshape(raw.shape)

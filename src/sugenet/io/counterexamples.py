@@ -1,8 +1,8 @@
-"""What is known of a query as VNN-COMP's tools read it: one word, and where it can be violated the values of
-all inputs and outputs.
+"""Write the answer to a query in the format of VNN-COMP: one word, and the values of all inputs and
+outputs if the query can be violated.
 
-Values are written as floats. Those of inputs are read back as the numbers they are, and shown to violate the
-query by the definition, in exact arithmetic, before anything is written.
+Values are written as floats. Before anything is written, the inputs are read back as exact numbers. They
+must violate the query by the definition, in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -33,23 +33,25 @@ def write_counterexample(
     *,
     outputs: Callable[[Sequence[float]], Sequence[float]] | None = None,
 ) -> None:
-    """Write an answer about a query in the format of VNN-COMP: ``sat`` with the values of X and Y,
-    ``unsat``, ``timeout`` or ``unknown``; the file is written whole or not at all.
+    """Write the answer to a query in the format of VNN-COMP.
+
+    The file contains ``sat`` with the values of X and Y, ``unsat``, ``timeout`` or ``unknown``. It is written
+    completely or not at all.
 
     Parameters
     ----------
     answer
-        What `verify` said of a `Query`.
+        The result of `verify` for a `Query`.
     path
-        Where to.
+        The file to write.
     outputs
-        What the file that the network was read from gives for its inputs; the scores unless said, and
-        nothing where these only compare as its outputs do, as in front of a softmax.
+        The outputs of the file that the network was read from, for these inputs (default: the scores). No
+        outputs are written if the scores only have the same order as the outputs, as before a softmax.
 
     Raises
     ------
     QuestionError
-        Where the question was no query, or no floats near the counterexample violate it.
+        If the question is not a query, or no floats near the counterexample violate it.
 
     Examples
     --------
@@ -81,7 +83,7 @@ def write_counterexample(
 
 
 def outcome_word(answer: Proved | Refuted | Undecided) -> str:
-    """``sat``, ``unsat``, ``timeout`` or ``unknown``."""
+    """Return ``sat``, ``unsat``, ``timeout`` or ``unknown``."""
     _query_of(answer)
     if isinstance(answer, Refuted):
         return "sat"
@@ -99,7 +101,7 @@ def _query_of(answer: Any) -> Query:
 def _values(
     network: Network, query: Query, witness: Sequence[Any]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Inputs in the numbers of the file, and its outputs, where these are the scores."""
+    """Return inputs as the file reads them, and its outputs if these are the scores."""
     exact = [Fraction(value) for value in network.source.inputs([Fraction(value) for value in witness])]
     for case in query.cases:
         if not case.box.contains(exact):
@@ -116,7 +118,7 @@ def _values(
 
 
 def _candidates(exact: Sequence[Fraction], box: QueryBox) -> Iterator[tuple[float, ...]]:
-    """Floats next to a point that lie in the box: of 32 bits, which other tools read, and of 64."""
+    """Yield floats next to a point, inside the box: of 32 bits, which other tools read, and of 64 bits."""
     for kind in (np.float32, np.float64):
         ends = zip(exact, box.lower, box.upper, strict=True)
         near = [_inside(value, low, high, kind) for value, low, high in ends]
@@ -125,7 +127,7 @@ def _candidates(exact: Sequence[Fraction], box: QueryBox) -> Iterator[tuple[floa
 
 
 def _inside(value: Fraction, low: Fraction, high: Fraction, kind: Any) -> float | None:
-    """The float nearest to a number; the next one inside where it lies beyond the bounds."""
+    """Return the float nearest to a number. If it lies outside the bounds, return the next one inside."""
     near = float(kind(float(value)))
     for goal, outside in ((inf, near < low), (-inf, near > high)):
         if outside:
@@ -134,8 +136,9 @@ def _inside(value: Fraction, low: Fraction, high: Fraction, kind: Any) -> float 
 
 
 def _scores(network: Network, x: Sequence[Fraction], witness: Sequence[Any]) -> Sequence[Fraction] | None:
-    """The exact scores of an input in the numbers of the file; of one that reads whole numbers, those of the
-    whole numbers that it stands for.
+    """Return the exact scores of an input as the file reads it.
+
+    If the network reads integers, these are the scores of the integers that the input represents.
     """
     lines = network.source.lines(len(x))
     raw = [(value - start) / step for value, (start, step) in zip(x, lines, strict=True)]

@@ -1,9 +1,9 @@
-"""A question written for other people's solvers: OPB, WBO, DIMACS CNF, SMT-LIB 2 and MPS,
-each with a map of its variables.
+"""Write a question for other solvers: OPB, WBO, DIMACS CNF, SMT-LIB 2 and MPS, each with a map of its
+variables.
 
-The files ask for a violation: a solution is a change that reaches the goal, no solution is a proof that there
-is none. Next to each file ``NAME.map.json`` says what the variables mean and how a solution becomes
-a raw sample again.
+The files ask for a violation. A solution is a change that reaches the goal. If there is no solution, no
+such change exists. Next to each file, ``NAME.map.json`` explains the variables and how to turn a solution
+back into a raw sample.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sugenet.problem.problem import Problem
 
 __all__ = ["FORMATS", "export", "sample_of", "write_cnf", "write_mps", "write_opb", "write_smt2", "write_wbo"]
 
-_FLOAT = 1 << 53  # floats hold every whole number up to here
+_FLOAT = 1 << 53  # floats represent every integer up to this one
 
 
 def export(
@@ -38,21 +38,20 @@ def export(
     folded: bool | None = None,
     limit: int | None = None,
 ) -> Path:
-    """Write a problem to a file, in the format that the name's ending says unless `format` does;
-    give the path of its map.
+    """Write a problem to a file and return the path of its map.
 
     Parameters
     ----------
     problem
         The question.
     path
-        Where to; ``PATH.map.json`` is written next to it.
+        The file to write. ``PATH.map.json`` is written next to it.
     format
-        ``opb``, ``wbo``, ``cnf``, ``smt2`` or ``mps``.
+        ``opb``, ``wbo``, ``cnf``, ``smt2`` or ``mps`` (default: the ending of `path`).
     objective, folded
-        As in `write_opb`, where the format knows them.
+        As in `write_opb`, if the format supports them.
     limit
-        Clauses of a ``cnf`` file, as in `write_cnf`.
+        Largest number of clauses of a ``cnf`` file, as in `write_cnf`.
     """
     name = (Path(path).suffix.removeprefix(".") if format is None else format).lower()
     refuse(
@@ -76,12 +75,12 @@ def write_opb(problem: Problem, path: str | Path, *, objective: bool = False, fo
     Parameters
     ----------
     problem, path
-        The question, and where to.
+        The question, and the file to write.
     objective
-        Whether to ask for a change of least cost (the sum of the moves' weights) rather than for any.
+        Whether to ask for a cheapest change (smallest sum of the weights of the moves) rather than for any.
     folded
-        Whether neurons that our bounds show to be constant become single literals. Without, whoever solves
-        the file need not believe them.
+        Whether neurons that our bounds show to be constant become single literals. If not, the file does not
+        depend on these bounds.
     """
     formula = Formula.of(problem, folded=folded)
     rows = list(formula.constraints())
@@ -99,8 +98,9 @@ def write_opb(problem: Problem, path: str | Path, *, objective: bool = False, fo
 
 
 def write_wbo(problem: Problem, path: str | Path, *, folded: bool = True) -> Path:
-    """Write pseudo-Boolean constraints with soft ones: staying as it is, feature by feature,
-    at the price of the change.
+    """Write pseudo-Boolean constraints with soft constraints.
+
+    There is one soft constraint per feature, to leave it unchanged. Its weight is the cost of the change.
     """
     formula = Formula.of(problem, folded=folded)
     rows = list(formula.constraints())
@@ -123,8 +123,9 @@ def write_wbo(problem: Problem, path: str | Path, *, folded: bool = True) -> Pat
 
 
 def write_cnf(problem: Problem, path: str | Path, *, limit: int = CLAUSES) -> Path:
-    """Write clauses in the DIMACS format; for small cases, since more than `limit` clauses
-    raise `TooLargeError`.
+    """Write clauses in the DIMACS format, for small problems.
+
+    More than `limit` clauses raise `TooLargeError`.
     """
     cnf = Cnf.of(problem, limit=limit)
     clauses = [clause for clause in cnf.clauses if clause] + [(1,), (-1,)] * (() in cnf.clauses)
@@ -134,7 +135,7 @@ def write_cnf(problem: Problem, path: str | Path, *, limit: int = CLAUSES) -> Pa
 
 
 def write_smt2(problem: Problem, path: str | Path, *, folded: bool = True) -> Path:
-    """Write SMT-LIB 2: Boolean variables, and sums of whole numbers over them (QF_LIA)."""
+    """Write SMT-LIB 2: Boolean variables, and integer sums over them (QF_LIA)."""
     formula = Formula.of(problem, folded=folded)
     lines = [*_comments("; ", problem, formula.names), "(set-logic QF_LIA)"]
     lines += [f"(declare-const x{number} Bool)" for number in range(1, formula.variables + 1)]
@@ -145,10 +146,10 @@ def write_smt2(problem: Problem, path: str | Path, *, folded: bool = True) -> Pa
 
 
 def write_mps(problem: Problem, path: str | Path, *, objective: bool = False, folded: bool = True) -> Path:
-    """Write a 0/1 program in MPS; the options are those of `write_opb`.
+    """Write a 0/1 program in MPS. The options are those of `write_opb`.
 
-    Most programs that read it compute in floats, with tolerances: take their answers as hints. Numbers that
-    floats do not hold are refused.
+    Most programs that read MPS compute in floats, with tolerances. Treat their answers as hints. Numbers
+    that a float cannot represent are refused.
     """
     formula = Formula.of(problem, folded=folded)
     rows = [_possible(row) for row in formula.constraints()]
@@ -198,20 +199,20 @@ def write_mps(problem: Problem, path: str | Path, *, objective: bool = False, fo
 
 
 def sample_of(problem: Problem, solution: Iterable[int]) -> tuple[Any, ...]:
-    """The raw sample that a solution of an exported file stands for, replayed by the definition.
+    """Return the raw sample of a solution of an exported file, after checking it by the definition.
 
     Parameters
     ----------
     problem
         The question that was exported.
     solution
-        Numbers of the variables that are true; negative numbers,
-        as solvers print them for false ones, are passed over.
+        Indices of the variables that are true. Negative indices, which solvers print for false variables, are
+        ignored.
 
     Raises
     ------
     QuestionError
-        Where the sample is no violation: then the solution is not one of this question.
+        If the sample is not a violation. Then the solution does not belong to this question.
     """
     true = {int(number) for number in solution}
     moves = problem.cascade.moves([step + 1 in true for step in range(problem.cascade.steps)])
@@ -241,7 +242,7 @@ FORMATS: dict[str, Callable[..., Path]] = {
     "smt2": write_smt2,
     "mps": write_mps,
 }
-"""The writer of each format, by the ending of its files."""
+"""The writer of each format, by file ending."""
 
 
 # -- words ---------------------------------------------------------------------------------------------------
@@ -327,7 +328,7 @@ def _plain(value: Any) -> Any:
 
 
 def _possible(row: Linear) -> Linear:
-    """A sum without terms that must be large is written with one: no reader passes it over."""
+    """Return a row with at least one term, since no reader skips such a row."""
     return row if row.literals else Linear((1,), (1,), 2)
 
 
@@ -341,7 +342,8 @@ def _opb_row(row: Linear) -> str:
 
 
 def _opb_cost(objective: Objective) -> tuple[int, Fraction]:
-    """Offset and unit where prices stand before variables, not before literals:
+    """Return offset and unit for formats whose costs apply to variables, not to literals.
+
     ``p * ~x`` is ``p - p * x``.
     """
     negated = sum(c for c, v in zip(objective.coefficients, objective.literals, strict=True) if v < 0)

@@ -1,6 +1,6 @@
-"""HDF5 files, which their library trusts: on some damaged ones it crashes or never ends. Read in a process of
-its own, both become an error; no link out of a file is followed, and no array is read before its size is
-known to be right.
+"""Read HDF5 files safely. The HDF5 library trusts its files: on some damaged ones it crashes or never
+ends. Files are read in a separate process, so both cases become an error. Links out of a file are not
+followed. The size of an array is checked before it is read.
 """
 
 from __future__ import annotations
@@ -25,54 +25,54 @@ from sugenet.reading import open_file
 __all__ = ["Contents", "Hdf5File", "Hdf5Format"]
 
 _REFUSED = 3
-"""Exit code of the reading process when it has something to say."""
+"""Exit code of the reading process when it reports an error."""
 _MAX_FILE = 1 << 29
 _MAX_SPARE = 1 << 26
-"""Bytes by which all arrays may be larger than the file (compression, several names for one)."""
+"""Bytes by which all arrays may exceed the file size (compression, several names for one array)."""
 _MAX_PROCESS = 1 << 28
 _MAX_TEXTS, _CHUNK = 1 << 18, 1 << 20
 _SECONDS, _BYTES_A_SECOND = 10.0, 20e6
-"""How long the other process may take: for any file, and for its bytes."""
+"""Time limit of the reading process: for any file, and per byte."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What stands in a file: how it is put together, as text, and for each layer its arrays by name."""
+    """Contents of a file: its structure as text, and the arrays of each layer by name."""
 
     model: str
     arrays: dict[str, dict[str, npt.NDArray[Any]]]
     notes: dict[str, dict[str, str]] = field(default_factory=dict)
-    """What else the file says, by subject."""
+    """Further information from the file, by subject."""
 
 
 @dataclass(frozen=True, eq=False)
 class Hdf5Format:
-    """One kind of HDF5 file, and how it is read: in a process of its own, by the library h5py."""
+    """One kind of HDF5 file, read in a separate process with the library h5py."""
 
     module: str
-    """The module that runs there; it ends with ``sys.exit(FORMAT.main())`` if it is the program."""
+    """The module that runs there. As the main program, it ends with ``sys.exit(FORMAT.main())``."""
     contents: Callable[[Hdf5File, Any], Contents]
-    """What an open file holds."""
+    """Function that returns the contents of an open file."""
     damaged: str
-    """What is said of files that cannot be read."""
+    """Error message for unreadable files."""
     whose: str
     extra: str
-    """Whose files these are, and the extra that installs h5py."""
+    """The origin of these files, and the extra that installs h5py."""
 
     def read(self, path: str | Path, *, apart: bool = True) -> Contents:
-        """What stands in a file, read in a process of its own (default: True).
+        """Return the contents of a file, read in a separate process if `apart` (default: True).
 
         Raises
         ------
         FileError
-            For files that are damaged, or of another kind.
+            If the file is damaged, or of another kind.
         """
         file = Path(path)
         _check_file(file, self.damaged)
         return self._read_apart(file) if apart and sys.executable else self._opened(file)
 
     def main(self) -> int:
-        """Read one file and write its contents to standard output: the other side of `read`."""
+        """Read one file and write its contents to standard output. This is the other side of `read`."""
         from safetensors.numpy import save
 
         file = Path(sys.argv[1])
@@ -132,14 +132,14 @@ class Hdf5Format:
 
 @dataclass
 class Hdf5File:
-    """An open file: what is used of h5py, and how many bytes arrays may still take."""
+    """An open file: the parts of h5py in use, and how many more bytes arrays may take."""
 
     h5py: Any
     damaged: str
     left: int
 
     def group(self, parent: Any, name: str) -> Any:
-        """A group inside another, which no link leads out of."""
+        """Return a group inside another. Links out of the file are refused."""
         child = self._child(parent, name)
         refuse_if(
             not isinstance(child, self.h5py.Group), f"its group {name[:80]!r} is missing. {self.damaged}"
@@ -147,7 +147,7 @@ class Hdf5File:
         return child
 
     def dataset(self, group: Any, name: str, what: str) -> Any:
-        """What stands inside a group under a name, and is no group."""
+        """Return the dataset of a group with a name. Groups, and data in other files, are refused."""
         data = self._child(group, name)
         refuse_if(
             not isinstance(data, self.h5py.Dataset) or data.is_virtual or data.external or data.shape is None,
@@ -156,7 +156,7 @@ class Hdf5File:
         return data
 
     def array(self, group: Any, name: str, what: str) -> npt.NDArray[Any]:
-        """An array of numbers inside a group."""
+        """Return an array of numbers from a group."""
         data = self.dataset(group, name, what)
         refuse_if(
             data.dtype.kind not in "fiu" or data.dtype.itemsize > 8,
@@ -179,7 +179,9 @@ class Hdf5File:
 
 
 def _limit_memory(limit: int) -> None:
-    """Take at most so many further bytes in this process: a packed part may unpack without end."""
+    """Limit the further memory of this process to a number of bytes. A compressed part may expand without
+    end.
+    """
     try:
         import resource
 
@@ -208,7 +210,7 @@ def _unpacked(raw: bytes, damaged: str) -> Contents:
 
 
 def _check_file(path: Path, damaged: str) -> None:
-    """Refuse what is no HDF5 file, is too large, or would keep the library busy for ever."""
+    """Refuse files that are not HDF5, are too large, or would make the library loop forever."""
     try:
         with open_file(path, _MAX_FILE) as stream:
             start = stream.read(8)
@@ -219,9 +221,7 @@ def _check_file(path: Path, damaged: str) -> None:
 
 
 def _check_heaps(stream: BinaryIO, damaged: str) -> None:
-    """Walk the heaps in which HDF5 keeps texts: the library itself never ends on one with an
-    object of no size.
-    """
+    """Check the heaps in which HDF5 stores texts. The library never ends on one with an object of size 0."""
     total, steps = stream.seek(0, 2), 0
     for at in _indices_of(b"GCOL", stream):
         stream.seek(at + 8)
@@ -238,7 +238,7 @@ def _check_heaps(stream: BinaryIO, damaged: str) -> None:
 
 
 def _indices_of(mark: bytes, stream: BinaryIO) -> list[int]:
-    """Where a mark stands in a file, found piece by piece."""
+    """Return the positions of a byte marker in a file, read in pieces."""
     positions: list[int] = []
     start, before = stream.seek(0), b""
     while chunk := stream.read(_CHUNK):

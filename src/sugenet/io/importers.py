@@ -1,8 +1,8 @@
-"""Trained networks from elsewhere, made exact: one function for each kind of source, all with the same
+"""Import trained networks from other tools. There is one function per kind of source, all with the same
 options and the same report.
 
-Each option is spelled out in every signature, so that ``help(read_onnx)`` has them all; what an option means
-stands in the docstring of each function that takes it.
+Every signature lists every option, so that ``help(read_onnx)`` shows them all. Each function documents the
+options that it takes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _Options:
-    """What every importer takes."""
+    """Options that every importer takes."""
 
     inputs: Inputs | None
     zero: Literal[1, -1] | None
@@ -76,10 +76,10 @@ class _Options:
     image: Sequence[int] | None
     prove: bool
     shape: tuple[int, ...] = ()
-    """Of the samples, where they are followed as flat rows."""
+    """Shape of the samples, if they are followed as flat rows."""
 
     def seen(self, imported: ImportReport) -> ImportReport:
-        """An import with the image that the samples are, or that the user knows of."""
+        """Return an import with the shape of its images, from the samples or from the user."""
         imported = with_shape(imported, self.shape) if self.names is None else imported
         return imported if self.image is None else with_image(imported, self.image, self.names)
 
@@ -90,7 +90,7 @@ def _network(
     judges: Callable[[OpChain], Sequence[SourceInterpreter]],
     remarks: tuple[str, ...] = (),
 ) -> Network:
-    """The exact network of a chain, with its report."""
+    """Return the exact network of a chain, with its report."""
     imported = _imported(chain, options, judges)
     return replace(imported, remarks=(*imported.remarks, *remarks)).reported
 
@@ -98,8 +98,9 @@ def _network(
 def _imported(
     chain: OpChain, options: _Options, judges: Callable[[OpChain], Sequence[SourceInterpreter]]
 ) -> ImportReport:
-    """Make a chain exact and compare it with its source; where it has no judges,
-    with the operations as they were read.
+    """Make a chain exact and compare it with its source.
+
+    Without interpreters of the source, compare it with the operations as they were read.
     """
     chain = sharpened(chain)
     inputs, zero = options.inputs, options.zero
@@ -127,39 +128,39 @@ def read_onnx(
     """Read an ONNX, QONNX or FINN file.
 
     Integer networks (QuantizeLinear and DequantizeLinear, QLinearConv, QGemm, ...) become layers of
-    staircases that give, bit for bit, what ONNX Runtime gives on x86-64 with its default optimizations.
+    staircases. Their outputs equal, bit for bit, those of ONNX Runtime on x86-64 with its default
+    optimizations.
 
     Parameters
     ----------
     path : str, Path or bytes
         The file, compressed with gzip or not, or its bytes.
     inputs : Integers, Reals or Bits, default: None
-        What raw samples are. A file says what happens to its inputs, not what they can be.
+        The values that raw samples can have. Files do not contain this.
     zero : {1, -1}, default: None
-        What sign(0) is, if the source says 0 and zero can occur.
+        Value of sign(0), if the source defines it as 0 and zero can occur.
     strict : bool, default: True
-        False keeps a float stem or head outside of the exact part; `report` has them.
+        False keeps a float stem or head outside the exact part. `report` lists them.
     names : iterable, default: None
         Names of the features.
     classes : iterable, default: None
         Names of the classes.
     image : sequence of int, default: None
-        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
-        are images.
+        Shape of the image in each flat row: (height, width), (height, width, channels) or (channels,
+        height, width). Features are then named ``pixel (row,column)``. Not needed if the samples of the
+        source are images.
     prove : bool, default: True
         False skips the comparison of the network with its source.
 
     Returns
     -------
     Network
-        The exact network. Its `report` says what was found in each layer, and what was compared with the
-        source.
+        The exact network. Its `report` describes each layer and the comparison with the source.
 
     Raises
     ------
     FileError
-        If the source cannot be read exactly; the message says where and why.
+        If the source cannot be read exactly. The message says where and why.
 
     Examples
     --------
@@ -189,7 +190,7 @@ def read_onnx(
 
 
 def _levels(graph: Graph, options: _Options) -> ImportReport:
-    """A quantized file, made exact and compared with its source."""
+    """Make a quantized file exact and compare it with its source."""
     refuse_if(
         options.zero is not None,
         f"{graph.source}: zero={options.zero} says what sign(0) shall be, but there is no sign.",
@@ -221,35 +222,34 @@ def from_torch(
     module : torch.nn.Module
         Any module whose forward pass takes one tensor and does not branch on its values.
     example : tensor or array, default: None
-        A batch of at least one sample, of shape (samples, ...); its numbers do not matter. Always needed: a
-        module does not say what it reads.
+        A batch of at least one sample, of shape (samples, ...). Its values do not matter. Always required,
+        since a module does not store its input shape.
     inputs : Integers, Reals or Bits, default: None
-        What raw samples are. A file says what happens to its inputs, not what they can be.
+        The values that raw samples can have. Files do not contain this.
     zero : {1, -1}, default: None
-        What sign(0) is, if the source says 0 and zero can occur.
+        Value of sign(0), if the source defines it as 0 and zero can occur.
     strict : bool, default: True
-        False keeps a float stem or head outside of the exact part; `report` has them.
+        False keeps a float stem or head outside the exact part. `report` lists them.
     names : iterable, default: None
         Names of the features.
     classes : iterable, default: None
         Names of the classes.
     image : sequence of int, default: None
-        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
-        are images.
+        Shape of the image in each flat row: (height, width), (height, width, channels) or (channels,
+        height, width). Features are then named ``pixel (row,column)``. Not needed if the samples of the
+        source are images.
     prove : bool, default: True
         False skips the comparison of the network with its source.
 
     Returns
     -------
     Network
-        The exact network. Its `report` says what was found in each layer, and what was compared with the
-        source.
+        The exact network. Its `report` describes each layer and the comparison with the source.
 
     Raises
     ------
     FileError
-        If the source cannot be read exactly; the message says where and why.
+        If the source cannot be read exactly. The message says where and why.
 
     Examples
     --------
@@ -316,42 +316,41 @@ def from_state_dict(
     Parameters
     ----------
     source : str, Path or mapping
-        The file, compressed with gzip or not, or what `module.state_dict()` gives.
+        The file, compressed with gzip or not, or the result of `module.state_dict()`.
     architecture : str, default: None
         The layers in their order, such as ``linear:fc1(weights=sign) batchnorm:bn1 sign
         linear:fc2(weights=sign)``. Not needed for known layouts.
     shape : sequence of int, default: None
         Shape of one sample, (channels, height, width), if the first layer is a convolution.
     bits : int or sequence of int, default: None
-        1 says that all weights and activations have one bit, (1, 2) that weights have one and activations and
-        inputs two, if the file does not say it (Brevitas); a third number is for the inputs.
+        Bit widths, if the file does not contain them (Brevitas). 1: all weights and activations have one bit.
+        (1, 2): weights have one bit, activations and inputs two. A third number is for the inputs.
     inputs : Integers, Reals or Bits, default: None
-        What raw samples are. A file says what happens to its inputs, not what they can be.
+        The values that raw samples can have. Files do not contain this.
     zero : {1, -1}, default: None
-        What sign(0) is, if the source says 0 and zero can occur.
+        Value of sign(0), if the source defines it as 0 and zero can occur.
     strict : bool, default: True
-        False keeps a float stem or head outside of the exact part; `report` has them.
+        False keeps a float stem or head outside the exact part. `report` lists them.
     names : iterable, default: None
         Names of the features.
     classes : iterable, default: None
         Names of the classes.
     image : sequence of int, default: None
-        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
-        are images.
+        Shape of the image in each flat row: (height, width), (height, width, channels) or (channels,
+        height, width). Features are then named ``pixel (row,column)``. Not needed if the samples of the
+        source are images.
     prove : bool, default: True
         False skips the comparison of the network with its source.
 
     Returns
     -------
     Network
-        The exact network. Its `report` says what was found in each layer, and what was compared with the
-        source.
+        The exact network. Its `report` describes each layer and the comparison with the source.
 
     Raises
     ------
     FileError
-        If the source cannot be read exactly; the message says where and why.
+        If the source cannot be read exactly. The message says where and why.
 
     See Also
     --------
@@ -384,42 +383,41 @@ def read_larq(
     image: Sequence[int] | None = None,
     prove: bool = True,
 ) -> Network:
-    """Read a model of Keras, Larq, QKeras or hls4ml's examples; needs the package h5py, but not TensorFlow.
+    """Read a model of Keras, Larq, QKeras or the hls4ml examples. Requires h5py, but not TensorFlow.
 
     Parameters
     ----------
     path : str or Path
-        The file, `.h5` or `.keras`, compressed with gzip or not; or the layers alone as `.json`
+        The file, `.h5` or `.keras`, compressed with gzip or not; or only the layers, as `.json`
         (``model.to_json()``).
     weights_file : str or Path, default: None
-        The file of the weights, if the layers are alone (``model.save_weights(...)``).
+        The file of the weights (``model.save_weights(...)``), if `path` contains only the layers.
     inputs : Integers, Reals or Bits, default: None
-        What raw samples are. A file says what happens to its inputs, not what they can be.
+        The values that raw samples can have. Files do not contain this.
     zero : {1, -1}, default: None
-        What sign(0) is, if the source says 0 and zero can occur.
+        Value of sign(0), if the source defines it as 0 and zero can occur.
     strict : bool, default: True
-        False keeps a float stem or head outside of the exact part; `report` has them.
+        False keeps a float stem or head outside the exact part. `report` lists them.
     names : iterable, default: None
         Names of the features.
     classes : iterable, default: None
         Names of the classes.
     image : sequence of int, default: None
-        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
-        are images.
+        Shape of the image in each flat row: (height, width), (height, width, channels) or (channels,
+        height, width). Features are then named ``pixel (row,column)``. Not needed if the samples of the
+        source are images.
     prove : bool, default: True
         False skips the comparison of the network with its source.
 
     Returns
     -------
     Network
-        The exact network. Its `report` says what was found in each layer, and what was compared with the
-        source.
+        The exact network. Its `report` describes each layer and the comparison with the source.
 
     Raises
     ------
     FileError
-        If the source cannot be read exactly; the message says where and why.
+        If the source cannot be read exactly. The message says where and why.
 
     Examples
     --------
@@ -439,7 +437,7 @@ def read_larq(
 
 
 def _signs(chain: OpChain) -> list[str]:
-    """Where the signs and quantizers of a chain stand."""
+    """Return the positions of the signs and quantizers of a chain."""
     return [op.where for op in every(chain.ops) if isinstance(op, Sign | Quantize)]
 
 
@@ -464,38 +462,37 @@ def read_npz(
     path : str or Path
         The file, compressed with gzip or not.
     features : int, default: None
-        For files of match counts (W0, T0, ...): number of inputs; columns beyond are padding.
+        For files of match counts (W0, T0, ...): number of inputs. Further columns are padding.
     outputs : int, default: None
-        For the same: how many of the last rows are classes.
+        For the same files: how many of the last rows are classes.
     above : float, default: None
-        For the same: an input is on iff the raw number is above this.
+        For the same files: an input is on iff the raw number is above this.
     inputs : Integers, Reals or Bits, default: None
-        What raw samples are. A file says what happens to its inputs, not what they can be.
+        The values that raw samples can have. Files do not contain this.
     zero : {1, -1}, default: None
-        What sign(0) is, if the source says 0 and zero can occur.
+        Value of sign(0), if the source defines it as 0 and zero can occur.
     strict : bool, default: True
-        False keeps a float stem or head outside of the exact part; `report` has them.
+        False keeps a float stem or head outside the exact part. `report` lists them.
     names : iterable, default: None
         Names of the features.
     classes : iterable, default: None
         Names of the classes.
     image : sequence of int, default: None
-        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
-        are images.
+        Shape of the image in each flat row: (height, width), (height, width, channels) or (channels,
+        height, width). Features are then named ``pixel (row,column)``. Not needed if the samples of the
+        source are images.
     prove : bool, default: True
         False skips the comparison of the network with its source.
 
     Returns
     -------
     Network
-        The exact network. Its `report` says what was found in each layer, and what was compared with the
-        source.
+        The exact network. Its `report` describes each layer and the comparison with the source.
 
     Raises
     ------
     FileError
-        If the source cannot be read exactly; the message says where and why.
+        If the source cannot be read exactly. The message says where and why.
 
     See Also
     --------
@@ -530,32 +527,31 @@ def read_bnnquanalyst(
     folder : str or Path
         The folder.
     inputs : Integers, Reals or Bits, default: None
-        What raw samples are. A file says what happens to its inputs, not what they can be.
+        The values that raw samples can have. Files do not contain this.
     zero : {1, -1}, default: None
-        What sign(0) is, if the source says 0 and zero can occur.
+        Value of sign(0), if the source defines it as 0 and zero can occur.
     strict : bool, default: True
-        False keeps a float stem or head outside of the exact part; `report` has them.
+        False keeps a float stem or head outside the exact part. `report` lists them.
     names : iterable, default: None
         Names of the features.
     classes : iterable, default: None
         Names of the classes.
     image : sequence of int, default: None
-        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
-        are images.
+        Shape of the image in each flat row: (height, width), (height, width, channels) or (channels,
+        height, width). Features are then named ``pixel (row,column)``. Not needed if the samples of the
+        source are images.
     prove : bool, default: True
         False skips the comparison of the network with its source.
 
     Returns
     -------
     Network
-        The exact network. Its `report` says what was found in each layer, and what was compared with the
-        source.
+        The exact network. Its `report` describes each layer and the comparison with the source.
 
     Raises
     ------
     FileError
-        If the source cannot be read exactly; the message says where and why.
+        If the source cannot be read exactly. The message says where and why.
 
     See Also
     --------
@@ -586,8 +582,8 @@ def read_bnn_pynq(
 ) -> Network:
     """Read a parameter folder of BNN-PYNQ with one bit for weights and activations.
 
-    Samples are bytes, 0 to 255; of a convolutional design plane by plane, (channels, height, width), as files
-    of CIFAR-10 hold them.
+    Samples are bytes, 0 to 255. For a convolutional design they are laid out plane by plane, (channels,
+    height, width), as in files of CIFAR-10.
 
     Parameters
     ----------
@@ -595,43 +591,42 @@ def read_bnn_pynq(
         The folder, with ``0-0-weights.bin``, ``0-0-thres.bin``, ... and ``classes.txt``.
     design : str or Path, default: None
         How the words are folded: ``"lfcW1A1"``, ``"cnvW1A1"``, or the path of the ``config.h`` that the
-        folder was made with. Not needed if the folder has a config.h, or its files are those of one of the
-        two.
+        folder was generated with. Not needed if the folder contains a config.h, or its files match one of the
+        two named designs.
     features : int, default: None
-        How many bits a dense design reads; those beyond are padding. Known of lfcW1A1.
+        Number of bits that a dense design reads. Further bits are padding. Known for lfcW1A1.
     outputs : int, default: None
-        How many of the last rows are classes. None: as many as ``classes.txt`` names.
+        Number of last rows that are classes. None: the number of names in ``classes.txt``.
     last : {"bits", "matches"}, default: None
-        ``"bits"``: the class of the highest bit that is on, as the driver answers (default). ``"matches"``:
-        the class of most matches.
+        ``"bits"``: the class of the highest bit that is on, like the driver (default). ``"matches"``: the
+        class with the most matches.
     rounding : {"nearest", "floor"}, default: None
-        Rounding of pixels to fixed point (cnvW1A1): ``"nearest"`` as newer drivers do (default), or
-        ``"floor"`` as older ones.
+        Rounding of pixels to fixed point (cnvW1A1): ``"nearest"`` like newer drivers (default), or
+        ``"floor"`` like older ones.
     inputs : Integers, default: None
-        Of no use here: the driver reads bytes.
+        Not used: the driver reads bytes.
     zero : {1, -1}, default: None
-        Of no use here: no sum is 0.
+        Not used: no sum is 0.
     strict : bool, default: True
-        Of no use here: nothing is a float.
+        Not used: nothing is a float.
     names : iterable, default: None
         Names of the features.
     classes : iterable, default: None
         Names of the classes.
     image : sequence of int, default: None
-        Shape of the image that each flat row is, (height, width). None: (28, 28) for lfcW1A1.
+        Shape of the image in each flat row, (height, width). None: (28, 28) for lfcW1A1.
     prove : bool, default: True
         False skips the comparison of the network with its source.
 
     Returns
     -------
     Network
-        The exact network. Its `report` says what was found in each layer, and what was compared with the
-        source.
+        The exact network. Its `report` describes each layer and the comparison with the source.
 
     Raises
     ------
     FileError
-        If the source cannot be read exactly; the message says where and why.
+        If the source cannot be read exactly. The message says where and why.
 
     Examples
     --------
@@ -678,43 +673,43 @@ def read_ipq(
     image: Sequence[int] | None = None,
     prove: bool = True,
 ) -> Network:
-    """Read the network of an input query of Marabou (``query.saveQuery("net.ipq")``), if it is one of signs.
+    """Read the network of a Marabou input query (``query.saveQuery("net.ipq")``), if its activations are
+    signs.
 
     Parameters
     ----------
     path : str or Path
         The file, compressed with gzip or not.
     inputs : Integers, Reals or Bits, default: None
-        What raw samples are. A file says what happens to its inputs, not what they can be.
+        The values that raw samples can have. Files do not contain this.
     zero : {1, -1}, default: None
-        What sign(0) is, if the source says 0 and zero can occur.
+        Value of sign(0), if the source defines it as 0 and zero can occur.
     strict : bool, default: True
-        False keeps a float stem or head outside of the exact part; `report` has them.
+        False keeps a float stem or head outside the exact part. `report` lists them.
     names : iterable, default: None
         Names of the features.
     classes : iterable, default: None
         Names of the classes.
     image : sequence of int, default: None
-        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width). Then features are called ``pixel (row,column)``. Not needed if samples of the source
-        are images.
+        Shape of the image in each flat row: (height, width), (height, width, channels) or (channels,
+        height, width). Features are then named ``pixel (row,column)``. Not needed if the samples of the
+        source are images.
     prove : bool, default: True
         False skips the comparison of the network with its source.
 
     Returns
     -------
     Network
-        The exact network. Its `report` says what was found in each layer, and what was compared with the
-        source.
+        The exact network. Its `report` describes each layer and the comparison with the source.
 
     Raises
     ------
     FileError
-        If the source cannot be read exactly; the message says where and why.
+        If the source cannot be read exactly. The message says where and why.
 
     See Also
     --------
-    sugenet.io.read_query : reads what the file asks about it.
+    sugenet.io.read_query : reads the query in the file.
     sugenet.io.import_file : reads any of these files, by its ending.
     verify_against : compares a network with its source on samples.
     """
@@ -726,12 +721,12 @@ def read_ipq(
 
 
 def read_query(path: str | Path) -> Query:
-    """Read a query: a VNNLIB file, version 1 or 2, or what an ``.ipq`` file of Marabou asks.
+    """Read a query from a VNNLIB file, version 1 or 2, or from an ``.ipq`` file of Marabou.
 
     Parameters
     ----------
     path
-        The file, packed by gzip or not.
+        The file, compressed with gzip or not.
     """
     if not Path(path).name.lower().removesuffix(".gz").endswith(".ipq"):
         return read_vnnlib(path)
@@ -767,31 +762,31 @@ def import_file(
     ----------
     path
         ``.onnx``, ``.pt``, ``.pth``, ``.tar``, ``.h5``, ``.hdf5``, ``.keras``, ``.json``, ``.npz`` or
-        ``.ipq``, each also packed as ``.gz``; a folder is BNN-PYNQ's where it has files such as
-        ``0-0-weights.bin``, else BNNQuanalyst's.
+        ``.ipq``, each also compressed as ``.gz``. A folder is read as BNN-PYNQ if it has files such as
+        ``0-0-weights.bin``, otherwise as BNNQuanalyst.
     inputs
-        What raw samples are: `Integers`, `Reals` or `Bits`; a file says what happens to its inputs, not
-        what they can be.
+        The values that raw samples can have: `Integers`, `Reals` or `Bits`. Files do not contain this.
     zero
-        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
+        Value of sign(0), 1 or -1, if the source defines it as 0 and zero can occur.
     strict
-        False keeps a float stem or head outside the exact part, and says so.
+        False keeps a float stem or head outside the exact part. The report lists them.
     names, classes
         Names of features and classes.
     image
-        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
-        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
-        source are images themselves; never guessed from how many features there are.
+        Shape of the image in each flat row: (height, width), (height, width, channels) or (channels,
+        height, width). Features are then named ``pixel (row,column)``. Not needed if the samples of the
+        source are images. The shape is never guessed from the number of features.
     prove
-        False leaves out the comparison of the network with its source, which is made before this returns.
+        False skips the comparison of the network with its source.
     architecture, shape, bits
-        For PyTorch checkpoints, see `from_state_dict`; refused for other files.
+        For PyTorch checkpoints, see `from_state_dict`. Refused for other files.
     features, outputs, above
-        For `.npz` files, see `read_npz`, the first two also for folders of BNN-PYNQ; refused for other files.
+        For `.npz` files, see `read_npz`. The first two also apply to BNN-PYNQ folders. Refused for other
+        files.
     weights_file
-        For models of Keras as `.json`, see `read_larq`; refused for other files.
+        For Keras models as `.json`, see `read_larq`. Refused for other files.
     design, last, rounding
-        For folders of BNN-PYNQ, see `read_bnn_pynq`; refused for other files.
+        For BNN-PYNQ folders, see `read_bnn_pynq`. Refused for other files.
     """
     file = Path(path)
     common: dict[str, Any] = {
@@ -828,7 +823,7 @@ def import_file(
 
 
 def _reader_of(file: Path) -> tuple[Callable[..., Network], tuple[str, ...]]:
-    """Who reads a file, and the options that it takes alone."""
+    """Return the reader of a file, and the options that only this reader takes."""
     refuse_tensorflow(file)
     if file.is_dir() and is_folder(file):
         return read_bnn_pynq, ("features", "outputs", "design", "last", "rounding")

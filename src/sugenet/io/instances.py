@@ -1,8 +1,8 @@
-"""One instance of a verification competition: an ONNX file and a VNNLIB query, which speaks of real numbers.
+"""Read one instance of a verification competition: an ONNX file and a VNNLIB query over real numbers.
 
-What raw samples are is not said there: a network that compares every input with thresholds at once reads
-floats, and one whose first layer adds numbers up keeps real numbers within the bounds of the query. One that
-reads integers alone is refused.
+The files do not say what raw samples are. A network that compares every input with thresholds reads
+floats. A network whose first layer adds inputs keeps real numbers within the bounds of the query. A
+network that reads only integers is refused.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def read_instance(
     Parameters
     ----------
     onnx, vnnlib
-        The two files, packed by gzip or not.
+        The two files, compressed with gzip or not.
     prove
-        False leaves out the comparison of the network with its file.
+        False skips the comparison of the network with its file.
 
     Raises
     ------
     FileError
-        Where one of them cannot be read, they do not fit, or the network reads integers alone.
+        If a file cannot be read, the files do not fit together, or the network reads only integers.
     """
     query = read_vnnlib(vnnlib)
     network = _network(onnx, query, prove)
@@ -61,7 +61,7 @@ def read_instance(
 
 
 def outputs_at(onnx: str | os.PathLike[str], x: Sequence[float]) -> tuple[float, ...]:
-    """What an ONNX file gives for one sample, in float64; nothing where it cannot be run here."""
+    """Return the outputs of an ONNX file for one sample, in float64; empty if it cannot be run here."""
     graph = read_graph(onnx)
     name = graph.outputs[0].name
     try:
@@ -86,7 +86,7 @@ def _network(onnx: str | os.PathLike[str], query: Query, prove: bool) -> Network
 
 
 def _float(end: int, way: float) -> float:
-    """The float at an integer; where there is none, one beyond it on the way to an infinity."""
+    """Return an integer as a float. If it is not a float, return the next one towards an infinity."""
     try:
         near = float(end)
     except OverflowError:

@@ -1,6 +1,6 @@
-"""Raw samples from files: CSV, .npy, .npz, IDX, images and folders of images.
+"""Read raw samples from files: CSV, .npy, .npz, IDX, images and folders of images.
 
-Nothing is guessed; what does not fit the model is refused with its place.
+Nothing is guessed. Data that does not fit the model is refused, with its position.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from sugenet.reading import open_file, open_text, read_file
 __all__ = ["read_samples", "write_samples"]
 
 SIZE_LIMIT = 1 << 30
-"""Bytes that samples may have, in their file and as an array."""
+"""Largest size of samples in bytes, in the file and as an array."""
 PIXEL_LIMIT = 1 << 24
 _IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".tif", ".tiff"}
-# other readers of Pillow start programs, or are seldom looked at
+# other readers of Pillow start programs, or are rarely audited
 _FORMATS = ["PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF"]
 _NUMBERS = re.compile(r"([0-9]+)")
 _WITHOUT_COLUMNS = {"folder", "idx", ".npy", ".npz", *_IMAGES}
@@ -51,7 +51,7 @@ _SAMPLES, _CLASSES = (
 _IDX = re.compile(r"[.-]idx[1-8]?-ubyte$|[.-]ubyte$|\.idx[1-8]?$", re.IGNORECASE)
 _IDX_KINDS = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 _DIGITS = re.compile(r"[0-9.eE+-]*")
-_EXACT = 2.0**53  # floats hold every whole number up to here
+_EXACT = 2.0**53  # floats represent every integer up to this one
 
 
 def read_samples(
@@ -62,29 +62,34 @@ def read_samples(
     Parameters
     ----------
     path
-        A CSV file (``-`` for standard input) with one sample a line, columns named like the features or in
-        their order without a header; a ``.npy`` array or a ``.npz`` file with an array ``X``, and in ``y``
-        the numbers or names of the true classes; an IDX file, as MNIST's are, such as
-        ``t10k-images-idx3-ubyte``; an image with one pixel a feature; or a folder of images. CSV, ``.npy``
-        and IDX files may be packed by gzip (``.gz``). Shades of grey, from black to white, become the range
-        of the features: rounded where these are whole numbers, exactly otherwise. Where the features have no
-        common finite range, that is 0 to 255.
+        One of these:
 
-        A folder holds images and nothing else; or folders of images that are named like classes, the true
-        ones of what is in them. Its samples are sorted by folder and name, and within names digits count as
-        the number they are: ``2.png`` comes before ``10.png``. All else is compared letter by letter, upper
-        case before lower case; so are names that are equal then, as ``02.png`` and ``2.png``.
+        - A CSV file (``-`` for standard input) with one sample per line. Columns are named like the features,
+          or are in their order without a header.
+        - A ``.npy`` array, or a ``.npz`` file with an array ``X``, and the indices or names of the true
+          classes in ``y``.
+        - An IDX file, such as ``t10k-images-idx3-ubyte`` of MNIST.
+        - An image with one pixel per feature, or a folder of images.
+
+        CSV, ``.npy`` and IDX files may be compressed with gzip (``.gz``). Shades of grey, from black to
+        white, are mapped to the range of the features: rounded if these are integers, exactly otherwise. If
+        the features have no common finite range, it is 0 to 255.
+
+        A folder contains only images, or folders of images that are named after their true classes. Samples
+        are sorted by folder and name. Digits in names are compared as numbers: ``2.png`` is before
+        ``10.png``.
+        Other characters are compared one by one, upper case before lower case. So are names that are then
+        equal, such as ``02.png`` and ``2.png``.
     network
-        The network that will read them.
+        The network that will read the samples.
     target
-        Column of a CSV file that holds the true class, by name. Other files and folders have no columns,
-        and it is refused for them.
+        Name of the CSV column with the true class. Refused for other files and for folders.
     delimiter
-        What stands between the cells of a CSV file.
+        Separator of the cells of a CSV file.
 
     Returns
     -------
-    The samples, and the numbers of their true classes where the file has them.
+    The samples, and the indices of their true classes if the file contains them.
     """
     name = str(path)
     if name == "-":
@@ -133,7 +138,7 @@ def read_samples(
 
 
 def _refuse_columns(name: str, target: str | None, delimiter: str) -> None:
-    """Refuse what is said about the columns of a file that has none."""
+    """Refuse column options for a file without columns."""
     for option, value, usual, what in (
         ("target", target, None, "names a column of a CSV file"),
         ("delimiter", delimiter, ",", "is for a CSV file"),
@@ -142,7 +147,7 @@ def _refuse_columns(name: str, target: str | None, delimiter: str) -> None:
 
 
 def _text_of(file: Path, is_packed: bool) -> AbstractContextManager[TextIO]:
-    """The text of a CSV file, packed by gzip or not."""
+    """Return the text of a CSV file, compressed with gzip or not."""
     if not is_packed:
         return open_text(file, SIZE_LIMIT)
     with within(file):
@@ -151,8 +156,9 @@ def _text_of(file: Path, is_packed: bool) -> AbstractContextManager[TextIO]:
 
 
 def write_samples(path: str | Path, network: Network, rows: Sequence[Sequence[Any]]) -> None:
-    """Write raw samples so that `read_samples` reads the same values: CSV with the names of the features, or
-    a ``.npy`` array of numbers.
+    """Write raw samples so that `read_samples` returns the same values.
+
+    The file is a CSV file with the names of the features, or a ``.npy`` array of numbers.
     """
     if Path(path).suffix.lower() != ".npy":
         lines = io.StringIO(newline="")
@@ -229,7 +235,7 @@ def _csv(
 
 
 def _sample(cells: list[str], network: Network, where: str, kind: Any) -> npt.NDArray[Any]:
-    # the usual case at once: of these letters floats are made as below
+    # the usual case in one step: these characters become floats as below
     if kind is np.float64 and _DIGITS.fullmatch("".join(cells)):
         with suppress(ValueError):
             numbers = np.array([float(cell) for cell in cells])
@@ -318,7 +324,7 @@ def _numpy(file: Path, kind: str, network: Network) -> tuple[npt.NDArray[Any], n
 
 
 def _idx(raw: bytes) -> npt.NDArray[Any]:
-    """An IDX file: two zeros, the kind of numbers, how many axes, their lengths, and the numbers."""
+    """Read an IDX file: two zeros, the number type, the number of axes, their lengths, and the numbers."""
     kind = _IDX_KINDS.get(raw[2]) if len(raw) > 4 and raw[:2] == b"\0\0" else None
     start = 4 + 4 * raw[3] if kind is not None else 0
     refuse_if(kind is None or not 1 <= raw[3] <= 8 or len(raw) < start, "it is no IDX file, or damaged.")
@@ -333,7 +339,7 @@ def _idx(raw: bytes) -> npt.NDArray[Any]:
 
 
 def _values(X: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any]:
-    """Numbers as they are, texts as the cells of a CSV file are read."""
+    """Return numbers as they are, and texts parsed like CSV cells."""
     if X.dtype.kind in "biuf":
         return X
     read = np.empty(X.shape, dtype=object)
@@ -343,7 +349,7 @@ def _values(X: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any
 
 
 def _labels(y: npt.NDArray[Any], samples: int, network: Network, where: str) -> npt.NDArray[np.intp]:
-    """True classes from an array: their numbers or their names."""
+    """Return the true classes from an array of indices or names."""
     refuse_if(
         y.shape != (samples,),
         f"{where} has the shape {y.shape}, but there are {samples} samples: give one class for each.",
@@ -360,7 +366,7 @@ def _labels(y: npt.NDArray[Any], samples: int, network: Network, where: str) -> 
 
 
 def _flat(array: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any]:
-    """Samples as rows: an image stack is flattened, one sample becomes a batch of one."""
+    """Return samples as rows. Images are flattened, and one sample becomes a batch of one."""
     n = network.encoder.features
     if network.encoder.shape is not None:
         rows = network.encoder.rows(array[None] if array.ndim == 1 else array)
@@ -383,7 +389,7 @@ def _flat(array: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[A
 
 
 def _read_folder(folder: Path, network: Network) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
-    """The images of a folder, and their classes where these are the names of its folders."""
+    """Return the images of a folder, and their classes if its subfolders are named after classes."""
     entries = _sorted(folder)
     inner = [entry for entry in entries if entry.is_dir()]
     if inner and len(inner) < len(entries):
@@ -410,20 +416,22 @@ def _read_folder(folder: Path, network: Network) -> tuple[npt.NDArray[Any], npt.
 
 
 def _sorted(folder: Path) -> list[Path]:
-    """What stands in a folder, by name: digits as numbers, and what is equal then by the name as it is."""
+    """Return the entries of a folder sorted by name. Digits are compared as numbers, ties by the plain
+    name.
+    """
     paths = sorted(folder.iterdir(), key=lambda path: (_natural(path.name), path.name))
     refuse_if(not paths, f"{folder} is an empty folder. Put images into it, or leave it out.")
     return paths
 
 
 def _natural(name: str) -> list[Any]:
-    """Texts and numbers in turn."""
+    """Split a name into alternating texts and numbers."""
     parts = _NUMBERS.split(name)
     return [int(part) if index % 2 else part for index, part in enumerate(parts)]
 
 
 def _check(folder: Path, files: list[Path], network: Network) -> None:
-    """Refuse what is no image, and more than can be meant, before any is read."""
+    """Refuse files that are not images, and too many files, before reading any."""
     for file in files:
         if file.suffix.lower() not in _IMAGES or not file.is_file():
             what = "a folder" if file.is_dir() else "no image file"
@@ -443,7 +451,7 @@ def _check(folder: Path, files: list[Path], network: Network) -> None:
 
 
 class _Scale:
-    """Shades of grey as raw values of a network's features."""
+    """Conversion of shades of grey to raw values of the features of a network."""
 
     def __init__(self, network: Network) -> None:
         codings = network.encoder.codings
@@ -458,7 +466,7 @@ class _Scale:
         self.known: dict[tuple[int, int], int | float] = {}
 
     def read(self, file: Path) -> npt.NDArray[Any]:
-        """One sample."""
+        """Return one sample."""
         grey, white = _shades(file, self.features)
         shades, indices = np.unique(grey, return_inverse=True)
         kind = np.int64 if self.whole else np.float64
@@ -473,7 +481,7 @@ class _Scale:
 
 
 def _shades(file: Path, n: int) -> tuple[npt.NDArray[np.int64], int]:
-    """The grey value of every pixel, of which there must be `n`, and the one that is white."""
+    """Return the grey value of each of the `n` pixels, and the value of white."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -516,7 +524,7 @@ def _shades(file: Path, n: int) -> tuple[npt.NDArray[np.int64], int]:
             raise error if str(file) in str(error) else FileError(f"{file}: {error}") from None
         except (FileNotFoundError, PermissionError, MemoryError):
             raise
-        except Exception:  # broken images are reported in many ways
+        except Exception:  # broken images raise many kinds of errors
             raise FileError(f"{file} is no image that can be read.") from None
 
 

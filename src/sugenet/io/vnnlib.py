@@ -1,10 +1,10 @@
-"""VNNLIB files, the queries of VNN-COMP: read and written exactly, and refused with line and column where
-they say something else.
+"""Read and write VNNLIB files, the queries of VNN-COMP, exactly. Unsupported content is refused with line
+and column.
 
-Read is the part of SMT-LIB that the competitions use: ``declare-const`` of X_i and Y_k, and ``assert`` of
-``and`` and ``or`` over ``<=`` and ``>=`` between linear expressions with ``+``, ``-`` and ``*``. Inputs are
-bounded one at a time, so that those asked for are boxes. Version 2 declares a network with tensors instead
-(see `vnnlib_words`) and has ``==``, too.
+The reader supports the part of SMT-LIB that the competitions use: ``declare-const`` of X_i and Y_k, and
+``assert`` of ``and`` and ``or``. These combine ``<=`` and ``>=`` between linear expressions with ``+``,
+``-`` and ``*``. Inputs are bounded one at a time, so the input sets are boxes. Version 2 declares a
+network with tensors instead (see `vnnlib_parsing`) and also has ``==``.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ __all__ = ["parse_vnnlib", "read_vnnlib", "write_vnnlib"]
 _TOKEN = re.compile(rf"[()]|;[^\n]*|{WORD}|[^\s();]+")
 _VARIABLE = re.compile(r"([XY])_(0|[1-9]\d{0,8})", re.ASCII)
 _DEPTH = 200
-# which bounds time and memory, as a file of 64 kB may unpack to 64 MiB: enough for 200,000 inputs
+# bounds time and memory: a file of 64 kB may expand to 64 MiB. Enough for 200,000 inputs
 _BRACKETS = 1 << 20
-_WORK = 4_000_000  # steps of writing out expressions and conditions, which bounds time and memory
+_WORK = 4_000_000  # steps to expand expressions and conditions; bounds time and memory
 _COMMANDS = ("declare-const", "assert", "vnnlib-version", "declare-network")
 _OPERATORS = ("and", "or", "<=", ">=", "+", "-", "*")
 _STRICT = (
@@ -65,7 +65,7 @@ def read_vnnlib(path: str | os.PathLike[str]) -> Query:
     Raises
     ------
     FileError
-        If the file is missing or damaged, or says something that is not supported; with line and column.
+        If the file is missing, damaged or not supported. The message has line and column.
 
     Examples
     --------
@@ -94,8 +94,7 @@ def read_vnnlib(path: str | os.PathLike[str]) -> Query:
 
 
 def write_vnnlib(query: Query, path: str | os.PathLike[str]) -> None:
-    """Write a query to a file, compressed where its name ends with ``.gz``;
-    the same bytes whenever the query is the same.
+    """Write a query to a file, compressed if its name ends with ``.gz``. Equal queries give equal bytes.
 
     Examples
     --------
@@ -144,7 +143,7 @@ _ALWAYS: Condition = ((),)
 
 @dataclass(slots=True)
 class _Linear:
-    """A linear expression: coefficients of variables, none of them 0, and a constant."""
+    """A linear expression: non-zero coefficients of variables, and a constant."""
 
     terms: dict[_Variable, Fraction]
     constant: Fraction
@@ -152,8 +151,9 @@ class _Linear:
 
 @dataclass(slots=True)
 class _Part:
-    """Bounds on inputs and a condition on outputs, both to be met; an upper bound stands under ("<=", i), a
-    lower under (">=", i).
+    """A conjunction of bounds on inputs and a condition on outputs.
+
+    An upper bound has the key ("<=", i), a lower bound (">=", i).
     """
 
     bounds: dict[_Variable, Fraction]
@@ -167,26 +167,27 @@ class _Part:
 _Formula: TypeAlias = list[_Part]
 """A disjunction of parts."""
 _Item: TypeAlias = str | _Linear | _Formula | None
-"""What a word or a pair of brackets has come to; None for a whole command."""
+"""The value of a word or a pair of brackets; None for a complete command."""
 _Items: TypeAlias = list[tuple[int, _Item]]
-"""Each with its place in the text."""
+"""Items, each with its position in the text."""
 
 
 @dataclass
 class _QueryReader:
-    """Reads from left to right with a stack: what is in brackets becomes a value as they close,
-    so nothing recurs.
+    """A reader that works from left to right with a stack, without recursion.
+
+    Brackets are evaluated when they close.
     """
 
     limit: int
-    """Steps it may take: what is written out already is read in any case."""
+    """Largest number of steps. Expressions that are already expanded are always read."""
     declared: set[_Variable] = field(default_factory=set)
     asserted: list[_Formula] = field(default_factory=list)
     known: dict[str, Fraction] = field(default_factory=dict)
-    """Numbers by their spelling: files repeat them."""
+    """Numbers by their spelling, since files repeat them."""
     work: int = 0
     tensors: Declared = field(default_factory=Declared)
-    """What version 2 declares."""
+    """The declarations of version 2."""
 
     def read(self, text: str) -> Query:
         if text.count("(") > _BRACKETS:
@@ -221,7 +222,7 @@ class _QueryReader:
         return self.query(len(text))
 
     def reduce(self, index: int, items: _Items, outermost: bool) -> _Item:
-        """The value of a pair of brackets."""
+        """Return the value of a pair of brackets."""
         head = items[0][1] if items else None
         if not isinstance(head, str):
             raise UnsupportedError(index, f"brackets must begin with the name of what they do. {SUPPORTED}")
@@ -278,7 +279,7 @@ class _QueryReader:
             )
 
     def tensor(self, index: int, tokens: list[Any], *, inside: bool) -> _Item:
-        """A declaration of version 2; the variables of a network when it is whole."""
+        """Read a declaration of version 2, and add the variables once a network is complete."""
         made = self.tensors.take(index, tokens, inside=inside, older=bool(self.declared))
         if tokens[0] == "declare-network":
             self.declared |= {
@@ -354,7 +355,9 @@ class _QueryReader:
         return formulas[0] if len(formulas) == 1 else self.both(index, formulas)
 
     def both(self, index: int, formulas: list[_Formula]) -> _Formula:
-        """All of them: parts are paired, their bounds tightened, their conditions multiplied out."""
+        """Return the conjunction: parts are paired, their bounds tightened, their conditions multiplied
+        out.
+        """
         if not all(formulas):
             return []
         single = [formula[0] for formula in formulas if len(formula) == 1]
@@ -383,7 +386,7 @@ class _QueryReader:
         return _Part(bounds, condition)
 
     def either(self, index: int, formulas: list[_Formula]) -> _Formula:
-        """Some of them; parts with the same bounds become one."""
+        """Return the disjunction. Parts with the same bounds are merged."""
         if len(formulas) == 1:
             return formulas[0]
         self.spend(index, sum(part.size for formula in formulas for part in formula))
@@ -409,7 +412,7 @@ class _QueryReader:
         for part in parts:
             ends = [(part.bounds.get((">=", i)), part.bounds.get(("<=", i))) for i in range(counts["X"])]
             if any(low is not None and high is not None and low > high for low, high in ends):
-                continue  # an empty box asks for nothing
+                continue  # an empty box contains no inputs
             lower, upper = (
                 [low for low, _ in ends if low is not None],
                 [high for _, high in ends if high is not None],
@@ -443,7 +446,7 @@ def _each(items: _Items, kind: type[Any], wrong: str) -> list[Any]:
 
 
 def _at_least(index: int, number: _Linear) -> _Formula:
-    """The condition that an expression is at least 0."""
+    """Return the condition that an expression is at least 0."""
     kinds = {kind for kind, _ in number.terms}
     if not kinds:
         return [_Part({}, _ALWAYS)] if number.constant >= 0 else []

@@ -1,9 +1,8 @@
-"""Words of VNNLIB files: numbers, read as all text is and within limits; what version 2 declares; and what is
-refused.
+"""Words of VNNLIB files: numbers within limits, the declarations of version 2, and unsupported words.
 
-Version 2 declares one network with an input and an output tensor, whose elements are called X[0,2]. They are
-numbered in row-major order, as the values of the ONNX tensor lie in memory, so that X[0,2] of shape [1,10] is
-what version 1 calls X_2.
+Version 2 declares one network with an input and an output tensor, whose elements are written X[0,2]. They
+are numbered in row-major order, like the values of the ONNX tensor in memory. So X[0,2] of shape [1,10] is
+X_2 in version 1.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ SUPPORTED = (
 
 
 class UnsupportedError(Exception):
-    """What is wrong, and the place in the text."""
+    """An error with its position in the text."""
 
     def __init__(self, place: int, words: str) -> None:
         super().__init__(words)
@@ -51,7 +50,7 @@ def unsupported_if(wrong: object, index: int, message: str) -> None:
 
 
 def constant_of(index: int, word: str) -> Fraction:
-    """The number that a word spells."""
+    """Return the number that a word spells."""
     if re.fullmatch(NUMBER, word) is None:
         raise UnsupportedError(index, f"{shortened(word)} is no number or variable. {SUPPORTED}")
     try:
@@ -61,14 +60,14 @@ def constant_of(index: int, word: str) -> Fraction:
 
 
 def sized(index: int, value: Fraction) -> Fraction:
-    """A number that is not too long."""
+    """Return a number after checking that it is not too long."""
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > BIT_LIMIT:
         raise UnsupportedError(index, "this number takes more than 4000 digits.")
     return value
 
 
 def shortened(word: str) -> str:
-    """A word of a file as it can be shown."""
+    """Return a word of a file, shortened for display."""
     shown = "".join(letter if letter.isprintable() else "?" for letter in word[:25])
     return shown if len(word) <= 24 else f"{shown[:20]}..."
 
@@ -87,7 +86,7 @@ DECLARING = (
 )
 """Commands whose words are names, not numbers."""
 WORD = r"[A-Za-z]\w*\[[^\[\]()\";]*\]|\[[^\[\]()\";]*\]|\"[^\"\n]*\""
-"""An element, a shape, or the name of a node: spaces may stand in them."""
+"""An element, a shape, or the name of a node. They may contain spaces."""
 _NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _ELEMENT = re.compile(r"([A-Za-z]\w*)(?:\[([^\]]*)\])?", re.ASCII)
 _VERSION = re.compile(r"<(\d{1,4})\.(\d{1,4})>", re.ASCII)
@@ -101,16 +100,16 @@ class Declared:
     """Tensors by name, each X or Y with its shape."""
 
     is_new: bool = False
-    """Whether the file has said that it is of version 2."""
+    """Whether the file has declared version 2."""
     tensors: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     network: str | None = None
 
     def counts(self) -> dict[str, int]:
-        """How many elements the input and the output have."""
+        """Return the number of elements of the input and of the output."""
         return {kind: prod(shape) for kind, shape in self.tensors.values()}
 
     def take(self, index: int, tokens: list[Any], *, inside: bool, older: bool) -> str | None:
-        """Take a declaration; what is inside of declare-network gives its own name back."""
+        """Read a declaration. A declaration inside declare-network returns its own name."""
         head = tokens[0]
         unsupported_if(
             older and not self.network,
@@ -183,7 +182,7 @@ class Declared:
         return head
 
     def element(self, index: int, word: str) -> tuple[str, int] | None:
-        """X or Y and the number of an element; None where the word is not the name of one."""
+        """Return X or Y and the index of an element; None if the word does not name an element."""
         match = _ELEMENT.fullmatch(word)
         if match is None:
             return None

@@ -1,3 +1,3 @@
-"""Networks kept as plain arrays, in `.npz` files or folders of CSV files."""
+"""Read networks stored as plain arrays, in `.npz` files or folders of CSV files."""
 
 __all__: list[str] = []

@@ -1,6 +1,4 @@
-"""Networks kept as plain arrays, run as their authors' programs run them:
-to compare with what the reader made of them.
-"""
+"""Run networks stored as plain arrays like the programs of their authors, to verify the reader."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ _BLOCKS = "blocks computed in float64 by NumPy"
 def interpreter_of_arrays(
     arrays: Mapping[str, _Array], features: int | None, outputs: int | None, above: float | None
 ) -> SourceInterpreter:
-    """Match counts are counted; blocks are computed in float64."""
+    """Return an interpreter that counts matches, or computes blocks in float64."""
     if "W0" in arrays:
         return interpreter_of_stages(
             "match counts counted by NumPy",
@@ -34,7 +32,7 @@ def interpreter_of_arrays(
 
 
 def interpreter_of_folder(folder: str | Path) -> SourceInterpreter:
-    """The CSV files, read again and computed in float64."""
+    """Return an interpreter that reads the CSV files again and computes in float64."""
     return interpreter_of_stages(_BLOCKS, lambda x, stages: _folder(Path(folder), x, stages))
 
 

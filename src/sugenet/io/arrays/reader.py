@@ -1,5 +1,5 @@
-"""Networks kept as plain arrays: `.npz` files of two conventions, and BNNQuanalyst's folders of CSV files, as
-chains of operations.
+"""Read networks stored as plain arrays as chains of operations: `.npz` files of two conventions, and
+BNNQuanalyst's folders of CSV files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["read_arrays", "read_bnnquanalyst", "read_npz"]
 _CHAINER_EPS = 2e-5
 _MAX_BYTES = 1 << 29
 _MAX_CSV, _MAX_LINE = 1 << 26, 1 << 24
-"""Bytes of all tables of a folder, and letters of a line."""
+"""Largest size of all tables of a folder in bytes, and of a line in characters."""
 _MAX_BLOCKS = 1000
 _PARTS = ("weight", "bias", "mean", "var")
 
@@ -34,7 +34,7 @@ _PARTS = ("weight", "bias", "mean", "var")
 def read_npz(
     path: str | Path, *, features: int | None = None, outputs: int | None = None, above: float | None = None
 ) -> OpChain:
-    """A network in a NumPy `.npz` file, by the names of its arrays.
+    """Read a network from a NumPy `.npz` file, by the names of its arrays.
 
     ================================== =======================================================================
     names                              meaning
@@ -54,11 +54,11 @@ def read_npz(
     Parameters
     ----------
     features
-        For W and T: how many inputs there are; columns beyond are padding that is always off.
+        For W and T: number of inputs. Further columns are padding that is always off.
     outputs
         For W and T: how many of the last rows are classes.
     above
-        For W and T: an input is on iff the raw number is above this; 0 unless said, as for bits.
+        For W and T: an input is on iff the raw number is above this (default: 0, as for bits).
     """
     name = Path(path).name
     with within(name):
@@ -92,7 +92,7 @@ def read_npz(
 
 
 def read_arrays(path: str | Path) -> dict[str, npt.NDArray[Any]]:
-    """All arrays of a `.npz` file, without pickles; every size is checked before memory is taken."""
+    """Return all arrays of a `.npz` file, without pickles. Sizes are checked before memory is allocated."""
     try:
         with open_archive(path, _MAX_BYTES) as archive:
             return {name: _numbers(name, archive.read(name)) for name in archive.names}
@@ -159,10 +159,10 @@ def _match_counts(
     outputs: int | None,
     above: float | None,
 ) -> OpChain:
-    """For a whole T, M > T is 2 M - n > 2 T - n, and since sums are two apart 2 M - n > 2 T - n + 1: the bias
-    n - 2 T - 1 is never met.
+    """Return the chain of match counts.
 
-    Other T stand for the whole number below.
+    For an integer T, M > T is 2 M - n > 2 T - n. Since sums are two apart, it is also 2 M - n > 2 T - n + 1.
+    So the sum with bias n - 2 T - 1 is never 0. Other T are replaced by the integer below.
     """
     refuse_if(above is not None and not isfinite(above), f"above={above} is no number.")
     count = sum(name[:1] == "W" and name[1:].isdigit() for name in arrays)
@@ -201,12 +201,11 @@ def _match_counts(
 
 
 def read_bnnquanalyst(folder: str | Path) -> OpChain:
-    """A network of BNNQuanalyst: folders ``blk1``, ``blk2``, ... and ``out_blk`` with CSV files; inputs are
-    bits, on where above 0.
+    """Read a network of BNNQuanalyst: folders ``blk1``, ``blk2``, ... and ``out_blk`` with CSV files.
 
-    A block has ``lin_weight.csv``, ``lin_bias.csv`` and ``bn_weight.csv``, ``bn_bias.csv``, ``bn_mean.csv``,
-    ``bn_var.csv``. Its batch norm divides by the root of the variance without an eps,
-    and a value of 0 is active.
+    Inputs are bits, on if above 0. A block has ``lin_weight.csv``, ``lin_bias.csv`` and ``bn_weight.csv``,
+    ``bn_bias.csv``, ``bn_mean.csv``, ``bn_var.csv``. Its batch norm divides by the root of the variance
+    without an eps, and a value of 0 is active.
     """
     path = Path(folder)
     with within(path.name):
@@ -238,7 +237,7 @@ def read_bnnquanalyst(folder: str | Path) -> OpChain:
 
 
 def _nothing_left(location: Path, blocks: int) -> None:
-    """Refuse tables and folders that the network was not made of."""
+    """Refuse tables and folders that are not part of the network."""
     used = {Path("out_blk")} | {Path(f"blk{k}") for k in range(1, blocks + 1)}
     used |= {folder / f"lin_{part}.csv" for folder in used for part in ("weight", "bias")} | {
         Path(f"blk{k}") / f"bn_{part}.csv" for k in range(1, blocks + 1) for part in _PARTS

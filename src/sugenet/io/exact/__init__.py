@@ -1,3 +1,3 @@
-"""From chains of operations to exact networks: what every importer ends with."""
+"""Turn chains of operations into exact networks. This is the last step of every importer."""
 
 __all__: list[str] = []

@@ -1,5 +1,6 @@
-"""Values that are carried side by side while a network with shortcuts is written as one chain: each lane
-holds two-valued maps, and a sum of branches is a sum of lanes that is never written down.
+"""Write a network with shortcuts as one chain, whose layers carry several values side by side.
+
+Each lane holds two-valued maps. A sum of branches is a sum of lanes that is never written out.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ __all__ = [
 ]
 
 Row = npt.NDArray[Any]
-"""Exact numbers, one a channel."""
+"""Exact numbers, one per channel."""
 _LARGEST = 1 << 16
-"""A weight of one neuron, in units, as `units` has it."""
+"""Largest weight of one neuron, in units as in `units`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,7 @@ class Lane:
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A sum of lanes of one shape, each times a number a channel, and a constant."""
+    """A sum of lanes of one shape, each with one factor per channel, and a constant."""
 
     shape: tuple[int, ...]
     terms: tuple[tuple[Lane, Row], ...]
@@ -82,23 +83,26 @@ class Form:
 
     @classmethod
     def of(cls, lane: Lane) -> Form:
-        """One lane by itself."""
+        """Return the form of one lane."""
         count = lane.shape[0]
         return cls(lane.shape, ((lane, constants(1, count)),), constants(0, count))
 
     @property
     def lanes(self) -> tuple[Lane, ...]:
-        """What it reads."""
+        """The lanes that it reads."""
         return tuple(lane for lane, _ in self.terms)
 
     def moved(self, op: Affine) -> Form:
-        """Scaled and shifted."""
+        """Return the form, scaled and shifted."""
         scale, shift = (_row(values, self.shape[0], op.where) for values in (op.scale, op.shift))
         terms = tuple((lane, factors * scale) for lane, factors in self.terms)
         return replace(self, terms=terms, shift=self.shift * scale + shift)
 
     def signed(self, op: Sign, zero: int | None) -> Form | None:
-        """The sign of one lane, which is two-valued again; None of a sum, and where it is neither at 0."""
+        """Return the sign of one lane, which is two-valued again.
+
+        Return None for a sum, and if the sign of 0 is 0.
+        """
         if len(self.terms) != 1:
             return None
         ((lane, scale),) = self.terms
@@ -119,7 +123,7 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class RealValue:
-    """A real value: a layer over a form, with the steps behind it, and a form that was added to that."""
+    """A real value: a layer over a form, the steps after it, and a form that was added to the result."""
 
     layer: Convolution
     reads: Form
@@ -127,10 +131,10 @@ class RealValue:
     steps: tuple[Affine | BatchNorm | Clip, ...] = ()
     added: Form | None = None
     later: tuple[Affine | BatchNorm | Clip, ...] = ()
-    """Steps behind the addition."""
+    """Steps after the addition."""
 
     def then(self, step: Affine | BatchNorm | Clip) -> RealValue:
-        """One step more."""
+        """Return the value after one more step."""
         if self.added is None:
             return replace(self, steps=(*self.steps, step))
         return replace(self, later=(*self.later, step))
@@ -141,11 +145,13 @@ class _LaneNeuron:
     """One neuron over lanes."""
 
     weights: Row
-    """(all channels of the lanes, kernel height, kernel width), exact numbers over the lanes' values."""
+    """Weights of shape (all channels of the lanes, kernel height, kernel width), exact numbers over the
+    values of the lanes.
+    """
     min_sum: Fraction
-    """The least sum that is on."""
+    """The smallest sum that is on."""
     falls: bool
-    """Whether it falls with its sum, so that its weights were turned around."""
+    """Whether the neuron falls with its sum, so that its weights were negated."""
     met: bool
     """Whether a sum can be exactly at the threshold."""
     gap: float
@@ -153,26 +159,26 @@ class _LaneNeuron:
 
 @dataclass(frozen=True, eq=False)
 class LaneNeurons:
-    """A sign of sums of lanes: whole weights over lanes, and the least sum that is on."""
+    """A sign of sums of lanes: integer weights over lanes, and the smallest sum that is on."""
 
     where: str
-    """The layer whose values these are."""
+    """The layer with these values."""
     sign: Sign
     shape: tuple[int, ...]
     lanes: tuple[Lane, ...]
     neurons: list[_LaneNeuron]
-    """One a channel of what comes out."""
+    """One per output channel."""
     window: Window
 
     @property
     def lane(self) -> Lane:
-        """What comes out."""
+        """The output lane."""
         low, high = (constants(value, self.shape[0]) for value in (self.sign.low, self.sign.high))
         return Lane(self.shape, low, high)
 
 
 def constants(value: Any, count: int) -> Row:
-    """One number so many times."""
+    """Return a row with one number repeated."""
     return np.array([Fraction(value)] * count, dtype=object)
 
 
@@ -181,7 +187,7 @@ def _row(values: Any, count: int, where: str) -> Row:
 
 
 def summed(where: str, forms: Sequence[Form]) -> Form:
-    """The sum of forms; a lane that several read counts several times."""
+    """Return the sum of forms. A lane that several forms read counts several times."""
     refuse_if(
         len({form.shape for form in forms}) > 1,
         where,
@@ -200,7 +206,7 @@ def summed(where: str, forms: Sequence[Form]) -> Form:
 
 
 def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
-    """The sign of a real value, as whole weights over lanes with one threshold each."""
+    """Return the sign of a real value, as integer weights over lanes with one threshold each."""
     form, layer = value.reads, value.layer
     refuse_if(
         form.shift.any() and any(layer.pads),
@@ -255,7 +261,7 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
 
 @dataclass(frozen=True)
 class _Bit:
-    """A two-valued term of a neuron: where its weight stands, its scale and its values."""
+    """A two-valued term of a neuron: the position of its weight, its scale and its values."""
 
     index: tuple[int, int, int]
     scale: Fraction
@@ -265,7 +271,9 @@ class _Bit:
 
 @dataclass(frozen=True, eq=False)
 class _Channel:
-    """One neuron: ``later(steps(worth * s + constant))`` for the whole sum s of weighted values in units."""
+    """One neuron: ``later(steps(worth * s + constant))`` for the integer sum s of weighted values in
+    units.
+    """
 
     weights: Row
     worth: Fraction
@@ -274,15 +282,15 @@ class _Channel:
     steps: Pipeline
     later: Pipeline
     max_size: int
-    """Of a value in units."""
+    """Largest absolute value, in units."""
 
     @property
     def reach(self) -> int:
-        """The largest size of the sum."""
+        """The largest absolute value of the sum."""
         return int(sum(abs(weight) for weight in self.weights.reshape(-1).tolist())) * self.max_size
 
     def solved(self, sign: Sign, zero: int) -> _LaneNeuron:
-        """Weights over the values themselves, and the least sum that is on."""
+        """Return weights over the values themselves, and the smallest sum that is on."""
         line = Pipeline((*self.steps.parts, *self.later.parts))
         falls = line.direction() * self.worth < 0
         min_sum = smallest_sum(line, Fraction(0), zero != 1, self.worth, self.constant)
@@ -292,15 +300,16 @@ class _Channel:
         if min_sum.met and zero == 0:
             raise _tied(sign)
         met = min_sum.met and abs(min_sum.least) <= self.reach + 1
-        # between two whole sums, so that nothing is at the threshold
+        # between two integer sums, so that nothing is at the threshold
         return _LaneNeuron(
             -weights if falls else weights, min_sum.least - Fraction(1, 2), falls, met, min_sum.gap
         )
 
 
 def _added(channel: _Channel, bits: Sequence[_Bit], shift: Fraction) -> _Channel | None:
-    """A neuron with two-valued terms added behind its steps, as one sum, where these steps are rational and
-    the weights stay small.
+    """Return a neuron with two-valued terms added after its steps, as one sum.
+
+    This requires rational steps and small weights.
     """
     line = channel.steps.line()
     if line is None:
@@ -323,8 +332,9 @@ def _added(channel: _Channel, bits: Sequence[_Bit], shift: Fraction) -> _Channel
 def _joined(
     channel: _Channel, bits: Sequence[_Bit], shift: Fraction, sign: Sign, zero: int, where: str
 ) -> _LaneNeuron:
-    """The same where the steps have a square root, or weights would be large: how many of the terms are high
-    decides how large the sum must be, and one weighted sum of both says all of that.
+    """Return the same neuron if the steps have a square root, or the weights would be large.
+
+    The number of high terms decides how large the sum must be. One weighted sum of both expresses that.
     """
     roots = sum(isinstance(part, Root) for part in (*channel.steps.parts, *channel.later.parts))
     refuse_if(
@@ -374,7 +384,7 @@ def _tied(sign: Sign) -> FileError:
 
 
 def _common(values: Iterable[Fraction]) -> Fraction:
-    """The largest number of which all are multiples; 1 where all are 0."""
+    """Return the largest number that divides all values; 1 if all are 0."""
     integers, unit = in_shared_units([Fraction(value) for value in values if value])
     return gcd(*integers) * unit or Fraction(1)
 
@@ -389,8 +399,9 @@ def _maps(shape: tuple[int, ...]) -> tuple[int, int, int]:
 def wide_layer(
     before: Sequence[Lane], made: Sequence[LaneNeurons], carried: Sequence[Lane]
 ) -> tuple[tuple[Op, ...], tuple[Lane, ...]] | None:
-    """One layer that makes some neurons from the lanes there are and carries others past them, as operations,
-    and the lanes behind it; None where the windows do not move alike.
+    """Return one layer that computes some neurons from the lanes and carries others past them.
+
+    Return its operations and the lanes after it, or None if the windows do not move alike.
     """
     pieces = [
         (part.lanes, np.array([neuron.weights for neuron in part.neurons], dtype=object), part.window)
@@ -424,29 +435,29 @@ def wide_layer(
 
 
 _LARGEST_LAYER = 1 << 24
-"""Weights of one layer over all lanes, each an exact number."""
+"""Largest number of weights of one layer over all lanes, each an exact number."""
 
 
 @dataclass(frozen=True, eq=False)
 class Straight:
-    """A chain without branches, and what its signs are in the file."""
+    """A chain without branches, and how its signs relate to those of the file."""
 
     chain: OpChain
     parts: tuple[tuple[SignLocation, ...], ...]
-    """For each sign of the chain the signs of the file that it holds; their layers are not known yet."""
+    """The signs of the file in each sign of the chain. Their layers are not known yet."""
     reports: dict[int, LayerReport]
-    """What was noticed where a sign of the chain was made here, by its number."""
+    """Layer reports for signs of the chain that were made here, by index."""
     signs: tuple[str, ...]
-    """Where all signs of the file are."""
+    """The operations of all signs of the file."""
 
 
 def straightened(chain: OpChain, zero: Literal[1, -1] | None = None) -> Straight:
-    """A chain with branches as one without; `zero` is what sign(0) shall be where the file says 0.
+    """Return a chain without branches; `zero` is the value of sign(0) if the file defines it as 0.
 
     Raises
     ------
     FileError
-        Where a branch cannot be carried along; it names the operation and what would be needed.
+        If a branch cannot be carried along. The message names the operation and the missing condition.
     """
     signs = [op for op in every(chain.ops) if isinstance(op, Sign | Quantize)]
     where = tuple(op.where for op in signs)
@@ -454,7 +465,7 @@ def straightened(chain: OpChain, zero: Literal[1, -1] | None = None) -> Straight
         return Straight(
             chain, tuple((SignLocation(k, op.where, None),) for k, op in enumerate(signs)), {}, where
         )
-    numbers = {id(op): number for number, op in reversed(list(enumerate(signs)))}  # the first of one twice
+    numbers = {id(op): number for number, op in reversed(list(enumerate(signs)))}  # of duplicates, the first
     walk = _Straightening(zero, numbers, chain.shape)
     with within(chain.source):
         walk.top(chain.ops)
@@ -466,7 +477,7 @@ _Value: TypeAlias = Form | RealValue
 
 @dataclass
 class _Branch:
-    """A branch on its way: what it is so far, and what is left of it."""
+    """A branch in progress: its value so far, and its remaining operations."""
 
     value: _Value
     ops: list[Op]
@@ -481,16 +492,18 @@ class _Straightening:
     parts: list[tuple[SignLocation, ...]] = field(default_factory=list)
     reports: dict[int, LayerReport] = field(default_factory=dict)
     lanes: tuple[Lane, ...] = ()
-    """What the operations so far give, channel beside channel; none where it is one value as in the file."""
+    """Outputs of the operations so far, side by side by channel; empty if there is one value, as in the
+    file.
+    """
 
     def __post_init__(self) -> None:
         self.ends: list[tuple[int, ...]] = []
-        """The shape behind each operation so far."""
+        """The shape after each operation so far."""
 
     # -- outside of branches ---------------------------------------------------------------------------------
 
     def top(self, ops: Sequence[Op]) -> None:
-        """All operations in order: as they are, but for branches and what reads the sum of these."""
+        """Add all operations in order, unchanged except for branches and the readers of their sums."""
         value: _Value | None = None
         waiting = list(ops)
         while waiting:
@@ -525,7 +538,7 @@ class _Straightening:
             self.parts.append((SignLocation(self.numbers[id(op)], op.where, None),))
 
     def _fork(self, op: Branches) -> Form:
-        """The values that branches begin at, which must be two-valued."""
+        """Return the values that branches start from, which must be two-valued."""
         last = max((k for k, made in enumerate(self.ops) if isinstance(made, Sign | Quantize)), default=None)
         behind = self.ops[last + 1 :] if last is not None else []
         wrong: Op | None = next(
@@ -555,7 +568,7 @@ class _Straightening:
         return Form.of(lane)
 
     def _moved(self, value: _Value, op: Op) -> _Value | None:
-        """A value behind an operation that needs no layer; None if this one does."""
+        """Return a value after an operation that needs no layer; None if the operation needs one."""
         if isinstance(value, RealValue):
             return value.then(op) if isinstance(op, Affine | BatchNorm | Clip) else None
         if isinstance(op, Affine):
@@ -563,7 +576,7 @@ class _Straightening:
         return value.signed(op, self.zero) if isinstance(op, Sign) else None
 
     def _behind_sum(self, form: Form, op: Op, later: list[Op]) -> None:
-        """A layer over a sum of lanes, behind which there is one value again."""
+        """Add a layer over a sum of lanes, after which there is one value again."""
         if isinstance(op, Flatten) and later and isinstance(later[0], LinearOp):
             layer = later.pop(0)
             assert isinstance(layer, LinearOp)
@@ -580,7 +593,7 @@ class _Straightening:
             self._plain(op)
 
     def _over(self, form: Form, op: LinearOp | Convolution) -> LinearOp | Convolution:
-        """A layer over a sum, as one over the lanes."""
+        """Return a layer over a sum as a layer over the lanes."""
         if isinstance(op, Convolution):
             refuse_if(
                 form.shift.any() and any(op.pads),
@@ -608,7 +621,7 @@ class _Straightening:
         return replace(op, weights=wide, bias=bias, groups=1)
 
     def _flat(self, form: Form, op: Flatten, layer: LinearOp) -> LinearOp | Convolution:
-        """A linear layer over the flattened sum, where all lanes are flattened channel by channel."""
+        """Return a linear layer over the flattened sum, if all lanes are flattened channel by channel."""
         order = flat_order(np.arange(prod(form.shape)), form.shape, op.order)
         per = prod(form.shape[1:])
         weights = np.empty_like(np.asarray(layer.weights))
@@ -625,7 +638,7 @@ class _Straightening:
         )
 
     def _behind_real(self, value: RealValue, op: Op) -> _Value:
-        """The sign of a real value that a shortcut was added to."""
+        """Add the sign of a real value that a shortcut was added to."""
         if isinstance(op, Sign):
             branch = _Branch(value, [op])
             self._layer([branch], frozenset())
@@ -638,7 +651,7 @@ class _Straightening:
     # -- branches --------------------------------------------------------------------------------------------
 
     def _meet(self, fork: Form, op: Branches, outer: frozenset[Lane]) -> _Value:
-        """The sum of branches; `outer` are the lanes that are needed behind it."""
+        """Return the sum of branches; `outer` are the lanes that are needed after it."""
         branches = [_Branch(fork, list(ops)) for ops in op.branches]
         while True:
             for branch in branches:
@@ -653,7 +666,7 @@ class _Straightening:
                 self._layer(ready[:1], outer | _needed_lanes(b for b in branches if b is not ready[0]))
 
     def _advance(self, branch: _Branch, needed: frozenset[Lane]) -> None:
-        """A branch up to its next sign, or its end."""
+        """Advance a branch to its next sign, or to its end."""
         while branch.ops and not (isinstance(branch.value, RealValue) and isinstance(branch.ops[0], Sign)):
             op, value = branch.ops.pop(0), branch.value
             if isinstance(op, Branches) and isinstance(value, Form):
@@ -669,7 +682,7 @@ class _Straightening:
                 branch.value = self._opened(value, op, branch)
 
     def _opened(self, form: Form, op: Op, branch: _Branch) -> RealValue:
-        """What a layer makes of a sum of lanes."""
+        """Apply a layer to a sum of lanes."""
         match op:
             case LinearOp() if len(form.shape) == 1:
                 layer = Convolution(op.where, np.asarray(op.weights)[:, :, None, None], op.bias)
@@ -694,8 +707,9 @@ class _Straightening:
         return RealValue(layer, form, shape)
 
     def _layer(self, ready: Sequence[_Branch], needed: frozenset[Lane], *, tried: bool = False) -> bool:
-        """One layer for the next sign of some branches, beside which `needed` is carried; with `tried`, False
-        where that cannot be one layer.
+        """Add one layer for the next sign of some branches, which also carries `needed`.
+
+        With `tried`, return False if one layer is not enough.
         """
         made: list[LaneNeurons] = []
         for branch in ready:
@@ -745,7 +759,7 @@ class _Straightening:
 
 
 def _is_plain(form: Form, lanes: Sequence[Lane]) -> bool:
-    """Whether a form is all that is there, as it is."""
+    """Return whether a form consists of exactly these lanes, unchanged."""
     return (
         form.lanes == tuple(lanes)
         and len(lanes) == 1
@@ -755,7 +769,7 @@ def _is_plain(form: Form, lanes: Sequence[Lane]) -> bool:
 
 
 def _needed_lanes(branches: Iterable[_Branch]) -> frozenset[Lane]:
-    """What branches still need."""
+    """Return the lanes that branches still need."""
     needed: set[Lane] = set()
     for branch in branches:
         value = branch.value
@@ -765,7 +779,7 @@ def _needed_lanes(branches: Iterable[_Branch]) -> frozenset[Lane]:
 
 
 def _total(where: str, values: Sequence[_Value]) -> _Value:
-    """The sum of what branches end with."""
+    """Return the sum of the results of branches."""
     reals, forms = ([v for v in values if isinstance(v, kind)] for kind in (RealValue, Form))
     if not reals:
         return summed(where, [form for form in forms if isinstance(form, Form)])

@@ -1,5 +1,5 @@
-"""Raw samples of an imported network: integers, real numbers or bits, as the user declares them, and the
-exact thresholds of signs and quantizers on them.
+"""Declare the raw samples of an imported network: integers, real numbers or bits. Compute the exact
+thresholds of signs and quantizers on them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ __all__ = ["Bits", "CutInputs", "Inputs", "Integers", "Reals", "cut_inputs", "li
 
 @dataclass(frozen=True)
 class Integers(ShortRepr):
-    """Say that raw samples are integers from `low` to `high`; x enters the network as ``start + step * x``.
+    """Declare that raw samples are integers from `low` to `high`. The network reads x as ``start + step *
+    x``.
 
     Parameters
     ----------
@@ -35,10 +36,10 @@ class Integers(ShortRepr):
     high : int, default: 255
         Largest value.
     step : number or sequence, default: 1
-        For uint8 pixels divided by 255, 1/255. A sequence has one number for each channel of images, or each
-        feature of flat samples.
+        1/255 for uint8 pixels divided by 255. A sequence has one number per channel of images, or per feature
+        of flat samples.
     start : number or sequence, default: 0
-        What 0 enters the network as.
+        The network's input for the raw value 0.
 
     Raises
     ------
@@ -85,27 +86,29 @@ class Integers(ShortRepr):
 
     @property
     def steps(self) -> tuple[Fraction, ...]:
-        """The step of each channel or feature; one where it is the same for all."""
+        """The step of each channel or feature; a single one if it is the same for all."""
         return self.step if isinstance(self.step, tuple) else (self.step,)
 
     @property
     def starts(self) -> tuple[Fraction, ...]:
-        """The start of each channel or feature; one where it is the same for all."""
+        """The start of each channel or feature; a single one if it is the same for all."""
         return self.start if isinstance(self.start, tuple) else (self.start,)
 
     @property
     def channels(self) -> int:
-        """For how many channels or features steps or starts are given; 1 where they are the same for all."""
+        """Number of channels or features with steps or starts of their own; 1 if they are the same for
+        all.
+        """
         return max(len(self.steps), len(self.starts))
 
     def value(self, x: int, channel: int = 0) -> Fraction:
-        """What a raw number enters the network as, in a channel where these differ."""
+        """Return the network's input for a raw number, in one channel if channels differ."""
         step, start = (row[channel] if len(row) > 1 else row[0] for row in (self.steps, self.starts))
         return Fraction(start + step * x)
 
 
 def _exact(value: Any, name: str) -> Any:
-    """An exact number, or a row of them."""
+    """Return an exact number, or a row of them."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         return Fraction(exact_number(value, name))
     row = tuple(Fraction(exact_number(one.item() if hasattr(one, "item") else one, name)) for one in value)
@@ -115,10 +118,10 @@ def _exact(value: Any, name: str) -> Any:
 
 @dataclass(frozen=True)
 class Reals(ShortRepr):
-    """Say that raw samples are floats between two bounds, each the exact number that it is.
+    """Declare that raw samples are floats between two bounds. Each float is taken as an exact number.
 
-    They are compared with a threshold if a network takes the sign of its inputs at once, else kept as they
-    are.
+    They are compared with thresholds if the network starts with a sign of its inputs. Otherwise they stay
+    real numbers.
 
     Parameters
     ----------
@@ -152,16 +155,16 @@ class Reals(ShortRepr):
 
 @dataclass(frozen=True)
 class Bits:
-    """Say that raw samples are bits, which enter the network as `low` and `high`.
+    """Declare that raw samples are bits, which the network reads as `low` and `high`.
 
     Raw samples may be written with 0 or -1 for off.
 
     Parameters
     ----------
     low : number, default: -1
-        What a bit that is off enters the network as.
+        The network's input for a bit that is off.
     high : number, default: 1
-        What a bit that is on enters the network as.
+        The network's input for a bit that is on.
 
     Raises
     ------
@@ -187,7 +190,7 @@ Inputs: TypeAlias = Integers | Reals | Bits
 
 
 def line_of(inputs: Inputs | None) -> tuple[Any, Any]:
-    """Start and step with which raw numbers enter a network; a bit is the raw number 0 or 1."""
+    """Return start and step of the inputs of a network. A bit is the raw number 0 or 1."""
     if isinstance(inputs, Bits) and inputs.low != inputs.high:
         return Fraction(inputs.low), Fraction(inputs.high) - Fraction(inputs.low)
     return (inputs.start, inputs.step) if isinstance(inputs, Integers) else (Fraction(0), Fraction(1))
@@ -202,13 +205,13 @@ class CutInputs(NamedTuple):
 
     encoder: Encoder
     rises: npt.NDArray[np.bool_]
-    """Where the count of thresholds rises with the feature; where it falls, the cuts reached are those that
-    the count has lost.
+    """Whether the count of thresholds rises with the feature. If it falls, the cuts that are reached are
+    those that the count has lost.
     """
     ties: npt.NDArray[np.bool_]
-    """Where a raw number is exactly at the first threshold."""
+    """Whether a raw number is exactly at the first threshold."""
     first: int
-    """How many cuts are left out because every raw number reaches them."""
+    """Number of cuts that are left out because every raw number reaches them."""
 
 
 def cut_inputs(
@@ -217,12 +220,15 @@ def cut_inputs(
     strict: Sequence[bool],
     domain: Integers | Reals,
 ) -> CutInputs:
-    """A cut for every threshold of each feature: one for a sign, several for a quantizer. Cuts that every raw
-    number reaches, or none, are left out.
+    """Return a cut for every threshold of each feature: one for a sign, several for a quantizer.
+
+    Cuts that every raw number reaches, or none, are left out.
     """
     known: dict[tuple[Pipeline, tuple[Fraction, ...]], tuple[tuple[float, ...], bool, bool]] = {}
     same: dict[tuple[int, int], tuple[tuple[float, ...], bool, bool]] = {}
-    """By the objects themselves, which features of one channel share: hashing many fractions is slow."""
+    """Results by object identity, since features of one channel share objects. Hashing many fractions is
+    slow.
+    """
     for line, row in zip(lines, thresholds, strict=True):
         if (id(line), id(row)) in same:
             continue
@@ -256,8 +262,10 @@ def cut_inputs(
 
 
 def _apart(cuts: Sequence[float], domain: Integers | Reals) -> tuple[float, ...]:
-    """Cuts that rise: where several thresholds lie between the same two raw numbers, or beyond all of them,
-    cuts where no raw number is.
+    """Return strictly rising cuts.
+
+    If several thresholds lie between the same two raw numbers, or beyond all of them, the extra cuts are
+    placed outside the raw numbers.
     """
     rising: list[float] = []
     for index, cut in enumerate(cuts):
@@ -280,7 +288,9 @@ def _apart(cuts: Sequence[float], domain: Integers | Reals) -> tuple[float, ...]
 
 
 def _cut(line: Pipeline, domain: Integers | Reals, strict: bool = False) -> tuple[float, bool, bool]:
-    """The least value at which the bit changes, whether it then goes on, and whether zero occurs."""
+    """Return the smallest value at which the bit changes, whether it then turns on, and whether zero
+    occurs.
+    """
 
     def sign(x: Fraction) -> int:
         return line(domain.value(int(x)) if isinstance(domain, Integers) else x).sign()
@@ -288,7 +298,7 @@ def _cut(line: Pipeline, domain: Integers | Reals, strict: bool = False) -> tupl
     rises = line.direction() * (sign_of(domain.step) if isinstance(domain, Integers) else 1) >= 0
     min_sign = 1 if strict else 0
 
-    def on(x: Fraction) -> bool:  # the bit that goes on with x: the sign's own, or its opposite
+    def on(x: Fraction) -> bool:  # the bit that turns on as x rises: that of the sign, or its opposite
         return (sign(x) >= min_sign) == rises
 
     if isinstance(domain, Integers):
@@ -303,7 +313,7 @@ def _cut(line: Pipeline, domain: Integers | Reals, strict: bool = False) -> tupl
 
 
 def _first(test: Callable[[int], bool], low: int, high: int) -> int:
-    """The first of low..high-1 that passes a test that once passed stays passed; high if none does."""
+    """Return the first of low..high-1 that passes a monotone test; high if none does."""
     while low < high:
         middle = (low + high) // 2
         if test(middle):
@@ -314,7 +324,7 @@ def _first(test: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def _code(value: float) -> int:
-    """Floats as whole numbers in the same order."""
+    """Return floats as integers in the same order."""
     bits: int = struct.unpack("<q", struct.pack("<d", value + 0.0))[0]
     return bits if bits >= 0 else -(bits & 0x7FFFFFFFFFFFFFFF)
 

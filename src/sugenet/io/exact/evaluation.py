@@ -1,10 +1,9 @@
-"""Operations in floats: computed in float64, as their file's authors would, and how far floats can be from
-the exact numbers.
+"""Evaluate operations in float64, like the authors of their file, and bound the distance to the exact
+numbers.
 
-A reader is compared with what is computed here. An interpreter that computes in floats may have a value on
-the wrong side of 0 if the exact one is as near to it as the bound before the sign says, and only then. Sums
-of numbers that are multiples of one power of two, and not too large, are exact in floats: there the bound is
-0 and even a tie counts.
+Readers are compared with these values. A float interpreter can have a value on the wrong side of 0 only if
+the exact value is within the bound before the sign. Sums of multiples of one power of two, if not too large,
+are exact in floats. There the bound is 0, and even a tie counts.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _Array = npt.NDArray[np.float64]
 
 
 def laid_out(chain: OpChain, X: Any) -> _Array:
-    """Samples as their source has them, flat or not, in the shape that the chain reads: channels first."""
+    """Return samples of the source, flat or not, in the shape that the chain reads: channels first."""
     x = np.asarray(X, dtype=np.float64)
     if chain.channels_last and len(chain.shape) == 3:
         return x.reshape(len(x), *chain.shape[1:], chain.shape[0]).transpose(0, 3, 1, 2)
@@ -66,8 +65,9 @@ def passed(
     x: _Array,
     watch: Callable[[Sign | Quantize, _Array, _Array], None] | None = None,
 ) -> _Array:
-    """A batch behind some operations; `watch` gets every sign and quantizer, branches included, with the
-    values before and after it.
+    """Return a batch after some operations.
+
+    `watch` gets every sign and quantizer, branches included, with the values before and after it.
     """
     for op in ops:
         before = x
@@ -81,7 +81,7 @@ def passed(
 
 
 def apply(op: Op, x: _Array) -> _Array:
-    """One operation on a batch, in float64."""
+    """Apply one operation to a batch, in float64."""
     match op:
         case LinearOp():
             return _biased(x @ _floats(op.weights).T, op.bias)
@@ -118,7 +118,7 @@ def _floats(values: Any) -> _Array:
 
 
 def _along(values: Any, x: _Array) -> _Array:
-    """Parameters laid along the channels."""
+    """Return parameters in a shape that broadcasts along the channels."""
     return _floats(values).reshape(-1, *[1] * (x.ndim - 2))
 
 
@@ -136,7 +136,7 @@ def _padded(x: _Array, pads: tuple[int, int, int, int], value: float) -> _Array:
 def _windows(
     x: _Array, kernel: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int] = (1, 1)
 ) -> _Array:
-    """Shape (samples, channels, out height, out width, kernel height, kernel width)."""
+    """Return windows of shape (samples, channels, out height, out width, kernel height, kernel width)."""
     spans = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True))
     views = np.lib.stride_tricks.sliding_window_view(x, spans, axis=(2, 3))
     return np.asarray(views[:, :, :: stride[0], :: stride[1], :: dilation[0], :: dilation[1]])
@@ -158,7 +158,7 @@ def _convolved(op: Convolution, x: _Array) -> _Array:
 
 
 def _by_channel(op: Quantize, x: _Array, function: Callable[[_Array, _Array], _Array]) -> _Array:
-    """A function of the thresholds and the values of each channel."""
+    """Apply a function to the thresholds and the values of each channel."""
     rows = _floats(op.thresholds)
     if len(rows) == 1:
         return function(rows[0], x)
@@ -166,7 +166,7 @@ def _by_channel(op: Quantize, x: _Array, function: Callable[[_Array, _Array], _A
 
 
 def _counted(op: Quantize, x: _Array) -> _Array:
-    """How many thresholds of its channel each value reaches."""
+    """Return how many thresholds of its channel each value reaches."""
 
     def count(row: _Array, part: _Array) -> _Array:
         reached = np.searchsorted(row[~op.strict], part, side="right")
@@ -176,7 +176,7 @@ def _counted(op: Quantize, x: _Array) -> _Array:
 
 
 def nearest(op: Quantize, x: _Array) -> _Array:
-    """How far each value is from the threshold of its channel that is nearest to it."""
+    """Return the distance of each value to the nearest threshold of its channel."""
 
     def gap(row: _Array, part: _Array) -> _Array:
         ends = np.concatenate([[-np.inf], row, [np.inf]])
@@ -203,14 +203,15 @@ def _averaged(op: AveragePool, x: _Array) -> _Array:
 
 _MORE = 8
 """Roundings of one operation beyond those of its sum: scale, shift, square root, division, and steps that a
-reader put together.
+reader merged.
 """
 
 
 @dataclass(frozen=True)
 class Floats:
-    """A kind of float: so many bits, all of which sums keep where `whole` (no fast algorithm that
-    trades them for speed).
+    """A float format with a number of bits.
+
+    If `whole`, sums keep all of them: no fast algorithm trades bits for speed.
     """
 
     bits: int
@@ -228,23 +229,24 @@ SINGLE = Floats(24, whole=False)
 
 @dataclass(frozen=True)
 class Rounding:
-    """Bounds on the difference between a float interpreter's values and the exact ones;
-    0 where floats are exact.
+    """Bounds on the difference between the values of a float interpreter and the exact ones.
+
+    A bound is 0 if floats are exact.
     """
 
     signs: Mapping[int, float]
-    """Before each sign or quantizer, by its number among all of the chain's operations."""
+    """Bound before each sign or quantizer, by its index among all operations of the chain."""
     scores: float
     after_sums: frozenset[int] = frozenset()
-    """Signs whose sums are exact in these floats, so that only the steps between sum and sign round: a
+    """Signs whose sums are exact in these floats, so that only the steps between sum and sign are rounded. An
     interpreter then decides the same for every input with that sum.
     """
 
 
 @dataclass(frozen=True)
 class _Known:
-    """Of numbers on their way: the largest size, the largest error,
-    and the power of two that all of them are multiples of.
+    """Knowledge about numbers: the largest absolute value, the largest error, and the power of two that all
+    of them are multiples of.
     """
 
     size: float
@@ -262,25 +264,24 @@ def rounding_of(
     others: Sequence[Op] | None = None,
     reaches: Sequence[float] | None = None,
 ) -> Rounding:
-    """Bounds for an interpreter of a chain.
+    """Return error bounds for an interpreter of a chain.
 
     Parameters
     ----------
     chain, inputs
-        What was read, and what its samples are.
+        The operations, and the domain of the samples.
     floats
-        What the interpreter computes in.
+        The float format of the interpreter.
     largest
-        The largest size of a raw number among the samples, where the inputs do not say it.
+        The largest absolute value of a raw number in the samples, if the inputs do not define it.
     clean
-        Whether the interpreter's signs gave exactly their two values. ``x + (sign(x) - x)`` does not:
-        it keeps the rounding of x.
+        Whether the interpreter's signs have exactly their two values. ``x + (sign(x) - x)`` does not: it
+        keeps the rounding of x.
     others
-        The operations with the interpreter's own numbers, where these were computed in other floats than
-        those of the chain.
+        The operations with the interpreter's own numbers, if these were computed in other floats than those
+        of the chain.
     reaches
-        For each operation the largest number that the interpreter met on the way through it,
-        where it takes several steps.
+        For each operation, the largest intermediate number of the interpreter, if it takes several steps.
 
     Examples
     --------
@@ -298,7 +299,7 @@ def rounding_of(
 
 @dataclass
 class _RoundingWalk:
-    """What is known of an interpreter, and how many operations it has passed."""
+    """Knowledge about an interpreter, and how many operations it has passed."""
 
     floats: Floats
     clean: bool
@@ -422,19 +423,21 @@ def _past(op: Op, other: Op, x: _Known, floats: Floats, shape: tuple[int, ...]) 
 
 
 def _settled(size: float, terms: int, error: float, grid: int | None, floats: Floats) -> _Known:
-    """The result of a sum of so many terms: exact where its multiples of the grid have few enough bits."""
+    """Return the result of a sum of this many terms. It is exact if its multiples of the grid have few enough
+    bits.
+    """
     if grid is not None and not error and (size == 0 or log2(size) - grid <= floats.bits):
         return _Known(size, 0.0, grid)
     return _Known(size, error + (terms + _MORE) * floats.unit * size, None)
 
 
 def _regular(op: AveragePool) -> bool:
-    """Whether all windows are divided by the size of the kernel."""
+    """Return whether all windows are divided by the size of the kernel."""
     return not any(op.pads) or (op.count_pads and not any(op.beyond))
 
 
 def shape_behind(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of one sample behind an operation."""
+    """Return the shape of one sample after an operation."""
     match op:
         case Branches():
             for inner in op.branches[0]:
@@ -480,14 +483,14 @@ def _normed(op: BatchNorm) -> npt.NDArray[np.float64]:
 
 
 def _product(scale: int | None, x: int | None, shift: int | None) -> int | None:
-    """The grid of ``scale * x + shift``."""
+    """Return the grid of ``scale * x + shift``."""
     return None if scale is None or x is None or shift is None else min(scale + x, shift)
 
 
 def _grid(values: Any) -> int | None:
-    """The largest e such that all values are multiples of 2**e; None where a value is no float.
+    """Return the largest e such that all values are multiples of 2**e; None if a value is not a float.
 
-    Zeros alone are on any grid.
+    Zeros are on any grid.
     """
     if values is None:
         return _COARSE
@@ -507,4 +510,4 @@ def _grid(values: Any) -> int | None:
 
 
 _COARSE = 1 << 20
-"""A grid that is no restriction."""
+"""A grid that restricts nothing."""

@@ -1,16 +1,17 @@
-"""Class scores: the head of the last sums, or of an affine tail in floats, and the functions after it.
+"""Compute class scores: the head of the last sums, or of an affine tail in floats, and the functions after
+it.
 
-Scores are exact if they are rational. If a batch norm has square roots, they are rounded only after proof
-that no decision changes.
+Scores are exact if they are rational. If a batch norm has square roots, they are rounded, but only after a
+proof that no decision changes.
 
-An affine tail consists of averages, batch norms, rescaling and float layers. Its operations are taken back to
-front. A class score is a sum of coefficients over the values before an operation and a constant; each
-operation turns these coefficients into those of the values before it. Coefficients with a square root are
-rounded to about `_GRID` bits, and the report says how far scores can be from the exact ones.
+An affine tail consists of averages, batch norms, rescaling and float layers. Its operations are processed
+from last to first. A class score is a sum of coefficients over the values before an operation, and a
+constant. Each operation turns these coefficients into those of the values before it. Coefficients with a
+square root are rounded to about `_GRID` bits. The report says how far scores can be from the exact ones.
 
-Functions after the scores, such as softmax, rise in exact arithmetic, so the class is the same without them.
-A sigmoid of 22 and one of 30 are both 1 in 32-bit floats. So every pair of scores that two classes can have
-is compared, with room for the rounding of any implementation.
+Functions after the scores, such as softmax, are increasing in exact arithmetic, so the class is the same
+without them. In 32-bit floats, a sigmoid of 22 and one of 30 are both 1. So every pair of possible scores of
+two classes is compared, with a margin for the rounding of any implementation.
 """
 
 from __future__ import annotations
@@ -50,10 +51,11 @@ def head_of(
     where: str,
     top: int = 1,
 ) -> tuple[Head, str | None]:
-    """The head whose score of class k is ``lines[k](units[k] * s + offsets[k])`` for the sum s of weighted
-    levels 0..top, and a remark where scores had to be rounded.
+    """Return the head whose score of class k is ``lines[k](units[k] * s + offsets[k])``.
+
+    Here s is the sum of weighted levels 0..top. Also return a remark if scores had to be rounded.
     """
-    # the head counts from the middle: twice the sum less what it would be with all levels at their top
+    # the head counts from the middle: twice the sum minus the sum with all levels at their top
     totals = weights.sum(axis=1).tolist()
     offsets = [o + u * top * t / 2 for o, u, t in zip(offsets, units, totals, strict=True)]
     units = [u / 2 for u in units]
@@ -82,20 +84,20 @@ def head_of(
 
 
 def _signed(weights: Ints, scores: Sequence[tuple[Fraction, Fraction]], top: int) -> Head:
-    """Negative scales go into the weights."""
+    """Move negative scales into the weights."""
     turned = np.array([[-1 if scale < 0 else 1] for scale, _ in scores])
     tops = None if top == 1 else np.full(weights.shape[1], top)
     return Head(weights * turned, [shift for _, shift in scores], [abs(scale) for scale, _ in scores], tops)
 
 
 def _near(line: Pipeline) -> tuple[Fraction, Fraction]:
-    """Scale and shift rounded to floats."""
+    """Return scale and shift rounded to floats."""
     at_0, at_1 = line(Fraction(0)), line(Fraction(1))
     return Fraction(float(_decimal(at_1) - _decimal(at_0))), Fraction(float(_decimal(at_0)))
 
 
 def _decimal(value: Surd) -> Fraction:
-    """A surd to 60 digits."""
+    """Return a surd to 60 digits."""
     root = Fraction(
         isqrt(value.v.numerator * value.v.denominator * _DIGITS**2), value.v.denominator * _DIGITS
     )
@@ -112,8 +114,8 @@ def _prove_order(
     where: str,
     top: int,
 ) -> None:
-    """Every two scores of different classes, over all sums that can occur,
-    compare the same before and after rounding.
+    """Check that rounding preserves the order of every two scores of different classes, for all possible
+    sums.
     """
     values = []
     for k, row in enumerate(weights):
@@ -140,28 +142,29 @@ def _prove_order(
 
 _AFFINE = Affine | AveragePool | BatchNorm | Convolution | Flatten | LinearOp | Pad
 _ROOT_BITS = 256
-"""Bits behind the point that a square root has before coefficients are rounded."""
+"""Fractional bits of a square root before coefficients are rounded."""
 _GRID = 56
-"""Bits of rounded coefficients: finer than floats, with room for differences of many classes."""
+"""Bits of rounded coefficients: finer than floats, with a margin for differences of many classes."""
 _MOST = 1 << 22
-"""Coefficients of one operation, each an exact number."""
+"""Largest number of coefficients of one operation, each an exact number."""
 
 
 def is_affine(ops: Sequence[Op]) -> bool:
-    """Whether operations are such as `head_of_tail` takes: a layer at least, and nothing but affine maps."""
+    """Return whether `head_of_tail` takes these operations: only affine maps, with at least one layer."""
     return any(isinstance(op, LinearOp | Convolution) for op in ops) and all(
         isinstance(op, _AFFINE) for op in ops
     )
 
 
 def head_of_tail(levels: LevelSignal, ops: Sequence[Op], source: str) -> tuple[Head, str | None, float]:
-    """The head that computes the operations from levels to class scores; a remark where it is rounded, and
-    how far scores can be off.
+    """Return the head that computes the operations from levels to class scores.
+
+    Also return a remark if it is rounded, and how far scores can be from the exact ones.
 
     Raises
     ------
     FileError
-        Where the scores need more than `WIDE` bits, or there are too many coefficients.
+        If the scores need more than `WIDE` bits, or there are too many coefficients.
     """
     assert is_affine(ops)
     assert levels.pad is None
@@ -191,17 +194,18 @@ def _remark(made: _Affine, roots: Sequence[BatchNorm]) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class _Affine:
-    """Scores as sums of coefficients over values, and how far they can be off."""
+    """Scores as sums of coefficients over values, with error bounds."""
 
     rows: npt.NDArray[Any]
-    """Exact numbers, one row a class, one column a value."""
+    """Exact numbers, one row per class, one column per value."""
     offset: list[Fraction]
     error: Fraction
 
 
 class _Backwards:
-    """The coefficients of the values in front of each operation, from the last one on, and then those of the
-    levels that stand for the first values.
+    """Computation of the coefficients of the values before each operation, from last to first.
+
+    The result is the coefficients of the levels that represent the first values.
     """
 
     def __init__(self, levels: LevelSignal, ops: tuple[Op, ...]) -> None:
@@ -222,7 +226,7 @@ class _Backwards:
         return _Affine(np.asarray(rows * self.levels.step), self.offset, self.error)
 
     def _before(self, rows: npt.NDArray[Any], index: int) -> npt.NDArray[Any]:
-        """The coefficients of what an operation reads, from those of what it gives."""
+        """Return the coefficients of the inputs of an operation from those of its outputs."""
         op, shape, after = self.ops[index], self.shapes[index], self.shapes[index + 1]
         match op:
             case LinearOp():
@@ -286,7 +290,7 @@ class _Backwards:
         return np.asarray(rows * np.repeat(np.array(factors, dtype=object), per))
 
     def _ends(self, index: int) -> list[tuple[Fraction, Fraction]]:
-        """Least and largest value of each channel in front of an operation."""
+        """Return the smallest and largest value of each channel before an operation."""
         channels = self.shapes[0][0] if len(self.shapes[0]) == 3 else len(self.levels.order)
         first, last = (row.reshape(channels, -1) for row in (self.levels.start, self.levels.end))
         ends = list(
@@ -306,7 +310,7 @@ class _Backwards:
             (len(rows), shape[0], shape[1] + top + bottom, shape[2] + left + right), Fraction(0), object
         )
         maps, per = rows.reshape(len(rows), *after), after[0] // op.groups
-        for o, c, i, j in np.argwhere(weights != 0).tolist():  # most are 0 where lanes are added
+        for o, c, i, j in np.argwhere(weights != 0).tolist():  # most are 0 if lanes are added
             y, x = i * op.dilation[0], j * op.dilation[1]
             ys = slice(y, y + (after[1] - 1) * op.stride[0] + 1, op.stride[0])
             xs = slice(x, x + (after[2] - 1) * op.stride[1] + 1, op.stride[1])
@@ -329,7 +333,7 @@ def _averaged(rows: npt.NDArray[Any], op: AveragePool, shape: tuple[int, ...]) -
 def _past(
     op: Op, ends: list[tuple[Fraction, Fraction]], shape: tuple[int, ...]
 ) -> list[tuple[Fraction, Fraction]]:
-    """What the values of each channel can be behind an operation."""
+    """Return the possible values of each channel after an operation."""
     match op:
         case Affine() | BatchNorm():
             lines = pipelines([op], len(ends))
@@ -355,13 +359,13 @@ def _past(
 
 
 def _value_near(line: Any, end: Fraction) -> Fraction:
-    """A value behind a batch norm, for bounds: its float, a little further out."""
+    """Return a value after a batch norm, for bounds: its float, moved slightly outwards."""
     value = line(end)
     return value.p if not value.divided and not value.q else Fraction(float(value)) * Fraction(1001, 1000)
 
 
 def _divided(gamma: Fraction, v: Fraction, bits: int) -> tuple[Fraction, Fraction]:
-    """``gamma / sqrt(v)``, and how far it is off: by nothing where the root is rational.
+    """Return ``gamma / sqrt(v)`` and its error bound, which is 0 if the root is rational.
 
     Examples
     --------
@@ -382,7 +386,7 @@ def _is_rational(op: BatchNorm) -> bool:
 
 
 def _rounded(made: _Affine, top: int) -> tuple[_Affine, int]:
-    """Coefficients and constants rounded to the finest power of two that they fit in, and this grid."""
+    """Round coefficients and constants to the finest power of two that fits; return them and this grid."""
     size = int(max((np.abs(made.rows) * top).sum(axis=1).tolist())) + 1
     grid = 1 << max(0, _GRID - size.bit_length())
     rows = np.array(
@@ -393,8 +397,8 @@ def _rounded(made: _Affine, top: int) -> tuple[_Affine, int]:
 
 
 def _fitted(levels: LevelSignal, made: _Affine, grid: int) -> Head | None:
-    """The head with these coefficients, all of them multiples of one part of `grid`; None where they leave
-    its bits.
+    """Return the head with these coefficients, all multiples of one fraction of `grid`; None if they need too
+    many bits.
     """
     coefficients = np.array(
         [[int(value * grid) for value in row] for row in made.rows.tolist()], dtype=object
@@ -413,7 +417,7 @@ def _fitted(levels: LevelSignal, made: _Affine, grid: int) -> Head | None:
 
 
 def _each(values: Any, shape: tuple[int, ...]) -> list[Fraction]:
-    """Numbers for all values, for each channel or for each feature, as one a value."""
+    """Return one number per value from numbers for all values, per channel or per feature."""
     row, count = [Fraction(value) for value in np.asarray(values).reshape(-1).tolist()], prod(shape)
     refuse_if(len(row) not in (1, shape[0]), f"{len(row)} numbers for {shape[0]} channels or features.")
     return [value for value in row for _ in range(count // len(row))]
@@ -441,31 +445,31 @@ _CURVES: dict[str, Callable[[_Floats], _Floats]] = {
 }
 _SHARES = ("softmax", "log_softmax", "logsoftmax")
 _SCORES = 1 << 20
-"""Scores of all classes, at most."""
+"""Largest number of scores of all classes."""
 _STEP = 2.0**-16
-"""Softmax subtracts the largest score, and keeps others that are lower by this below it."""
+"""Softmax subtracts the largest score. It keeps scores apart that are lower by at least this."""
 _ROOM = 2.0**-20
-"""Share of a result by which two of them must differ: 8 roundings of a 32-bit float."""
+"""Relative difference that two results must have: 8 roundings of a 32-bit float."""
 _LEAST = 2.0**-110
 """Results nearer to 0 may be rounded to 0."""
 
 
 def see_apart(head: Head, left_out: Iterable[str], source: str) -> None:
-    """See that functions left out at the end keep the classes apart that the head keeps apart.
+    """Check that functions that were left out at the end keep different scores of classes different.
 
     Parameters
     ----------
     head
         The class scores.
     left_out
-        What stands behind them, in order, each named by its function first.
+        The functions after them, in order. Each text starts with the name of the function.
     source
         File or module, for messages.
 
     Raises
     ------
     FileError
-        If classes with different scores can tie behind one of them.
+        If classes with different scores can tie after one of these functions.
     """
     named = [(_function(name), name) for name in left_out]
     curves = [(kind, name) for kind, name in named if kind in _CURVES or kind in _SHARES]
@@ -500,14 +504,15 @@ def see_apart(head: Head, left_out: Iterable[str], source: str) -> None:
 
 
 def _function(name: str) -> str:
-    """The function that something left out is named by: ``tanh at 3 (Tanh)``, ``node 16 (Softmax 'x')``."""
+    """Return the name of a function that was left out: ``tanh at 3 (Tanh)``, ``node 16 (Softmax 'x')``."""
     match = re.match(r"(?:node \d+ \()?(\w+)", name)
     return "" if match is None else match[1].lower()
 
 
 def _reachable(head: Head, what: str) -> tuple[_Floats, npt.NDArray[np.intp]]:
-    """All scores that classes can have, rising; and for each the place of the next lower one of another
-    class, -1 if there is none.
+    """Return all possible scores of classes, rising.
+
+    For each, also return the position of the next lower score of another class, or -1 if there is none.
     """
     refuse_if(
         int(head.sizes.sum()) > _SCORES,
@@ -521,7 +526,7 @@ def _reachable(head: Head, what: str) -> tuple[_Floats, npt.NDArray[np.intp]]:
     below, last, first = np.full(len(rows), -1), dict[int, int](), 0  # the first of those that are as large
     for at, (score, k) in enumerate(rows):
         if score > rows[first][0]:
-            for index in range(first, at):  # the last place of each class, those of the largest scores last
+            for index in range(first, at):  # the last position of each class, the largest scores last
                 last.pop(rows[index][1], None)
                 last[rows[index][1]] = index
             first = at

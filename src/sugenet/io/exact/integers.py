@@ -1,8 +1,8 @@
-"""Integer operations over named tensors of levels, as one chain of layers.
+"""Write integer operations over named tensors of levels as one chain of layers.
 
-A graph with branches, as a residual network is, becomes a chain: what is needed later is carried past the
-layers between by neurons that repeat it (weight 1, steps 1..top), so that the sum of two branches is a layer
-that reads both.
+A graph with branches, such as a residual network, becomes a chain. Values that are needed later are carried
+past the layers between by neurons that repeat them (weight 1, steps 1..top). So the sum of two branches is a
+layer that reads both.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = [
 ]
 
 _MOST = 1 << 26
-"""Weights of a layer that has to be written out densely."""
+"""Largest number of weights of a layer that has to be written out densely."""
 _ALWAYS = -(1 << 40)
 """A step that every sum reaches."""
 
 
 @dataclass(frozen=True)
 class LevelWire:
-    """A tensor of levels 0..top, channel by channel; (n, 1, 1) where it is no image."""
+    """A tensor of levels 0..top, channel by channel; (n, 1, 1) if it is not an image."""
 
     name: str
     shape: tuple[int, int, int]
@@ -54,25 +54,27 @@ class LevelWire:
 
 @dataclass(frozen=True, eq=False)
 class Staircase:
-    """A convolution of one or more wires that lie channel beside channel, with steps on its plain sums of
-    levels; a dense layer has a 1x1 kernel over wires seen as (n, 1, 1).
+    """A convolution of one or more wires that lie side by side by channel, with steps on its plain sums of
+    levels.
+
+    A dense layer has a 1x1 kernel over wires seen as (n, 1, 1).
     """
 
     where: str
     sources: tuple[LevelWire, ...]
     result: LevelWire
     weights: Ints
-    """(out, in / groups, kernel height, kernel width)"""
+    """Shape (out, in / groups, kernel height, kernel width)."""
     steps: Ints
-    """(out, result.top): rising thresholds on the sums, padding included."""
+    """Shape (out, result.top): rising thresholds on the sums, padding included."""
     window: Window
-    """Over all sources together."""
+    """Window over all sources together."""
     groups: int = 1
     pad: int = 0
 
     @property
     def flat(self) -> bool:
-        """Whether it reads an image as if it were none."""
+        """Whether it reads an image as flat values."""
         return any(source.shape[1:] != self.window.shape[1:] for source in self.sources)
 
 
@@ -91,7 +93,7 @@ Operation: TypeAlias = Staircase | Pooling
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor lies among the outputs of a layer."""
+    """Position of a tensor among the outputs of a layer."""
 
     name: str
     layer: int
@@ -102,8 +104,9 @@ class Place:
 def remapped(
     wire: LevelWire, name: str, steps: Ints, where: str, shape: tuple[int, int, int] | None = None
 ) -> Staircase:
-    """A rising function of every level: as thresholds on it, one row for all or one for each channel, where
-    the wire is seen in another shape if one is given.
+    """Return a rising function of every level, as thresholds on it, one row for all or one per channel.
+
+    If `shape` is given, the wire is seen in this shape.
     """
     seen = wire.shape if shape is None else shape
     return Staircase(
@@ -120,12 +123,12 @@ def remapped(
 def chained(
     start: LevelWire, operations: Sequence[Operation], end: LevelWire
 ) -> tuple[tuple[Layer, ...], tuple[Place, ...]]:
-    """The layers from `start` to `end`, and where each tensor can be seen in them.
+    """Return the layers from `start` to `end`, and the position of each tensor in them.
 
     Raises
     ------
     FileError
-        Where a layer would be too large, or a value would have to be carried past a pool.
+        If a layer would be too large, or a value would have to be carried past a pool.
     """
     waiting = _merged(list(operations), end)
     if not waiting:
@@ -159,7 +162,7 @@ def chained(
 
 
 def _merged(operations: list[Operation], end: LevelWire) -> list[Operation]:
-    """Functions of single levels taken into the steps of what makes these levels, in front of pools."""
+    """Merge functions of single levels into the steps that produce these levels, also across pools."""
     while (pair := next(_mergeable(operations, end), None)) is not None:
         k, maker = pair
         operation, before = operations[k], operations[maker]
@@ -167,7 +170,7 @@ def _merged(operations: list[Operation], end: LevelWire) -> list[Operation]:
         if isinstance(before, Staircase):
             operations[maker] = _composed(before, operation)
             del operations[k]
-        else:  # the largest of a window rises with each, so the function may come first
+        else:  # the largest of a window rises with each value, so the function may be applied first
             source, name = before.sources[0], f"{operation.result.name} before {before.where}"
             operations[maker] = remapped(source, name, operation.steps, operation.where)
             operations[k] = replace(before, sources=(operations[maker].result,), result=operation.result)
@@ -175,7 +178,7 @@ def _merged(operations: list[Operation], end: LevelWire) -> list[Operation]:
 
 
 def _mergeable(operations: Sequence[Operation], end: LevelWire) -> Iterator[tuple[int, int]]:
-    """Functions of single levels that nothing else reads, each with what makes these levels."""
+    """Yield functions of single levels that nothing else reads, each with the producer of these levels."""
     makers = {operation.result: k for k, operation in enumerate(operations)}
     reads = Counter(source for operation in operations for source in operation.sources)
     for k, operation in enumerate(operations):
@@ -198,7 +201,7 @@ def _pointwise(operation: Operation) -> bool:
 
 
 def _composed(before: Staircase, after: Staircase) -> Staircase:
-    """The steps of `after`, which are levels of `before`, as thresholds on the sums of `before`."""
+    """Return the steps of `after`, which are levels of `before`, as thresholds on the sums of `before`."""
     rows = np.concatenate(
         [np.full((len(before.steps), 1), _ALWAYS), before.steps, np.full((len(before.steps), 1), NEVER)],
         axis=1,
@@ -211,7 +214,7 @@ def _composed(before: Staircase, after: Staircase) -> Staircase:
 
 
 def _chosen(waiting: Sequence[Operation], state: Sequence[LevelWire]) -> list[Operation]:
-    """The next operation, with others over the same tensors that can be in one layer with it."""
+    """Return the next operation, with others over the same tensors that can share a layer with it."""
     first = next(op for op in waiting if all(source in state for source in op.sources))
     chosen = [first]
     for other in waiting:
@@ -221,7 +224,7 @@ def _chosen(waiting: Sequence[Operation], state: Sequence[LevelWire]) -> list[Op
 
 
 def _layer(chosen: list[Operation], carried: list[LevelWire], state: list[LevelWire], top: int) -> Layer:
-    """Operations as one layer that repeats what is needed later."""
+    """Return operations as one layer that also repeats values that are needed later."""
     first = chosen[0]
     if isinstance(first, Pooling):
         refuse_if(
@@ -254,7 +257,7 @@ def _alone(op: Staircase, top: int) -> Layer:
 
 
 def _images(pieces: Sequence[Staircase], state: Sequence[LevelWire], top: int) -> QuantizedConv | None:
-    """One convolution of all that is there, where all pictures have the same size."""
+    """Return one convolution of all values, if all images have the same size."""
     size, pads = state[0].shape[1:], {op.pad for op in pieces if any(op.window.pads)}
     if size == (1, 1) or any(wire.shape[1:] != size for wire in state):
         return None
@@ -271,7 +274,7 @@ def _images(pieces: Sequence[Staircase], state: Sequence[LevelWire], top: int) -
 def _written_out(
     pieces: Sequence[Staircase], carried: Sequence[LevelWire], state: Sequence[LevelWire], top: int
 ) -> QuantizedLayer:
-    """Every weight written out."""
+    """Return a dense layer with every weight written out."""
     inputs, outputs = (sum(wire.size for wire in wires) for wires in (state, [op.result for op in pieces]))
     refuse_if(
         outputs * max(inputs, *(op.result.top for op in pieces)) > _MOST,
@@ -295,7 +298,7 @@ def _written_out(
 
 
 def _all_steps(pieces: Sequence[Staircase] | Sequence[Layer]) -> Ints:
-    """The steps of all, with steps that nothing reaches where one has fewer."""
+    """Return the steps of all pieces. Shorter rows are filled with steps that no sum reaches."""
     height = max(piece.steps.shape[1] for piece in pieces)
     return np.concatenate(
         [
@@ -306,7 +309,7 @@ def _all_steps(pieces: Sequence[Staircase] | Sequence[Layer]) -> Ints:
 
 
 def _beside(operations: Sequence[Operation]) -> bool:
-    """Whether operations over the same picture can be one layer."""
+    """Return whether operations over the same image can share a layer."""
     pieces = [op for op in operations if isinstance(op, Staircase)]
     if len(pieces) < len(operations):
         return False
@@ -323,7 +326,7 @@ def _starts(state: Sequence[Any], sizes: Sequence[int]) -> dict[Any, int]:
 
 
 def ungrouped(weights: Any, groups: int) -> Any:
-    """A kernel over all channels."""
+    """Return a kernel over all channels."""
     outs, each = weights.shape[:2]
     if groups == 1:
         return weights
@@ -337,8 +340,10 @@ def ungrouped(weights: Any, groups: int) -> Any:
 def kernel_over(
     state: Sequence[Any], pieces: Sequence[tuple[Sequence[Any], Any, Window]]
 ) -> tuple[Any, Window] | None:
-    """One kernel over all values that lie side by side, for pieces that each read some of them by a kernel
-    and a window of their own, and its window; None if the windows do not move alike.
+    """Return one kernel, and its window, over all values that lie side by side.
+
+    Each piece reads some of these values with its own kernel and window. Return None if the windows do not
+    move alike.
     """
     common = _common_window([window for _, _, window in pieces])
     if common is None:
@@ -359,7 +364,7 @@ def kernel_over(
 
 
 def _common_window(windows: Sequence[Window]) -> Window | None:
-    """One window that covers several at every position; None where they do not move alike."""
+    """Return one window that covers several at every position; None if they do not move alike."""
     spread = {window.dilation for window in windows if window.kernel != (1, 1)} or {(1, 1)}
     strides, positions = {window.stride for window in windows}, {window.positions for window in windows}
     if len(spread) > 1 or len(strides) > 1 or len(positions) > 1:

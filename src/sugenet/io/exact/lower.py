@@ -1,9 +1,11 @@
-"""From a chain of operations to the exact network: signs become thresholds, quantizers become stairs, sums
-become match counts, pooling becomes any or every.
+"""Turn a chain of operations into the exact network. Signs become thresholds, quantizers become stairs, sums
+become match counts, and pooling becomes any or every.
 
-The chain is walked once. At every point the signal is one of three things: raw inputs, levels (with what they
-stand for; bits are levels 0 and 1), or sums of levels that wait for their sign or their stairs together with
-what stands between.
+The chain is processed once. At every point the signal is one of three things:
+
+- raw inputs
+- levels, with the values that they represent (bits are levels 0 and 1)
+- sums of levels that wait for their sign or their stairs, with the steps between
 """
 
 from __future__ import annotations
@@ -88,7 +90,7 @@ from sugenet.nn.layers import dense_layer
 __all__ = ["WAY", "Refusal", "lower", "lowered"]
 
 _STEPS = 1 << 20
-"""Steps of one layer, each of which is worked out exactly."""
+"""Largest number of steps of one layer, each of which is computed exactly."""
 
 
 def lower(
@@ -104,19 +106,19 @@ def lower(
     Parameters
     ----------
     chain
-        What a reader found.
+        The operations that a reader found.
     inputs
-        What raw samples are: `Integers`, `Reals` or `Bits`. Needed when the first layer reads inputs
-        that are not binarized; else they are real numbers, each compared with a threshold.
+        The values that raw samples can have: `Integers`, `Reals` or `Bits`. Required if the first layer reads
+        inputs that are not binarized. Otherwise they are real numbers, each compared with a threshold.
     zero
-        What sign(0) shall be where the file says 0 and zero can occur; such a file is refused without it.
+        Value of sign(0), if the file defines it as 0 and zero can occur. Without it, such a file is refused.
     names, classes
         Names of raw features and classes.
 
     Raises
     ------
     FileError
-        Where the chain cannot be exact; it names the operation, the reason, and the nearest thing that works.
+        If the chain cannot be exact. The message names the operation, the reason and the nearest alternative.
     """
     outcome = lowered(chain, inputs, zero=zero, names=names, classes=classes)
     if isinstance(outcome, Refusal):
@@ -126,13 +128,13 @@ def lower(
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a chain cannot be exact."""
+    """The reason why a chain cannot be exact."""
 
     text: str
     operation: int | None = None
-    """Index of the operation in the chain without branches; None if it is none of them alone."""
+    """Index of the operation in the chain without branches; None if no single operation is the reason."""
     final: bool = True
-    """Whether an affine tail cannot be read otherwise."""
+    """Whether an affine tail cannot be read in another way either."""
 
 
 def lowered(
@@ -143,7 +145,7 @@ def lowered(
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
 ) -> ImportReport | Refusal:
-    """The same as `lower`, with a refusal as a value."""
+    """Do the same as `lower`, but return a refusal as a value."""
     try:
         walk = _Lowering(straightened(chain, zero), inputs, zero)
         refusal = walk.run()
@@ -161,7 +163,7 @@ WAY = " Or read the rest exactly and leave this layer in floats: strict=False."
 
 
 def _at_an_end(chain: OpChain, number: int) -> bool:
-    """Whether an operation stands in front of the first sign or behind the last one, with layers between."""
+    """Return whether an operation is before the first sign or after the last one, with layers between."""
     signs = [index for index, op in enumerate(chain.ops) if isinstance(op, Sign | Quantize)]
     if not signs or signs[0] < number < signs[-1]:
         return False
@@ -171,7 +173,7 @@ def _at_an_end(chain: OpChain, number: int) -> bool:
 
 @dataclass
 class _Lowering:
-    """The signal so far, and the layers made of it."""
+    """The signal so far, and the layers made from it."""
 
     straight: Straight
     inputs: Inputs | None
@@ -180,10 +182,10 @@ class _Lowering:
     layers: list[Layer] = field(default_factory=list)
     reports: list[LayerReport] = field(default_factory=list)
     n_signs: int = 0
-    """How many signs of the chain were taken."""
+    """Number of signs of the chain that were processed."""
     remarks: list[str] = field(default_factory=list)
     blurred: bool = False
-    """Whether rounded factors of the inputs could turn a neuron that has no threshold on real values."""
+    """Whether rounded factors of the inputs could change a neuron that has no threshold on real values."""
 
     def __post_init__(self) -> None:
         self.chain = self.straight.chain
@@ -210,10 +212,10 @@ class _Lowering:
         self.levels = self.signal if isinstance(self.signal, LevelSignal) else None
         """The last levels without padding, which an affine tail can read."""
         self.behind = 0
-        """The first operation behind them."""
+        """Index of the first operation after them."""
 
     def run(self) -> Refusal | None:
-        """Take all operations, up to the first that is refused."""
+        """Process all operations, up to the first that is refused."""
         for number, op in enumerate(self.chain.ops):
             where = f"{self.chain.source}: operation {number}"
             try:
@@ -251,7 +253,7 @@ class _Lowering:
             self._place(op, signal)
 
     def _place(self, op: Sign | Quantize, before: RawSignal | LevelSignal | SumSignal) -> None:
-        """Note what became of a sign, and of the signs of the file that it holds."""
+        """Record the location of a sign, and of the signs of the file that it contains."""
         assert isinstance(self.signal, LevelSignal)
         parts, seen = self.straight.parts[self.n_signs], self.straight.reports.get(self.n_signs)
         self.n_signs += 1
@@ -371,7 +373,7 @@ class _Lowering:
     # -- signs -----------------------------------------------------------------------------------------------
 
     def _cut(self, raw: RawSignal, op: Sign | Quantize) -> LevelSignal:
-        """A sign on raw inputs is one threshold a feature, a quantizer several."""
+        """Apply a sign or a quantizer to raw inputs: one threshold per feature, or several."""
         domain = Reals() if self.inputs is None else self.inputs
         assert not isinstance(domain, Bits)
         channels = raw.shape[0]
@@ -405,7 +407,7 @@ class _Lowering:
         return self.zero if op.zero == 0 and self.zero is not None else op.zero
 
     def _sign(self, sums: SumSignal, op: Sign) -> LevelSignal:
-        """A sign of sums: one threshold of every neuron."""
+        """Apply a sign to sums: one threshold per neuron."""
         lines = pipelines(sums.steps, len(sums.weights))
         make = self._real_layer if sums.real else self._threshold_layer
         return self._made(sums, make(sums, lines, self._zero(op)), lines, Fraction(op.low), Fraction(op.high))
@@ -419,7 +421,7 @@ class _Lowering:
         high: Fraction,
         top: int = 1,
     ) -> LevelSignal:
-        """What a layer gives, behind the pooling that waits for it."""
+        """Return the output of a layer, after the pooling that waits for it."""
         self.layers.append(layer)
         if sums.floats:
             self.remarks.append(
@@ -437,7 +439,7 @@ class _Lowering:
         return _levels(sums.shape, sums.order(count), low, high, top)
 
     def _quantize(self, sums: SumSignal, op: Quantize) -> LevelSignal:
-        """A quantizer of sums: each of its thresholds is a step of every neuron."""
+        """Apply a quantizer to sums: each of its thresholds is a step of every neuron."""
         refuse_if(
             sums.real,
             op.where,
@@ -445,7 +447,7 @@ class _Lowering:
             "inputs=Integers(...).",
         )
         if sums.window is not None and sums.pad is None and (sums.window.taps < 0).any():
-            sums = unrolled(sums)  # the padding is no level, so borders have steps of their own
+            sums = unrolled(sums)  # the padding is not a level, so borders have their own steps
         sums, kinds = numbered(sums, op.where)
         rows = thresholds_at(op, int(kinds.max()) + 1)
         channels = len(sums.weights)
@@ -501,8 +503,10 @@ class _Lowering:
         self.reports.append(LayerReport(sums.where, kind, *counts, float(nearest)))
 
     def _real_layer(self, sums: SumSignal, lines: list[Pipeline], zero: Literal[1, -1, 0]) -> RealLayer:
-        """The layer over real numbers: what is constant reads nothing, and thresholds are as far apart as
-        rounded factors can matter within the bounds of the inputs.
+        """Return the layer over real numbers.
+
+        Constant neurons read nothing. Thresholds are as far apart as rounded factors can matter within the
+        bounds of the inputs.
         """
         channels = len(sums.weights)
         if zero == 0:
@@ -534,13 +538,13 @@ class _Lowering:
         return layer
 
     def _largest(self) -> Fraction | None:
-        """The largest size of a real input, at least 1; None where inputs have no bound."""
+        """Return the largest absolute value of a real input, at least 1; None if inputs are unbounded."""
         assert isinstance(self.inputs, Reals)
         ends = (self.inputs.low, self.inputs.high)
         return None if any(map(isinf, ends)) else max(Fraction(1), *(abs(Fraction(end)) for end in ends))
 
     def _remark(self, sums: SumSignal, nearest: float) -> None:
-        """Say how far the factors of raw inputs are off, and what that can change."""
+        """Add a remark on the error of the factors of raw inputs, and its possible effects."""
         off = float(sums.error)
         if sums.real:
             self.blurred = self._largest() is None
@@ -570,9 +574,7 @@ class _Lowering:
     # -- sums ------------------------------------------------------------------------------------------------
 
     def _raw_levels(self, raw: RawSignal, op: LinearOp | Convolution) -> LevelSignal:
-        """Raw numbers, rescaled: integers are levels (docs/theory.md 3.1), real ones stay what they are
-        (3.6).
-        """
+        """Rescale raw numbers: integers are levels (docs/theory.md 3.1), real ones stay as they are (3.6)."""
         domain, count, real = self.inputs, len(raw.order), isinstance(self.inputs, Reals)
         if not isinstance(domain, Integers | Reals):
             raise FileError(
@@ -609,7 +611,7 @@ class _Lowering:
         return LevelSignal(raw.shape, raw.order, start, step, top, raw.pad, True, real, known)
 
     def _pool_levels(self, levels: LevelSignal, op: MaxPool) -> LevelSignal:
-        """The largest of levels: of bits any, or every where off is the larger value."""
+        """Return the largest of levels. For bits this is any, or every if off is the larger value."""
         refuse_if(
             len(levels.shape) != 3 or not np.array_equal(levels.order, np.arange(len(levels.order))),
             op.where,
@@ -638,7 +640,7 @@ class _Lowering:
         levels: LevelSignal | None = None,
         tail: Sequence[Op] = (),
     ) -> ImportReport:
-        """The network, with the head that is left: sums, or levels and a float tail behind them."""
+        """Return the network, with the head: sums, or levels and a float tail after them."""
         outputs: Literal["equal", "ordered", "other"]
         if levels is None:
             head, remark = self._head()
@@ -670,7 +672,7 @@ class _Lowering:
         )
 
     def _head(self) -> tuple[Head, str | None]:
-        """The head, from the sums that are left."""
+        """Return the head of the remaining sums."""
         sums = self.signal
         if not isinstance(sums, SumSignal):
             raise FileError(
@@ -710,24 +712,24 @@ class _Lowering:
 
 
 def _levels(shape: tuple[int, ...], order: Any, low: Fraction, high: Fraction, top: int = 1) -> LevelSignal:
-    """Levels between two values, the same everywhere."""
+    """Return levels between two values, the same everywhere."""
     start, step = (np.array([value] * len(order), dtype=object) for value in (low, (high - low) / top))
     return LevelSignal(shape, order, start, step, top)
 
 
 class _MinSums(NamedTuple):
-    """The least sums at which neurons reach their thresholds."""
+    """The smallest sums at which neurons reach their thresholds."""
 
     weights: Ints
-    """Turned around in rows that fall with their sum, of which these are then the sums."""
+    """Weights, negated in rows that fall with their sum. The sums are over these weights."""
     flipped: BitArray
     lows: Ints
-    """The least sum of each row of weights and each case."""
+    """The smallest sum of each row of weights and each case."""
     steps: Ints
-    """Of each row, case and threshold; one more than the largest sum if none reaches it."""
+    """Steps of each row, case and threshold; the largest sum plus one if no sum reaches the threshold."""
     ties: BitArray
     nearest: npt.NDArray[np.float64]
-    """For each threshold, how far the nearest sum is from where it is reached."""
+    """For each threshold, the distance from the nearest sum to the point where it is reached."""
 
 
 def _min_sums(
@@ -737,8 +739,9 @@ def _min_sums(
     strict: Sequence[bool],
     cases: Sequence[tuple[Ints, Any]],
 ) -> _MinSums:
-    """The least sums for the thresholds of each row of weights, which must be passed where they are strict;
-    cases differ in their least and largest sums and in their constants.
+    """Return the smallest sums for the thresholds of each row of weights. Strict thresholds must be exceeded.
+
+    Cases differ in their smallest and largest sums and in their constants.
     """
     flipped, weights = _turned(sums, lines)
     lows = np.empty((len(lines), len(cases)), np.int64)
@@ -758,7 +761,7 @@ def _min_sums(
 
 
 def _turned(sums: SumSignal, lines: list[Pipeline]) -> tuple[BitArray, Ints]:
-    """Which rows fall with their sum, and the weights with these turned around."""
+    """Return which rows fall with their sum, and the weights with these rows negated."""
     flipped = np.array([line.direction() * sign_of(u) < 0 for line, u in zip(lines, sums.unit, strict=True)])
     turned = flipped.reshape(-1, *[1] * (sums.weights.ndim - 1))
     return flipped, np.where(turned, -sums.weights, sums.weights)

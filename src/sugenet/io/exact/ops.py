@@ -1,9 +1,9 @@
-"""What a trained file says, operation by operation and in the file's own numbers: every reader makes an
-`OpChain`, `lower` makes it exact.
+"""Operations of a trained file, in the file's own numbers. Every reader returns an `OpChain`, and `lower`
+makes it exact.
 
-Values flow as arrays (samples, channels, height, width) or (samples, features). Channel-last files are turned
-to channel-first by their reader; only `Flatten` remembers in which order the pixels are laid out. A few words
-in a file can ask for any amount of memory, so readers check how large maps, windows and numbers are.
+Values are arrays (samples, channels, height, width) or (samples, features). Readers turn channel-last files
+into channel-first. Only `Flatten` remembers the order of the pixels. A small file can ask for any amount of
+memory, so readers check the size of maps, windows and numbers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 Floats: TypeAlias = npt.NDArray[Any]
-"""Parameters as they stand in the file: float32 stays float32, so that each is the exact number it is."""
+"""Parameters as in the file. float32 stays float32, so that each is an exact number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +55,9 @@ class LinearOp:
     """``y = x @ weights.T + bias``."""
 
     where: str
-    """Which node or module it comes from, in words for an error message."""
+    """The node or module that it comes from, in words for an error message."""
     weights: Floats
-    """Shape (outputs, inputs), already as used in the forward pass: signs taken, scales multiplied in."""
+    """Shape (outputs, inputs), as used in the forward pass: signs taken, scales multiplied in."""
     bias: Floats | None = None
 
 
@@ -78,7 +78,7 @@ class Convolution:
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """``y = scale * x + shift``: one number for all, one a channel, or one a feature of flat values."""
+    """``y = scale * x + shift``: one number for all, one per channel, or one per feature of flat values."""
 
     where: str
     scale: Floats
@@ -87,7 +87,7 @@ class Affine:
 
 @dataclass(frozen=True, eq=False)
 class BatchNorm:
-    """``y = gamma * (x - mean) / sqrt(var + eps) + beta``, one of each a channel."""
+    """``y = gamma * (x - mean) / sqrt(var + eps) + beta``, with one of each per channel."""
 
     where: str
     gamma: Floats
@@ -108,8 +108,9 @@ class Clip:
 
 @dataclass(frozen=True, eq=False)
 class Sign:
-    """Two values: `high` where x > 0, `low` where x < 0, and at 0 as `zero` says (+1: high, -1: low, 0:
-    neither, as torch.sign).
+    """Two values: `high` if x > 0, `low` if x < 0.
+
+    `zero` defines the value at 0 (+1: high, -1: low, 0: neither, as in torch.sign).
     """
 
     where: str
@@ -120,16 +121,16 @@ class Sign:
 
 @dataclass(frozen=True, eq=False)
 class Quantize:
-    """How many thresholds a value reaches: a quantizer, whatever rounds and whatever counts thresholds.
+    """The number of thresholds that a value reaches: any quantizer, rounding or count of thresholds.
 
-    What a quantizer's codes stand for is said by an `Affine` behind it.
+    An `Affine` after it defines the values of the codes.
     """
 
     where: str
     thresholds: Floats
-    """One row for all values, or one a channel: exact numbers that never fall."""
+    """One row for all values, or one per channel: exact numbers that never fall."""
     strict: npt.NDArray[np.bool_]
-    """For each threshold whether a value must be above it; else reaching it is enough."""
+    """Whether a value must be above each threshold. If not, reaching it is enough."""
 
     @property
     def top(self) -> int:
@@ -138,11 +139,11 @@ class Quantize:
 
 
 Rounding: TypeAlias = Literal["half even", "half up", "half down", "floor", "ceil", "to zero", "from zero"]
-"""Of a half: to the even number, away from zero (up), towards zero (down)."""
+"""Rounding of a half: to the even number, away from zero (up), or towards zero (down)."""
 
 
 def rounded(where: str, low: int, high: int, rounding: Rounding = "half even") -> Quantize:
-    """The whole numbers ``low..high`` that values are rounded to, counted from `low`.
+    """Return the quantizer that rounds values to the integers ``low..high``, counted from `low`.
 
     Examples
     --------
@@ -150,7 +151,7 @@ def rounded(where: str, low: int, high: int, rounding: Rounding = "half even") -
     >>> steps.thresholds.tolist(), steps.strict.tolist()
     ([[-0.5, 0.5, 1.5]], [False, True, False])
     """
-    codes = np.arange(low, high)  # a value leaves each of these for the next
+    codes = np.arange(low, high)  # a value moves from each of these to the next
     half, integers = codes + 0.5, codes.astype(np.float64)
     match rounding:
         case "half even":
@@ -170,19 +171,19 @@ def rounded(where: str, low: int, high: int, rounding: Rounding = "half even") -
 
 @dataclass(frozen=True, eq=False)
 class MaxPool:
-    """Largest value in a window; padding never counts."""
+    """Largest value in a window. Padding never counts."""
 
     where: str
     kernel: tuple[int, int]
     stride: tuple[int, int]
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)
     dilation: tuple[int, int] = (1, 1)
-    """A ceil mode is written as larger pads at the bottom and right."""
+    """Ceil mode is written as larger pads at the bottom and right."""
 
 
 @dataclass(frozen=True, eq=False)
 class AveragePool:
-    """Mean of a window. `kernel` None: of the whole map (global pooling)."""
+    """Mean of a window. If `kernel` is None, mean of the whole map (global pooling)."""
 
     where: str
     kernel: tuple[int, int] | None = None
@@ -191,9 +192,7 @@ class AveragePool:
     count_pads: bool = False
     """Whether padding counts as zeros in the mean."""
     beyond: tuple[int, int] = (0, 0)
-    """How many of the pads at the bottom and right never count:
-    what a ceil mode adds to those that were asked for.
-    """
+    """Number of pads at the bottom and right that never count: those that ceil mode adds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +214,7 @@ class Flatten:
 
 @dataclass(frozen=True, eq=False)
 class Branches:
-    """The sum of branches that begin at the same values; one without operations is these values."""
+    """The sum of branches that start at the same values. A branch without operations is these values."""
 
     where: str
     branches: tuple[tuple[Op, ...], ...]
@@ -239,12 +238,12 @@ Op: TypeAlias = (
 
 
 def op_word(op: Op) -> str:
-    """The kind of an operation, in words."""
+    """Return the kind of an operation, in words."""
     return type(op).__name__.removesuffix("Op")
 
 
 def every(ops: Iterable[Op]) -> Iterator[Op]:
-    """All operations, those of branches too, branch by branch.
+    """Yield all operations, including those of branches, branch by branch.
 
     Examples
     --------
@@ -264,25 +263,25 @@ def every(ops: Iterable[Op]) -> Iterator[Op]:
 class OpChain:
     """All operations from the raw input to the class scores.
 
-    Tails that do not change which score is largest (softmax, log-softmax, arg-max, top-k) are left out by the
-    reader and named in `left_out`.
+    Readers leave out tails that do not change which score is largest (softmax, log-softmax, arg-max, top-k),
+    and name them in `left_out`.
     """
 
     source: str
     """File or module, for messages."""
     shape: tuple[int, ...]
-    """Of one sample: (channels, height, width) or (features,)."""
+    """Shape of one sample: (channels, height, width) or (features,)."""
     ops: tuple[Op, ...]
     channels_last: bool = False
-    """Whether raw samples come as (height, width, channels)."""
+    """Whether raw samples have the shape (height, width, channels)."""
     left_out: tuple[str, ...] = ()
     picks: Picks = ""
-    """What they show instead of a number for each class that compares as the scores do: the class of the
-    largest score first, the largest scores themselves, or a mark at the class;
-    nothing of the kind where it is empty.
+    """What the tails return instead of one number per class in the order of the scores: the class of the
+    largest score first, the largest scores themselves, or a mark at the class. Empty if they return such
+    numbers.
     """
     judged_alone: int = 0
-    """Operations of the source that its reader compared, each alone, with the framework's own."""
+    """Number of operations of the source that its reader compared one by one with those of the framework."""
 
     def __post_init__(self) -> None:
         assert len(self.shape) in (1, 3)
@@ -290,7 +289,7 @@ class OpChain:
 
 
 def numbers(values: list[Fraction]) -> npt.NDArray[Any]:
-    """Exact numbers as an array: float64 where all of them are floats, else Fractions."""
+    """Return exact numbers as an array: float64 if all of them are floats, else Fractions."""
     floats = [float(value) for value in values]
     return (
         np.array(floats)
@@ -301,11 +300,11 @@ def numbers(values: list[Fraction]) -> npt.NDArray[Any]:
 
 _VALUES = 1 << 22
 _LARGEST = 2.0**128
-"""No float32 is larger; products of a few such numbers are floats still."""
+"""No float32 is larger, and products of a few such numbers are still floats."""
 
 
 def check_maps(where: str, shape: Sequence[int], window: Sequence[int] = ()) -> None:
-    """Refuse a layer with more values, or whose windows read more values in all, than are read.
+    """Refuse a layer that has too many values, or whose windows read too many values in total.
 
     Examples
     --------
@@ -330,7 +329,7 @@ def check_maps(where: str, shape: Sequence[int], window: Sequence[int] = ()) -> 
 
 
 def check_numbers(where: str, array: npt.NDArray[Any]) -> None:
-    """Refuse parameters that are no numbers to compute with.
+    """Refuse parameters that are not finite, or too large.
 
     Examples
     --------

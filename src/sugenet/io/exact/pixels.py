@@ -1,11 +1,11 @@
-"""Raw features that are pixels: their names, their order in the source, and images that the user declares
-if the file has flat rows.
+"""Handle raw features that are pixels: their names, their order in the source, and images that the user
+declares for files with flat rows.
 
-Lowering takes images channel by channel. If the source has them pixel by pixel, a dense layer has its columns
-moved. A convolution of images of shape (height, width, channels) is one over images with a single channel
-whose rows hold the channels of each pixel side by side: its kernel is as many times wider, and so is its
-step. So the order lives in the kernel, and whatever reads the layer sees inputs numbered as in the file. A
-pool becomes the convolution that counts its window.
+Lowering processes images channel by channel. If the source has them pixel by pixel, the columns of a dense
+layer are moved. A convolution of images of shape (height, width, channels) becomes one over images with a
+single channel, whose rows hold the channels of each pixel side by side. Its kernel and its step are wider by
+the number of channels. So the kernel contains the order, and readers of the layer see inputs numbered as in
+the file. A pool becomes the convolution that counts its window.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ _CHANNELS = (1, 3, 4)
 
 
 def pixel_names(shape: Sequence[int]) -> list[str] | None:
-    """Names of the raw features of images of shape (channels, height, width) or (height, width), in order;
-    None for what is no image.
+    """Return the names of the raw features of images of shape (channels, height, width) or (height, width).
+
+    Return None for other shapes.
 
     Examples
     --------
@@ -58,8 +59,10 @@ def pixel_names(shape: Sequence[int]) -> list[str] | None:
 
 
 def with_image(imported: ImportReport, image: Any, names: object = None) -> ImportReport:
-    """The same import for samples that are images of this shape: (height, width), (height, width, channels)
-    or (channels, height, width), as the rows of the file are laid out.
+    """Return the same import for samples that are images of this shape.
+
+    The shape is (height, width), (height, width, channels) or (channels, height, width), like the rows of the
+    file.
     """
     sizes, encoder = _sizes(image), imported.network.encoder
     refuse_if(
@@ -92,8 +95,9 @@ def with_image(imported: ImportReport, image: Any, names: object = None) -> Impo
 
 
 def with_shape(imported: ImportReport, shape: tuple[int, ...]) -> ImportReport:
-    """The same import for samples of this shape, (channels, height, width) or (height, width), where the
-    source was followed as flat rows.
+    """Return the same import for samples of this shape, if the source was followed as flat rows.
+
+    The shape is (channels, height, width) or (height, width).
     """
     flat = len(imported.shape) == 1 and getattr(imported, "stem", None) is None
     called = pixel_names(shape) if flat and prod(shape) == imported.network.encoder.features else None
@@ -122,15 +126,16 @@ def _sizes(image: Any) -> tuple[int, ...]:
 
 
 def source_shape(chain: OpChain) -> tuple[int, ...]:
-    """Shape of one sample as the source has it."""
+    """Return the shape of one sample in the source."""
     return (
         (*chain.shape[1:], chain.shape[0]) if chain.channels_last and len(chain.shape) == 3 else chain.shape
     )
 
 
 def pixel_order(shape: Sequence[int]) -> npt.NDArray[np.intp]:
-    """For each place of a flat image that lies pixel by pixel, its place channel by channel; `shape` is
-    (channels, height, width).
+    """Return the channel-by-channel position of each position of a flat image laid out pixel by pixel.
+
+    `shape` is (channels, height, width).
 
     Examples
     --------
@@ -143,7 +148,7 @@ def pixel_order(shape: Sequence[int]) -> npt.NDArray[np.intp]:
 def pixel_by_pixel(
     encoder: Encoder, layers: Iterable[Layer], head: Head, shape: Sequence[int]
 ) -> tuple[Encoder, tuple[Layer, ...], Head]:
-    """The same network for images that lie pixel by pixel; `shape` is (channels, height, width)."""
+    """Return the same network for images laid out pixel by pixel; `shape` is (channels, height, width)."""
     kept, order = tuple(layers), pixel_order(shape)
     bits = np.array([bit for feature in order.tolist() for bit in encoder.group(feature)], dtype=np.intp)
     moved = Encoder(
@@ -178,8 +183,9 @@ def pixel_by_pixel(
 
 
 def _widened(weights: Ints, window: Window, groups: int) -> tuple[Ints, Window]:
-    """Kernel and window over one channel that holds all channels of a pixel side by side;
-    a dilated kernel gets zeros between.
+    """Return kernel and window over one channel that holds all channels of a pixel side by side.
+
+    A dilated kernel gets zeros between.
     """
     (channels, height, width), (top, left, bottom, right) = window.shape, window.pads
     outs, per_in, high, wide = weights.shape

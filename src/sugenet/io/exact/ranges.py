@@ -1,8 +1,9 @@
-"""Signs of values that were clipped at zero: ReLU and then sign has the values 0 and 1, not -1, 0 and +1.
+"""Handle signs of values that were clipped at zero: ReLU followed by sign has the values 0 and 1, not -1, 0
+and +1.
 
-Where a sign is neither at zero, a chain can be exact only if zero cannot occur. Behind a clip at zero it
-occurs all the time, and is then simply the lower (or upper) of two values; no rule for sign(0) that a user
-could declare would say that.
+If the sign of 0 is 0, a chain can be exact only if zero cannot occur. After a clip at zero it occurs all the
+time, and is then simply the lower (or upper) of two values. No rule for sign(0) that a user could declare
+would express that.
 """
 
 from __future__ import annotations
@@ -34,18 +35,17 @@ from sugenet.io.plain.refusals import refuse_if
 __all__ = ["sharpened"]
 
 _Ends: TypeAlias = Sequence[tuple[Any, Any]]
-"""Least and largest value, one pair for all values or one a channel; exact, or infinite."""
+"""Smallest and largest value, one pair for all values or one per channel; exact, or infinite."""
 _ENDLESS: _Ends = ((-inf, inf),)
 
 
 def sharpened(chain: OpChain) -> OpChain:
-    """The chain with every sign that is neither at zero, but never sees one side of it,
-    as a sign with two values.
+    """Replace signs with sign(0) = 0 by two-valued signs, if their inputs never lie on one side of 0.
 
     Raises
     ------
     FileError
-        Where only some channels are clipped at zero.
+        If only some channels are clipped at zero.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def _sharpened(chain: tuple[Op, ...], ends: _Ends) -> tuple[tuple[Op, ...], _End
             ends = _added([end for _, end in pairs])
         elif isinstance(op, Sign):
             now = _two_valued(op, ends) if op.zero == 0 else op
-            # a sign may turn its input around
+            # a sign may negate its input
             ends = ((Fraction(min(now.low, now.high)), Fraction(max(now.low, now.high))),)
         elif isinstance(op, Quantize):
             ends = ((Fraction(0), Fraction(op.top)),)
@@ -77,7 +77,7 @@ def _sharpened(chain: tuple[Op, ...], ends: _Ends) -> tuple[tuple[Op, ...], _End
 
 
 def _added(ends: Sequence[_Ends]) -> _Ends:
-    """Of a sum, where all parts have as many channels or say one thing of all."""
+    """Return the ends of a sum, if all parts have the same number of channels or one pair for all."""
     count = max(map(len, ends))
     if any(len(end) not in (1, count) for end in ends):
         return _ENDLESS
@@ -101,7 +101,7 @@ def _two_valued(op: Sign, ends: _Ends) -> Sign:
 
 
 def _past(op: Op, ends: _Ends) -> _Ends:
-    """What values can be behind an operation."""
+    """Return the possible values after an operation."""
     match op:
         case Clip():
             bottom, top = (end if isinf(end) else Fraction(end) for end in (op.low, op.high))
@@ -110,7 +110,7 @@ def _past(op: Op, ends: _Ends) -> _Ends:
             return _moved(_row(op.scale), _row(op.shift), ends)
         case BatchNorm() if not np.any(
             op.beta
-        ):  # its root is positive: it turns where gamma * (x - mean) does
+        ):  # its root is positive, so its direction is that of gamma * (x - mean)
             gamma, mean = (np.array(_row(values), dtype=object) for values in (op.gamma, op.mean))
             return _moved(gamma.tolist(), (-gamma * mean).tolist(), ends)
         case Pad():
@@ -133,7 +133,7 @@ def _row(values: Any) -> list[Fraction]:
 
 
 def _moved(scale: Sequence[Fraction], shift: Sequence[Fraction], ends: _Ends) -> _Ends:
-    """Of values that are scaled and shifted."""
+    """Return the ends of values that are scaled and shifted."""
     count = max(len(scale), len(shift), len(ends))
     if any(len(row) not in (1, count) for row in (scale, shift, ends)):
         return _ENDLESS

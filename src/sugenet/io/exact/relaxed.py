@@ -1,8 +1,8 @@
-"""Networks with a float part at either end: the exact middle as a `Network`,
-the rest kept as it is and named.
+"""Networks with a float part at either end. The exact middle is a `Network`; the rest is kept as it is and
+named.
 
 Many published networks have a first or last layer in floats. `split` finds the exact part between the first
-and the last sign that can be lowered; what stands in front and behind is computed in float64 and decides
+and the last sign that can be lowered. The operations before and after it are computed in float64. They decide
 nothing about the exact part.
 """
 
@@ -29,15 +29,15 @@ from sugenet.nn import Encoder, Source
 __all__ = ["PartialImportReport", "source_values", "split"]
 
 _MOST = 1 << 12
-"""Values that the exact part may end with, where a float part reads them."""
+"""Largest number of outputs of the exact part, if a float part reads them."""
 
 
 @dataclass(frozen=True, eq=False)
 class PartialImportReport(ImportReport):
-    """An exact network with float operations in front of it, behind it, or both.
+    """An exact network with float operations before it, after it, or both.
 
-    `network` is the exact part by itself: with a float stem its features are the signs that the stem gives,
-    with a float tail its outputs are the values that the tail reads, not classes.
+    `network` is the exact part alone. With a float stem, its features are the signs that the stem computes.
+    With a float tail, its outputs are the values that the tail reads, not classes.
     """
 
     stem: OpChain | None = None
@@ -45,7 +45,7 @@ class PartialImportReport(ImportReport):
     inside: tuple[int, ...] = ()
     """The shape of the values that the tail reads."""
     inputs: Inputs | None = None
-    """What raw samples are, where a float stem reads them."""
+    """The values that raw samples can have, if a float stem reads them."""
 
     def __str__(self) -> str:
         network = self.network
@@ -56,7 +56,7 @@ class PartialImportReport(ImportReport):
         return "\n".join([first, *super().__str__().splitlines()[1:]])
 
     def bits(self, X: Any) -> npt.NDArray[Any]:
-        """The float stem's signs or levels for raw samples: what the exact part reads."""
+        """Return the signs or levels of the float stem for raw samples, which the exact part reads."""
         stem = required(self.stem, "there is no float stem: give the samples to the network.")
         x = passed(stem.ops, laid_out(stem, source_values(stem, self.inputs, X)))
         last = stem.ops[-1]
@@ -64,17 +64,17 @@ class PartialImportReport(ImportReport):
         return np.asarray(values).reshape(len(x), -1)
 
     def scores(self, X: Any) -> npt.NDArray[np.float64]:
-        """Class scores of raw samples: float stem, exact part, float tail."""
+        """Return the class scores of raw samples: float stem, exact part, float tail."""
         logits = self.network.logits(X if self.stem is None else self.bits(X))
         return passed(self.tail, logits.reshape(len(logits), *self.inside) if self.tail else logits)
 
     def predict(self, X: Any) -> npt.NDArray[np.intp]:
-        """Class of each sample."""
+        """Return the class of each sample."""
         return np.asarray(self.scores(X).argmax(axis=1))
 
 
 def source_values(chain: OpChain, inputs: Inputs | None, X: Any) -> npt.NDArray[np.float64]:
-    """Raw samples in the numbers that the source reads, one flat row a sample in its own order.
+    """Return raw samples as the source reads them, one flat row per sample, in its own order.
 
     Examples
     --------
@@ -112,15 +112,16 @@ def split(
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
 ) -> ImportReport:
-    """Lower a chain, leaving out as few operations at its ends as possible; parameters as of `lower`.
+    """Lower a chain, leaving out as few operations at its ends as possible. The parameters are those of
+    `lower`.
 
-    Names of features or classes are refused where a float part reads the features or gives the scores: the
-    exact part has none of these.
+    Names of features or classes are refused if a float part reads the features or computes the scores. The
+    exact part then has neither.
 
     Raises
     ------
     FileError
-        Where no part between two signs can be exact; it is the reason why the whole chain cannot.
+        If no part between two signs can be exact. The message says why the whole chain cannot.
     """
     about = _Names(None if names is None else tuple(names), None if classes is None else tuple(classes))
     full = lowered(chain, inputs, zero=zero, names=about.features, classes=about.classes)
@@ -209,7 +210,7 @@ def _middle(
 
 
 def _numbered(op: Sign | Quantize, count: int) -> tuple[object, ...]:
-    """Names of values that have none in the file."""
+    """Return names for values that have none in the file."""
     word = "sign" if isinstance(op, Sign) else "level"
     return tuple(f"{word} {k}" for k in range(1, count + 1))
 
@@ -221,7 +222,7 @@ def _places(ops: Iterable[Op]) -> str:
 def _said(
     chain: OpChain, stem: Sequence[Op], exact: Sequence[Op], tail: Sequence[Op], read: int, n_outputs: int
 ) -> list[str]:
-    """What is exact, what is in floats, and what can and cannot be asked."""
+    """Describe the exact part, the float parts, and which questions are possible."""
     layers = [op.where for op in every(exact) if isinstance(op, LinearOp | Convolution)]
     remarks = [f"exact: {', '.join(layers)}"]
     cannot = []
@@ -248,7 +249,7 @@ def _said(
 def _placed(
     signs: tuple[SignLocation, ...], chain: OpChain, stem: tuple[Op, ...]
 ) -> tuple[SignLocation, ...]:
-    """The signs of the exact part among those of the whole chain."""
+    """Return the signs of the exact part among those of the whole chain."""
     signs_before = [
         SignLocation(k, op.where, None)
         for k, op in enumerate(op for op in every(chain.ops) if isinstance(op, Sign | Quantize))

@@ -1,5 +1,5 @@
-"""What came out of an import: the exact network, for each layer what was flipped, what is constant and
-whether zero can occur, and what was compared with the source.
+"""The report of an import: the exact network, a report per layer, and the comparison with the source. The
+layer reports list flipped and constant channels, and channels where zero can occur.
 """
 
 from __future__ import annotations
@@ -21,20 +21,22 @@ _NEAR = 1e-4
 
 @dataclass(frozen=True)
 class LayerReport(Sentences):
-    """What folding noticed about one layer."""
+    """Observations about one layer."""
 
     where: str
     kind: str
     neurons: int
     flipped: int
-    """Channels whose weights were reversed by a negative scale."""
+    """Number of channels whose weights were reversed by a negative scale."""
     constant: int
     ties: int
-    """Channels for which a value of exactly zero can occur."""
+    """Number of channels for which a value of exactly zero can occur."""
     nearest: float = inf
-    """How far the nearest possible sum is from where a sign turns, in units of the file's sum."""
+    """Distance of the nearest possible sum to the point where a sign changes, in units of the file's sum."""
     carried: int = 0
-    """Neurons that are none of the file's: they carry a value past this layer to where a shortcut ends."""
+    """Number of neurons that are not in the file. They carry a value past this layer to the end of a
+    shortcut.
+    """
 
     def __str__(self) -> str:
         if self.kind.startswith("QuantizedNeuron"):  # steps: there is no sign
@@ -50,57 +52,57 @@ class LayerReport(Sentences):
 
 @dataclass(frozen=True, eq=False)
 class SignLocation(ShortRepr):
-    """What became of one sign of the chain."""
+    """The location of one sign of the chain in the network."""
 
     number: int
-    """Among the signs of the chain, from 0."""
+    """Index among the signs of the chain, from 0."""
     where: str
     """The operation whose values it takes the sign of."""
     layer: int | None
-    """The network's layer, from 0, whose bits are this sign's;
-    None for signs on the inputs and signs of bits.
+    """Index of the layer with the bits of this sign, from 0; None for signs of the inputs and signs of
+    bits.
     """
     places: npt.NDArray[np.intp] | None = None
-    """For each neuron of the layer its place among the sign's values; None: in order."""
+    """For each neuron of the layer, its position among the values of the sign; None: in order."""
     part: tuple[int, int] | None = None
-    """First and last neuron of the layer, from 0 and not included, that are this sign's, where others carry
-    values past it; None: all.
+    """Range of neurons of the layer that belong to this sign, if others carry values past it: first from 0,
+    end not included. None: all.
     """
     report: int | None = None
-    """Which of the import's layer reports is about this sign, from 0; None of signs of bits."""
+    """Index of the layer report about this sign, from 0; None for signs of bits."""
 
     @property
     def neurons(self) -> slice:
-        """The neurons of the layer that are this sign's."""
+        """The neurons of the layer that belong to this sign."""
         return slice(None) if self.part is None else slice(*self.part)
 
 
 @dataclass(frozen=True)
 class ImportProof(Sentences):
-    """What was compared, on how many samples, and by whom."""
+    """The extent of a comparison: its interpreters, samples and layers."""
 
     judges: tuple[str, ...]
     """The names of the interpreters."""
     samples: int
     near: int
-    """Of these, samples beside the threshold of a neuron."""
+    """Number of these samples next to the threshold of a neuron."""
     layers: int
-    """Hidden layers whose bits were compared."""
+    """Number of hidden layers whose bits were compared."""
     unseen: tuple[str, ...]
-    """Operations whose hidden bits no interpreter shows; they were compared through what follows only."""
+    """Operations whose hidden bits no interpreter shows. They were compared only through later operations."""
     bits: int
     scores: int
     rounded: int
-    """Bits left out because the interpreter's value was within its own float rounding of 0,
-    or sign(0) was declared.
+    """Number of bits left out because the interpreter's value was within its own float rounding of 0, or
+    sign(0) was declared.
     """
     left: int
-    """Samples whose scores were left out for this reason."""
+    """Number of samples whose scores were left out for this reason."""
     levels: bool = False
-    """Whether what was compared as `bits` are levels."""
+    """Whether `bits` are levels."""
 
     def data(self) -> dict[str, Any]:
-        """As JSON data."""
+        """Return the proof as JSON data."""
         return {**asdict(self), "judges": list(self.judges), "unseen": list(self.unseen)}
 
     def __str__(self) -> str:
@@ -123,30 +125,30 @@ class ImportProof(Sentences):
 
 @dataclass(frozen=True, eq=False)
 class ImportReport(Sentences):
-    """An exact network read from elsewhere, with the report of its import."""
+    """An exact network from another tool, with the report of its import."""
 
     network: Network
     layers: tuple[LayerReport, ...]
     remarks: tuple[str, ...] = ()
     shape: tuple[int, ...] = ()
-    """Shape of one sample as the file has it; the network's features are in the same order."""
+    """Shape of one sample in the file. The features of the network are in the same order."""
     signs: tuple[SignLocation, ...] = ()
     proof: ImportProof | None = None
-    """What was compared with the source before the import returned; None: nothing was."""
+    """The comparison with the source before the import returned; None: not compared."""
     error: float = 0.0
-    """How far scores can be from those of the source, where roots behind the last sign were rounded."""
+    """Largest distance of scores to those of the source, if roots after the last sign were rounded."""
     operations_judged_alone: int = 0
-    """Operations of the source that were compared, each alone, with the framework's own, at, beside and
-    beyond every number where they change.
+    """Number of operations of the source that were compared one by one with those of the framework: at, next
+    to and beyond every number where they change.
     """
 
     @property
     def reported(self) -> Network:
-        """The network, which has this report as its `report`."""
+        """The network, with this report as its `report`."""
         return self.network.with_report(self)
 
     def data(self) -> dict[str, Any]:
-        """The report as JSON data."""
+        """Return the report as JSON data."""
         return {
             "network": str(self.network),
             "fingerprint": self.network.fingerprint,
@@ -167,6 +169,6 @@ class ImportReport(Sentences):
 
 
 def many(count: int, what: str) -> str:
-    """A count with its word, in the plural unless it is one."""
+    """Return a count with its noun, in the plural unless it is one."""
     ends = {"s": what + "es", "y": what[:-1] + "ies"}
     return f"{count:,} {what if count == 1 else ends.get(what[-1], what + 's')}"

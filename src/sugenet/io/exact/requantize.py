@@ -1,11 +1,12 @@
-"""Integer functions as thresholds: a requantizer of sums, and a table of the levels of two tensors.
+"""Express integer functions as thresholds: a requantizer of sums, and a table of the levels of two tensors.
 
-The steps of a requantizer are found by bisection on it, whatever it computes in: float32 multipliers, fixed
-point with a shift, or exact numbers. Nothing is assumed but that it rises with the sum.
+The steps of a requantizer are found by bisection, whatever its arithmetic is: float32 multipliers, fixed
+point with a shift, or exact numbers. It only has to rise with the sum.
 
-A table that rises in both levels is a threshold function of ``p a + q b`` iff one ratio p / q keeps, for
-every step, the pairs that reach it apart from those that do not. Each two such pairs bound the ratio from one
-side; the simplest fraction between all bounds is taken, and every pair is looked at once more.
+A table that rises in both levels is a threshold function of ``p a + q b`` iff one ratio p / q works for every
+step. It must separate the pairs that reach the step from those that do not. Each two such pairs bound the
+ratio
+from one side. The simplest fraction between all bounds is used, and every pair is checked again.
 """
 
 from __future__ import annotations
@@ -23,16 +24,17 @@ from sugenet.nn.arrays import Ints
 __all__ = ["Requantizer", "joined", "quantized_conv", "quantized_layer", "steps_of"]
 
 Requantizer: TypeAlias = Callable[[Ints], Ints]
-"""Levels from 0 of whole sums of shape (channels, any number); row c belongs to channel c and must rise with
-its sum.
+"""Levels from 0 of integer sums of shape (channels, any number). Row c belongs to channel c and must rise
+with its sum.
 """
 
 _LOOKED_AT = 1 << 20  # sums at which a requantizer is compared with its steps
 
 
 def steps_of(level: Requantizer, low: Ints, high: Ints, height: int) -> Ints:
-    """For each channel and each m of 1..height the least sum in low..high at which the level is m or more;
-    `NEVER` where there is none.
+    """For each channel and each m of 1..height, return the smallest sum in low..high with level m or more.
+
+    It is `NEVER` if there is none.
 
     Examples
     --------
@@ -55,21 +57,22 @@ def steps_of(level: Requantizer, low: Ints, high: Ints, height: int) -> Ints:
 def quantized_layer(
     weights: Any, level: Requantizer, *, height: int, top: int, zero: int = 0, reach: int | None = None
 ) -> QuantizedLayer:
-    """A dense layer that gives ``level(weights @ (a - zero))`` of levels a in 0..top, as levels 0..height.
+    """Return a dense layer that computes ``level(weights @ (a - zero))`` for levels a in 0..top, as levels
+    0..height.
 
     Parameters
     ----------
     weights
-        Whole numbers, one row an output.
+        Integers, one row per output.
     level
-        The requantizer, biases included: takes whole sums, row c those of output c, and gives their levels
-        from 0, which must not fall where the sum rises.
+        The requantizer, biases included. It takes integer sums, row c those of output c, and returns their
+        levels from 0. Levels must not fall as the sum rises.
     height
-        The largest level that it gives.
+        The largest level that it returns.
     top, zero
-        The largest level of an input, and the level that stands for 0.
+        The largest level of an input, and the level that represents 0.
     reach
-        The largest sum, with either sign, that the requantizer is made for; refused where more can occur.
+        The largest absolute sum that the requantizer supports. Layers with larger sums are refused.
 
     Examples
     --------
@@ -77,7 +80,7 @@ def quantized_layer(
     >>> quantized_layer([[1, -1]], half, height=3, top=3).activity([[3, 0], [3, 2], [2, 1]]).ravel()
     array([2, 0, 0])
 
-    A multiplier and a shift, as on a microcontroller: times 5 / 64, half up, and 128 stands for 0.
+    A multiplier and a shift, as on a microcontroller: times 5 / 64, half up, and 128 represents 0.
 
     >>> bias = np.array([[40], [-100]])
     >>> rounded = lambda s: np.clip((((s + bias) * 5 + (1 << 5)) >> 6) + 128, 0, 255)
@@ -102,9 +105,9 @@ def quantized_conv(
     zero: int = 0,
     reach: int | None = None,
 ) -> QuantizedConv:
-    """The same as `quantized_layer` for a convolution with weights of shape (out, in / groups, height,
-    width);
-    padding holds `zero`, so that it adds nothing.
+    """Do the same as `quantized_layer` for a convolution.
+
+    Weights have the shape (out, in / groups, height, width). Padding is `zero`, so it adds nothing.
 
     Examples
     --------
@@ -121,7 +124,7 @@ def quantized_conv(
 def _steps(
     rows: Ints, level: Requantizer, height: int, top: int, zero: int, reach: int | None
 ) -> tuple[Ints, Ints]:
-    """Thresholds on the sums over ``a - zero``, and what is to be added for sums over a."""
+    """Return thresholds on the sums over ``a - zero``, and the offset for sums over a."""
     if height < 1 or not 0 <= zero <= top:
         raise NetworkError(
             f"height={height}, top={top}, zero={zero}: height must be at least 1, and zero one of the levels "
@@ -140,7 +143,7 @@ def _steps(
 
 
 def _compare(level: Requantizer, steps: Ints, low: Ints, high: Ints, height: int) -> None:
-    """See that the steps say what the requantizer does: at all sums where they are few, else at many."""
+    """Check that the steps agree with the requantizer: at all sums if they are few, else at many."""
     if not len(steps):
         return
     n_sums = min(int((high - low).max()) + 1, max(2, _LOOKED_AT // (len(steps) * height)))
@@ -179,8 +182,9 @@ _FAR = 1 << 40
 
 
 def joined(table: Ints, height: int) -> tuple[int, int, Ints, int]:
-    """Weights p and q, steps (1, height) and how many pairs differ from `table`, where ``table[a, b]`` is
-    the level in 0..height of levels a and b.
+    """Return weights p and q, steps (1, height) and the number of pairs that differ from `table`.
+
+    ``table[a, b]`` is the level in 0..height of levels a and b.
 
     Examples
     --------
@@ -200,14 +204,14 @@ def joined(table: Ints, height: int) -> tuple[int, int, Ints, int]:
 
 
 def _bounds(table: Ints, height: int) -> tuple[Fraction, Fraction]:
-    """The ratios p / q between which every step is a threshold; crossed where there are none."""
+    """Return the ratios p / q between which every step is a threshold; crossed if there are none."""
     rows, columns = table.shape
     apart = (
         np.arange(rows)[:, None] - np.arange(rows)[None, :]
-    )  # a - a', where (a, b) reaches and (a', b') not
+    )  # a - a', where (a, b) reaches the step and (a', b') does not
     low, high = Fraction(0), Fraction(_FAR)
     for m in range(1, height + 1):
-        first = (table < m).sum(axis=1)  # the least b that reaches m, `columns` where none does
+        first = (table < m).sum(axis=1)  # the smallest b that reaches m, `columns` if none does
         reach, miss = first < columns, first > 0
         gap = (first[None, :] - 1) - first[:, None]  # b' - b: p (a - a') > q (b' - b)
         pair = reach[:, None] & miss[None, :]
@@ -220,15 +224,16 @@ def _bounds(table: Ints, height: int) -> tuple[Fraction, Fraction]:
 
 
 def _extreme(over: Ints, under: Ints, *, largest: bool) -> Fraction:
-    """The largest or least of fractions of whole numbers below 2^20, exactly: no two of those that are
-    different are as near as float64 rounds.
+    """Return the largest or smallest fraction of integers below 2^20, exactly.
+
+    Any two different fractions of this kind are further apart than the rounding of float64.
     """
     k = int((np.argmax if largest else np.argmin)(over / under))
     return Fraction(int(over[k]), int(under[k]))
 
 
 def _simplest(low: Fraction, high: Fraction) -> tuple[int, int]:
-    """The fraction of least numbers strictly between two; where there is none, the one nearest to both."""
+    """Return the simplest fraction strictly between two. If there is none, return the one nearest to both."""
     if low >= high:
         middle = ((low + high) / 2).limit_denominator(1 << 10)
         return max(middle.numerator, 0), middle.denominator

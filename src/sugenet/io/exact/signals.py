@@ -1,7 +1,7 @@
-"""What flows through a chain while it is made exact: raw inputs, levels with their values (bits are levels 0
-and 1), or sums that wait for their sign or their quantizer; and what operations make of them.
+"""Signals in a chain while it is made exact, and the effect of operations on them. A signal is raw inputs,
+levels with their values (bits are levels 0 and 1), or sums that wait for their sign or quantizer.
 
-Elementwise operations change what levels stand for, linear ones make sums of them. Sums are averaged,
+Elementwise operations change the values of levels, and linear ones make sums of them. Sums are averaged,
 unrolled, and written as the different neurons that a convolution has at its borders.
 """
 
@@ -66,8 +66,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Padding:
-    """Constant pixels around maps: how many at the top, left, bottom and right,
-    and the value that they have in each channel.
+    """Constant pixels around maps: how many at the top, left, bottom and right, and their value in each
+    channel.
     """
 
     pads: tuple[int, int, int, int]
@@ -75,9 +75,9 @@ class Padding:
 
 
 def padded(before: Padding | None, after: Padding, where: str) -> Padding | None:
-    """Padding around padding: one, where the values are the same.
+    """Merge padding around padding into one, if the values are the same.
 
-    Cropping can take away what was added before, and nothing else.
+    Cropping can only remove pixels that were added before.
     """
     if before is None or not any(after.pads):
         before = before or Padding((0, 0, 0, 0), after.fill)
@@ -95,39 +95,37 @@ def padded(before: Padding | None, after: Padding, where: str) -> Padding | None
 
 @dataclass(frozen=True, eq=False)
 class RawSignal:
-    """Raw inputs behind elementwise steps."""
+    """Raw inputs after elementwise steps."""
 
     shape: tuple[int, ...]
     order: npt.NDArray[np.intp]
-    """Which raw feature stands at each flat place."""
+    """The raw feature at each flat position."""
     steps: tuple[Step, ...] = ()
     pad: Padding | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class LevelSignal:
-    """Levels 0..top with what they stand for; `order` says which output of the layer before stands at each
-    flat place.
-    """
+    """Levels 0..top with their values; `order` is the output of the previous layer at each flat position."""
 
     shape: tuple[int, ...]
     order: npt.NDArray[np.intp]
     start: npt.NDArray[Any]
     step: npt.NDArray[Any]
-    """Level a stands for ``start + step * a``, exactly, by flat place."""
+    """Level a has the value ``start + step * a``, exactly, by flat position."""
     top: int = 1
-    """The largest level; bits have 1."""
+    """The largest level; 1 for bits."""
     pad: Padding | None = None
     raw: bool = False
-    """Whether these are raw whole numbers, which stand among real ones."""
+    """Whether these are raw integers among real numbers."""
     real: bool = False
-    """Whether these are raw real numbers: x stands for ``start + step * x``, and `top` says nothing."""
+    """Whether these are raw real numbers: x has the value ``start + step * x``, and `top` is not used."""
     error: npt.NDArray[Any] | None = None
-    """By flat place, how far what a level stands for can be off at most; None: nothing is."""
+    """Error bound of the value of a level, by flat position; None: exact."""
 
     @property
     def end(self) -> npt.NDArray[Any]:
-        """What the largest level stands for: of a bit, its value where it is on."""
+        """The value of the largest level. For a bit, its value if it is on."""
         return np.asarray(self.start + self.step * self.top)
 
 
@@ -137,42 +135,42 @@ class SumSignal:
 
     where: str
     weights: Ints
-    """Whole numbers: (outputs, inputs), or a kernel where there is a window."""
+    """Integers of shape (outputs, inputs), or a kernel if there is a window."""
     unit: list[Fraction]
-    """What one of these weights is worth, for each of their rows."""
+    """The value of weight 1, for each row."""
     offset: npt.NDArray[Any]
     """Exact constant of each neuron."""
     shape: tuple[int, ...]
-    """Of the output, behind pooling."""
+    """Shape of the output, after pooling."""
     window: Window | None = None
     groups: int = 1
     top: int = 1
     """Largest level of the inputs."""
     pad: int | None = None
-    """The level that padding has in every channel, where it is one."""
+    """The level of the padding, if it is the same in every channel."""
     raw: bool = False
-    """Whether the inputs are raw whole numbers."""
+    """Whether the inputs are raw integers."""
     steps: tuple[Step, ...] = ()
-    """Each with one number for all, or one for each row of `weights`."""
+    """Steps, each with one number for all, or one per row of `weights`."""
     pool: Window | None = None
     pool_at: int = 0
-    """How many steps stand in front of the pool."""
+    """Number of steps before the pool."""
     flat: Literal["CHW", "HWC"] | None = None
     maps: tuple[int, ...] | None = None
-    """Shape in front of the flatten."""
+    """Shape before the flatten."""
     mean: bool = False
     """Whether these are averages of levels, which a linear layer can follow."""
     spread: bool = False
-    """Whether each place behind the pool has rows of its own for all values of its window."""
+    """Whether each position after the pool has its own rows for all values of its window."""
     real: bool = False
     """Whether the inputs are raw real numbers."""
     floats: bool = False
-    """Whether the weights are floats, no small multiples of one number."""
+    """Whether the weights are floats that are not small multiples of one number."""
     error: Fraction = Fraction(0)
-    """How far a sum can be off at most, where the factors of raw inputs had to be rounded."""
+    """Error bound of a sum, if the factors of raw inputs had to be rounded."""
 
     def order(self, count: int) -> npt.NDArray[np.intp]:
-        """Which of so many outputs stands at each flat place."""
+        """Return which of `count` outputs is at each flat position."""
         indices = np.arange(count)
         return (
             indices if self.maps is None or self.flat is None else flat_order(indices, self.maps, self.flat)
@@ -180,7 +178,7 @@ class SumSignal:
 
 
 def flat_order(indices: npt.NDArray[np.intp], shape: tuple[int, ...], order: str) -> npt.NDArray[np.intp]:
-    """Flat places of maps in CHW or HWC order."""
+    """Return the flat positions of maps in CHW or HWC order."""
     if len(shape) != 3 or order == "CHW":
         return indices
     return indices.reshape(shape).transpose(1, 2, 0).reshape(-1)
@@ -190,7 +188,7 @@ _UNROLL = 1 << 26
 
 
 def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
-    """Averages of sums are sums of more weights, as long as nothing but affine steps stands between."""
+    """Return averages of sums as sums of more weights, if only affine steps are between."""
     refuse_if(
         sums.window is None
         or sums.pool is not None
@@ -202,7 +200,7 @@ def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
     dense = unrolled(sums)
     channels = sums.shape[0]
     window, counts = averaged_window(sums.shape, op)
-    # a step with a shift would move the padding too
+    # a step with a shift would also shift the padding
     refuse_if(
         sums.steps and counts != (window.taps >= 0).sum(axis=1).tolist(),
         op.where,
@@ -230,12 +228,12 @@ def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
         steps=steps,
         real=sums.real,
         floats=sums.floats,
-        error=sums.error + rounded,  # an average of sums is off by no more than the sums
+        error=sums.error + rounded,  # the error of an average of sums is at most that of the sums
     )
 
 
 def _total(rows: Ints, unit: Fraction, sums: SumSignal) -> tuple[Ints, Fraction, Fraction]:
-    """The sum of rows of weights, its unit, and how far it is off: long weights of real numbers are
+    """Return the sum of rows of weights, its unit, and its error bound. Long weights of real numbers are
     rounded.
     """
     short = int(np.abs(rows).max(initial=0)) * len(rows) < WIDEST
@@ -252,7 +250,7 @@ def _total(rows: Ints, unit: Fraction, sums: SumSignal) -> tuple[Ints, Fraction,
 
 
 def averaged_window(shape: tuple[int, ...], op: AveragePool) -> tuple[Window, list[int]]:
-    """Where average pooling looks, and how many values it counts at each position."""
+    """Return the window of average pooling, and how many values it counts at each position."""
     window = Window(
         shape, op.kernel or shape[1:], op.stride if op.kernel else 1, 1, op.pads if op.kernel else 0
     )
@@ -270,7 +268,7 @@ def averaged_window(shape: tuple[int, ...], op: AveragePool) -> tuple[Window, li
 
 
 def unrolled(sums: SumSignal) -> SumSignal:
-    """A convolution as a dense layer, one neuron a position."""
+    """Return a convolution as a dense layer, with one neuron per position."""
     if sums.window is None:
         return sums
     per = len(sums.window.taps)
@@ -289,8 +287,9 @@ def unrolled(sums: SumSignal) -> SumSignal:
 
 
 def _spread(sums: SumSignal) -> SumSignal:
-    """Rows of its own for each place behind the pool, one for each value of its window: then a step can be
-    another one at each place.
+    """Return sums with their own rows for each position after the pool, one per value of its window.
+
+    Then a step can differ between positions.
     """
     assert sums.pool is not None
     taps = sums.pool.taps
@@ -301,7 +300,7 @@ def _spread(sums: SumSignal) -> SumSignal:
         sums.where,
     )
     dense = unrolled(sums)
-    # a value twice is no other largest value
+    # a repeated value does not change the maximum
     pixels = np.where(taps >= 0, taps, taps.max(axis=1, keepdims=True))
     channels, per = sums.pool.shape[0], prod(sums.pool.shape[1:])
     chosen = (np.arange(channels)[:, None, None] * per + pixels).reshape(-1)
@@ -324,7 +323,7 @@ _NUMBERS: dict[type, tuple[str, ...]] = {
     Affine: ("scale", "shift"),
     BatchNorm: ("gamma", "beta", "mean", "var"),
 }
-"""What of a step may be given one a channel."""
+"""Attributes of a step that may have one number per channel."""
 
 
 def _numbers_of(step: Step) -> dict[str, npt.NDArray[Any]]:
@@ -332,7 +331,7 @@ def _numbers_of(step: Step) -> dict[str, npt.NDArray[Any]]:
 
 
 def _changed(step: Step, change: Callable[[Any], Any]) -> Step:
-    """A step with its rows of numbers changed; one number for all stays as it is."""
+    """Return a step with its rows of numbers changed. A single number stays as it is."""
     rows: dict[str, Any] = {
         name: row if row.size == 1 else change(row) for name, row in _numbers_of(step).items()
     }
@@ -340,20 +339,20 @@ def _changed(step: Step, change: Callable[[Any], Any]) -> Step:
 
 
 def _repeated(step: Step, times: int) -> Step:
-    """A step with each of its numbers repeated."""
+    """Return a step with each of its numbers repeated."""
     return _changed(step, lambda row: np.repeat(row, times))
 
 
 def flattened_step(step: Step, shape: tuple[int, ...], order: str) -> Step:
-    """A step with one number a channel of maps, as one a feature of the flattened maps."""
+    """Return a step per channel of maps as a step per feature of the flattened maps."""
     indices = flat_order(np.arange(prod(shape)), shape, order)
     return _changed(step, lambda row: np.repeat(row, prod(shape[1:]))[indices])
 
 
 def stepped(sums: SumSignal, step: Step) -> SumSignal:
-    """One step more: with one number for all, one a channel of maps, or one a feature of flat values.
+    """Add a step, with one number for all, one per channel of maps, or one per feature of flat values.
 
-    Features that were maps get rows of their own where the numbers of a channel differ from place to place.
+    Features that were maps get their own rows if the numbers of a channel differ between positions.
     """
     count = sums.shape[0]
     wrong = next((row.size for row in _numbers_of(step).values() if row.size not in (1, count)), None)
@@ -377,8 +376,9 @@ def stepped(sums: SumSignal, step: Step) -> SumSignal:
 
 
 def numbered(sums: SumSignal, where: str) -> tuple[SumSignal, npt.NDArray[np.intp]]:
-    """The sums with rows enough for a step that differs from channel to channel, or from feature to feature,
-    and which of these each row of weights belongs to.
+    """Return the sums with enough rows for a step that differs between channels or features.
+
+    Also return the channel or feature of each row of weights.
     """
     marked = stepped(sums, Affine(where, np.arange(sums.shape[0]), np.zeros(1)))
     last = marked.steps[-1]
@@ -388,7 +388,7 @@ def numbered(sums: SumSignal, where: str) -> tuple[SumSignal, npt.NDArray[np.int
 
 
 def plain_offset(sums: SumSignal) -> list[Fraction]:
-    """The constant of each row of weights, where padding is a level like any other."""
+    """Return the constant of each row of weights, if padding is an ordinary level."""
     rows: list[Fraction] = sums.offset.reshape(len(sums.weights), -1)[:, 0].tolist()
     if sums.window is None or not (sums.window.taps[0] < 0).any():
         return rows
@@ -399,7 +399,7 @@ def plain_offset(sums: SumSignal) -> list[Fraction]:
 
 
 def linear_of_means(sums: SumSignal, op: LinearOp) -> SumSignal:
-    """A linear layer on averages of levels is a linear layer on the levels themselves."""
+    """Return a linear layer on averages of levels as a linear layer on the levels."""
     indices = prod(sums.shape)
     refuse_if(
         len(sums.shape) != 1 or op.weights.shape[1] != indices,
@@ -418,7 +418,7 @@ def linear_of_means(sums: SumSignal, op: LinearOp) -> SumSignal:
     weights = exact_weights(op.weights, op.where)[:, np.argsort(sums.order(indices))]
     wide = np.full((outs, inputs), Fraction(0), dtype=object)
     offset = bias_of(op)
-    per = indices // len(sums.weights)  # places that share a row of weights
+    per = indices // len(sums.weights)  # positions that share a row of weights
     for index in range(indices):
         row = index // per
         line = lines[row]
@@ -435,7 +435,7 @@ def linear_of_means(sums: SumSignal, op: LinearOp) -> SumSignal:
 
 
 def _taps(sums: SumSignal, row: int, position: int) -> list[tuple[int, int]]:
-    """Inputs that a sum reads, with their weights."""
+    """Return the inputs that a sum reads, with their weights."""
     if sums.window is None:
         return [(int(j), int(sums.weights[row, j])) for j in np.flatnonzero(sums.weights[row])]
     first = row * prod(sums.window.shape[1:])  # averages read their own channel
@@ -448,14 +448,16 @@ def _taps(sums: SumSignal, row: int, position: int) -> list[tuple[int, int]]:
 
 
 def ends_of(weights: Ints, top: int) -> Ints:
-    """The least and the largest sum of each row of weights over levels 0..top."""
+    """Return the smallest and the largest sum of each row of weights over levels 0..top."""
     rows = weights.reshape(len(weights), -1)
     return np.stack([function(rows, 0).sum(axis=1) * top for function in (np.minimum, np.maximum)], axis=1)
 
 
 def cases_of(sums: SumSignal) -> tuple[list[tuple[Ints, npt.NDArray[Any]]], npt.NDArray[np.intp]]:
-    """The different neurons of each channel, by what lies inside the input: the least and the largest sum and
-    the constant of each channel; and which of these each position has.
+    """Return the different neurons of each channel, by which taps lie inside the input.
+
+    These are the smallest and the largest sum and the constant of each channel, and the case of each
+    position.
     """
     channels = len(sums.weights)
     if sums.window is None:
@@ -473,13 +475,13 @@ def cases_of(sums: SumSignal) -> tuple[list[tuple[Ints, npt.NDArray[Any]]], npt.
 
 
 _WIDEST = 1 << 12
-"""Flat values that a layer may carry one by one."""
+"""Largest number of flat values that a layer may carry one by one."""
 
 
 def mapped(levels: LevelSignal, op: Affine | Clip | Sign | Quantize) -> LevelSignal:
-    """An elementwise operation on levels changes what they stand for, and the value of the padding.
+    """Apply an elementwise operation to levels: it changes their values, and the value of the padding.
 
-    It must leave the same distance between any two of them, as everything does with bits.
+    The distance between successive levels must stay constant. For bits it always does.
     """
     channels = levels.shape[0] if len(levels.shape) == 3 else len(levels.order)
     per = len(levels.order) // channels
@@ -507,7 +509,7 @@ def mapped(levels: LevelSignal, op: Affine | Clip | Sign | Quantize) -> LevelSig
 
 
 def _elementwise(op: Affine | Clip | Sign | Quantize, channels: int) -> list[Any]:
-    """The operation as an exact function of one number, for each channel."""
+    """Return the operation as an exact function of one number, for each channel."""
     if isinstance(op, Sign):
         return [lambda value: _side(op, value)] * channels
     if isinstance(op, Quantize):
@@ -517,7 +519,7 @@ def _elementwise(op: Affine | Clip | Sign | Quantize, channels: int) -> list[Any
 
 
 def thresholds_at(op: Quantize, channels: int) -> list[tuple[Fraction, ...]]:
-    """The exact thresholds of each channel; refused where they fall."""
+    """Return the exact thresholds of each channel. Falling thresholds are refused."""
     table = np.asarray(op.thresholds)
     refuse_if(
         table.ndim != 2 or len(table) not in (1, channels) or not table.shape[1],
@@ -557,7 +559,7 @@ def _side(op: Sign, value: Fraction) -> Fraction:
 
 
 def padding_past(pad: Padding | None, op: Affine | BatchNorm | Clip | Sign | Quantize) -> Padding | None:
-    """Padding behind an elementwise operation, which changes its values too."""
+    """Return padding after an elementwise operation, which also changes its values."""
     if pad is None:
         return None
     if isinstance(op, BatchNorm):
@@ -574,7 +576,7 @@ def padding_past(pad: Padding | None, op: Affine | BatchNorm | Clip | Sign | Qua
 
 
 def values_by_channel(levels: LevelSignal, what: str) -> list[tuple[Fraction, Fraction]]:
-    """Start and step of the levels of each channel; refused where they differ within it."""
+    """Return start and step of the levels of each channel. If they differ within a channel, refuse."""
     rows = [values.reshape(levels.shape[0], -1) for values in (levels.start, levels.step)]
     refuse_if(
         any((row != row[:, :1]).any() for row in rows),
@@ -584,7 +586,7 @@ def values_by_channel(levels: LevelSignal, what: str) -> list[tuple[Fraction, Fr
 
 
 def linear_of_levels(levels: LevelSignal, op: LinearOp) -> SumSignal:
-    """A linear layer on flat levels: a convolution of one pixel with a channel for each of them."""
+    """Return a linear layer on flat levels: a convolution of one pixel with one channel per level."""
     count = len(levels.order)
     refuse_if(
         levels.pad is not None or len(levels.shape) != 1 or op.weights.shape[1] != count,
@@ -600,14 +602,14 @@ def linear_of_levels(levels: LevelSignal, op: LinearOp) -> SumSignal:
 
 
 def _reduced(rows: Ints) -> tuple[Ints, list[int]]:
-    """Rows divided by what all their numbers are multiples of, and these divisors."""
+    """Return rows divided by their greatest common divisors, and these divisors."""
     flat = rows.reshape(len(rows), -1)
     divisors = np.maximum(np.gcd.reduce(flat, axis=1, initial=0), 1)
     return (flat // divisors[:, None]).reshape(rows.shape), divisors.tolist()
 
 
 def _upper(sizes: Ints, off: npt.NDArray[Any]) -> list[Fraction]:
-    """For each row the sum of `sizes` times `off`, or a little more: in floats that are rounded up."""
+    """Return an upper bound of the sum of `sizes` times `off` for each row, in floats rounded up."""
     if not off.any():
         return [Fraction(0)] * len(sizes)
     largest = max(off.tolist())
@@ -617,7 +619,7 @@ def _upper(sizes: Ints, off: npt.NDArray[Any]) -> list[Fraction]:
 
 
 def identity_of_levels(levels: LevelSignal, where: str) -> SumSignal:
-    """The levels themselves as sums of one each: for stairs on stairs."""
+    """Return the levels as sums of one term each, for stairs on stairs."""
     if len(levels.shape) == 3 and levels.pad is None:
         ones = np.ones((levels.shape[0], 1, 1, 1))
         return replace(
@@ -632,7 +634,7 @@ def identity_of_levels(levels: LevelSignal, where: str) -> SumSignal:
 
 
 def channels_of(op: Convolution) -> npt.NDArray[np.intp]:
-    """The input channels that each output of a convolution reads, one row an output."""
+    """Return the input channels that each output of a convolution reads, one row per output."""
     outs, per_in = op.weights.shape[:2]
     return np.asarray((np.arange(outs) // (outs // op.groups))[:, None] * per_in + np.arange(per_in))
 
@@ -640,8 +642,9 @@ def channels_of(op: Convolution) -> npt.NDArray[np.intp]:
 def pad_pulls(
     op: Convolution, weights: Ints, kinds: npt.NDArray[np.bool_], fill: Sequence[Fraction]
 ) -> npt.NDArray[Any]:
-    """What taps on padding add, in units of the weights: one row an output, one column a kind of position
-    (True: a tap inside).
+    """Return the contribution of taps on padding, in units of the weights.
+
+    There is one row per output, and one column per kind of position (True: a tap inside).
     """
     outs, per_in = weights.shape[:2]
     if not any(fill):
@@ -652,8 +655,9 @@ def pad_pulls(
 
 
 def convolution_of_levels(levels: LevelSignal, op: Convolution, *, flat: bool = False) -> SumSignal:
-    """A convolution on maps of levels, with a constant of its own wherever taps fall on padding; `flat` for
-    a linear layer, which reads many channels of one pixel.
+    """Return a convolution on maps of levels, with separate constants for positions with taps on padding.
+
+    `flat` is for a linear layer, which reads many channels of one pixel.
     """
     refuse_if(
         len(levels.shape) != 3 or not np.array_equal(levels.order, np.arange(len(levels.order))),
@@ -698,17 +702,17 @@ class _LevelWeights(NamedTuple):
 
     whole: Ints
     unit: list[Fraction]
-    """What one of `whole` is worth, for each row."""
+    """The value of 1 in `whole`, for each row."""
     plain: npt.NDArray[Any]
-    """Weights over what the levels stand for: integers times `worth`, or exact numbers."""
+    """Weights over the values of the levels: integers times `worth`, or exact numbers."""
     worth: list[Fraction]
     floats: bool = False
     error: Fraction = Fraction(0)
-    """How far a sum can be off."""
+    """Error bound of a sum."""
 
 
 def _level_weights(levels: LevelSignal, op: Convolution, flat: bool) -> _LevelWeights:
-    """Weights with the steps of levels taken into them; those of raw levels may have to be rounded."""
+    """Return weights with the steps of levels multiplied in. Those of raw levels may have to be rounded."""
     per, channel_of = len(levels.order) // levels.shape[0], channels_of(op)
     start, step = levels.start[::per], levels.step[::per]
     off = np.zeros(len(step), object) if levels.error is None else levels.error[::per]
@@ -724,7 +728,7 @@ def _level_weights(levels: LevelSignal, op: Convolution, flat: bool) -> _LevelWe
         levels.error is not None or len(set(zip(start.tolist(), step.tolist(), strict=True))) > 1
     ):
         return _rescaled(levels, op, (plain, worth), step, off, flat)
-    if len(sizes) == 1:  # whole numbers all the way: one size, signs may differ
+    if len(sizes) == 1:  # integers throughout: one size, signs may differ
         signs = np.array([sign_of(s) for s in step.tolist()])[channel_of]
         return _LevelWeights(plain * signs[along], [u * abs(step[0]) for u in worth], plain, worth)
     scaled = plain * np.array(worth, dtype=object).reshape(-1, 1, 1, 1) * step[channel_of][along]
@@ -732,7 +736,7 @@ def _level_weights(levels: LevelSignal, op: Convolution, flat: bool) -> _LevelWe
 
 
 def _in_floats(levels: LevelSignal, op: Convolution, plain: Any, step: Any, off: Any) -> _LevelWeights:
-    """Weights that are floats over raw levels, each row with a unit of its own."""
+    """Return float weights over raw levels, each row with its own unit."""
     rows = [
         wide_row(row.reshape(-1).tolist(), None if levels.real else levels.top, op.where)
         for row in plain * step[:, :, None, None]
@@ -755,7 +759,7 @@ def _rescaled(
     off: Any,
     flat: bool,
 ) -> _LevelWeights:
-    """Weights over raw levels that are rescaled channel by channel."""
+    """Return weights over raw levels that are rescaled channel by channel."""
     (plain, worth), channel_of = weights, channels_of(op)
     sizes = np.abs(plain).reshape(*channel_of.shape, -1).sum(axis=2)
     max_sum = np.abs(plain).max(initial=0) if levels.real else sizes.sum(axis=1).max(initial=0) * levels.top
@@ -770,7 +774,7 @@ def _rescaled(
 
 
 def _dot(rows: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The sums of rows times values, exactly."""
+    """Return the sums of rows times values, exactly."""
     if rows.dtype != object:
         reach = int(np.abs(rows).sum(axis=1).max(initial=0)) * int(np.abs(values).max(initial=0))
         kind = np.int64 if reach < 1 << 62 else object
@@ -779,11 +783,11 @@ def _dot(rows: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _pad_level(pad: Padding, pairs: Sequence[tuple[Fraction, Fraction]], top: int) -> int | None:
-    """The level that stands for the padding in every channel; None where there is no such level."""
+    """Return the level with the value of the padding in every channel; None if there is no such level."""
     channels = [(fill - start, step) for fill, (start, step) in zip(pad.fill, pairs, strict=True)]
     if any(
         beyond and not step for beyond, step in channels
-    ):  # all levels stand for one number, and not for it
+    ):  # all levels have one value, and it is not this one
         return None
     levels = {beyond / step for beyond, step in channels if step}
     if not levels:
@@ -793,8 +797,9 @@ def _pad_level(pad: Padding, pairs: Sequence[tuple[Fraction, Fraction]], top: in
 
 
 def averaged_levels(levels: LevelSignal, op: AveragePool) -> SumSignal:
-    """Average pooling of levels: a depthwise convolution with equal weights, unrolled where windows differ in
-    how many values they count.
+    """Return average pooling of levels as a depthwise convolution with equal weights.
+
+    It is unrolled if windows count different numbers of values.
     """
     refuse_if(len(levels.shape) != 3, op.where, "average pooling of flat values.")
     channels, height, width = levels.shape

@@ -1,9 +1,9 @@
 """Steps between a sum and its sign or quantizer, as exact functions of one number: affine maps, one batch
-norm, clipping; evaluated, and solved backwards for the sum at which a threshold is reached.
+norm, clipping. They are evaluated, and solved backwards for the sum at which a threshold is reached.
 
-A value is kept as ``p + q * sqrt(v)`` with rationals p, q and v, so that a batch norm's square root never has
-to be rounded. A threshold has the same form. If it is irrational and real numbers are compared with it, it is
-kept between two rationals, as near to each other as `_BITS` says.
+A value is stored as ``p + q * sqrt(v)`` with rationals p, q and v, so the square root of a batch norm is
+never rounded. A threshold has the same form. If it is irrational and compared with real numbers, it is
+enclosed between two rationals, whose distance `_BITS` defines.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ Step: TypeAlias = Affine | BatchNorm | Clip
 
 @dataclass(frozen=True)
 class Root:
-    """One channel's batch norm, multiplied by the square root of its variance:
-    ``gamma * (x - mean) + beta * sqrt(v)``.
+    """The batch norm of one channel, multiplied by the square root of its variance: ``gamma * (x - mean) +
+    beta * sqrt(v)``.
     """
 
     gamma: Fraction
@@ -62,7 +62,7 @@ class Surd:
     divided: bool = False
 
     def sign(self) -> int:
-        """Exact sign; dividing by a positive root does not change it."""
+        """Return the exact sign. Dividing by a positive root does not change it."""
         return sign_of_affine(self.p, self.q, self.v)
 
     def __float__(self) -> float:
@@ -77,7 +77,7 @@ class Pipeline:
     parts: tuple[tuple[Fraction, Fraction] | Root | tuple[str, Fraction | float, Fraction | float], ...]
 
     def __call__(self, x: Fraction) -> Surd:
-        """Value at x."""
+        """Return the value at x."""
         value = Surd(Fraction(x))
         for part in self.parts:
             if isinstance(part, Root):
@@ -91,8 +91,8 @@ class Pipeline:
         return value
 
     def direction(self, start: int = 0) -> int:
-        """+1 where the value rises with x, -1 where it falls, 0 where it cannot move;
-        of the steps from `start` on.
+        """Return the direction of the steps from `start` on: +1 if the value rises with x, -1 if it falls, 0
+        if it is constant.
         """
         sign = 1
         for part in self.parts[start:]:
@@ -108,7 +108,7 @@ class Pipeline:
         return all(isinstance(part, Root) or len(part) == 2 for part in self.parts)
 
     def line(self) -> tuple[Fraction, Fraction] | None:
-        """Scale and shift, where the steps are affine without a square root."""
+        """Return scale and shift, if the steps are affine without a square root."""
         scale, shift = Fraction(1), Fraction(0)
         for part in self.parts:
             if isinstance(part, Root) or len(part) != 2:
@@ -129,7 +129,7 @@ def _clipped(value: Surd, low: Fraction | float, high: Fraction | float) -> Surd
 
 
 def pipelines(steps: Sequence[Step], channels: int) -> list[Pipeline]:
-    """The steps of each channel; a step speaks of all channels at once or of each."""
+    """Return the steps of each channel. A step has numbers for all channels together or for each."""
     norms = [step for step in steps if isinstance(step, BatchNorm)]
     if len(norms) > 1:
         raise FileError(
@@ -169,7 +169,7 @@ def _columns(step: Step, channels: int) -> list[Any]:
 
 
 def per_channel(values: Any, channels: int, where: str) -> list[Fraction]:
-    """Exact numbers, one a channel; one for all is repeated."""
+    """Return exact numbers, one per channel. A single number is repeated."""
     row = np.asarray(values).reshape(-1)
     refuse_if(row.size not in (1, channels), where, f"{row.size} numbers for {channels} channels.")
     bad = next(
@@ -181,7 +181,7 @@ def per_channel(values: Any, channels: int, where: str) -> list[Fraction]:
 
 
 def sign_of(value: Fraction) -> int:
-    """-1, 0 or +1."""
+    """Return -1, 0 or +1."""
     return (value > 0) - (value < 0)
 
 
@@ -199,15 +199,15 @@ class _HalfLine:
     v: Fraction = Fraction(1)
 
     def moved(self, scale: Fraction, shift: Fraction) -> _HalfLine:
-        """All x for which ``scale * x + shift`` is in this half."""
+        """Return all x for which ``scale * x + shift`` is in this half."""
         return replace(self, up=self.up == (scale > 0), p=(self.p - shift) / scale, q=self.q / scale)
 
     def side(self, x: Fraction) -> int:
-        """Where x stands: -1 below the end, 0 at it, +1 above."""
+        """Return the side of x: -1 below the end, 0 at it, +1 above."""
         return sign_of_affine(x - self.p, -self.q, self.v)
 
     def holds(self, x: Fraction) -> bool:
-        """Whether x is inside."""
+        """Return whether x is inside."""
         side = self.side(x)
         return self.closed if side == 0 else (side > 0) == self.up
 
@@ -215,11 +215,13 @@ class _HalfLine:
 def theta_of(
     line: Pipeline, zero: Literal[1, -1], unit: Fraction, offset: Fraction
 ) -> tuple[Fraction, Fraction] | bool:
-    """Enclosure of theta, active iff ``s >= theta``, for the sum s of real numbers that enters the steps as
-    ``unit * s + offset``; or whether the neuron is always on or always off.
+    """Return an enclosure of theta for a neuron that is active iff ``s >= theta``.
 
-    Where the sign falls with s, it is the theta of -s. Where sign(0) is -1, the enclosure begins at theta
-    and is so small that no other sum of floats with whole weights lies inside.
+    The steps read the sum s of real numbers as ``unit * s + offset``. Return a bool if the neuron is always
+    on or always off.
+
+    If the sign falls with s, it is the theta of -s. If sign(0) is -1, the enclosure starts at theta. It is so
+    small that no other sum of floats with integer weights lies inside.
 
     Examples
     --------
@@ -235,23 +237,24 @@ def theta_of(
 
 
 class MinSum(NamedTuple):
-    """Where a neuron begins to reach a threshold."""
+    """The point where a neuron first reaches a threshold."""
 
     least: int
-    """The least whole sum that does."""
+    """The smallest integer sum that reaches it."""
     met: bool
-    """Whether a whole sum is exactly at the threshold."""
+    """Whether an integer sum is exactly at the threshold."""
     gap: float
-    """How far the nearest whole sum is from it, for messages only."""
+    """Distance of the nearest integer sum to it, for messages only."""
 
 
 def smallest_sum(
     line: Pipeline, threshold: Fraction, strict: bool, unit: Fraction, offset: Fraction
 ) -> MinSum | bool:
-    """The least whole s at which ``line(unit * s + offset)`` reaches a threshold, or is above it where
-    `strict`; a bool where s does not matter.
+    """Return the smallest integer s at which ``line(unit * s + offset)`` reaches a threshold.
 
-    Where the line falls with s, it is the least of -s.
+    If `strict`, the value must be above the threshold. Return a bool if s does not matter.
+
+    If the line falls with s, it is the smallest -s.
 
     Examples
     --------
@@ -268,22 +271,22 @@ def smallest_sum(
     met = half.side(Fraction(below)) == 0
     try:
         part = 0.0 if met else float(half.p - below) + float(half.q) * sqrt(half.v)
-    except OverflowError:  # of the terms; the sum is from 0 to 1
+    except OverflowError:  # overflow of the terms; the sum is from 0 to 1
         part = float(_enclosed(half)[0] - below)
     return MinSum(below if met and half.closed else below + 1, met, abs(min(part, 1 - part)))
 
 
 def within(min_sum: MinSum | bool, low: int, high: int) -> int:
-    """The least sum of low..high that reaches a threshold, high + 1 if none does."""
+    """Return the smallest sum of low..high that reaches a threshold; high + 1 if none does."""
     if isinstance(min_sum, bool):
         return int(low if min_sum else high + 1)
     return int(min(max(min_sum.least, low), high + 1))
 
 
 def _floor(half: _HalfLine) -> int:
-    """The largest whole number that is not above the end."""
+    """Return the largest integer that is not above the end."""
     square = half.q**2 * half.v
-    # p + q sqrt(v) is (a +- sqrt(x)) / b in whole numbers
+    # p + q sqrt(v) is (a +- sqrt(x)) / b in integers
     a, b = half.p.numerator * square.denominator, half.p.denominator * square.denominator
     x = half.p.denominator**2 * square.numerator * square.denominator
     root = isqrt(x)
@@ -293,8 +296,8 @@ def _floor(half: _HalfLine) -> int:
 
 
 def _sums_in(line: Pipeline, half: _HalfLine, unit: Fraction, offset: Fraction) -> _HalfLine | bool:
-    """The sums s whose ``line(unit * s + offset)`` is in a half, or their negatives if that makes it the
-    upper one; a bool if s does not matter.
+    """Return the sums s whose ``line(unit * s + offset)`` is in a half, or their negatives if that makes it
+    the upper half; a bool if s does not matter.
     """
     solution = _solved(line, half)
     if isinstance(solution, bool):
@@ -306,7 +309,7 @@ def _sums_in(line: Pipeline, half: _HalfLine, unit: Fraction, offset: Fraction) 
 
 
 def _solved(line: Pipeline, half: _HalfLine) -> _HalfLine | bool:
-    """The half that the steps map into the given one; a bool where they map all or nothing into it."""
+    """Return the half that the steps map into the given one; a bool if they map all or nothing into it."""
     for part in reversed(line.parts):
         if isinstance(part, Root):
             if not part.gamma:
@@ -327,8 +330,8 @@ def _solved(line: Pipeline, half: _HalfLine) -> _HalfLine | bool:
 
 
 def _decided(half: _HalfLine, low: Fraction | float, high: Fraction | float) -> bool | None:
-    """What a half says of values between two bounds, where it says the same of both;
-    else clipping changes nothing.
+    """Return whether values between two bounds are in a half, if both bounds agree. Otherwise clipping has no
+    effect.
     """
     first, last = (
         (bound > 0) == half.up if isinstance(bound, float) and isinf(bound) else half.holds(Fraction(bound))
@@ -338,14 +341,14 @@ def _decided(half: _HalfLine, low: Fraction | float, high: Fraction | float) -> 
 
 
 def rational_root(value: Fraction) -> Fraction | None:
-    """The square root, where it is rational."""
+    """Return the square root, if it is rational."""
     top, bottom = isqrt(value.numerator), isqrt(value.denominator)
     exact = top**2 == value.numerator and bottom**2 == value.denominator
     return Fraction(top, bottom) if exact else None
 
 
 def _enclosed(half: _HalfLine) -> tuple[Fraction, Fraction]:
-    """Two rationals around the end, equal if it is rational."""
+    """Return two rationals around the end; equal if it is rational."""
     square = half.q**2 * half.v
     root, sign = rational_root(square), sign_of(half.q)
     if root is not None:

@@ -1,11 +1,11 @@
-"""Exact numbers as integers times one unit: weights row by row, and the factors of raw inputs that are
+"""Write exact numbers as integers times one unit: weights row by row, and the factors of raw inputs that are
 rescaled before the first layer (docs/theory.md 3.6).
 
-A binarized layer has -1, 0 and +1, whatever scale the file keeps them at. Scales of a file are exact numbers,
-and so are their multiples of a common unit if these are short enough for sums of integers. A batch norm's
-factor has a square root: it is kept to `_DIGITS` bits, the same for all channels whose roots are multiples of
-one another, so that their ratios stay exact. Factors without a short common unit are rounded to one. How far
-that can move a value is known, and handed on.
+A binarized layer has weights -1, 0 and +1, at any scale in the file. Scales of a file are exact numbers. They
+stay exact multiples of a common unit if these are short enough for sums of integers. The factor of a batch
+norm has a square root, which is kept to `_DIGITS` bits. Channels whose roots are multiples of one another
+share it, so that their ratios stay exact. Factors without a short common unit are rounded to one. The
+resulting error bound is passed on.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ __all__ = [
 ]
 
 _LARGEST = 1 << 16
-"""Weights in units; those of sixteen bits are the largest that are read."""
+"""Largest weight in units: at most sixteen bits are read."""
 
 
 def in_units(weights: Any, where: str) -> tuple[Ints, list[Fraction]]:
-    """Write each row of weights as whole numbers times a positive unit, the largest there is, exactly;
-    `FileError` where a row has none.
+    """Write each row of weights exactly as integers times a positive unit, the largest possible.
+
+    Raise `FileError` if a row has none.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def in_units(weights: Any, where: str) -> tuple[Ints, list[Fraction]]:
 
 
 def quantized(weights: Any, where: str) -> tuple[Ints, list[Fraction]] | str:
-    """The same, or what to say of a row that has no unit."""
+    """Do the same, or return a message about a row that has no unit."""
     array = np.asarray(weights)
     rows = array.reshape(len(array), -1)
     if rows.dtype != object and not np.isfinite(rows).all():
@@ -93,7 +94,7 @@ def quantized(weights: Any, where: str) -> tuple[Ints, list[Fraction]] | str:
 
 
 def exact_weights(weights: Any, where: str) -> npt.NDArray[Any]:
-    """Weights as the exact numbers they are."""
+    """Return weights as exact numbers."""
     array = np.asarray(weights)
     refuse_if(not np.isfinite(array.astype(float)).all(), where, "a weight is not a finite number.")
     distinct, indices = np.unique(array, return_inverse=True)
@@ -102,7 +103,7 @@ def exact_weights(weights: Any, where: str) -> npt.NDArray[Any]:
 
 
 def bias_of(op: LinearOp | Convolution) -> list[Fraction]:
-    """The exact bias of each output; zeros where there is none."""
+    """Return the exact bias of each output; zeros if there is none."""
     count = len(op.weights)
     if op.bias is None:
         return [Fraction(0)] * count
@@ -116,13 +117,13 @@ def bias_of(op: LinearOp | Convolution) -> list[Fraction]:
 
 
 _DIGITS = 192
-_ROUNDED = 1 << 54  # sums with rounded factors stay below
-_FINE = 1 << 26  # the largest factor has at least so many units: more than a float32 number has
-_LONG = 1 << 10  # bits of a common denominator for which sums are not even tried
+_ROUNDED = 1 << 54  # sums with rounded factors stay below this
+_FINE = 1 << 26  # the largest factor has at least this many units: more than a float32 number has
+_LONG = 1 << 10  # bits of a common denominator above which sums are not tried
 
 
 class StraightLine(NamedTuple):
-    """What becomes of a raw number: ``scale * x + shift``, off by at most ``bend * abs(x) + bias``."""
+    """The value of a raw number: ``scale * x + shift``, with error at most ``bend * abs(x) + bias``."""
 
     scale: Fraction
     shift: Fraction
@@ -130,20 +131,21 @@ class StraightLine(NamedTuple):
     bias: Fraction = Fraction(0)
 
     def error(self, largest: Fraction) -> Fraction:
-        """How far the value of a raw number of at most this size can be off."""
+        """Return the error bound of the value of a raw number of at most this absolute value."""
         return self.bend * largest + self.bias
 
 
 class Roots:
-    """One over the square root of variances: exact where it is rational, else a little below; variances whose
-    roots are multiples of one another share one.
+    """Reciprocals of the square roots of variances: exact if rational, else slightly below.
+
+    Variances whose roots are multiples of one another share one.
     """
 
     def __init__(self) -> None:
         self._known: list[tuple[Fraction, Fraction]] = []
 
     def inverse(self, v: Fraction) -> tuple[Fraction, Fraction]:
-        """A number near ``1 / sqrt(v)``, not above it, and how far it is off at most.
+        """Return a number near ``1 / sqrt(v)``, not above it, and its error bound.
 
         Examples
         --------
@@ -161,14 +163,14 @@ class Roots:
             ratio = rational_root(other / v)
             if ratio is not None:
                 return near * ratio, near * ratio / (1 << _DIGITS - 2)
-        # a whole root of v scaled up, with _DIGITS bits or more
+        # an integer root of v scaled up, with _DIGITS bits or more
         scale = 1 << _DIGITS + max(0, v.numerator.bit_length() - v.denominator.bit_length())
         near = Fraction(isqrt(v.denominator * scale**2 // v.numerator), scale)
         self._known.append((v, near))
         return near, near / (1 << _DIGITS - 2)
 
     def straight(self, line: Pipeline) -> StraightLine | None:
-        """The steps of a channel as one scale and shift; None where something is clipped."""
+        """Return the steps of a channel as one scale and shift; None if something is clipped."""
         scale, shift, bend, bias = Fraction(1), Fraction(0), Fraction(0), Fraction(0)
         for part in line.parts:
             if isinstance(part, Root):
@@ -187,7 +189,7 @@ class Roots:
 
 
 class InUnits(NamedTuple):
-    """Numbers as ``whole[k] * unit``, each off by at most ``errors[k]``."""
+    """Numbers as ``whole[k] * unit``, each with error at most ``errors[k]``."""
 
     whole: tuple[int, ...]
     unit: Fraction
@@ -195,13 +197,14 @@ class InUnits(NamedTuple):
 
     @property
     def error(self) -> Fraction:
-        """How far their sum can be off."""
+        """The error bound of their sum."""
         return sum(self.errors, Fraction(0))
 
 
 def in_common_units(factors: Sequence[Fraction], weight: int, where: str) -> InUnits:
-    """Write factors as multiples of one unit, such that a sum of so much `weight` of any of them fits a
-    layer; exactly where they have a unit that is large enough, else rounded to one.
+    """Write factors as multiples of one unit, such that a sum of total weight `weight` fits a layer.
+
+    The result is exact if the factors have a unit that is large enough. Otherwise it is rounded.
 
     Examples
     --------
@@ -221,9 +224,11 @@ def in_common_units(factors: Sequence[Fraction], weight: int, where: str) -> InU
 
 
 def wide_row(values: Sequence[Fraction], top: int | None, where: str) -> InUnits:
-    """Write the weights of a row as multiples of one unit, such that sums over levels up to `top` fit a layer
-    (None: over real numbers, where weights have to fit alone); exactly where they have one that is large
-    enough, else rounded.
+    """Write the weights of a row as multiples of one unit, such that sums over levels up to `top` fit a
+    layer.
+
+    If `top` is None, the sums are over real numbers, and only the weights have to fit. The result is exact if
+    the weights have a unit that is large enough. Otherwise it is rounded.
 
     Examples
     --------
@@ -240,9 +245,9 @@ def wide_row(values: Sequence[Fraction], top: int | None, where: str) -> InUnits
 
 
 def _in_units_below(values: Sequence[Fraction], max_sum: Fraction, room: Fraction) -> InUnits | None:
-    """Numbers in their common unit if a sum of `max_sum` fits a layer then, else rounded so that one of
-    `room`
-    fits; None if that leaves them too few bits.
+    """Return numbers in their common unit if a sum of `max_sum` then fits a layer.
+
+    Otherwise round them so that a sum of `room` fits. Return None if that leaves too few bits.
     """
     largest, unit = max((abs(value) for value in values), default=Fraction(0)), common_unit(values)
     if unit is not None and max_sum < WIDEST * unit:
@@ -255,13 +260,13 @@ def _in_units_below(values: Sequence[Fraction], max_sum: Fraction, room: Fractio
 
 
 def _power_above(value: Fraction) -> Fraction:
-    """A power of two above a positive number, at most four times as large."""
+    """Return a power of two above a positive number, at most four times as large."""
     power = value.numerator.bit_length() - value.denominator.bit_length() + 1
     return Fraction(1 << power) if power >= 0 else Fraction(1, 1 << -power)
 
 
 def common_unit(values: Sequence[Fraction]) -> Fraction | None:
-    """The largest number of which all are multiples; None where it would be very long."""
+    """Return the largest number that all are multiples of; None if it would be very long."""
     top, bottom = 0, 1
     for value in {abs(value) for value in values if value}:
         below = lcm(bottom, value.denominator)
@@ -273,7 +278,7 @@ def common_unit(values: Sequence[Fraction]) -> Fraction | None:
 
 
 def in_shared_units(values: Sequence[Fraction]) -> tuple[list[int], Fraction]:
-    """Exact numbers over their common denominator, however long it is: whole numbers and what one is worth.
+    """Return exact numbers over their common denominator, of any length: integers and their unit.
 
     Examples
     --------

@@ -1,5 +1,5 @@
-"""An input query run as Marabou would: all equations and signs evaluated in float64, again and again until
-every variable has a value. It knows nothing of layers.
+"""Run an input query like Marabou: evaluate all equations and signs in float64, repeatedly, until every
+variable has a value. It does not use layers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["interpreter_of_query"]
 
 
 def interpreter_of_query(contents: InputQuery) -> SourceInterpreter:
-    """Variables one by one."""
+    """Return an interpreter that computes the variables one by one."""
     return SourceInterpreter("its equations and signs, variable by variable", lambda x: _run(contents, x))
 
 

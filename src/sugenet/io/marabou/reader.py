@@ -1,14 +1,17 @@
-"""An input query of Marabou, an ``.ipq`` file: as values, every number as it is spelled; as a chain of linear
-layers and signs; and as a query about it.
+"""Read an input query of Marabou, an ``.ipq`` file, with every number as it is spelled. It becomes a chain of
+linear layers and signs, and a query about it.
 
-The lines are: how many variables, lower bounds, upper bounds, equations and constraints; how many inputs and
-the inputs, "number,variable"; the outputs likewise; the bounds, "variable,number"; the equations,
-"number,type,scalar,variable,coefficient,...", where type 0 is =, 1 is >= and 2 is <=; and the constraints,
-"number,sign,f,b" for f = sign(b), which is +1 at 0.
+The file has these lines:
 
-Equations are solved one by one, each for the one variable that is not known yet, in exact numbers, so that
-batch norms and biases written as equations of their own become part of the layer before them. A sign of a
-sign that cannot turn it, such as sign(sign(x) + 0.1), is that sign.
+- the numbers of variables, lower bounds, upper bounds, equations and constraints
+- the number of inputs, and the inputs as "number,variable"; the same for the outputs
+- the bounds as "variable,number"
+- the equations as "number,type,scalar,variable,coefficient,...", where type 0 is =, 1 is >= and 2 is <=
+- the constraints as "number,sign,f,b" for f = sign(b), which is +1 at 0
+
+Equations are solved one by one, each for its one unknown variable, in exact numbers. So batch norms and
+biases written as separate equations become part of the layer before them. A sign of a sign that cannot change
+it, such as sign(sign(x) + 0.1), is that sign.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ _SIGNS = ("=", ">=", "<=")
 
 @dataclass(frozen=True)
 class Equation:
-    """A sum of products that equals its scalar, or is at least or at most that."""
+    """A sum of products that is equal to its scalar, at least the scalar, or at most the scalar."""
 
     line: int
     sign: str
@@ -49,7 +52,7 @@ class Equation:
 
 @dataclass(frozen=True)
 class InputQuery:
-    """All that a file says."""
+    """The contents of a file."""
 
     source: str
     variables: int
@@ -59,7 +62,7 @@ class InputQuery:
     upper: dict[int, Fraction]
     equations: tuple[Equation, ...]
     signs: dict[int, int]
-    """Of each variable that is the sign of another, that other."""
+    """For each variable that is the sign of another, that other variable."""
 
 
 @dataclass
@@ -71,7 +74,7 @@ class _Lines:
     known: dict[str, Fraction] = field(default_factory=dict)
 
     def next(self, *counts: int) -> list[str]:
-        """The parts of the next line, of which there must be so many; any number unless said."""
+        """Return the parts of the next line, which must have this many (default: any number)."""
         self.number += 1
         line = required(next(self.lines, None), f"it ends before line {self.number}. Is the file whole?")
         parts = [part.strip() for part in line.strip().rstrip(",").split(",")]
@@ -94,7 +97,7 @@ class _Lines:
 
 
 def read_input_query(path: str | Path) -> InputQuery:
-    """Read a file, packed by gzip or not."""
+    """Read a file, compressed with gzip or not."""
     name = Path(path).name
     try:
         with plain_file(path, _MAX_BYTES) as file, open_text(file, _MAX_BYTES, "ascii", None) as stream:
@@ -175,23 +178,23 @@ def _equation(lines: _Lines, variable: Callable[[str], int]) -> Equation:
 
 @dataclass(frozen=True)
 class _Form:
-    """A sum over the values of one level, and a constant; level 0 are the inputs, each other one signs."""
+    """A sum over the values of one level, and a constant. Level 0 is the inputs, other levels are signs."""
 
     level: int
     terms: dict[int, Fraction]
-    """By variable."""
+    """Coefficients by variable."""
     constant: Fraction
 
 
 class _Solving:
-    """What each variable is, once it is known."""
+    """The value of each variable, once it is known."""
 
     def __init__(self, contents: InputQuery) -> None:
         self.contents = contents
         self.forms: dict[int, _Form] = {v: _Form(0, {v: Fraction(1)}, Fraction(0)) for v in contents.inputs}
         self.levels: list[list[int]] = [list(contents.inputs)]
         self.behind: dict[int, _Form] = {}
-        """Of each sign that is kept, the sum that it is taken of."""
+        """For each sign that is kept, the sum that it is taken of."""
         self.work = 0
         self.left = [equation for equation in contents.equations if equation.sign == "="]
         self.rest: list[Equation] = [e for e in contents.equations if e.sign != "="]
@@ -206,7 +209,7 @@ class _Solving:
         self.rest = [*self.left, *self.rest]
 
     def _equations(self) -> bool:
-        """Solve the equations that have one variable left; those that have none say something more."""
+        """Solve the equations with one unknown variable. Those without one are further conditions."""
         kept, moved = [], False
         targets = set(self.contents.signs)
         for equation in self.left:
@@ -239,7 +242,7 @@ class _Solving:
         return bool(ready)
 
     def _unturned(self, form: _Form) -> _Form | None:
-        """A sign of one sign that follows it, or its opposite."""
+        """Return a sign of one sign that equals it, or its opposite."""
         if form.level == 0 or len(form.terms) != 1:
             return None
         ((v, factor),) = form.terms.items()
@@ -247,7 +250,7 @@ class _Solving:
         return None if up == down else _Form(form.level, {v: Fraction(1 if up else -1)}, Fraction(0))
 
     def total(self, terms: dict[int, Fraction], constant: Fraction, line: int) -> _Form:
-        """A sum of known variables."""
+        """Return a sum of known variables."""
         level, coefficients = None, dict[int, Fraction]()
         for v, factor in terms.items():
             form = self.forms[v]
@@ -266,7 +269,7 @@ class _Solving:
 
 
 def chain_of_query(contents: InputQuery) -> OpChain:
-    """The network of an input query."""
+    """Return the network of an input query."""
     solved = _Solving(contents)
     ops: list[Op] = []
     for level in range(1, len(solved.levels)):
@@ -289,7 +292,9 @@ def _output(solved: _Solving, variable: int) -> _Form:
 
 
 def _linear(where: str, forms: Sequence[_Form], before: Sequence[int], *, first: bool) -> list[Op]:
-    """A layer; of raw inputs one by one only scales and shifts, of scaled ones their scales in front."""
+    """Return a layer. Raw inputs one by one only have scales and shifts. Scales of scaled inputs are applied
+    before.
+    """
     index = {v: k for k, v in enumerate(before)}
     shift = numbers([form.constant for form in forms])
     if first and [list(form.terms) for form in forms] == [[v] for v in before]:
@@ -305,8 +310,9 @@ def _linear(where: str, forms: Sequence[_Form], before: Sequence[int], *, first:
 
 
 def _scales(forms: Sequence[_Form], before: Sequence[int]) -> list[Fraction] | None:
-    """What each input is multiplied by before all neurons weigh it alike, up to a factor for each neuron;
-    None where it is the same for all, or there is nothing of the kind.
+    """Return the factor of each input before all neurons weigh it alike, up to one factor per neuron.
+
+    Return None if it is the same for all, or there are no such factors.
     """
     if any(len(form.terms) != len(before) for form in forms):
         return None
@@ -319,9 +325,9 @@ def _scales(forms: Sequence[_Form], before: Sequence[int]) -> list[Fraction] | N
 
 
 def query_of_contents(contents: InputQuery) -> Query:
-    """The question of an input query: its bounds of inputs, and what it says of outputs.
+    """Return the question of an input query: its bounds of inputs, and its conditions on outputs.
 
-    Bounds of variables between must be those that every sign keeps.
+    Bounds of variables between must be those that every sign satisfies.
     """
     solved = _Solving(contents)
     lower, upper = contents.lower, contents.upper

@@ -1,3 +1,3 @@
-"""ONNX files, read into chains of operations and written from networks; without the onnx package."""
+"""Read ONNX files into chains of operations, and write networks as ONNX files, without the onnx package."""
 
 __all__: list[str] = []

@@ -1,5 +1,5 @@
-"""Compare each node of an ONNX file alone, as it was read, with the interpreter of ONNX operators: at, beside
-and beyond the numbers that it holds, which samples of the whole network may never reach.
+"""Compare each node of an ONNX file alone, as it was read, with the interpreter of ONNX operators. The inputs
+are at, next to and beyond the numbers of the node, which samples of the whole network may never reach.
 """
 
 from __future__ import annotations
@@ -25,22 +25,25 @@ __all__ = ["compare_nodes"]
 
 _LADDER = (2.0**-10, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 20.0, 127.0, 256.0, 2.0**20, 2.0**60)
 _ENDS = (8.0, 2.0**20, np.inf)
-"""Numbers of a sample are all of one size: up to the first of these, between two, or beyond."""
+"""The numbers of a sample have one magnitude: up to the first of these, between two, or beyond."""
 _SIZES = (1.0, 2.0**-6, 2.0**12, 0.25)
 _MOST_NODES = 32
-"""Of a part of the graph that begins at one tensor and is read and run by itself."""
+"""Largest number of nodes of a part of the graph that starts at one tensor and is read and run alone."""
 _MOST_NUMBERS = 64
 _WORK, _LEAST = 1 << 19, 4
-"""Values that the interpreter makes for one node, and the fewest samples; the most telling come first."""
+"""Largest number of values that the interpreter computes for one node, and the smallest number of samples.
+The most informative samples are first.
+"""
 _NEAR = 2.0**-20
-"""How far apart values may be, for the rounding of the file's own floats, as a share of the largest."""
+"""Largest difference of values from rounding in the file's own floats, relative to the largest."""
 
 
 def compare_nodes(graph: Graph) -> int:
-    """How many nodes were compared alone; a node that is read as something else is refused by name.
+    """Return how many nodes were compared alone. A node that was misread is refused by name.
 
-    A node that reads two values is compared together with those that make them of one. Where the interpreter
-    or the reader cannot take a node apart from the others, it is compared within the whole network alone.
+    A node that reads two values is compared together with the nodes that compute them from one. If the
+    interpreter or the reader cannot separate a node from the others, it is compared only within the whole
+    network.
 
     Parameters
     ----------
@@ -50,7 +53,7 @@ def compare_nodes(graph: Graph) -> int:
     Raises
     ------
     FileError
-        Where a node gives something else than what was read.
+        If a node computes something else than the operations that were read.
     """
     walk = GraphWalk(graph)
     walk.chain()
@@ -71,7 +74,7 @@ def _is_compared(walk: GraphWalk, node: Node, makers: Mapping[str, Node]) -> boo
         try:
             chain = GraphWalk(part).chain()
         except FileError:
-            continue  # what comes before may make it readable: a sign before a sum
+            continue  # preceding nodes may make it readable: a sign before a sum
         try:
             _compare(chain, Interpreter(part, node.outputs[0]), part, node, axis)
         except UncomparableError:
@@ -83,7 +86,7 @@ def _is_compared(walk: GraphWalk, node: Node, makers: Mapping[str, Node]) -> boo
 def _parts(
     values: Mapping[str, Value], node: Node, makers: Mapping[str, Node]
 ) -> Iterator[tuple[str, list[Node]]]:
-    """Parts of the graph that end with a node and begin at one tensor, the smallest first."""
+    """Yield the parts of the graph that end with a node and start at one tensor, the smallest first."""
     nodes, open_ = [node], _data(values, node)
     while len(nodes) <= _MOST_NODES:
         if len(open_) == 1 and _is_start(values[next(iter(open_))]):
@@ -123,7 +126,7 @@ def _graph(walk: GraphWalk, start: str, nodes: Sequence[Node], end: str) -> Grap
 
 
 def _compare(chain: OpChain, program: Interpreter, part: Graph, node: Node, axis: int) -> None:
-    """Refuse a node that gives other values than the chain; `axis` of its result is that of the samples."""
+    """Refuse a node whose values differ from the chain; `axis` of its result is that of the samples."""
     size, batch = prod(program.sample), program.batch or 1
     spent = program.run(np.zeros((batch, *program.sample))).spent // batch
     rows = _rows(part, size, program.kind)
@@ -151,8 +154,8 @@ def _compare(chain: OpChain, program: Interpreter, part: Graph, node: Node, axis
 
 
 def _rows(part: Graph, size: int, kind: np.dtype[Any]) -> Array:
-    """Samples that a tensor is given: of mixed, of negative and of positive numbers of several sizes, and
-    every number at which something may happen.
+    """Return samples for a tensor: mixed, negative and positive numbers of several magnitudes, and every
+    number at which the result may change.
     """
     random = np.random.default_rng(0)
     plain = random.integers(1, 9, (3 * len(_SIZES), size)) * np.repeat(_SIZES, 3)[:, None]
@@ -173,7 +176,7 @@ def _rows(part: Graph, size: int, kind: np.dtype[Any]) -> Array:
 
 
 def _numbers(part: Graph) -> Array:
-    """Zero, the numbers of the nodes, all their neighbours as floats of 32 bits, and small and large ones."""
+    """Return zero, the numbers of the nodes, their neighbours in float32, and small and large numbers."""
     node_numbers = [float(v) for node in part.nodes for v in node.attributes.values() if isinstance(v, float)]
     for array in part.constants.values():
         if array.dtype.kind in "fiu" and array.size:

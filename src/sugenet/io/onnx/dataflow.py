@@ -1,9 +1,10 @@
-"""FINN's dataflow graphs in plain operators: matrix-vector units, thresholding, sliding windows, pooling and
-label selection, whatever the domain and the ending of their names; and the old domain ``finn``.
+"""Rewrite FINN's dataflow graphs in plain operators: matrix-vector units, thresholding, sliding windows,
+pooling and label selection. All domains and endings of their names are supported, also the old domain
+``finn``.
 
-A unit with bipolar inputs and weights counts matches; else it multiplies. A threshold is reached where the
-value is at least as large. Attributes about hardware (folding, memories, paths, estimates) say nothing about
-values and are passed over by name.
+A unit with bipolar inputs and weights counts matches. Other units multiply. A value reaches a threshold if it
+is at least as large. Attributes about hardware (folding, memories, paths, estimates) do not affect values.
+They are skipped by name.
 """
 
 from __future__ import annotations
@@ -115,14 +116,14 @@ _WAY = (
 
 @dataclass
 class _Rewriting:
-    """The nodes so far, and the constants that they bring."""
+    """The nodes so far, and their new constants."""
 
     graph: Graph
     nodes: list[Node] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)
 
     def constant(self, node: Node, index: int, what: str) -> Array:
-        """A parameter of a node, a matrix."""
+        """Return a parameter of a node, a matrix."""
         name = node.inputs[index] if index < len(node.inputs) else ""
         array = self.graph.constants.get(name)
         if array is None or array.ndim != 2 or array.dtype.kind not in "fiu":
@@ -130,13 +131,13 @@ class _Rewriting:
         return array
 
     def kept(self, array: Array) -> str:
-        """A name for a new constant."""
+        """Return a name for a new constant."""
         name = f"dataflow constant {len(self.constants)}"
         self.constants[name] = array
         return name
 
     def chain(self, node: Node, steps: list[tuple[str, list[str], Mapping[str, Any]]]) -> None:
-        """Operators one behind the other in the place of a node."""
+        """Replace a node by a sequence of operators."""
         value = node.inputs[0]
         for number, (op, more, attributes) in enumerate(steps):
             last = number == len(steps) - 1
@@ -152,12 +153,12 @@ _Steps = list[tuple[str, list[str], Mapping[str, Any]]]
 
 
 def plain_graph(graph: Graph) -> Graph:
-    """The graph with every dataflow node written in plain operators; itself where there is none.
+    """Return the graph with every dataflow node in plain operators; the graph itself if there is none.
 
     Raises
     ------
     FileError
-        Where a dataflow node, or an attribute of one, is not understood: by name, and with the way.
+        If a dataflow node, or an attribute of one, is not supported. The message names it and suggests a fix.
     """
     if not any(_is_ours(node) for node in graph.nodes):
         return graph
@@ -206,7 +207,7 @@ def _whole(node: Node, name: str, default: int | None = None) -> int:
 
 
 def _two(node: Node, name: str, default: int | None = None) -> tuple[int, int]:
-    """One number for both axes, or one for each."""
+    """Return one number for both axes, or one for each."""
     value = node.attributes.get(name, default)
     both = (value, value) if isinstance(value, int) else value
     if not isinstance(both, tuple) or len(both) != 2 or not all(isinstance(v, int) and v > 0 for v in both):
@@ -219,7 +220,7 @@ def _is(node: Node, name: str, *types: str) -> bool:
 
 
 def _counted(made: _Rewriting, weights: Array, on: tuple[int, int]) -> _Steps:
-    """Match counts: the product of -1 and +1, half of it and half of how many there are."""
+    """Add match counts: half of the product of -1 and +1 plus half of the number of terms."""
     low, high = on
     refuse_if(
         not np.isin(weights, on).all(),
@@ -240,7 +241,7 @@ def _popcount(made: _Rewriting, node: Node) -> None:
 
 
 def _unit(made: _Rewriting, node: Node) -> None:
-    """A matrix-vector unit, with or without thresholds."""
+    """Rewrite a matrix-vector unit, with or without thresholds."""
     weights = made.constant(node, 1, "weights")
     sizes = (_whole(node, "MW"), _whole(node, "MH"))
     refuse_if(weights.shape != sizes, f"its weights have shape {weights.shape}, but (MW, MH) is {sizes}.")
@@ -257,7 +258,7 @@ def _unit(made: _Rewriting, node: Node) -> None:
         f"it has {len(node.inputs)} inputs, which does not fit noActivation={int(bare)}.",
     )
     if bare:
-        node.attributes.get("ActVal")  # of the activation that it has not
+        node.attributes.get("ActVal")  # of the missing activation
     else:
         steps.append(_thresholds(made, node, made.constant(node, 2, "thresholds"), sizes[1]))
     made.chain(node, steps)
@@ -331,7 +332,7 @@ def _same(made: _Rewriting, node: Node) -> None:
 
 
 def _label(made: _Rewriting, node: Node) -> None:
-    """The numbers of the K largest scores; the first of them is the class."""
+    """Rewrite the indices of the K largest scores. The first of them is the class."""
     _whole(node, "Labels")
     count = made.kept(np.array([_whole(node, "K")]))
     made.nodes.append(

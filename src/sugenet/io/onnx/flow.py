@@ -1,10 +1,9 @@
-"""What the data input has become at one place of an ONNX graph: the operations so far,
-and which axis holds what.
+"""The data input at one point of an ONNX graph: the operations so far, and the meaning of each axis.
 
-Files move axes about: channel first or last, flattened, squeezed. So a tensor's axes are kept as lists of
-*pieces* of the logical axes (channels, height, width, or flat features); transposing and reshaping only
-regroups the pieces, and an operation that needs channels finds them or says that they are not there. Axes of
-size 1 have no pieces. Which axis of the raw input holds channels is settled by the first operation that asks.
+Files move axes: channel first or last, flattened, squeezed. So the axes of a tensor are lists of *pieces* of
+the logical axes (channels, height, width, or flat features). Transposing and reshaping only regroup the
+pieces. An operation that needs channels finds them or reports that they are missing. Axes of size 1 have no
+pieces. The first operation that needs channels decides which axis of the raw input holds them.
 """
 
 from __future__ import annotations
@@ -25,22 +24,20 @@ from sugenet.io.plain.refusals import refuse_if
 __all__ = ["MAX_VALUES", "OPEN_BATCH", "Axis", "Flow", "FlowLink", "Piece", "new_axis", "shape_of"]
 
 MAX_VALUES = 1 << 26
-"""Values of one sample at any place of the network."""
+"""Largest number of values of one sample at any point of the network."""
 OPEN_BATCH = 67_108_879
-"""A prime above every size in a network: it stands for a batch of any size,
-and shows in what depends on it.
-"""
+"""A prime above every size in a network. It represents a batch of any size, and reveals dependence on it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """A part of a logical axis; two pieces are the same only if they are one object."""
+    """A part of a logical axis. Two pieces are equal only if they are one object."""
 
     size: int
     _halves: dict[int, tuple[Piece, Piece]] = field(default_factory=dict)
 
     def split(self, left: int) -> tuple[Piece, Piece]:
-        """The piece as two, the first of the given size; always the same two."""
+        """Split the piece in two, the first of the given size. The result is always the same two objects."""
         if left not in self._halves:
             self._halves[left] = Piece(left), Piece(self.size // left)
         return self._halves[left]
@@ -50,15 +47,15 @@ Axis: TypeAlias = tuple[Piece, ...]
 
 
 def new_axis(size: int) -> Axis:
-    """An axis of its own."""
+    """Return a new axis."""
     return (Piece(size),) if size > 1 else ()
 
 
 @dataclass(frozen=True, eq=False)
 class FlowLink:
-    """An operation behind others; the first link has none.
+    """An operation after others. The first link has no operation.
 
-    Equal operations behind one link are one object.
+    Equal operations after one link are one object.
     """
 
     op: Op | None = None
@@ -67,7 +64,7 @@ class FlowLink:
     _behind: dict[Any, FlowLink] = field(default_factory=dict)
 
     def then(self, op: Op, notes: tuple[str, ...] = ()) -> FlowLink:
-        """The link behind this one."""
+        """Return the link after this one."""
         key = (
             type(op).__name__,
             *(_key(getattr(op, item.name)) for item in fields(op) if item.name != "where"),
@@ -77,7 +74,7 @@ class FlowLink:
         return self._behind[key]
 
     def trail(self) -> list[FlowLink]:
-        """All links from the first operation to this one."""
+        """Return all links from the first operation to this one."""
         links: list[FlowLink] = []
         link: FlowLink | None = self
         while link is not None and link.op is not None:
@@ -98,32 +95,32 @@ def _key(value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """The data at one place."""
+    """The data at one point."""
 
     link: FlowLink
     axes: tuple[Axis, ...]
-    """Of the tensor as it stands in the graph, batch axis included."""
+    """Axes of the tensor in the graph, including the batch axis."""
     batch: Axis
     kind: Literal["raw", "maps", "flat"]
     parts: tuple[Axis, ...]
     """Pieces of the logical axes: those of the raw input, (channels, height, width), or the flat features."""
     dtype: np.dtype[Any]
     whole: bool
-    """Whether all values are known to be whole numbers."""
+    """Whether all values are known to be integers."""
     shape: tuple[int, ...] = ()
     channels_last: bool = False
-    """Of one raw sample, once it is settled."""
+    """Whether the channels of one raw sample are last, once decided."""
 
     @classmethod
     def start(cls, sizes: Sequence[int], dtype: np.dtype[Any], batch: int) -> Flow:
-        """The raw input, of given sizes without the batch."""
+        """Return the raw input, of given sizes without the batch."""
         axes = tuple(new_axis(size) for size in sizes)
         first = new_axis(batch)
         return cls(FlowLink(), (first, *axes), first, "raw", axes, dtype, dtype.kind in "iu")
 
     @property
     def flow(self) -> Flow:
-        """Itself, as every value that depends on the data has one."""
+        """The flow itself, since every value that depends on the data has one."""
         return self
 
     @property
@@ -133,35 +130,35 @@ class Flow:
 
     @property
     def real_dtype(self) -> np.dtype[Any]:
-        """The element type, or float32 where that is not one of floats."""
+        """The element type, or float32 if that is not a float type."""
         return self.dtype if self.dtype.kind == "f" else np.dtype(np.float32)
 
     @property
     def inner(self) -> Axis:
-        """All pieces but the batch, in the order of the tensor."""
+        """All pieces except the batch, in the order of the tensor."""
         return tuple(piece for axis in self.axes for piece in axis if piece not in self.batch)
 
     def then(self, op: Op, notes: tuple[str, ...] = ()) -> Flow:
-        """The data behind an operation that leaves all axes as they are."""
+        """Return the data after an operation that leaves all axes as they are."""
         return replace(self, link=self.link.then(op, notes))
 
     # -- plumbing --------------------------------------------------------------------------------------------
 
     def transposed(self, order: Sequence[int]) -> Flow:
-        """The same data with its axes in another order."""
+        """Return the same data with its axes in another order."""
         return replace(self, axes=tuple(self.axes[axis] for axis in order))
 
     def rearranged(self, move: Rearrangement) -> Flow:
-        """The same data in another shape, or with its axes in another order."""
+        """Return the same data in another shape, or with its axes in another order."""
         refuse_if(move.copies, "it makes copies of the data, which is not supported.")
         return self.reshaped(move.sizes) if move.order is None else self.transposed(move.order)
 
     def padded(self, rank: int) -> Flow:
-        """The same data with axes of size 1 in front, up to a rank."""
+        """Return the same data with leading axes of size 1, up to a rank."""
         return replace(self, axes=((),) * (rank - len(self.axes)) + self.axes)
 
     def reshaped(self, sizes: Sequence[int]) -> Flow:
-        """The same data in another shape, as long as no value has to move."""
+        """Return the same data in another shape, if no value has to move."""
         rest = [piece for axis in self.axes for piece in axis][::-1]
         axes: list[Axis] = []
         halves: dict[Piece, tuple[Piece, Piece]] = {}
@@ -197,11 +194,12 @@ class Flow:
             batch=_refined(self.batch, halves),
         )
 
-    # -- what an operation asks for --------------------------------------------------------------------------
+    # -- requirements of operations --------------------------------------------------------------------------
 
     def maps(self, spatial: int) -> Flow:
-        """Check that the axes are batch, channels and one or two axes of pixels;
-        settles what the raw axes are.
+        """Check that the axes are batch, channels and one or two axes of pixels.
+
+        This decides the meaning of the raw axes.
         """
         refuse_if(
             len(self.axes) != spatial + 2,
@@ -253,8 +251,9 @@ class Flow:
         return self.flat(self.axes[axis], where)
 
     def permuted_features(self, axis: int, where: str) -> tuple[Flow, Array | None]:
-        """As `features`, but in whatever order they lie: also which feature stands at each place,
-        None for their own order.
+        """Do the same as `features`, but accept any order of the features.
+
+        Also return the feature at each position, or None for their own order.
         """
         held = self.axes[axis]
         try:
@@ -270,7 +269,7 @@ class Flow:
         return flow, indices.transpose([order.index(piece) for piece in held]).reshape(-1)
 
     def flat(self, order: Axis, where: str) -> Flow:
-        """The data as flat features in a given order of their pieces."""
+        """Return the data as flat features in a given order of their pieces."""
         if self.kind == "flat":
             refuse_if(
                 self.parts != (order,),
@@ -301,7 +300,7 @@ class Flow:
         )
 
     def _readings(self) -> list[tuple[Axis, Axis, Axis]]:
-        """What the axes of the raw input may be, the likeliest first."""
+        """Return the possible meanings of the axes of the raw input, the likeliest first."""
         if len(self.parts) == 2:
             first, last = self.parts
             return [((), first, last), (first, (), last), (last, (), first)]
@@ -309,13 +308,13 @@ class Flow:
         readings = [(a, b, c), (c, a, b)]
         return readings[::-1] if _size(c) in (1, 3, 4) and _size(a) not in (1, 3, 4) else readings
 
-    # -- numbers that stand beside the data ------------------------------------------------------------------
+    # -- numbers combined with the data ----------------------------------------------------------------------
 
     def beside(self, arrays: Sequence[Array], where: str) -> tuple[Flow, list[Array]]:
-        """Constants that are combined with the data element by element, each as one number,
-        one a channel, or one a feature.
+        """Return constants that are combined with the data element by element.
 
-        Flattens maps where a constant differs from pixel to pixel.
+        Each is one number, one per channel, or one per feature. Maps are flattened if a constant differs
+        between pixels.
         """
         rank = max(len(self.axes), *(array.ndim for array in arrays))
         flow = self.padded(rank)
@@ -347,9 +346,7 @@ class Flow:
         return flow, [array.reshape(()) if array.size == 1 else flow._spread(array) for array in full]
 
     def _for_channels(self, varying: set[int]) -> Flow:
-        """Settle the raw axes such that the one that a constant varies along is the
-        channels, if that can be.
-        """
+        """Choose the raw axes such that a constant varies along the channels, if possible."""
         rest = [axis for number, axis in enumerate(self.axes) if number not in varying and axis != self.batch]
         if len(varying) == 1 and 1 <= len(rest) <= 2 and len(self.parts) > 1:
             h, w = rest if len(rest) == 2 else ((), rest[0])
@@ -359,7 +356,7 @@ class Flow:
         return self
 
     def _spread(self, array: Array) -> Array:
-        """One number for each flat feature, in their order."""
+        """Return one number for each flat feature, in their order."""
         sizes = [
             1 if axis == self.batch and axis else size
             for axis, size in zip(self.axes, self.sizes, strict=True)
@@ -384,7 +381,7 @@ def _refined(axis: Iterable[Piece], halves: dict[Piece, tuple[Piece, Piece]]) ->
 
 
 def _narrowed(array: Array) -> Array:
-    """The array with every axis cut to one along which it does not change."""
+    """Return the array with every axis along which it is constant cut to length one."""
     for axis, size in enumerate(array.shape):
         first = array[(slice(None),) * axis + (slice(0, 1),)]
         if size > 1 and (array == first).all():
@@ -401,6 +398,6 @@ def _size(axis: Axis) -> int:
 
 
 def shape_of(sizes: Iterable[int]) -> str:
-    """Sizes in words."""
+    """Return sizes in words."""
     shown = ["batch" if size == OPEN_BATCH else str(size) for size in sizes]
     return f"({', '.join(shown[:8])})"

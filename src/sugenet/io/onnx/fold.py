@@ -1,8 +1,6 @@
-"""Constants of an ONNX graph, computed in NumPy in the file's own element types and in the graph's own
-order of operations.
+"""Compute the constants of an ONNX graph in NumPy, in the file's own element types and order of operations.
 
-The same functions work out what becomes of the three values of a sign (`patterns`), so there is one
-meaning of each operation.
+The same functions compute the three values of a sign (`patterns`), so each operation has one definition.
 """
 
 from __future__ import annotations
@@ -35,27 +33,28 @@ __all__ = [
 ]
 
 _Inputs: TypeAlias = Sequence[Any]
-"""Arrays, or None for an optional input that is left out; five of them, or more."""
+"""Arrays, or None for an omitted optional input; five of them, or more."""
 _Attributes: TypeAlias = Mapping[str, Any]
 _Function: TypeAlias = Callable[[_Inputs, _Attributes], Array]
 
 
 def _steps_of(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
-    """Least and largest whole number of a QONNX `Quant`."""
+    """Return the smallest and largest integer of a QONNX `Quant`."""
     if signed:
         return -(1 << bits - 1) + narrow, (1 << bits - 1) - 1
     return 0, (1 << bits) - 1 - narrow
 
 
 def of_samples(array: Array) -> bool:
-    """Whether an array is as long as a batch of any size, as `ones_like` makes it:
-    the same for each sample, and stored once.
+    """Return whether an array is as long as a batch of any size, as made by `ones_like`.
+
+    It is the same for each sample, and stored once.
     """
     return any(size and size % OPEN_BATCH == 0 for size in array.shape)
 
 
 def thin(array: Array) -> Array:
-    """The array cut to one along each axis along which it is stored once."""
+    """Return the array cut to length one along each axis along which it is stored once."""
     return array[
         tuple(
             slice(0, 1) if not stride and size > 1 else slice(None)
@@ -66,13 +65,13 @@ def thin(array: Array) -> Array:
 
 @dataclass
 class Folder:
-    """Computes constants, within a bound on how many values may be made in all."""
+    """A calculator of constants, with a limit on the total number of values."""
 
     values: int
-    """How many more values may be made."""
+    """Number of values that may still be computed."""
 
     def __call__(self, op: str, inputs: _Inputs, attributes: _Attributes) -> Array:
-        """The result of an operation on constants."""
+        """Return the result of an operation on constants."""
         function = required(
             ELEMENTWISE.get(op) or OTHERS.get(op),
             "it is not among the operations that are computed on constants.",
@@ -188,12 +187,12 @@ _ROUNDINGS: dict[str, tuple[Rounding, Callable[[Any], Any]]] = {
     "UP": ("from zero", lambda x: np.copysign(np.ceil(np.abs(x)), x)),
 }
 _BITS = 16
-"""The widest quantizer that is read: 65,536 levels."""
+"""The widest supported quantizer: 65,536 levels."""
 
 
 @dataclass(frozen=True)
 class Quantizer:
-    """What a QONNX `Quant` rounds to: whole numbers ``low..high``."""
+    """The integers ``low..high`` that a QONNX `Quant` rounds to."""
 
     low: int
     high: int
@@ -202,7 +201,7 @@ class Quantizer:
 
 
 def quantizer_of(bits: Array, attributes: _Attributes) -> Quantizer:
-    """The quantizer of a node, from its number of bits and its attributes."""
+    """Return the quantizer of a node, from its number of bits and its attributes."""
     count = float(bits.reshape(-1)[0]) if bits.size == 1 else 0.0
     mode = str(attributes["rounding_mode"]).upper()
     signed, narrow = bool(attributes["signed"]), bool(attributes["narrow"])
@@ -217,7 +216,9 @@ def quantizer_of(bits: Array, attributes: _Attributes) -> Quantizer:
 
 
 def _quant(inputs: _Inputs, attributes: _Attributes) -> Array:
-    """Whole codes times a scale, both exact in float64; no code is decided by a float near its edge."""
+    """Return integer codes times a scale, both exact in float64. No code depends on the rounding of a
+    float.
+    """
     x, scale, zero = (np.asarray(array) for array in inputs[:3])
     quantizer = quantizer_of(inputs[3], attributes)
     single = scale.astype(np.float32) == scale
@@ -228,12 +229,12 @@ def _quant(inputs: _Inputs, attributes: _Attributes) -> Array:
     wide, size, shift = np.broadcast_arrays(*(array.astype(np.float64) for array in (x, scale, zero)))
     position = wide / size + shift
     half = quantizer.rounding.startswith("half")
-    near = np.floor(position) + 0.5 if half else np.rint(position)  # where the code changes
+    near = np.floor(position) + 0.5 if half else np.rint(position)  # the points where the code changes
     for index in np.argwhere(np.abs(position - near) <= 2.0**-40 * (1 + np.abs(position))).tolist():
         at = tuple(index)
         exact = Fraction(float(wide[at])) / Fraction(float(size[at])) + Fraction(float(shift[at]))
         below = floor(exact)
-        part = exact - below  # which quarter it is in is all that any rounding asks
+        part = exact - below  # any rounding depends only on the quarter
         position[at] = below + (
             0 if not part else 0.5 if part == Fraction(1, 2) else 0.25 if part < 0.5 else 0.75
         )
@@ -281,7 +282,7 @@ ELEMENTWISE: dict[str, _Function] = {
     "Where": lambda inputs, _: np.asarray(np.where(inputs[0], inputs[1], inputs[2])),
     "Xor": _two(np.logical_xor),
 }
-"""Operations that treat every element alike, with broadcasting."""
+"""Elementwise operations, with broadcasting."""
 
 
 def _reduce(function: Callable[..., Any]) -> _Function:

@@ -1,7 +1,8 @@
-"""An ONNX file as values: nodes, constants and the one data input, read within limits and without running
-anything from the file.
+"""Parse an ONNX file: nodes, constants and the one data input, within limits and without running anything
+from the file.
 
-Sizes are checked before memory is taken; tensors in side files are read only from the folder of the model.
+Sizes are checked before memory is allocated. Tensors in side files are read only from the folder of the
+model.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _SPARE = 1 << 26
 _MAX_RANK = 8
 _MAX_VALUES = 1 << 29
 _NEWEST = 28
-"""The last operator set whose operations were looked at: a later one may give them another meaning."""
+"""The last operator set that was reviewed. A later one may change the meaning of operations."""
 
 DTYPES: Mapping[int, str] = {
     1: "<f4",
@@ -50,16 +51,16 @@ DTYPES: Mapping[int, str] = {
     12: "<u4",
     13: "<u8",
 }
-"""The element types of ONNX that are read."""
+"""The supported element types of ONNX."""
 _HALF_BYTES = {21: "<u1", 22: "<i1"}
-"""Whole numbers of 4 bits, two of which share a byte; kept in 8."""
+"""4-bit integers, two per byte; kept in 8 bits."""
 
 _OTHER_TYPES = {8: "text", 14: "complex64", 15: "complex128", 16: "bfloat16"}
 
 
 @dataclass(frozen=True)
 class Subgraph:
-    """An attribute that holds a graph, as control flow does; it is not read."""
+    """An attribute that contains a graph, as in control flow. It is not read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,16 +68,16 @@ class Node:
     """One operation."""
 
     number: int
-    """Place in the file, from 0."""
+    """Position in the file, from 0."""
     op: str
     domain: str
     name: str
     inputs: tuple[str, ...]
-    """Names; empty for an optional input that is left out."""
+    """Names; empty for an omitted optional input."""
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any]
     origin: str = ""
-    """The node of the file that it was made of, in words, where it is not one itself."""
+    """The node of the file that it was made from, in words, if it is not one itself."""
 
     def __str__(self) -> str:
         if self.origin:
@@ -87,7 +88,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Port:
-    """A graph input or output: its name and its shape, with None where a size is open."""
+    """A graph input or output: its name and its shape, with None for an open size."""
 
     name: str
     shape: tuple[int | None, ...] | None
@@ -101,21 +102,21 @@ class Graph:
     source: str
     opset: int
     nodes: tuple[Node, ...]
-    """Sorted: every node stands behind those that it reads."""
+    """Sorted: every node comes after those that it reads."""
     constants: Mapping[str, Array]
     inputs: tuple[Port, ...]
-    """Without those that are constants."""
+    """Inputs, except constants."""
     outputs: tuple[Port, ...]
     functions: frozenset[tuple[str, str]] = frozenset()
-    """Domain and name of the functions that the file defines itself."""
+    """Domain and name of the functions that the file itself defines."""
     raw: bytes = b""
-    """The file."""
+    """The bytes of the file."""
     widths: Mapping[str, int] = field(default_factory=dict)
-    """Bits of the whole numbers of constants that have fewer than their array."""
+    """Bit widths of integer constants that are narrower than their array."""
 
     def leading_to(self, *names: str) -> tuple[list[Node], set[str]]:
-        """The nodes that some of the names depend on, sorted, and all names that they read or that were
-        asked for.
+        """Return the nodes that some of the names depend on, sorted, and all names that were read or asked
+        for.
         """
         needed, nodes = set(names), []
         for node in reversed(self.nodes):
@@ -131,8 +132,8 @@ def read_graph(source: str | os.PathLike[str] | bytes) -> Graph:
     Raises
     ------
     FileError
-        When the file is missing, too large, damaged, or not an ONNX model;
-        or when a side file with tensor data is missing.
+        If the file is missing, too large, damaged, or not an ONNX model, or if a side file with tensor data
+        is missing.
 
     Examples
     --------
@@ -180,7 +181,7 @@ class _ModelReader:
     folder: Path | None
     sides: dict[Path, bytes] = field(default_factory=dict)
     shared: int = 0
-    """Bytes of side files that constants were made of."""
+    """Bytes of side files that constants were made from."""
 
     def read(self, raw: bytes) -> Graph:
         refuse_if(not raw, "it is empty.")
@@ -257,7 +258,7 @@ class _ModelReader:
     def attribute(self, message: Message, what: str) -> Any:
         refuse_if(21 in message, f"{what} refers to an attribute of a function. Write functions out first.")
         kind = message.number(20)
-        if not kind:  # files of the first format versions do not say
+        if not kind:  # files of the first format versions do not contain it
             kind = next((k for k in range(1, 9) if k + 1 in message), 0)
         match kind:
             case 1:
@@ -280,8 +281,9 @@ class _ModelReader:
     # -- tensors ---------------------------------------------------------------------------------------------
 
     def array(self, tensor: Message, what: str, packed: Mapping[int, str] | None = None) -> Array:
-        """A tensor as an array, made only when its shape fits its data; `packed` are the element types of
-        which two share a byte.
+        """Return a tensor as an array, allocated only if its shape fits its data.
+
+        `packed` are the element types of which two share a byte.
         """
         shape, kind = tuple(tensor.numbers(1).tolist()), tensor.number(2)
         kinds = {**DTYPES, **(packed or {})}
@@ -324,7 +326,7 @@ class _ModelReader:
         return _frozen(flat.view(dtype).astype(dtype.newbyteorder("="), copy=False).reshape(shape))
 
     def outside(self, tensor: Message, what: str) -> memoryview:
-        """Data in a side file of the model's folder."""
+        """Return data from a side file in the folder of the model."""
         entries = {entry.text(1): entry.text(2) for entry in tensor.messages(13)}
         location = entries.get("location", "")
         folder = required(
@@ -372,11 +374,11 @@ class _ModelReader:
 
 
 def _typed(tensor: Message, kind: int, dtype: np.dtype[Any]) -> Array:
-    """Values from the field of their own type."""
+    """Return values from the field of their own type."""
     native = dtype.newbyteorder("=")
     if kind in (1, 11):
         return tensor.fixed(4 if kind == 1 else 10, dtype.str).astype(native, copy=False)
-    if kind == 10:  # half floats stand as their bits
+    if kind == 10:  # half floats are stored as their bits
         return tensor.numbers(5).astype(np.uint16).view(np.float16)
     return tensor.numbers(7 if kind == 7 else 11 if kind in (12, 13) else 5).astype(native)
 
@@ -387,8 +389,9 @@ def _frozen(array: Array) -> Array:
 
 
 def _sorted(nodes: list[Node], known: set[str]) -> tuple[Node, ...]:
-    """The nodes in an order in which everything is made before it is read; refuses names made twice,
-    unknown names and cycles.
+    """Return the nodes in an order in which everything is computed before it is read.
+
+    Names that are defined twice, unknown names and cycles are refused.
     """
     maker: dict[str, int] = {}
     for node in nodes:

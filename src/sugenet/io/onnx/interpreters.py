@@ -1,6 +1,4 @@
-"""Interpreters of what was read from an ONNX file: the interpreter of its operators,
-and ONNX Runtime where it is installed.
-"""
+"""Interpreters of an ONNX file: our interpreter of its operators, and ONNX Runtime if it is installed."""
 
 from __future__ import annotations
 
@@ -21,16 +19,16 @@ from sugenet.io.proof.interpreters import Seen, SourceInterpreter, Stage, interp
 __all__ = ["NOT_INSTALLED", "NOT_RUN", "batches", "interpreters_of_graph", "runtime_session"]
 
 _WORK = 1 << 24
-"""Values that one run of the interpreter makes at a time."""
+"""Largest number of values that one run of the interpreter computes."""
 _FORMAT = 10
-"""A version of the file format that every runtime of the last years reads; operators do not depend on it."""
+"""A version of the file format that every recent runtime reads. Operators do not depend on it."""
 
 
 def interpreters_of_graph(graph: Graph, output: str, chain: OpChain) -> list[SourceInterpreter]:
-    """Who says what the class scores of a file are, given which output they lead to.
+    """Return the interpreters that compute the class scores of a file at one of its outputs.
 
-    The interpreter goes first. Where it cannot run the file, the interpreter's name says so, and only the
-    operations as read are compared.
+    Our interpreter is first. If it cannot run the file, its name says so, and only the operations as read are
+    compared.
     """
     try:
         interpreted = _Interpreted(Interpreter(graph, output), chain)
@@ -59,14 +57,14 @@ class _Interpreted:
     program: Interpreter
     chain: OpChain
     ways: dict[int, tuple[bool, Array | None]] = field(default_factory=dict)
-    """For each sign, whether the decision stands for its opposite,
-    and where the chain's values lie in the file's.
+    """For each sign, whether the decision is its opposite, and the positions of the chain's values in those
+    of the file.
     """
     per: int = 1
-    """Samples at a time, where the file leaves that open."""
+    """Samples per run, if the file does not fix it."""
 
     def measure(self) -> None:
-        """Run once, to see whether the file can be run and how much that takes."""
+        """Run once, to find out whether the file can be run and how expensive it is."""
         self.per = max(
             1,
             _WORK
@@ -93,8 +91,9 @@ class _Interpreted:
     def _stages(
         self, x: Array, outcomes: list[tuple[Computed, tuple[int, int]]], signs: list[Sign | Quantize]
     ) -> list[Stage]:
-        """The signs and quantizers of the chain, by the nodes they are named for;
-        none at all where one of them cannot be found.
+        """Return the signs and quantizers of the chain, by the nodes they are named after.
+
+        Return none if one of them cannot be found.
         """
         stages: list[Stage] = []
         for sign in signs:
@@ -111,8 +110,9 @@ class _Interpreted:
         return self._ordered(x, stages, outcomes[0][0].decisions, signs)
 
     def _columns(self, sign: Sign | Quantize, decision: Decision, after: Tensor) -> tuple[Any, ...]:
-        """What a stage is made of: the values before it, their margins, and its levels; or its two sides, and
-        the values after it with their errors.
+        """Return the columns of a stage: the values before it, their margins, and its levels.
+
+        A sign has its two sides instead of levels, and the values after it with their errors.
         """
         if decision.levels is not None and isinstance(sign, Quantize):
             base = self._base(sign) if decision.unbased else 0
@@ -123,7 +123,7 @@ class _Interpreted:
         return decision.before, decision.margin, decision.high, decision.low, values, errors
 
     def _base(self, quantizer: Quantize) -> int:
-        """The least whole number of a quantizer, which the shift behind it says."""
+        """Return the smallest integer of a quantizer, which the shift after it defines."""
         ops = list(every(self.chain.ops))
         behind = ops[next(k for k, op in enumerate(ops) if op is quantizer) + 1]
         assert isinstance(behind, Affine)
@@ -132,7 +132,7 @@ class _Interpreted:
     def _ordered(
         self, x: Array, stages: list[Stage], decisions: Any, signs: list[Sign | Quantize]
     ) -> list[Stage]:
-        """The stages in the order of the chain's own values, which are channel by channel."""
+        """Return the stages in the order of the chain's own values, which are channel by channel."""
         if not self.ways or len(self.ways) != len(stages):
             chain_values = _own(self.chain, x[:16])
             shapes = [
@@ -152,7 +152,7 @@ class _Interpreted:
 
 
 def _stage(sign: Sign | Quantize, before: Array, margin: Array, *columns: Array) -> Stage:
-    """The stage of a sign or a quantizer, from its columns."""
+    """Return the stage of a sign or a quantizer, from its columns."""
     unsure = (np.abs(before) <= margin) & (margin > 0)
     if isinstance(sign, Quantize):
         return Stage.of_levels(sign.where, before, columns[0], unsure)
@@ -162,7 +162,9 @@ def _stage(sign: Sign | Quantize, before: Array, margin: Array, *columns: Array)
 
 
 def batches(rows: Array, batch: int | None, per: int) -> list[tuple[Array, int]]:
-    """The samples in portions that the file takes, the last one filled up; with how many of each count."""
+    """Return the samples in batches that the file accepts, the last one padded, with the number of real
+    samples.
+    """
     step = batch or per
     parts = [rows[start : start + step] for start in range(0, len(rows), step)]
     if batch is None:
@@ -173,7 +175,7 @@ def batches(rows: Array, batch: int | None, per: int) -> list[tuple[Array, int]]
 
 
 def _rows(array: Array, batch: int, kept: int) -> Array:
-    """One row a sample."""
+    """Return one row per sample."""
     sizes = array.shape
     first = next((axis for axis, size in enumerate(sizes) if size > 1), 0)
     if batch > 1 and batch in sizes and sizes[first] % batch:
@@ -182,8 +184,9 @@ def _rows(array: Array, batch: int, kept: int) -> Array:
 
 
 def _levels(ops: Sequence[Op], index: int) -> Sign | Quantize:
-    """A sign with the values that its node gives; a chain writes those that are not the same on both sides of
-    0 as a sign and a shift.
+    """Return a sign with the values of its node.
+
+    If these are not symmetric about 0, the chain writes them as a sign and a shift.
     """
     sign, behind = ops[index], ops[index + 1 : index + 2]
     if isinstance(sign, Quantize):
@@ -201,10 +204,10 @@ def _levels(ops: Sequence[Op], index: int) -> Sign | Quantize:
 
 
 def _sides(sign: Sign, high: Array, low: Array, values: Array, errors: Array) -> tuple[Array, Array]:
-    """Where a sign gave its high and its low value: by these where they are the chain's,
-    else by what was decided.
+    """Return where a sign has its high and its low value.
 
-    Where nothing is certain both are set, so that nothing is claimed.
+    They are found by value if the values are the chain's, otherwise by the decision. If nothing is certain,
+    both are set, so that nothing is claimed.
     """
     gap = sign.high - sign.low
     near = 1e-6 * gap + errors
@@ -218,8 +221,9 @@ def _sides(sign: Sign, high: Array, low: Array, values: Array, errors: Array) ->
 
 
 def _own(chain: OpChain, x: Array) -> list[Array]:
-    """Where each sign of the chain is high, in the chain's own shape: it tells the order of values,
-    and decides nothing.
+    """Return where each sign of the chain is high, in the chain's own shape.
+
+    This shows the order of values, and decides nothing.
     """
     chain_values: list[Array] = []
 
@@ -231,8 +235,8 @@ def _own(chain: OpChain, x: Array) -> list[Array]:
 
 
 def _way(stage: Stage, chain_values: Array, shape: tuple[int, ...]) -> tuple[bool, Array | None]:
-    """How the values of a node lie to those of the chain: perhaps pixel by pixel,
-    perhaps the other way round.
+    """Return how the values of a node are arranged relative to those of the chain: possibly pixel by pixel,
+    possibly negated.
     """
     count = stage.high.shape[1]
     orders: list[Array | None] = [None]
@@ -278,12 +282,12 @@ NOT_RUN = "ONNX Runtime does not run this file"
 
 
 def runtime_session(raw: bytes, *, optimized: bool) -> Any:
-    """A session of ONNX Runtime on one thread, with its default optimizations or none of them.
+    """Return a session of ONNX Runtime on one thread, with all or none of its default optimizations.
 
     Raises
     ------
     ImportError
-        If ONNX Runtime is not installed; its own errors if it does not take the file.
+        If ONNX Runtime is not installed. Its own errors if it rejects the file.
     """
     import onnxruntime  # type: ignore[import-untyped, unused-ignore]
 
@@ -296,18 +300,18 @@ def runtime_session(raw: bytes, *, optimized: bool) -> Any:
 
 
 def _runtime(graph: Graph, output: str, program: Interpreter) -> SourceInterpreter | str:
-    """ONNX Runtime as an interpreter, for the scores; or why it is none."""
+    """Return ONNX Runtime as an interpreter of the scores, or the reason why it is not available."""
     extra = (
         b""
         if program.scores in {port.name for port in graph.outputs}
         else blob(7, blob(12, blob(1, program.scores.encode())))
     )
-    try:  # what comes later is added to a message, or holds instead
+    try:  # later text is added to a message, or replaces it
         session = _Session(runtime_session(graph.raw + extra, optimized=False), program, output)
         session(np.zeros((program.batch or 1, *program.sample)))
     except ImportError:
         return NOT_INSTALLED
-    except Exception:  # operators of QONNX, side files, element types, attributes: whatever it does not take
+    except Exception:  # operators of QONNX, side files, element types, attributes: anything that it rejects
         return NOT_RUN
     return SourceInterpreter("ONNX Runtime", session, Floats(24))  # its sums are plain sums, in some order
 

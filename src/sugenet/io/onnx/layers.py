@@ -1,4 +1,4 @@
-"""Layers of an ONNX graph: matrix products, convolutions, pooling and padding."""
+"""Read the layers of an ONNX graph: matrix products, convolutions, pooling and padding."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["convolution", "gathered", "gemm", "linear", "padded", "patches", "po
 
 _MAX_STEP = 1 << 20
 _MAX_TAPS = 1 << 22
-"""Places of a window times its size."""
+"""Largest product of the number of positions of a window and its size."""
 _MAX_ROWS = 1 << 23
-"""Weights that picking features may be written out as."""
+"""Largest number of weights for picking features."""
 
 
 def linear(node: Node, flow: Flow | WindowRows, weights: Array) -> Flow:
-    """``x @ weights`` over the last axis: a linear layer, or a convolution of single pixels."""
+    """Read ``x @ weights`` over the last axis: a linear layer, or a convolution of single pixels."""
     _finite(weights)
     refuse_if(weights.ndim != 2, f"its weights have shape {weights.shape}, but (inputs, outputs) is needed.")
     if isinstance(flow, WindowRows):
@@ -46,7 +46,7 @@ def linear(node: Node, flow: Flow | WindowRows, weights: Array) -> Flow:
 
 
 def _linear(flow: Flow, axis: int, weights: Array, where: str) -> Flow:
-    """A linear layer on flat features that lie on one axis; weights as (outputs, inputs)."""
+    """Return a linear layer on flat features along one axis; weights have the shape (outputs, inputs)."""
     after = new_axis(len(weights))
     axes = tuple(after if number == axis else pieces for number, pieces in enumerate(flow.axes))
     return replace(
@@ -59,8 +59,9 @@ def _linear(flow: Flow, axis: int, weights: Array, where: str) -> Flow:
 
 
 def _pixelwise(node: Node, flow: Flow, weights: Array) -> Flow:
-    """A matrix product over the channels of maps, whose pixels may lie on one axis or two:
-    a convolution of single pixels.
+    """Read a matrix product over the channels of maps: a convolution of single pixels.
+
+    The pixels may be on one axis or two.
     """
     rank = len(flow.axes)
     if flow.kind == "raw" and rank in (3, 4):
@@ -84,7 +85,7 @@ def _pixelwise(node: Node, flow: Flow, weights: Array) -> Flow:
 
 
 def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
-    """``alpha * x @ weights + beta * bias`` with either transposed."""
+    """Read ``alpha * x @ weights + beta * bias`` with either transposed."""
     refuse_if(
         len(flow.axes) != 2 or weights.ndim != 2,
         f"it multiplies data with {len(flow.axes)} axes and weights with {weights.ndim}, but both need two.",
@@ -116,7 +117,7 @@ def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
 
 
 def gathered(node: Node, flow: Flow, indices: Array) -> Flow:
-    """Some features of flat data, in a given order: a linear layer whose rows hold a single one."""
+    """Return some features of flat data, in a given order: a linear layer whose rows contain a single one."""
     axis = node.attributes["axis"] % max(len(flow.axes), 1)
     count = flow.sizes[axis]
     refuse_if(
@@ -143,7 +144,7 @@ def gathered(node: Node, flow: Flow, indices: Array) -> Flow:
 
 
 def convolution(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
-    """A convolution in one or two dimensions."""
+    """Read a convolution in one or two dimensions."""
     _finite(weights)
     spatial = weights.ndim - 2
     refuse_if(
@@ -198,7 +199,9 @@ def _slid(
     dilation: tuple[int, int],
     pads: tuple[int, int, int, int],
 ) -> Flow:
-    """The axes behind a sliding window that gives these channels; the operation itself is not added."""
+    """Return the axes after a sliding window with these output channels. The operation itself is not
+    added.
+    """
     refuse_if(
         max(pads) >= _MAX_STEP or min(pads) < 0,
         f"its pads are {list(pads)}, but small numbers from 0 are needed.",
@@ -232,7 +235,7 @@ def _pixels(flow: Flow) -> tuple[int, int]:
 
 
 def pooled(node: Node, flow: Flow) -> Flow:
-    """Max and average pooling, over windows or over whole maps."""
+    """Read max and average pooling, over windows or over whole maps."""
     spatial = len(flow.axes) - 2
     refuse_if(
         spatial not in (1, 2),
@@ -270,7 +273,7 @@ def pooled(node: Node, flow: Flow) -> Flow:
 
 
 def _full_map(node: Node, flow: Flow, how: str) -> Flow:
-    """One value for each map. The pixels stay axes of size 1."""
+    """Return one value for each map. The pixels stay axes of size 1."""
     height, width = _pixels(flow)
     after = replace(flow, axes=(*flow.axes[:2], *((),) * (len(flow.axes) - 2)), parts=(flow.parts[0], (), ()))
     where = str(node)
@@ -283,7 +286,7 @@ def _full_map(node: Node, flow: Flow, how: str) -> Flow:
 
 
 def reduced(node: Node, flow: Flow, inputs: Sequence[Array | None]) -> Flow:
-    """Mean, sum or maximum over all pixels of maps."""
+    """Read a mean, sum or maximum over all pixels of maps."""
     rank, keep = len(flow.axes), node.attributes["keepdims"]
     axes = reduced_axes(inputs, node.attributes, rank)
     if axes is None:
@@ -310,7 +313,7 @@ def reduced(node: Node, flow: Flow, inputs: Sequence[Array | None]) -> Flow:
 
 
 def padded(node: Node, flow: Flow, inputs: Sequence[Array | None]) -> Flow:
-    """Pixels of one value around maps."""
+    """Read pixels of one value around maps."""
     refuse_if(
         str(node.attributes["mode"]) != "constant",
         f"it pads by {node.attributes['mode']!r}. Only padding with one value is supported.",
@@ -342,8 +345,9 @@ def padded(node: Node, flow: Flow, inputs: Sequence[Array | None]) -> Flow:
 
 
 def _map_order(flow: Flow, touched: Sequence[int]) -> tuple[int, ...]:
-    """Which axes are batch, channels and pixels, for an operation that does not say:
-    channels first unless they lie last.
+    """Return the axes of batch, channels and pixels, for an operation that does not define them.
+
+    Channels are first, unless they are known to be last.
     """
     rank = len(flow.axes)
     refuse_if(
@@ -358,7 +362,7 @@ def _map_order(flow: Flow, touched: Sequence[int]) -> tuple[int, ...]:
 
 
 def patches(node: Node, flow: Flow) -> WindowRows:
-    """FINN's Im2Col: windows of channel-last maps as rows."""
+    """Read FINN's Im2Col: windows of channel-last maps as rows."""
     refuse_if(
         len(flow.axes) != 4 or node.attributes["depthwise"] or float(node.attributes.get("pad_value", 0)),
         "only Im2Col of maps with four axes, not depthwise, padded with zeros is supported.",
@@ -417,7 +421,7 @@ def _pads(
     dilation: tuple[int, int],
     spatial: int,
 ) -> tuple[tuple[int, int, int, int], bool]:
-    """Top, left, bottom and right; and whether ceil mode made the last two longer."""
+    """Return top, left, bottom and right pads, and how much ceil mode added to the last two."""
     mode = str(node.attributes.get("auto_pad", "NOTSET") or "NOTSET")
     reach = [spread * (taps - 1) + 1 for taps, spread in zip(kernel, dilation, strict=True)]
     pixels = _pixels(flow)
@@ -454,7 +458,7 @@ def _pads(
     if longer_windows:
         for k, (size, before, behind) in enumerate(zip(pixels, (top, left), (bottom, right), strict=True)):
             count = -(-(size + before + behind - reach[k]) // stride[k]) + 1
-            if (count - 1) * stride[k] >= size + before:  # the last window must begin inside
+            if (count - 1) * stride[k] >= size + before:  # the last window must start inside
                 count -= 1
             longer[k] = max((count - 1) * stride[k] + reach[k] - (size + before + behind), 0)
     return (top, left, bottom + longer[0], right + longer[1]), any(longer)

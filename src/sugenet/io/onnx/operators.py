@@ -1,9 +1,9 @@
-"""The operators of ONNX, QONNX, FINN and Larq that files may hold: their domains, how many inputs they have,
-and their attributes with types and defaults. The readers and the interpreters share these tables.
+"""The supported operators of ONNX, QONNX, FINN and Larq: their domains, number of inputs, and attributes with
+types and defaults. The readers and the interpreters share these tables.
 
-Every attribute is read by the rule of its operator or stands in `_IRRELEVANT`, because it says something
-about training, about an output that is not made, or about element types that are not read. Anything else is
-refused by name.
+Every attribute is either read by the rule of its operator or listed in `_IRRELEVANT`. Irrelevant attributes
+are about training, about an output that is not used, or about unsupported element types. Any other attribute
+is refused by name.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ DATAFLOW = frozenset(
 )
 """Domains of FINN's dataflow graphs."""
 DATAFLOW_ENDINGS = ("_Batch", "_hls", "_rtl")
-"""Endings that the names of dataflow operators have had."""
+"""Endings of the names of dataflow operators, in all versions."""
 
 TAILS = frozenset({"ArgMax", "Hardmax", "LogSoftmax", "Sigmoid", "Softmax", "TopK"})
-"""Operators at the end of a network, before which the class scores are."""
+"""Operators at the end of a network. The class scores are before them."""
 BEHIND_TAILS = frozenset({"Cast", "Dropout", "Flatten", "Identity", "Log", "Reshape", "Squeeze", "Unsqueeze"})
 """Operators that may follow them."""
 
@@ -131,8 +131,8 @@ ATTRIBUTES: Mapping[str, _Attributes] = {
     "Transpose": {"perm": tuple},
     "Unsqueeze": {"axes": tuple},
 }
-"""The attributes of each operator over all operator sets, each with its default, or its type where it has no
-default or the default depends on the operator set. Operators that are not listed have none.
+"""The attributes of each operator over all operator sets, each with its default, or with its type if it has
+no default or the default depends on the operator set. Operators that are not listed have none.
 """
 
 MANY = 1 << 20
@@ -158,15 +158,15 @@ INPUTS: Mapping[str, int] = {
     "Constant": 0,
     "XnorPopcountMatMul": 2,
 }
-"""How many inputs an operator may have; one where it is not listed."""
+"""Largest number of inputs of an operator; one if it is not listed."""
 
 _IRRELEVANT: Mapping[str, set[str]] = {
-    "ArgMax": {"keepdims"},  # the shape of the class, not which
-    "BatchNormalization": {"momentum"},  # of training
-    "Cast": {"round_mode", "saturate"},  # of 8-bit floats, which are not read
-    "Dropout": {"ratio", "seed"},  # of training
+    "ArgMax": {"keepdims"},  # changes the shape of the class, not the class
+    "BatchNormalization": {"momentum"},  # for training
+    "Cast": {"round_mode", "saturate"},  # for 8-bit floats, which are not supported
+    "Dropout": {"ratio", "seed"},  # for training
     "Im2Col": {"input_shape"},  # known from the data
-    "MaxPool": {"storage_order"},  # of the second output
+    "MaxPool": {"storage_order"},  # for the second output
     "MultiThreshold": {"out_dtype"},  # a name for the values
     "TopK": {"k", "sorted"},  # the first is the largest score in any case
 }
@@ -174,7 +174,7 @@ _NO_DEFAULT = (type, tuple)
 
 
 class _Counted(Ledger[Any]):
-    """The attributes of a node, with the defaults of its operator for those that are left out."""
+    """The attributes of a node that counts which were read, with the defaults of its operator."""
 
     def __init__(self, entries: Mapping[str, Any], known: _Attributes) -> None:
         super().__init__(entries)
@@ -188,8 +188,9 @@ class _Counted(Ledger[Any]):
 
 
 def checked(node: Node) -> Node:
-    """The node with attributes that are counted and have their defaults; refuses an attribute that its
-    operator does not have, or of the wrong type, and inputs beyond.
+    """Return the node with counted attributes and their defaults.
+
+    Unknown attributes, attributes of the wrong type, and too many inputs are refused.
     """
     known = ATTRIBUTES.get(node.op, {})
     for key, value in node.attributes.items():
@@ -212,13 +213,13 @@ def checked(node: Node) -> Node:
 
 
 def left_over(node: Node) -> str | None:
-    """An attribute that nothing asked for; None where all are used or known to be irrelevant."""
+    """Return an attribute that was not read; None if all were read or are irrelevant."""
     left = node.attributes.left() if isinstance(node.attributes, Ledger) else node.attributes
     return min(set(left) - _IRRELEVANT.get(node.op, set()), default=None)
 
 
 def constant_value(attributes: Mapping[str, Any]) -> Array:
-    """The numbers of a Constant."""
+    """Return the numbers of a Constant."""
     for name, dtype in (
         ("value", None),
         ("value_float", np.float32),

@@ -1,9 +1,8 @@
-"""Element-by-element operations of an ONNX graph: every spelling of a sign, affine maps,
-clipping, quantizers.
+"""Read elementwise operations of an ONNX graph: every form of a sign, affine maps, clipping, quantizers.
 
-Each rule is a plain reading of one operation. The spellings of a sign (Sign, Where over a comparison,
-Sign(Sign(x) + 0.1), comparison-cast-scale-shift, BipolarQuant, MultiThreshold, straight-through residues)
-need no rules of their own: see `values`.
+Each rule reads one operation. The forms of a sign need no rules of their own, see `values`. They include
+Sign, Where over a comparison, Sign(Sign(x) + 0.1), comparison-cast-scale-shift, BipolarQuant, MultiThreshold,
+and straight-through residues.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _RESIDUAL = (
 
 
 def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Data:
-    """One operation that treats every element alike, at least one of its inputs being data."""
+    """Read one elementwise operation, at least one of whose inputs is data."""
     tables = [value for value in values if isinstance(value, SignTable)]
     data = [value for value in values if value is not None and not isinstance(value, Constant)]
     refuse_if(
@@ -83,8 +82,9 @@ def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Dat
 
 
 def _as_one(constant: Constant, value: Value) -> Constant:
-    """A constant that is the same number at every place of the data, or for every sample, as `ones_like`
-    makes it, stored once.
+    """Return a constant as one number if it is the same for every element of the data, or for every sample.
+
+    Constants of `ones_like`, stored once, are of the second kind.
     """
     full = constant.array
     array = thin(full)
@@ -106,13 +106,13 @@ def _as_one(constant: Constant, value: Value) -> Constant:
 
 
 def _alike(tables: Sequence[SignTable]) -> bool:
-    """Whether all tables depend on the sign of the same data, element by element."""
+    """Return whether all tables depend on the sign of the same data, element by element."""
     first = tables[0].flow
     return all(table.flow.link is first.link and table.flow.axes == first.axes for table in tables)
 
 
 def _worked_out(node: Node, values: Sequence[Value | None], fold: Folder) -> SignTable:
-    """What becomes of the three values of a table."""
+    """Return the result for the three values of a table."""
     refuse_if(node.op not in ELEMENTWISE, f"{node.op} of a sign is not supported.")
     arrays = [
         v.array.reshape(()) if isinstance(v, Constant) else v.values if isinstance(v, SignTable) else None
@@ -177,7 +177,7 @@ def _sign_like(node: Node, values: Sequence[Value | None], value: Curve | Flow) 
 
 
 def _shifted(flow: Flow, shift: Array, where: str) -> Flow:
-    """The data with a constant added; itself where that is zero."""
+    """Return the data with a constant added; the data itself if the constant is zero."""
     if not (shift != 0).any():
         return flow.padded(max(shift.ndim, len(flow.axes)))
     if np.isinf(shift).any():  # compared with infinity: always or never
@@ -191,8 +191,9 @@ def _shifted(flow: Flow, shift: Array, where: str) -> Flow:
 
 
 def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Data:
-    """QONNX and FINN count how many thresholds of its channel a value reaches;
-    with one of them it is a sign.
+    """Read a count of the thresholds of its channel that a value reaches, as in QONNX and FINN.
+
+    With one threshold it is a sign.
     """
     refuse_if(
         thresholds.ndim != 2 or not thresholds.size,
@@ -210,7 +211,7 @@ def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Data:
         return SignTable(flow, np.array([bias, scale + bias, scale + bias]), where)
     refuse_if(not np.isfinite(rows).all(), "a threshold is not finite. Leave out those that nothing reaches.")
     flow, indices = x, np.zeros(1, np.intp)
-    if len(rows) > 1:  # differs everywhere, so that no axis is narrowed
+    if len(rows) > 1:  # different everywhere, so that no axis is narrowed
         flow, (indices,) = x.beside([np.arange(len(rows)).reshape(shape)], where)
     counted = Quantize(where, np.sort(rows, axis=1)[indices.reshape(-1)], np.zeros(rows.shape[1], bool))
     is_integer = bool(scale == np.floor(scale) and bias == np.floor(bias))
@@ -245,7 +246,7 @@ def _add(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
 
 
 def _total(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
-    """Sum and Mean of the data and any number of constants."""
+    """Read Sum and Mean of the data and any number of constants."""
     arrays = [_real(value.array, str(node)) for value in values if isinstance(value, Constant)]
     for array in arrays:
         flow = _affine(flow, np.ones((), array.dtype), array, str(node))
@@ -272,7 +273,7 @@ def _multiply(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
 
 
 def _inverse(array: Array) -> Array:
-    """Exact reciprocals: floats where they are floats, as for powers of two, else fractions."""
+    """Return exact reciprocals: floats if these are exact, as for powers of two, else fractions."""
     if array.dtype.kind == "f":
         mantissa, _ = np.frexp(array)
         inverse = np.asarray(1 / array).astype(array.dtype)
@@ -330,7 +331,7 @@ def _round(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
         flow = flow.then(rounded(str(node), low, high))
         flow = flow.then(Affine(str(node), np.ones((), dtype), np.asarray(low, dtype)))
         return replace(flow, dtype=dtype, whole=True)
-    return SignTable(  # a half goes to the even number
+    return SignTable(  # a half is rounded to the even number
         _shifted(flow, np.asarray(-0.5, dtype), str(node)), np.array([0, 0, 1], dtype), str(node)
     )
 
@@ -375,7 +376,7 @@ def _quant(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
         "numbers are needed.",
     )
     if high - low == 1 and scale.size == zero.size == 1 and quantizer.rounding == "half even":
-        even = low % 2 == 0  # a half goes to the even level
+        even = low % 2 == 0  # a half is rounded to the even level
         size, point = np.float32(scale.reshape(())), int(zero.reshape(()))
         threshold = (Fraction(low) + Fraction(1, 2) - point) * Fraction(float(size))
         if size == scale.reshape(()) and Fraction(float(np.float32(float(threshold)))) == threshold:
@@ -427,7 +428,7 @@ _RULES: dict[str, Callable[[Node, Sequence[Value | None], Flow], Data]] = {
     "Sum": _total,
 }
 POINTWISE = {*_RULES, *_CURVES, "Sign", *_BELOW_AT_ABOVE}
-"""Operations on data that are read here, beside those of a table."""
+"""Operations on data that are read here, besides those of a table."""
 _NEAREST = {
     "Abs": "the absolute value of real data is not supported: it is no threshold of a sum",
     "LeakyRelu": "only a plain Relu or Clip can stand in front of a sign: replace the leaky one",
@@ -440,7 +441,7 @@ _NEAREST = {
 
 
 def batch_norm(node: Node, flow: Flow, *parameters: Array) -> Flow:
-    """Batch normalization with the statistics of the file."""
+    """Read batch normalization with the statistics of the file."""
     refuse_if(
         node.attributes["training_mode"],
         "it takes mean and variance from the batch (training mode). "
@@ -459,7 +460,7 @@ def batch_norm(node: Node, flow: Flow, *parameters: Array) -> Flow:
     )
     refuse_if(not all(np.isfinite(array).all() for array in parameters), "a parameter is not finite.")
     spread = [array.reshape(1, count, *[1] * (len(flow.axes) - 2)) for array in parameters]
-    marks = np.arange(count).reshape(spread[0].shape)  # differs everywhere, so that no axis is narrowed
+    marks = np.arange(count).reshape(spread[0].shape)  # different everywhere, so that no axis is narrowed
     flow, (indices,) = flow.beside([marks], str(node))
     gamma, beta, mean, var = (array.reshape(-1)[indices.reshape(-1)] for array in spread)
     eps = float(np.float32(node.attributes["epsilon"]))

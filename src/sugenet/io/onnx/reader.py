@@ -1,8 +1,8 @@
-"""ONNX, QONNX and FINN files as an `OpChain`: the graph is walked once, in order, and everything is
-recognized by what it computes.
+"""Read ONNX, QONNX and FINN files as an `OpChain`. The graph is processed once, in order. Everything is
+recognized by its computation.
 
-No tensor or node name decides anything. What is not understood makes a `Failure` that is raised only if the
-class scores depend on it.
+Names of tensors and nodes decide nothing. An unsupported node becomes a `Failure`, which is raised only if
+the class scores depend on it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["ACCEPTED", "RULES", "GraphWalk", "arrays_of", "flow_of", "read_file"
 _VALUES_PER_WEIGHT = 32
 _MOST_AXES = 16
 _MOST_INPUTS = 5
-"""Inputs that are left out at the end are as those left out between."""
+"""Number of inputs that every node has: missing ones at the end count as omitted."""
 _PICKS: dict[str, Picks] = {"ArgMax": "class", "Hardmax": "marks", "TopK": "scores"}
 _SAME_SIZES = {"Cast", "Concat", "Gather", "Identity", "Reshape", "Shape", "Slice", "Squeeze", "Unsqueeze"}
 _NEAREST = {
@@ -68,20 +68,20 @@ def read_file(source: str | os.PathLike[str] | bytes | Graph) -> tuple[OpChain, 
     Parameters
     ----------
     source
-        Path of the file, which may be packed by gzip, its bytes, or the graph that was read from it.
+        Path of the file, compressed with gzip or not, its bytes, or the graph that was read from it.
         Tensors in side files are read from the same folder.
 
     Returns
     -------
-    All operations from the raw input to the class scores, in the numbers of the file, where softmax and the
-    like at the end are left out and named in ``left_out``; the file itself; and which of its outputs the
-    chain leads to.
+    The operations from the raw input to the class scores, in the numbers of the file, the file itself, and
+    the output that the chain leads to. Softmax and similar operations at the end are left out and named in
+    ``left_out``.
 
     Raises
     ------
     FileError
-        When the file cannot be read, or holds what no chain can say: the message names the node, the reason,
-        and what would work.
+        If the file cannot be read, or contains unsupported operations. The message names the node, the
+        reason, and an alternative.
 
     Examples
     --------
@@ -120,7 +120,7 @@ Rule: TypeAlias = Callable[[Node, list[Value | None]], Value]
 
 
 def flow_of(inputs: Sequence[Value | None]) -> Flow:
-    """The first input, which must be the only data, as a flow."""
+    """Return the first input, which must be the only data, as a flow."""
     first = inputs[0]
     if first is None or isinstance(first, Constant | Failure):
         raise FileError("its first input must be the data, and its parameters constants.")
@@ -133,7 +133,7 @@ def flow_of(inputs: Sequence[Value | None]) -> Flow:
 
 
 def arrays_of(inputs: Sequence[Value | None]) -> list[Array | None]:
-    """The constants among the inputs."""
+    """Return the constants among the inputs."""
     return [value.array if isinstance(value, Constant) else None for value in inputs]
 
 
@@ -154,7 +154,10 @@ def _optional(inputs: Sequence[Value | None], index: int) -> Array | None:
 
 
 def _layer(function: Callable[..., Value], *parameters: str) -> Rule:
-    """A rule that reads data and constants: what each constant is called, or "" where it may be left out."""
+    """Return a rule that reads data and constants.
+
+    Each constant is given by its name, or "" if it is optional.
+    """
 
     def run(node: Node, inputs: list[Value | None]) -> Value:
         flow = flow_of(inputs)
@@ -168,12 +171,12 @@ def _layer(function: Callable[..., Value], *parameters: str) -> Rule:
 
 
 def _shaped_by(function: Callable[..., Value]) -> Rule:
-    """A rule that reads data, and constants that say where."""
+    """Return a rule that reads data, and constants that define positions."""
     return lambda node, inputs: function(node, flow_of(inputs), arrays_of(inputs))
 
 
 def _rearranged(node: Node, inputs: list[Value | None]) -> Value:
-    """The same value in another shape, or with its axes in another order."""
+    """Return the same value in another shape, or with its axes in another order."""
     refuse_if(
         any(value is not None and not isinstance(value, Constant) for value in inputs[1:]),
         "its shape or axes depend on the values of the input.",
@@ -249,11 +252,11 @@ RULES: dict[str, Rule] = {
     "Shape": _shape,
     "Size": _shape,
 }
-"""Which operation is read by which rule, where its first input is data; the others are element by element, or
-the end of the network.
+"""The rule of each operation whose first input is data. Other operations are elementwise, or the end of the
+network.
 """
 ACCEPTED = {*RULES, *TAILS, *BEHIND_TAILS, *ELEMENTWISE, *OTHERS, *POINTWISE}
-"""Every operation that some file may hold; the interpreter must know each of them."""
+"""Every operation that a file may contain. The interpreter must support each of them."""
 
 
 # -- the walk ------------------------------------------------------------------------------------------------
@@ -261,7 +264,7 @@ ACCEPTED = {*RULES, *TAILS, *BEHIND_TAILS, *ELEMENTWISE, *OTHERS, *POINTWISE}
 
 @dataclass
 class GraphWalk:
-    """What each name of the graph stands for, so far."""
+    """The values of the names of the graph, so far."""
 
     graph: Graph
 
@@ -279,7 +282,7 @@ class GraphWalk:
         }
 
     def chain(self) -> OpChain:
-        """Walk the graph from the data input to the outputs."""
+        """Process the graph from the data input to the outputs."""
         nodes, needed = self.graph.leading_to(*(port.name for port in self.graph.outputs))
         data = [port for port in self.graph.inputs if port.name in needed]
         if len(data) != 1:
@@ -308,7 +311,7 @@ class GraphWalk:
         )
 
     def _nothing_left(self) -> None:
-        """Refuse numbers that no node reads: what they are for is not known."""
+        """Refuse numbers that no node reads, since their purpose is unknown."""
         read = {name for node in self.graph.nodes for name in node.inputs}
         read |= {port.name for port in (*self.graph.outputs, *self.graph.inputs)}
         nested = any(
@@ -324,8 +327,9 @@ class GraphWalk:
     # -- outputs ---------------------------------------------------------------------------------------------
 
     def _scores(self) -> tuple[Flow, tuple[str, ...], Picks]:
-        """The class scores: what a class is picked by, else the only output;
-        and what is shown of those picked.
+        """Return the class scores: the input of a node that picks a class, else the only output.
+
+        Also return which part of the picked scores is visible.
         """
         outputs = {
             port.name: self.values[port.name] for port in self.graph.outputs if port.name in self.values
@@ -391,7 +395,7 @@ class GraphWalk:
                 self.values[name] = made
 
     def _read(self, node: Node, inputs: list[Value | None]) -> Value:
-        """What a node makes; nothing of it may be left over."""
+        """Return the value of a node. All its attributes must be used."""
         self._known(node)
         counted = checked(node) if node.op in ACCEPTED else node
         made = self._value(counted, inputs)
@@ -404,8 +408,8 @@ class GraphWalk:
         return made
 
     def _small_enough(self, value: Value) -> None:
-        """Refuse a sample that grows far beyond what the file can mean:
-        a small file must not cost much time or memory.
+        """Refuse a sample that grows beyond any reasonable size. A small file must not use much time or
+        memory.
         """
         flow = getattr(value, "flow", None)
         size = 0 if flow is None else prod(piece.size for piece in flow.inner)
@@ -466,7 +470,7 @@ class GraphWalk:
                 return Constant(left.minus[0])
         folded = self.fold(node.op, arrays_of(inputs), node.attributes)
         of_batch = any(value.of_batch for value in constants)
-        # how many there are depends on the batch, what they are does not
+        # their number depends on the batch, their values do not
         if node.op in (
             "ConstantOfShape",
             "Expand",
@@ -494,7 +498,7 @@ class GraphWalk:
             if node.attributes.get("select_last_index", 0)
             else str(node)
         )
-        flow.features(axis, str(node))  # refuses where some scores lie on other axes
+        flow.features(axis, str(node))  # refuses if some scores are on other axes
         return ScoreTail(flow, (named,), _PICKS.get(node.op, ""), node.op == "Softmax")
 
     def _behind_tail(self, node: Node, inputs: Sequence[Value | None]) -> ScoreTail:
@@ -530,7 +534,7 @@ class GraphWalk:
 
 
 def _start(port: Port) -> Flow:
-    """The data input as it is declared."""
+    """Return the data input as declared."""
     if port.shape is None:
         raise FileError(
             f"the data input {port.name[:60]!r} has no declared shape. Export the model with one."

@@ -1,5 +1,5 @@
-"""Shape rules of ONNX operators, shared by readers and interpreters: which shape or order of axes Reshape,
-Flatten, Transpose, Squeeze, Unsqueeze and Expand make, and which axes an operator means.
+"""Shape rules of ONNX operators, shared by readers and interpreters. They define the result of Reshape,
+Flatten, Transpose, Squeeze, Unsqueeze and Expand, and the axes of an operator.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = [
 ]
 
 _Inputs: TypeAlias = Sequence[Any]
-"""Arrays, or None for an optional input that is left out; five of them, or more."""
+"""Arrays, or None for an omitted optional input; five of them, or more."""
 _Attributes: TypeAlias = Mapping[str, Any]
 _Shape: TypeAlias = tuple[int, ...]
 
 
 def integers(value: Any, what: str, length: int | None = None) -> tuple[int, ...]:
-    """Check a list of whole numbers of sane size, from an attribute or a constant."""
+    """Check a list of integers of reasonable size, from an attribute or a constant."""
     array = np.asarray(value)
     empty = array.size == 0 and array.ndim == 1
     refuse_if(
@@ -55,7 +55,7 @@ def integers(value: Any, what: str, length: int | None = None) -> tuple[int, ...
 
 
 def axis_within(axis: Any, rank: int, last: int = -1) -> int:
-    """An axis counted from the front; `last` is the largest allowed (default: the last axis)."""
+    """Return an axis counted from the front; `last` is the largest allowed (default: the last axis)."""
     refuse_if(
         not isinstance(axis, int) or not -rank <= axis <= (rank - 1 if last < 0 else last),
         f"its axis is {axis}, but the data have {rank} axes.",
@@ -64,8 +64,8 @@ def axis_within(axis: Any, rank: int, last: int = -1) -> int:
 
 
 def axes_of(inputs: _Inputs, attributes: _Attributes, rank: int, index: int = 1) -> tuple[int, ...] | None:
-    """The axes that an operator names in an attribute, or since opset 13 in an input;
-    None where it names none.
+    """Return the axes of an operator, from an attribute, or from an input since opset 13; None if it names
+    none.
     """
     named = attributes.get("axes") if inputs[index] is None else inputs[index]
     if named is None:
@@ -79,7 +79,7 @@ def axes_of(inputs: _Inputs, attributes: _Attributes, rank: int, index: int = 1)
 
 
 def reduced_axes(inputs: _Inputs, attributes: _Attributes, rank: int) -> tuple[int, ...] | None:
-    """The axes that Reduce... goes over, in order; None where it leaves everything as it is."""
+    """Return the axes that Reduce... reduces, in order; None if it leaves everything as it is."""
     axes, noop = axes_of(inputs, attributes, rank), attributes["noop_with_empty_axes"]
     if not axes:
         return None if noop else tuple(range(rank))
@@ -87,13 +87,15 @@ def reduced_axes(inputs: _Inputs, attributes: _Attributes, rank: int) -> tuple[i
 
 
 def tail_axis(node: Node, opset: int, rank: int) -> int:
-    """The axis of Softmax, ArgMax and their kin: the last by default, before operator set 13 the second."""
+    """Return the axis of Softmax, ArgMax and similar operators (default: the last; before opset 13, the
+    second).
+    """
     return axis_within(node.attributes.get("axis", -1 if opset >= 13 else 1), rank)
 
 
 @dataclass(frozen=True)
 class Rearrangement:
-    """The values of a tensor as they are, in another shape, or with its axes in another order."""
+    """The values of a tensor, unchanged, in another shape, or with its axes in another order."""
 
     sizes: _Shape
     order: tuple[int, ...] | None = None
@@ -101,36 +103,36 @@ class Rearrangement:
     """Whether values are repeated."""
 
     def __call__(self, array: Array) -> Array:
-        """The array rearranged."""
+        """Return the array rearranged."""
         if self.order is not None:
             return np.transpose(array, self.order)
         return np.broadcast_to(array, self.sizes) if self.copies else array.reshape(self.sizes)
 
 
 def rearrangement(op: str, shape: _Shape, inputs: _Inputs, attributes: _Attributes) -> Rearrangement:
-    """What an operator of `REARRANGING` makes of a tensor.
+    """Return the effect of an operator of `REARRANGING` on a tensor.
 
     Parameters
     ----------
     op
         The operator.
     shape
-        Of its first input.
+        Shape of its first input.
     inputs
-        All its inputs, of which the first is not looked at.
+        All its inputs. The first is ignored.
     attributes
-        Those of the node, with defaults.
+        The attributes of the node, with defaults.
 
     Raises
     ------
     FileError
-        If that is not a shape, or not one of this tensor.
+        If the result is not a shape, or does not fit this tensor.
     """
     return REARRANGING[op](shape, inputs, attributes)
 
 
 def _reshape(shape: _Shape, inputs: _Inputs, attributes: _Attributes) -> Rearrangement:
-    """0 copies a size, -1 stands for what is left."""
+    """Return a shape in which 0 copies a size and -1 is inferred."""
     sizes = list(integers(inputs[1], "its shape"))
     if not attributes["allowzero"]:
         refuse_if(0 in sizes[len(shape) :], f"it copies an axis that does not exist into shape {sizes}.")
@@ -147,7 +149,7 @@ def _reshape(shape: _Shape, inputs: _Inputs, attributes: _Attributes) -> Rearran
 
 
 def _flatten(shape: _Shape, _: _Inputs, attributes: _Attributes) -> Rearrangement:
-    """Two axes: those before `axis`, and the others."""
+    """Return two axes: those before `axis`, and the others."""
     axis = axis_within(attributes["axis"], len(shape), len(shape))
     return Rearrangement((prod(shape[:axis]), prod(shape[axis:])))
 
@@ -162,7 +164,7 @@ def _transpose(shape: _Shape, _: _Inputs, attributes: _Attributes) -> Rearrangem
 
 
 def _squeeze(shape: _Shape, inputs: _Inputs, attributes: _Attributes) -> Rearrangement:
-    """Without axes of size 1."""
+    """Return the shape without axes of size 1."""
     axes = axes_of(inputs, attributes, len(shape))
     dropped = [k for k, size in enumerate(shape) if size == 1] if axes is None else axes
     refuse_if(any(shape[axis] != 1 for axis in dropped), "it drops an axis that is larger than 1.")
@@ -170,7 +172,7 @@ def _squeeze(shape: _Shape, inputs: _Inputs, attributes: _Attributes) -> Rearran
 
 
 def _unsqueeze(shape: _Shape, inputs: _Inputs, attributes: _Attributes) -> Rearrangement:
-    """With more axes of size 1."""
+    """Return the shape with more axes of size 1."""
     count = len(integers(attributes.get("axes", ()) if inputs[1] is None else inputs[1], "axes"))
     axes = axes_of(inputs, attributes, len(shape) + count) or ()
     refuse_if(len(set(axes)) != count, "it adds an axis twice.")

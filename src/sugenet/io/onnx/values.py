@@ -1,9 +1,8 @@
-"""What a name in an ONNX graph can stand for while the graph is walked: a constant, the data, or something on
-its way to a sign.
+"""Possible values of a name in an ONNX graph: a constant, the data, or a value on the way to a sign.
 
-The many spellings of a sign have one thing in common: they depend on the data only through its sign. So the
-walk keeps such a value as a `SignTable` of what it is below, at and above zero, works it out element by
-element, and looks at the three numbers when they are needed.
+All forms of a sign depend on the data only through its sign. So such a value is kept as a `SignTable` of its
+values below, at and above zero. It is computed element by element, and the three numbers are read when they
+are needed.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ __all__ = [
 ]
 
 _MOST_OPS = 1 << 12
-"""Operations of all branches; a branch that two shortcuts read is there twice."""
+"""Largest number of operations of all branches. A branch that two shortcuts read counts twice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +46,12 @@ class Constant:
     of_batch: bool = False
     """Whether they depend on the size of a batch."""
     minus: tuple[Array, Array] | None = None
-    """Of which two the difference was taken, for straight-through estimators of weights."""
+    """The two operands, if this is a difference, for straight-through estimators of weights."""
 
 
 @dataclass(frozen=True, eq=False)
 class SignTable:
-    """A value that depends on the sign of the data alone: what it is below, at and above zero."""
+    """A value that depends only on the sign of the data: its values below, at and above zero."""
 
     flow: Flow
     values: Array
@@ -62,7 +61,7 @@ class SignTable:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The data through a rising function that is 0 at 0, such as tanh: only a sign can follow."""
+    """The data through a rising function that is 0 at 0, such as tanh. Only a sign can follow."""
 
     flow: Flow
     where: str
@@ -70,8 +69,8 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Mix:
-    """``a * table + b * other`` with a and b each -1 or +1: what a straight-through estimator leaves, waiting
-    for `other` to cancel.
+    """``a * table + b * other`` with a and b each -1 or +1: the result of a straight-through estimator,
+    before `other` cancels.
     """
 
     table: SignTable
@@ -88,7 +87,7 @@ class Mix:
 
 @dataclass(frozen=True, eq=False)
 class WindowRows:
-    """The windows of a convolution, each laid out as a row of a matrix (FINN's Im2Col)."""
+    """The windows of a convolution, each as a row of a matrix (FINN's Im2Col)."""
 
     flow: Flow
     kernel: tuple[int, int]
@@ -99,19 +98,19 @@ class WindowRows:
 
 @dataclass(frozen=True, eq=False)
 class ScoreTail:
-    """Class scores behind operations that keep their order, such as softmax."""
+    """Class scores after operations that keep their order, such as softmax."""
 
     flow: Flow
     left_out: tuple[str, ...]
     picks: Picks = ""
-    """What is shown of the largest scores, where they are picked: what stands before is what decides."""
+    """The visible part of the largest scores, if some are picked. The values before them decide."""
     shares: bool = False
     """Whether they are positive, so that logarithms keep their order."""
 
 
 @dataclass(frozen=True, eq=False)
 class Failure:
-    """Something that cannot be represented; it matters only if the class scores depend on it."""
+    """An unsupported value. It matters only if the class scores depend on it."""
 
     error: FileError
     number: int
@@ -122,7 +121,7 @@ Value: TypeAlias = Constant | Data | Failure
 
 
 def settled(value: Data, doing: str) -> Flow:
-    """The data as a flow of operations; a table becomes a `Sign`."""
+    """Return the data as a flow of operations. A table becomes a `Sign`."""
     match value:
         case Flow():
             return value
@@ -144,7 +143,7 @@ def settled(value: Data, doing: str) -> Flow:
 
 
 def joined(where: str, parts: Sequence[tuple[Flow, int]]) -> Flow:
-    """The sum of two flows, each times +1 or -1: a shortcut."""
+    """Return the sum of two flows, each times +1 or -1: a shortcut."""
     (left, _), (right, _) = parts
     refuse_if(
         any(flow.kind == "raw" for flow, _ in parts),
@@ -178,7 +177,7 @@ def joined(where: str, parts: Sequence[tuple[Flow, int]]) -> Flow:
 
 
 def _order(flow: Flow) -> list[int | None]:
-    """Which logical axis each axis behind the batch is: -1 for none, None for a mixture."""
+    """Return the logical axis of each axis after the batch: -1 for none, None for a mixture."""
     return [
         (flow.parts.index(axis) if axis in flow.parts else None) if axis else -1 for axis in flow.axes[1:]
     ]

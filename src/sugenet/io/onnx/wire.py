@@ -1,9 +1,8 @@
-"""The wire format of protocol buffers, as far as ONNX files need it: fields of a message in,
-fields of a message out.
+"""The wire format of protocol buffers, as far as ONNX files need it: read and write the fields of a message.
 
-Reading needs no third package and runs no foreign code. Every field is counted against a budget, nothing is
-nested by recursion, and tensor data stay views of the file, so a file can take no more memory than a small
-multiple of its own size.
+Reading needs no third-party package and runs no foreign code. Every field counts against a budget, and
+nesting uses no recursion. Tensor data stay views of the file. So a file uses at most a small multiple of its
+own size in memory.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _DAMAGED = "The file is damaged, or it is not an ONNX file."
 
 @dataclass
 class Budget:
-    """How many more fields may be read before the file is refused."""
+    """Number of fields that may still be read before the file is refused."""
 
     fields: int = 400_000
 
@@ -82,7 +81,7 @@ class Message:
         return field in self._fields
 
     def number(self, field: int, default: int = 0) -> int:
-        """A signed whole number; the last one where it stands several times."""
+        """Return a signed integer; the last one if there are several."""
         if field not in self._fields:
             return default
         value = self._fields[field][-1]
@@ -91,7 +90,7 @@ class Message:
         return _signed(value)
 
     def real(self, field: int, default: float = 0.0) -> float:
-        """A 32-bit float."""
+        """Return a 32-bit float."""
         if field not in self._fields:
             return default
         value = self._fields[field][-1]
@@ -100,12 +99,12 @@ class Message:
         return float(struct.unpack("<f", value)[0])
 
     def raw(self, field: int) -> memoryview | None:
-        """Bytes as they are; None where the field is missing."""
+        """Return the bytes of a field; None if it is missing."""
         values = self.raws(field)
         return values[-1] if values else None
 
     def raws(self, field: int) -> list[memoryview]:
-        """All byte strings of a field."""
+        """Return all byte strings of a field."""
         values = self._fields.get(field, [])
         byte_strings = [value for value in values if not isinstance(value, int)]
         if len(byte_strings) < len(values):
@@ -113,29 +112,29 @@ class Message:
         return byte_strings
 
     def text(self, field: int) -> str:
-        """Text; empty where the field is missing."""
+        """Return a text; empty if the field is missing."""
         return self.texts(field)[-1] if field in self._fields else ""
 
     def texts(self, field: int) -> list[str]:
-        """All texts of a field."""
+        """Return all texts of a field."""
         try:
             return [str(value, "utf-8") for value in self.raws(field)]
         except UnicodeDecodeError:
             raise FileError(f"field {field} should be text, but is not UTF-8. {_DAMAGED}") from None
 
     def messages(self, field: int) -> list[Message]:
-        """All messages of a field."""
+        """Return all messages of a field."""
         return [Message(value, self.budget) for value in self.raws(field)]
 
     def message(self, field: int) -> Message | None:
-        """One message; None where the field is missing."""
+        """Return one message; None if the field is missing."""
         raws = self.raws(field)
-        if len(raws) > 1:  # other programs join the two
+        if len(raws) > 1:  # other programs merge the two
             raise FileError(f"field {field} holds a message twice. {_DAMAGED}")
         return Message(raws[0], self.budget) if raws else None
 
     def numbers(self, field: int) -> npt.NDArray[np.int64]:
-        """Whole numbers, written one by one or packed."""
+        """Return integers, written one by one or packed."""
         values = self._fields.get(field, [])
         if all(isinstance(value, int) for value in values):
             return np.array([_signed(value) for value in values if isinstance(value, int)], np.int64)
@@ -144,7 +143,7 @@ class Message:
         )
 
     def fixed(self, field: int, dtype: str) -> npt.NDArray[Any]:
-        """Floats of a fixed size, written one by one or packed."""
+        """Return floats of a fixed size, written one by one or packed."""
         joined = b"".join(self.raws(field)) if len(self._fields.get(field, ())) != 1 else self.raws(field)[0]
         if len(joined) % np.dtype(dtype).itemsize:
             raise FileError(
@@ -171,7 +170,7 @@ def _signed(value: int) -> int:
 
 
 def _unpacked(view: memoryview) -> npt.NDArray[np.int64]:
-    """The numbers of a packed field, all at once."""
+    """Return the numbers of a packed field, all at once."""
     data = np.frombuffer(view, np.uint8)
     last = np.flatnonzero(data < 128)
     if len(data) and (not len(last) or last[-1] != len(data) - 1):
@@ -188,23 +187,23 @@ def _unpacked(view: memoryview) -> npt.NDArray[np.int64]:
 
 
 def number(field: int, value: int) -> bytes:
-    """A field that holds a whole number."""
+    """Return a field with an integer."""
     return _coded(field << 3 | _VARINT) + _coded(value & 0xFFFFFFFFFFFFFFFF)
 
 
 def numbers(field: int, values: Iterable[int]) -> bytes:
-    """A field that holds several whole numbers, one by one."""
+    """Return a field with several integers, one by one."""
     return b"".join(number(field, int(value)) for value in values)
 
 
 def blob(field: int, value: bytes | str) -> bytes:
-    """A field that holds bytes, text or a message."""
+    """Return a field with bytes, text or a message."""
     raw = value.encode() if isinstance(value, str) else value
     return _coded(field << 3 | _BYTES) + _coded(len(raw)) + raw
 
 
 def floats(field: int, values: Iterable[float]) -> bytes:
-    """A field that holds 32-bit floats, one by one."""
+    """Return a field with 32-bit floats, one by one."""
     return b"".join(_coded(field << 3 | _FIXED32) + struct.pack("<f", value) for value in values)
 
 

@@ -1,8 +1,8 @@
-"""Networks as ONNX files of standard operations, such that ONNX Runtime gives the same bits,
-match counts and classes.
+"""Write networks as ONNX files of standard operations. ONNX Runtime computes the same bits, match counts and
+classes.
 
-Every sum is made of whole numbers below 2^24 (float32) or 2^53 (float64), so it is exact in any order of
-summation; raw features are compared with their cuts in float64. Operation set 15, file format version 8.
+Every sum consists of integers below 2^24 (float32) or 2^53 (float64), so it is exact in any order of
+summation. Raw features are compared with their cuts in float64. Operator set 15, file format version 8.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _KINDS = {np.dtype(text).newbyteorder("="): kind for kind, text in DTYPES.items(
 _EXACT32, _EXACT64 = 1 << 24, 1 << 53
 _MAX_BYTES = 1 << 30
 _MAX_ROWS = 1 << 20
-"""Of a table with one row for each match count."""
+"""Largest number of rows of a table with one row per match count."""
 
 
 @dataclass
 class _Builder:
-    """The fields of a graph while it is built."""
+    """The fields of a graph under construction."""
 
     nodes: list[bytes] = field(default_factory=list)
     constants: dict[bytes, str] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class _Builder:
     outputs: list[bytes] = field(default_factory=list)
 
     def add(self, op: str, *inputs: str, name: str = "", **attributes: Any) -> str:
-        """Add a node and give the name of its output."""
+        """Add a node and return the name of its output."""
         made = name or f"v{len(self.nodes)}"
         body = (
             b"".join(blob(1, input_name) for input_name in inputs)
@@ -70,7 +70,7 @@ class _Builder:
         return made
 
     def constant(self, array: Array) -> str:
-        """A constant; equal ones are kept once."""
+        """Add a constant. Equal constants are stored once."""
         body = numbers(1, array.shape) + number(2, _KINDS[array.dtype])
         data = blob(9, np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes())
         key = body + data
@@ -80,28 +80,28 @@ class _Builder:
         return self.constants[key]
 
     def weights(self, array: Array, dtype: Any) -> str:
-        """Weights, kept in bytes where they fit."""
+        """Add weights, stored in bytes if they fit."""
         small = np.abs(array).max(initial=0) <= 127
         kept = self.constant(np.ascontiguousarray(array, np.int8 if small else np.int64))
         return self.add("Cast", kept, to=_KINDS[np.dtype(dtype)])
 
     def reshape(self, value: str, *sizes: int) -> str:
-        """A value in another shape."""
+        """Add a reshape of a value."""
         return self.add("Reshape", value, self.constant(np.array(sizes, np.int64)))
 
     def reached(self, value: str, cuts: Array, axis: int) -> str:
-        """How many cuts each value reaches, which are those along the last axis of an array."""
+        """Count the cuts that each value reaches; the cuts are along the last axis of an array."""
         index = self.constant(np.array([axis], np.int64))
         on = self.add("GreaterOrEqual", self.add("Unsqueeze", value, index), self.constant(cuts))
         return self.add("ReduceSum", self.add("Cast", on, to=1), index, keepdims=0)
 
     def pad(self, maps: str, pads: Sequence[int], fill: float) -> str:
-        """Maps with pixels of one value around."""
+        """Add pixels of one value around maps."""
         around = np.array([0, 0, pads[0], pads[1], 0, 0, pads[2], pads[3]], np.int64)
         return self.add("Pad", maps, self.constant(around), self.constant(np.asarray(fill, np.float32)))
 
     def slide(self, op: str, window: Window, *inputs: str, pads: Sequence[int], **attributes: Any) -> str:
-        """A convolution or pooling."""
+        """Add a convolution or pooling."""
         return self.add(
             op,
             *inputs,
@@ -113,7 +113,7 @@ class _Builder:
         )
 
     def bipolar(self, bits: str) -> str:
-        """Booleans as -1 and +1."""
+        """Convert booleans to -1 and +1."""
         one = np.ones(1, np.float32)
         return self.add("Where", bits, self.constant(one), self.constant(-one))
 
@@ -123,7 +123,7 @@ class _Builder:
         return self.add("Identity", value, name=name)
 
     def model(self, about: Mapping[str, str]) -> bytes:
-        """The whole file, with texts about it."""
+        """Return the whole file, with texts about it."""
         graph = (
             b"".join(blob(1, node) for node in self.nodes)
             + blob(2, "sugenet")
@@ -146,18 +146,18 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
 
     The input ``x`` holds raw samples as float64 of shape (samples, features); a category is given by its
     index. The outputs are ``class`` (int64), ``scores`` (float64, the same floats as `Network.logits`),
-    ``match_counts`` (int64), and on request ``hidden_1``, ``hidden_2``, ... (bool, or int64 if a layer gives
-    levels). The class is decided in exact integers, never by the rounded scores; of equal ones the lowest is
-    taken. The file does not check its inputs.
+    ``match_counts`` (int64), and optionally ``hidden_1``, ``hidden_2``, ... (bool, or int64 if a layer has
+    levels). The class is decided in exact integers, never by the rounded scores. In a tie, the lowest class
+    wins. The file does not check its inputs.
 
     Parameters
     ----------
     network : Network
         The network.
     path : str or Path
-        Where to write. An existing file is replaced in one step.
+        The file to write. An existing file is replaced atomically.
     hidden : bool, default: False
-        Whether the activities of the hidden layers are outputs, too.
+        Whether the activities of the hidden layers are outputs too.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
 
 
 def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:
-    """The bytes of the file that `write_onnx` writes."""
+    """Return the bytes of the file that `write_onnx` writes."""
     graph = _Builder()
     graph.inputs.append(_port("x", np.float64, ("samples", network.encoder.features)))
     made = _levels(graph, network.encoder) if network.reads_levels else _encoded(graph, network.encoder)
@@ -218,14 +218,14 @@ def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:
 
 
 def _signal(graph: _Builder, made: str, levels: bool, wanted: bool) -> str:
-    """What a layer reads, in floats: levels, or bits as -1 and +1."""
+    """Return the input of a layer in floats: levels, or bits as -1 and +1."""
     if levels:
         return made
     return graph.add("Cast", made, to=1) if wanted else graph.bipolar(made)
 
 
 def _encoded(graph: _Builder, encoder: Encoder) -> str:
-    """The bits of raw features, as booleans."""
+    """Add the bits of raw features, as booleans."""
     low: list[float] = []
     high: list[float] = []
     for coding in encoder.codings:
@@ -245,12 +245,12 @@ def _encoded(graph: _Builder, encoder: Encoder) -> str:
 
 
 def _shortest(row: Array) -> Array:
-    """One number where all are equal."""
+    """Return one number if all are equal."""
     return row[:1] if len(row) and (row == row[0]).all() else row
 
 
 def _levels(graph: _Builder, encoder: Encoder) -> str:
-    """How many cuts each raw feature reaches."""
+    """Count the cuts that each raw feature reaches."""
     codings = [coding for coding in encoder.codings if isinstance(coding, Steps)]
     assert len(codings) == encoder.features
     if all(
@@ -269,7 +269,7 @@ def _levels(graph: _Builder, encoder: Encoder) -> str:
 
 
 def _layer(graph: _Builder, layer: Layer, signal: str) -> str:
-    """The activity of a layer, as booleans of shape (samples, outputs), or as levels in float32."""
+    """Add the activity of a layer, as booleans of shape (samples, outputs), or as levels in float32."""
     refuse_if(
         layer.kind == "real",
         "it decides about real numbers exactly, which the floats of an ONNX file cannot. Keep the "
@@ -281,11 +281,11 @@ def _layer(graph: _Builder, layer: Layer, signal: str) -> str:
 
 
 def _dense(graph: _Builder, layer: Layer, signal: str) -> str:
-    """How many steps the sums of a dense layer reach, or whether they reach their threshold."""
+    """Count the steps that the sums of a dense layer reach, or compare them with their threshold."""
     dtype: Any
     largest = int(layer.sizes.max(initial=0)) + 2
     if layer.is_binary and layer.tops is not None and largest >= _EXACT64:
-        # parts of the weights in float64, put together in int64
+        # parts of the weights in float64, combined in int64
         wide, dtype = graph.add("Cast", signal, to=11), np.int64
         parts = [
             (shift, graph.add("MatMul", wide, graph.weights(part.T, np.float64)))
@@ -305,14 +305,14 @@ def _dense(graph: _Builder, layer: Layer, signal: str) -> str:
 
 
 def _climbed(graph: _Builder, sums: str, steps: Array, lowest: Array, dtype: Any, axis: int) -> str:
-    """How many steps each sum reaches; channels are the first axis of `steps`."""
+    """Count the steps that each sum reaches; channels are the first axis of `steps`."""
     reached = np.where(steps == NEVER, np.inf, np.where(steps <= lowest[:, None], -np.inf, steps))
     shaped = reached.astype(dtype).reshape(len(steps), *(1,) * (axis - 2), -1)
     return graph.reached(sums, shaped, axis)
 
 
 def _convolution(graph: _Builder, layer: Layer, signal: str) -> str:
-    """The same of the sums of a convolution, whose floats are float32."""
+    """Do the same for the sums of a convolution, whose floats are float32."""
     assert isinstance(layer, ConvLayer | QuantizedConv)
     window, flat = layer.window, layer.weights.reshape(len(layer.weights), -1)
     sizes = np.abs(flat).sum(axis=1) * layer.top if isinstance(layer, QuantizedConv) else layer.sizes
@@ -353,18 +353,18 @@ def _convolution(graph: _Builder, layer: Layer, signal: str) -> str:
 
 
 def _thresholds_of(layer: ConvLayer) -> Array:
-    """Thresholds on the sums of a convolution of bits or levels: one row a channel."""
+    """Return thresholds on the sums of a convolution of bits or levels: one row per channel."""
     sizes, channels = layer.sizes, (len(layer.weights), -1)
     tau: Array = np.clip(layer.tau, 0, sizes + 1)
     if layer.top is None:
         theta, step = 2 * tau - sizes, 2
-    else:  # what negative weights count at level 0
+    else:  # the contribution of negative weights at level 0
         theta, step = tau - layer.match_counts(np.zeros((1, layer.inputs), np.int64))[0], 1
     return _common(theta.reshape(channels), tau.reshape(channels), sizes.reshape(channels), step)
 
 
 def _together(graph: _Builder, parts: list[tuple[int, str]]) -> str:
-    """Whole floats, each times a power of two, added up in int64."""
+    """Add integer-valued floats, each times a power of two, in int64."""
     total = ""
     for shift, part in parts:
         term = graph.add("Cast", part, to=7)
@@ -375,7 +375,7 @@ def _together(graph: _Builder, parts: list[tuple[int, str]]) -> str:
 
 
 def _sums(graph: _Builder, weights: Array, largest: int, signal: str) -> tuple[str, Any]:
-    """The sums of a layer, in the smallest floats that are exact up to the largest of them."""
+    """Add the sums of a layer, in the smallest floats in which the largest sum is exact."""
     dtype = np.float32 if largest < _EXACT32 else np.float64
     if dtype is np.float64:
         signal = graph.add("Cast", signal, to=11)
@@ -383,11 +383,10 @@ def _sums(graph: _Builder, weights: Array, largest: int, signal: str) -> tuple[s
 
 
 def _common(theta: Array, tau: Array, sizes: Array, step: int) -> Array:
-    """One threshold a channel where one does for all positions: any number above ``theta - step`` up to theta
-    gives the same neuron.
+    """Return one threshold per channel if one works for all positions.
 
-    Positions at the border of zero padding have fewer taps and their own tau,
-    but as a rule one threshold on the sum.
+    Any number above ``theta - step`` up to theta gives the same neuron. Positions at the border of zero
+    padding have fewer taps and their own tau, but usually one threshold on the sum.
     """
     above = np.where(tau <= 0, -_EXACT32, theta - step)
     upto = np.where(tau > sizes, _EXACT32, theta)
@@ -398,7 +397,7 @@ def _common(theta: Array, tau: Array, sizes: Array, step: int) -> Array:
 
 
 def _pool(graph: _Builder, layer: PoolLayer, signal: str) -> str:
-    """Max pooling for *any*; for *every* between two changes of sign."""
+    """Add max pooling for *any*. For *every*, add it between two changes of sign."""
     window = layer.window
     maps = graph.reshape(signal, -1, *window.shape)
     turn = None
@@ -406,8 +405,8 @@ def _pool(graph: _Builder, layer: PoolLayer, signal: str) -> str:
         turn = graph.constant(_shortest(np.where(layer.every, -1, 1).astype(np.float32))[:, None, None])
         maps = graph.add("Mul", maps, turn)
     pads = window.pads
-    if any(pad >= size for pad, size in zip(pads, window.kernel * 2, strict=True)):  # more than runtimes take
-        # below all that can occur, also with its sign changed
+    if any(pad >= size for pad, size in zip(pads, window.kernel * 2, strict=True)):  # too many for runtimes
+        # below every possible value, also with its sign changed
         maps = graph.pad(maps, pads, -1 - (layer.top or 0))
         pads = (0, 0, 0, 0)
     maps = graph.slide("MaxPool", window, maps, pads=pads)
@@ -420,7 +419,7 @@ def _pool(graph: _Builder, layer: PoolLayer, signal: str) -> str:
 
 
 def _head(graph: _Builder, head: Head, signal: str) -> None:
-    """Match counts, scores and class."""
+    """Add match counts, scores and class."""
     sums, dtype = _sums(graph, head.weights, 2 * int(head.sizes.max(initial=0)), signal)
     if head.tops is None:
         twice = graph.add("Add", sums, graph.constant(_shortest(head.sizes).astype(dtype)))
@@ -446,8 +445,8 @@ def _head(graph: _Builder, head: Head, signal: str) -> None:
 
 
 def _integers(head: Head) -> tuple[list[int], list[int], int]:
-    """Integers (a, b, unit) with score_k = (a_k M_k + b_k) / unit,
-    from the exact scores at two match counts.
+    """Return integers (a, b, unit) with score_k = (a_k M_k + b_k) / unit, from the exact scores at two match
+    counts.
     """
     at_0, at_1 = head.scores(np.array([[0] * head.outputs, [1] * head.outputs]))
     unit = lcm(*(score.denominator for score in (*at_0, *at_1)))
@@ -455,10 +454,10 @@ def _integers(head: Head) -> tuple[list[int], list[int], int]:
 
 
 def _reduced(slopes: list[int], offsets: list[int], head: Head) -> tuple[list[int], list[int]]:
-    """Smaller integers that put all scores in the same order, ties included.
+    """Return smaller integers that put all scores in the same order, ties included.
 
-    A common offset and a common factor change no comparison. Where that is not enough for float64, they are
-    rounded, if rounding is found to keep the order of all scores that can occur.
+    A common offset and a common factor change no comparison. If that is not enough for float64, the integers
+    are rounded, provided that rounding keeps the order of all possible scores.
     """
     min_offset = min(offsets)
     factor = gcd(*slopes, *(offset - min_offset for offset in offsets)) or 1
@@ -478,7 +477,7 @@ def _reduced(slopes: list[int], offsets: list[int], head: Head) -> tuple[list[in
 
 
 def _scaled(graph: _Builder, counts: str, slopes: list[int], offsets: list[int], head: Head) -> str | None:
-    """``slope * count + offset`` in float64; None where that would not be exact."""
+    """Add ``slope * count + offset`` in float64; return None if that would not be exact."""
     if any(abs(a) * int(n) + abs(b) >= _EXACT64 for a, b, n in zip(slopes, offsets, head.sizes, strict=True)):
         return None
     scaled, shifts = (_shortest(np.array(row, np.float64)) for row in (slopes, offsets))
@@ -488,7 +487,7 @@ def _scaled(graph: _Builder, counts: str, slopes: list[int], offsets: list[int],
 
 
 def _counts(head: Head) -> Array:
-    """Every match count, one row each, the same for all classes."""
+    """Return every match count, one row each, the same for all classes."""
     max_count = int(head.sizes.max(initial=0))
     refuse_if(
         max_count > _MAX_ROWS,
@@ -498,14 +497,14 @@ def _counts(head: Head) -> Array:
 
 
 def _ranks(head: Head) -> list[Any]:
-    """For every match count and class, the place of its exact score among all that can occur."""
+    """Return the rank of the exact score among all possible ones, for every match count and class."""
     rows = list(head.scores(_counts(head)))
     index = {score: rank for rank, score in enumerate(sorted({score for row in rows for score in row}))}
     return [[index[score] for score in row] for row in rows]
 
 
 def _looked_up(graph: _Builder, counts: str, rows: Any) -> str:
-    """A number for every match count and class, from a table with one row a match count."""
+    """Look up a number for every match count and class, from a table with one row per match count."""
     return graph.add("GatherElements", graph.constant(np.array(rows, np.float64)), counts, axis=0)
 
 
@@ -521,7 +520,7 @@ def _attribute(name: str, value: Any) -> bytes:
 
 
 def _port(name: str, dtype: Any, shape: tuple[Any, ...]) -> bytes:
-    """An input or output: sizes are numbers, or texts where they are open."""
+    """Return an input or output: sizes are numbers, or texts if they are open."""
     sizes = b"".join(blob(1, blob(2, size) if isinstance(size, str) else number(1, size)) for size in shape)
     kind = number(1, _KINDS[np.dtype(dtype)]) + blob(2, sizes)
     return blob(1, name) + blob(2, blob(1, kind))

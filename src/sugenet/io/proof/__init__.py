@@ -1,3 +1,3 @@
-"""An import proves itself: interpreters run the source, on random samples and near thresholds."""
+"""Verify imports: interpreters run the source, on random samples and near thresholds."""
 
 __all__: list[str] = []

@@ -1,5 +1,5 @@
-"""What an import is compared with: the source itself, or an evaluation of it in floats that shares nothing
-with the way to the exact network.
+"""References for an import: the source itself, or a float evaluation of it that shares no code with the
+construction of the exact network.
 """
 
 from __future__ import annotations
@@ -21,39 +21,36 @@ _Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A sign or a quantizer of the reference: for each sample and neuron the value before it,
-    and whether it gave the high or the low value, or which level.
+    """A sign or a quantizer of the reference.
+
+    For each sample and neuron it has the value before it, and the result: high or low, or the level.
     """
 
     name: str
     before: _Array
-    """Less its threshold, so that the sign turns at 0; of a quantizer less the nearest of its thresholds."""
+    """Value minus threshold, so that the sign changes at 0. For a quantizer, the nearest threshold counts."""
     high: _Array
     low: _Array
     clean: bool = True
-    """Whether the sign gave exactly its two values; where it gave them up to rounding,
-    this goes on behind it.
-    """
+    """Whether the sign has exactly its two values. If they are rounded, the rounding persists after it."""
     turned: _Array | None = None
-    """Where rounding inside the sign itself, written in several steps,
-    decided against the value before it.
-    """
+    """Where rounding inside a sign that consists of several steps contradicts the value before it."""
     levels: _Array | None = None
-    """What a quantizer gave, counted from 0; None of a sign."""
+    """Levels of a quantizer, counted from 0; None for a sign."""
 
     @classmethod
     def of_levels(cls, name: str, before: _Array, levels: _Array, turned: _Array | None = None) -> Stage:
-        """A quantizer."""
+        """Return the stage of a quantizer."""
         return cls(name, before, levels > 0, levels == 0, turned=turned, levels=levels)
 
     @classmethod
     def of_bits(cls, name: str, before: _Array, high: _Array) -> Stage:
-        """A sign that gives its high or its low value at every number."""
+        """Return the stage of a sign that is high or low at every number."""
         return cls(name, before, high, ~high)
 
     @classmethod
     def of_op(cls, op: Sign | Quantize, before: _Array, after: _Array) -> Stage:
-        """A sign or a quantizer, from the values before and after it."""
+        """Return the stage of a sign or a quantizer, from the values before and after it."""
         flat = after.reshape(len(after), -1)
         if isinstance(op, Sign):
             return cls(op.where, before.reshape(flat.shape), flat == op.high, flat == op.low)
@@ -61,11 +58,11 @@ class Stage:
 
     @property
     def values(self) -> _Array:
-        """Where it is high, or its levels."""
+        """The mask of high values, or the levels."""
         return self.high if self.levels is None else self.levels
 
     def at(self, order: Any) -> Stage:
-        """The same with its values in another order."""
+        """Return the same stage with its values in another order."""
         turned, levels = (None if row is None else row[:, order] for row in (self.turned, self.levels))
         before, high, low = (row[:, order] for row in (self.before, self.high, self.low))
         return Stage(self.name, before, high, low, self.clean, turned, levels)
@@ -73,14 +70,14 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a reference says about a batch."""
+    """The values of a reference for a batch."""
 
     outputs: _Array
     stages: tuple[Stage, ...] = ()
     scores: _Array | None = None
-    """The class scores in front of tails such as softmax, where they can be seen."""
+    """The class scores before tails such as softmax, if they are visible."""
     error: _Array | None = None
-    """How far each score may be from the exact one, where the reference knows that itself."""
+    """Error bound of each score, if the reference knows it."""
 
 
 Run: TypeAlias = Callable[[_Array], Seen]
@@ -88,30 +85,30 @@ Run: TypeAlias = Callable[[_Array], Seen]
 
 @dataclass(frozen=True, eq=False)
 class SourceInterpreter:
-    """Who says what the source computes: float64 samples in the shape and the numbers of the source
-    in, its values out.
+    """An implementation of the source.
+
+    It takes float64 samples, in the shape and the numbers of the source, and returns the source's values.
     """
 
     name: str
-    """In words that follow "compared with"."""
+    """Name, in words that follow "compared with"."""
     run: Run
     floats: Floats = DOUBLE
-    """What it computes in."""
+    """Its float format."""
     follows: bool = False
     """Whether its stages are the signs of the chain, one by one."""
     ops: Sequence[Op] | None = None
-    """The chain's operations with the interpreter's own numbers, where these may be others: constants that it
+    """The chain's operations with the interpreter's own numbers, if these can differ: constants that it
     computes in its own floats.
     """
     reaches: Callable[[], Sequence[float]] | None = None
-    """For each operation of the chain, after a run: the largest number that the interpreter met on
-    the way through it.
-    """
+    """For each operation of the chain, after a run: the largest intermediate number of the interpreter."""
 
 
 def interpreter_of_stages(name: str, run: Callable[[_Array, list[Stage]], _Array]) -> SourceInterpreter:
-    """An interpreter in float64 with the signs of the chain, one by one: a function from samples to scores
-    that adds each sign and quantizer to a list.
+    """Return a float64 interpreter with the signs of the chain, one by one.
+
+    `run` is a function from samples to scores that adds each sign and quantizer to a list.
     """
 
     def seen(x: _Array) -> Seen:
@@ -123,8 +120,9 @@ def interpreter_of_stages(name: str, run: Callable[[_Array, list[Stage]], _Array
 
 
 def interpreter_of_chain(chain: OpChain) -> SourceInterpreter:
-    """The operations as a reader found them, in float64: it knows nothing of lowering,
-    but what was misread it misreads too.
+    """Return an interpreter of the operations as a reader found them, in float64.
+
+    It is independent of lowering, but it repeats the errors of the reader.
     """
     return interpreter_of_stages(
         "the operations as read, evaluated in float64",

@@ -1,9 +1,9 @@
-"""Samples for a comparison: random ones, values at and beside every cut,
-and pairs of samples between which one neuron turns.
+"""Choose samples for a comparison: random ones, values at and next to every cut, and pairs of samples between
+which one neuron changes.
 
-The way from a sample where a neuron is off to one where it is on, one feature after another, passes a step at
-which it turns. Halving finds it: in the first layer these are samples with tau - 1 and tau matches, in later
-ones as near to that as a change of one feature comes.
+Take one sample that leaves a neuron off and one that turns it on. Change one feature after another. At
+some step the neuron changes. Bisection finds it. In the first layer these are samples with tau - 1 and tau
+matches. In later layers they are as near to that as a change of one feature allows.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _Bits = npt.NDArray[Any]
 
 _CUTS = 8
 _FAR = 2.0**200
-"""A cut beyond is that of a feature that never turns; floats near it would overflow in any interpreter."""
+"""A feature with a larger cut never changes. Floats near it would overflow in any interpreter."""
 
 
 @dataclass(frozen=True, eq=False)
 class RawRanges:
-    """Raw numbers of each feature: the least and the largest that can occur, where they turn a bit, and
-    whether they are whole.
+    """Raw numbers of each feature: the smallest and the largest possible, the cuts at which a bit changes,
+    and whether they are integers.
     """
 
     low: _Rows
@@ -42,11 +42,11 @@ class RawRanges:
     cut: _Rows
     whole: bool
     cuts: _Rows
-    """Some of the cuts of each feature, one row a choice."""
+    """Some of the cuts of each feature, one row per choice."""
 
     @classmethod
     def of_encoder(cls, encoder: Encoder) -> RawRanges:
-        """What a network reads."""
+        """Return the ranges of a network."""
         steps = [coding for coding in encoder.codings if isinstance(coding, Steps)]
         assert len(steps) == encoder.features
         known: dict[int, list[float]] = {}
@@ -65,7 +65,7 @@ class RawRanges:
 
     @classmethod
     def of_inputs(cls, inputs: Inputs | None, features: int) -> RawRanges:
-        """What a float stem reads."""
+        """Return the ranges of a float stem."""
         ends: tuple[float, float]
         match inputs:
             case Integers():
@@ -80,8 +80,8 @@ class RawRanges:
         return cls(low, high, np.full(features, np.nan), is_integer, np.full((1, features), np.nan))
 
     def samples(self, count: int, random: np.random.Generator) -> _Rows:
-        """Samples of several kinds in turn: anywhere, at the ends of the domain, at and just beside the cuts,
-        few features changed.
+        """Return samples of several kinds in turn: anywhere, at the ends of the domain, at and next to the
+        cuts, with few features changed.
         """
         makers = (self._anywhere, self._ends, self._cuts, self._changed)
         return np.concatenate(
@@ -89,7 +89,7 @@ class RawRanges:
         )
 
     def in_float32(self, rows: _Rows) -> _Rows:
-        """Samples rounded to float32, to the next one inside where that leaves the domain."""
+        """Return samples rounded to float32. If that leaves the domain, round to the next one inside."""
         near = rows.astype(np.float32)
         near = np.where(near.astype(np.float64) > self.high, np.nextafter(near, np.float32(-np.inf)), near)
         near = np.where(near.astype(np.float64) < self.low, np.nextafter(near, np.float32(np.inf)), near)
@@ -118,7 +118,7 @@ class RawRanges:
         return np.where(random.random((count, len(low))) < random.random((count, 1)), high, low)
 
     def _reach(self) -> tuple[_Rows, _Rows]:
-        """Two numbers of each feature, the ends of its domain or far on both sides of its cut."""
+        """Return two numbers of each feature: the ends of its domain, or far on both sides of its cut."""
         far = 1e3 * np.maximum(1.0, np.abs(np.nan_to_num(self.cut)))
         middle = np.nan_to_num(self.cut)
         return np.where(np.isfinite(self.low), self.low, middle - far), np.where(
@@ -140,8 +140,8 @@ class RawRanges:
         return np.where(random.random(other.shape) < 4 / other.shape[1], other, base)
 
     def extremes(self, weights: npt.NDArray[np.int64]) -> tuple[_Rows, _Rows]:
-        """The samples at which neurons of a first layer have the fewest and the most
-        matches, one row a neuron.
+        """Return the samples at which neurons of a first layer have the fewest and the most matches, one row
+        per neuron.
         """
         low, high = self._reach()
         return np.where(weights > 0, low, high), np.where(weights > 0, high, low)
@@ -157,11 +157,10 @@ def turning(
     *,
     direct: bool,
 ) -> _Rows:
-    """Pairs of samples between which a neuron turns, or passes one of its steps, for up to `count` neurons of
-    each hidden layer.
+    """Return pairs of samples between which a neuron changes, or passes one of its steps.
 
-    `direct`: the network reads the samples themselves, so that its first layer tells where its
-    neurons are on and off.
+    There are up to `count` neurons per hidden layer. `direct` means that the network reads the samples
+    themselves. Then its first layer shows where its neurons are on and off.
     """
     seen = hidden(pool)
     starts, ends, targets = [], [], []
@@ -190,7 +189,7 @@ def turning(
 def _outer(
     network: Network, domain: RawRanges, bits: _Bits, count: int, random: np.random.Generator
 ) -> tuple[list[_Rows], list[_Rows], list[int]]:
-    """Neurons of the first layer that random samples do not turn, with samples that do."""
+    """Return neurons of the first layer that random samples do not change, with samples that do."""
     layer = network.layers[0]
     never = (bits == bits[:1]).all(axis=0) & ~layer.constant
     chosen = random.permutation(np.flatnonzero(never))[:count].tolist()
@@ -226,7 +225,7 @@ def _halved(
     )
     if not is_integer:
         return lower, upper
-    while (np.abs(upper - lower) > 1).any():  # one feature is left: halve its steps
+    while (np.abs(upper - lower) > 1).any():  # one feature is left: bisect its values
         middle_rows = np.trunc((lower + upper) / 2)
         active = on(middle_rows)[:, None]
         moved = np.abs(upper - lower).max(axis=1, keepdims=True) > 1

@@ -1,8 +1,8 @@
-"""An import that proves itself: before it returns, the exact network is compared with its source, on random
-samples and near thresholds.
+"""Verify an import before it returns: compare the exact network with its source, on random samples and near
+thresholds.
 
-Where the source and the network differ by more than rounding, the import is refused and the first operation
-that differs is named.
+If the source and the network differ by more than rounding, the import is refused. The message names the first
+operation that differs.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from sugenet.nn.arrays import Bits, Ints
 __all__ = ["SORRY", "different", "prove_import", "work_of"]
 
 _WORK = 1 << 28
-"""Multiplications of one network or interpreter over all samples."""
+"""Largest number of multiplications of one network or interpreter over all samples."""
 _PASSES = 64
-"""What looking at one value costs, in multiplications."""
+"""Cost of examining one value, in multiplications."""
 _MOST, _LEAST = 256, 8
 _CHUNK = 512
 
@@ -46,23 +46,23 @@ def prove_import(
     *,
     declared: bool = False,
 ) -> ImportReport:
-    """The import with its proof, or a refusal that names the first operation that differs.
+    """Return the import with its proof, or refuse it and name the first operation that differs.
 
     Parameters
     ----------
     imported, chain
-        What `lower` or `split` made, and of what.
+        The result of `lower` or `split`, and its source chain.
     interpreters
-        Who says what the source computes.
+        Implementations of the source.
     inputs
-        What raw samples are.
+        The values that raw samples can have.
     declared
-        Whether the user said what sign(0) shall be.
+        Whether the user declared the value of sign(0).
 
     Raises
     ------
     FileError
-        Where an interpreter disagrees by more than its rounding.
+        If an interpreter disagrees by more than its rounding.
     """
     ours = _Ours(imported, chain, inputs)
     random = np.random.default_rng(0)
@@ -104,7 +104,7 @@ class _Ours:
         self.work = work_of(self.network)
 
     def read(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """What the network reads."""
+        """Return the input of the network."""
         if self.direct:
             return rows
         assert isinstance(self.imported, PartialImportReport)
@@ -126,7 +126,7 @@ class _Ours:
         return self.network.head.match_counts(last)
 
     def source(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """Samples, flat, in the numbers of the source."""
+        """Return samples, flat, in the numbers of the source."""
         return source_values(self.chain, self.inputs, rows)
 
 
@@ -167,7 +167,9 @@ class _Comparison:
         )
 
     def tallied(self) -> Tally:
-        """What the interpreter says of all samples; a refusal where it differs by more than rounding."""
+        """Return the results of the interpreter on all samples. Refuse if they differ by more than
+        rounding.
+        """
         for start, part in zip(self.starts, self.seen, strict=True):
             self._add(start, part)
         return self.tally
@@ -185,12 +187,12 @@ class _Comparison:
             ) from error
 
     def _bound(self, sign: SignLocation) -> float:
-        """How far from 0 rounding may turn a sign."""
+        """Return the distance from 0 within which rounding may change a sign."""
         return self.rounding.signs[self.places[sign.number]]
 
     def _bounds(self) -> dict[int, float]:
-        """For each layer the rounding of its sign; a layer without one, as pooling,
-        has that of its neighbours.
+        """Return the rounding of the sign of each layer. A layer without a sign, such as pooling, has that of
+        its neighbours.
         """
         known: dict[int, float] = {}
         for sign in self.imported.signs:
@@ -203,7 +205,7 @@ class _Comparison:
         return bounds
 
     def _add(self, start: int, part: Seen) -> None:
-        """One chunk: hidden layers, then scores or classes."""
+        """Compare one chunk: hidden layers, then scores or classes."""
         tally, chunk = self.tally, self.rows[start : start + _CHUNK]
         bits = self.ours.hidden(chunk)
         shown = self.interpreter.follows and len(part.stages) == len(self.imported.signs)
@@ -220,8 +222,10 @@ class _Comparison:
             raise different(self.chain.source, self.chain.ops[-1].where, self._score_difference())
 
     def _since(self, start: int, part: Seen, bits: Sequence[Bits], shown: bool) -> Ints | None:
-        """From which layer on each sample may differ through the rounding of a sign that the interpreter does
-        not show; None if there is none.
+        """Return the layer from which on each sample may differ through rounding of a sign that is not
+        visible.
+
+        Return None if there is no such sign.
         """
         compared = {pair.layer for pair in self.tally.align(bits, part)}
         unsure = [sign for sign in self.imported.signs if sign.layer not in compared]
@@ -243,8 +247,8 @@ class _Comparison:
         return first
 
     def _score(self, rows: npt.NDArray[Any], seen: Seen, start: int, doubt: Bits) -> None:
-        """All scores where the interpreter shows them, and its classes where a tail such as softmax
-        stands behind them.
+        """Compare all scores if the interpreter shows them, and its classes if a tail such as softmax
+        follows.
         """
         ours, chain, mine = self.ours, self.chain, self.ours.scores(rows)
         is_partly = isinstance(self.imported, PartialImportReport)
@@ -265,10 +269,10 @@ class _Comparison:
             if chain.picks != "scores" and outputs.size in (len(mine), mine.size):
                 self.tally.add_classes(ours.counts(rows), outputs, start, doubt)
 
-    # -- what is said ----------------------------------------------------------------------------------------
+    # -- messages ------------------------------------------------------------------------------------------
 
     def _same_sizes(self, bits: Sequence[Bits], seen: Seen) -> None:
-        """An interpreter with the same signs must have as many values at each."""
+        """Check that an interpreter with the same signs has the same number of values at each."""
         for sign, stage in zip(self.imported.signs, seen.stages, strict=True):
             theirs = stage.high.shape[1]
             mine = None if sign.layer is None else len(range(bits[sign.layer].shape[1])[sign.neurons])
@@ -310,7 +314,7 @@ SORRY = "Nothing was imported. This is a fault of the reader: please report it w
 
 
 def different(source: str, where: str, what: str) -> FileError:
-    """The refusal of an import that differs from its source."""
+    """Return the error for an import that differs from its source."""
     return FileError(
         f"{source}: what was read is not what the source computes; the first difference is at {where}: "
         f"{what}. {SORRY}"
@@ -318,7 +322,7 @@ def different(source: str, where: str, what: str) -> FileError:
 
 
 def work_of(network: Network) -> int:
-    """Multiplications for one sample, at least 1."""
+    """Return the number of multiplications for one sample, at least 1."""
     total = network.head.weights.size + _PASSES * network.encoder.features
     for layer in network.layers:
         total += _PASSES * layer.outputs

@@ -1,6 +1,6 @@
-"""Counting, batch by batch, what of a network and of its reference differs: hidden bits, classes, scores; and
-the first of each, with both numbers. Which sign of a reference is which layer is known by the operations
-where both follow the same ones, else found by size and order.
+"""Count the differences between a network and its reference, batch by batch: hidden bits, classes, scores.
+The first of each is kept with both numbers. If both follow the same operations, these define which sign of
+the reference is which layer. Otherwise size and order do.
 """
 
 from __future__ import annotations
@@ -26,18 +26,20 @@ _Bits = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class _LayerPair:
-    """A hidden layer, from 0, the number of its stage, and where in the stage each of its neurons
-    stands (None: in order).
+    """Index of a hidden layer, from 0, index of its stage, and the position of each of its neurons in the
+    stage.
+
+    None for the positions means in order.
     """
 
     layer: int
     stage: int
     order: npt.NDArray[np.intp] | None = None
     part: tuple[int, int] | None = None
-    """The neurons of the layer that are the stage's, as `SignLocation` has them."""
+    """The neurons of the layer that belong to the stage, as in `SignLocation`."""
 
     def of(self, stages: Sequence[Stage]) -> Stage:
-        """The stage in the order of the layer's neurons."""
+        """Return the stage in the order of the layer's neurons."""
         stage = stages[self.stage]
         return stage if self.order is None else stage.at(self.order)
 
@@ -49,12 +51,12 @@ def _aligned(
     signs: Sequence[SignLocation],
     follows: bool = False,
 ) -> list[_LayerPair]:
-    """Pairs of layers and stages, first to last.
+    """Return pairs of layers and stages, first to last.
 
-    `signs` says which sign of the chain that was read became which layer; where the reference `follows` the
-    chain, its signs are the same. Others have more signs than the network has layers (those on the inputs) or
-    fewer (pooling is a layer of its own here): then stages are taken in order, of the same size, and such
-    that as much as possible agrees.
+    `signs` maps signs of the chain to layers. If the reference `follows` the chain, its signs are the same.
+    Other references have more signs than the network has layers (those on the inputs), or fewer (pooling is a
+    separate layer here). Then stages of the same size are matched in order, such that as much as possible
+    agrees.
     """
     known = _known(bits, stages, signs) if follows else None
     return known if known is not None else _matched(network, bits, stages, signs)
@@ -72,7 +74,7 @@ def _known(
         if stages[sign.number].high.shape != bits[sign.layer][:, sign.neurons].shape:
             return None
         pairs.append(_LayerPair(sign.layer, sign.number, sign.places, sign.part))
-    return sorted(pairs, key=lambda pair: pair.layer)  # branches stand beside one another
+    return sorted(pairs, key=lambda pair: pair.layer)  # branches are side by side
 
 
 def _matched(
@@ -97,7 +99,7 @@ def _matched(
 
 
 def _pixel_by_pixel(network: Network, layer: int) -> npt.NDArray[np.intp] | None:
-    """Where the neurons of maps stand in a stage that lies pixel by pixel."""
+    """Return the positions of the neurons of maps in a stage laid out pixel by pixel."""
     shape = network.layers[layer].output_shape
     if shape is None:
         return None
@@ -107,16 +109,16 @@ def _pixel_by_pixel(network: Network, layer: int) -> npt.NDArray[np.intp] | None
 
 
 SHOWN = 20
-"""Near ties that are kept of one batch of a layer, and shown."""
+"""Largest number of near ties that are kept per batch of a layer, and shown."""
 _NEAR = 2.0**-20
-"""Eight roundings of float32: a value this small beside the neuron's largest may have
-either sign in floats.
+"""Eight roundings of float32. A value this small relative to the neuron's largest may have either sign in
+floats.
 """
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One neuron that is active here and not there, or the reverse, or has another level.
+    """One neuron that is active in only one of the two, or has different levels.
 
     Layers and neurons count from 1, samples from 0.
     """
@@ -127,20 +129,20 @@ class Difference:
     matches: int
     tau: int | tuple[int, ...]
     value: float
-    """What the reference has before its sign; before a quantizer, how far from a threshold."""
+    """The reference's value before its sign. For a quantizer, its distance to a threshold."""
     reference: str
-    """``on``, ``off``, or ``0`` where the reference's sign is neither; or the level."""
+    """``on``, ``off``, or ``0`` if the reference's sign is neither; or the level."""
 
     @property
     def state(self) -> str:
-        """What the neuron is here."""
+        """The state of the neuron in the network."""
         if isinstance(self.tau, tuple):
             return f"at level {sum(self.matches >= step for step in self.tau)}"
         return "on" if self.matches >= self.tau else "off"
 
     @property
     def there(self) -> str:
-        """What the reference has, in words."""
+        """The state of the reference, in words."""
         what = "is" if isinstance(self.tau, tuple) else "has"
         before = "from a threshold" if isinstance(self.tau, tuple) else "before its sign"
         return f"{what} {self.value:.6g} {before}, so {self.reference}"
@@ -154,7 +156,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class NearTie:
-    """A value before a sign that is so near to 0 that float rounding could turn it."""
+    """A value before a sign that is so near to 0 that float rounding could change the sign."""
 
     layer: int
     neuron: int
@@ -164,9 +166,7 @@ class NearTie:
 
 @dataclass(frozen=True)
 class ClassDifference:
-    """A sample with another class; the exact scores are apart,
-    so this is no matter of how a tie is broken.
-    """
+    """A sample with different classes. The exact scores differ, so this is not a tie broken differently."""
 
     sample: int
     network: int
@@ -178,7 +178,7 @@ class ClassDifference:
 
 @dataclass(frozen=True)
 class _ScoreDifference:
-    """A score that is another number, by more than rounding."""
+    """A score that differs by more than rounding."""
 
     sample: int
     number: int
@@ -189,11 +189,13 @@ class _ScoreDifference:
 class Tally:
     """Counts over the chunks: bits of hidden layers, then classes or scores.
 
-    `bounds` says for each layer how far from 0 a reference's value may be on the wrong side through rounding
-    alone; a sample in which that happened is not held against later layers. In `decided` layers it happens
-    to every input with the same sum; `turned` has the first such neuron. `declared`: what sign(0) is
-    where the reference gives neither value was said by the user, so the reference does not decide it.
-    `follows`: the stages of the reference are `signs`, one by one.
+    - `bounds`: for each layer, how far from 0 a reference's value may be on the wrong side through rounding
+      alone. A sample in which that happened does not count against later layers.
+    - `decided`: layers in which it happens to every input with the same sum.
+    - `turned`: the first such neuron.
+    - `declared`: the user declared sign(0) for references that give neither value, so the reference does not
+      decide it.
+    - `follows`: the stages of the reference are `signs`, one by one.
     """
 
     def __init__(
@@ -220,7 +222,7 @@ class Tally:
         self.nearest: list[tuple[float, NearTie]] = []
 
     def align(self, bits: Sequence[Bits], seen: Seen) -> list[_LayerPair]:
-        """Which layers can be compared; settled once, by the first samples."""
+        """Choose the layers that can be compared, once, by the first samples."""
         if self.pairs is None:
             self.pairs = _aligned(self.network, bits, seen.stages, self.signs, self.follows)
         return self.pairs
@@ -228,9 +230,9 @@ class Tally:
     def add(
         self, rows: npt.NDArray[Any], bits: Sequence[Bits], seen: Seen, start: int, since: Ints | None = None
     ) -> Bits:
-        """Compare hidden layers; gives back which samples may differ from here on through rounding alone.
+        """Compare hidden layers. Return which samples may differ from here on through rounding alone.
 
-        `since` says for each sample from which layer on it does so already.
+        `since` is the layer from which on each sample already does.
         """
         doubt = np.zeros(len(rows), bool)
         for pair in self.align(bits, seen):
@@ -276,7 +278,7 @@ class Tally:
     def _difference(
         self, rows: npt.NDArray[Any], pair: _LayerPair, stage: Stage, start: int, differs: Bits
     ) -> Difference:
-        """The first of some neurons that differ."""
+        """Return the first of some neurons that differ."""
         layer, first = pair.layer, 0 if pair.part is None else pair.part[0]
         sample, neuron = (int(k) for k in np.argwhere(differs)[0])
         trace = self.network.trace(rows[sample]).layers[layer]
@@ -297,8 +299,8 @@ class Tally:
     def add_classes(
         self, counts: Ints, outputs: npt.NDArray[Any], start: int, doubt: Bits | None = None
     ) -> None:
-        """Compare classes; a tie of exact scores, or of outputs that saturate in the reference's floats, may
-        be broken in another way.
+        """Compare classes. Ties of exact scores, or of outputs that saturate in the reference's floats, may
+        be broken differently.
         """
         mine = self.network.head.classes(counts)
         scores = (
@@ -340,7 +342,7 @@ class Tally:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two outputs are one number up to the last digits of their floats,
-    as two large scores are behind a sigmoid.
+    """Return whether two outputs are equal up to the last digits of their floats, such as two large scores
+    after a sigmoid.
     """
     return bool(abs(a - b) <= 4 * np.spacing(max(abs(a), abs(b))))

@@ -1,3 +1,3 @@
-"""Proofs of certificates as files for other people's checkers."""
+"""Write proofs of certificates as files for other checkers."""
 
 __all__: list[str] = []

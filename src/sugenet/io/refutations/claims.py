@@ -1,8 +1,8 @@
-"""What a certificate refutes: the constraints of the question as the checker states them, and the clauses
-that lead to a contradiction.
+"""The claim that a certificate refutes: the constraints of the question as the checker states them, and the
+clauses that lead to a contradiction.
 
-Only this file knows the certificate format. `Lemmas` are those of the proof, over thresholds. A `Resolution`,
-over clauses alone, is found by a SAT solver, whatever the proof is.
+Only this file depends on the certificate format. `Lemmas` are those of the proof, over thresholds. A
+`Resolution`, only over clauses, is found by a SAT solver, for any kind of proof.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Clause: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Lemmas:
-    """Thresholds, and what follows from them one after another; the last clause is empty."""
+    """Thresholds, and clauses that follow from them one after another. The last clause is empty."""
 
     thresholds: ThresholdSystem
     facts: tuple[int, ...]
@@ -55,17 +55,17 @@ class Lemmas:
     cuts: tuple[tuple[int, int, int], ...]
     """``(literal, q, p)``: q times the implication of a literal plus p times the budget."""
     steps: list[Clause | str]
-    """Clauses, and sums as certificates have them."""
+    """Clauses, and sums in the notation of certificates."""
 
 
 @dataclass(frozen=True, eq=False)
 class Resolution:
-    """Clauses, and lemmas that follow from them one after another and contradict them in the end."""
+    """Clauses, and lemmas that follow from them one after another and finally contradict them."""
 
     variables: int
     given: list[Clause]
     steps: list[Clause | int]
-    """A lemma, or the number of one (from 0) to forget."""
+    """A lemma, or the index of a lemma (from 0) to forget."""
 
 
 def claims_of(
@@ -75,7 +75,7 @@ def claims_of(
     kind: type[Lemmas | Resolution],
     clock: Clock | None = None,
 ) -> list[Lemmas | Resolution]:
-    """One refutation for each part of the question; a SAT solver has as long as the clock says.
+    """Return one refutation for each part of the question. The clock limits the SAT solver.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def claims_of(
 
 
 def _resolution(thresholds: ThresholdSystem, clock: Clock) -> Resolution:
-    """The refutation that a SAT solver finds of thresholds in clauses."""
+    """Return the refutation of thresholds in clauses that a SAT solver finds."""
     cascade = Cascade(
         tuple(
             FeatureSteps(number, steps[0] if steps else 0, (None,) * (len(steps) + 1))
@@ -141,7 +141,7 @@ def _resolution(thresholds: ThresholdSystem, clock: Clock) -> Resolution:
 
 
 def _inputs(certificate: Certificate, asked: Asked) -> InputSet | None:
-    """The inputs that the proof is about if these are not those of the question."""
+    """Return the inputs of the proof if these are not those of the question."""
     if isinstance(certificate, Undecided) and certificate.proved_up_to is not None:
         return replace(inputs_asked(asked), budget=Fraction(certificate.proved_up_to))
     if isinstance(certificate, Counterfactual | OpenCounterfactual | NoCounterfactual):
@@ -156,7 +156,7 @@ def _inputs(certificate: Certificate, asked: Asked) -> InputSet | None:
 
 
 def _steps(proof: Lemma, total: int, limit: Limit) -> list[Clause | str]:
-    """The clauses and sums of a lemma proof."""
+    """Return the clauses and sums of a lemma proof."""
     steps = list(steps_of(proof.clauses, proof.encoding, total, limit))
     if not steps or steps[-1] != ():
         raise CertificateError("the proof does not end with the empty clause.")
@@ -164,7 +164,7 @@ def _steps(proof: Lemma, total: int, limit: Limit) -> list[Clause | str]:
 
 
 def is_tautology(clause: Sequence[int]) -> bool:
-    """Whether a variable occurs with both signs."""
+    """Return whether a variable occurs with both signs."""
     return len({abs(literal) for literal in clause}) < len(clause)
 
 

@@ -1,8 +1,8 @@
-"""Unit propagation that writes down why: the hints of LRAT and XLRUP proofs.
+"""Unit propagation that records its reasons: the hints of LRAT and XLRUP proofs.
 
-A checker of these formats does not search. Each lemma names the clauses that become unit one after another.
-A conclusion of a counting constraint is first written as a clause of its own (``i cb``). Every literal that
-holds for good becomes a unit clause, so that later hints are short.
+A checker of these formats does not search. Each lemma names the clauses that become unit one after another. A
+conclusion of a counting constraint is first written as a separate clause (``i cb``). Every literal that is
+permanently true becomes a unit clause, so that later hints are short.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ class _Half:
 
 
 class HintedProof:
-    """Lines of a proof with hints, grown lemma by lemma.
+    """Lines of a proof with hints, extended lemma by lemma.
 
     Parameters
     ----------
     variables
-        How many there are.
+        Number of variables.
     clauses
         The clauses of the formula, numbered from 1.
     counting
-        Its counting constraints, numbered from 1 apart from the clauses.
+        Its counting constraints, numbered from 1, separately from the clauses.
     """
 
     def __init__(self, variables: int, clauses: Sequence[Clause], counting: Sequence[Counting] = ()) -> None:
         self.lines: list[str] = []
         self.done = False
-        """Whether the empty clause is there."""
-        self._value = [0] * (2 * variables + 1)  # by literal, where -1 counts from the end
-        self._unit: dict[int, int] = {}  # literals that hold for good, with the number of the unit clause
+        """Whether the empty clause was derived."""
+        self._value = [0] * (2 * variables + 1)  # by literal; -1 indexes from the end
+        self._unit: dict[int, int] = {}  # permanently true literals, with the number of the unit clause
         self._clauses: dict[int, list[int]] = {}
         self._watching: list[list[int]] = [[] for _ in self._value]
         self._reading: list[list[tuple[_Half, int]]] = [[] for _ in self._value]
@@ -67,7 +67,7 @@ class HintedProof:
         self._halves = [half for number, row in enumerate(counting, start=1) for half in _halves(number, row)]
 
     def start(self) -> None:
-        """Take in the formula."""
+        """Add the formula."""
         for half in self._halves:
             self._guarded[half.guard].append(half)
             for weight, literal in half.terms:
@@ -80,7 +80,7 @@ class HintedProof:
         self._settle()
 
     def lemma(self, clause: Clause) -> int:
-        """Write down a clause with its hints, keep it, and give its number.
+        """Write a clause with its hints, keep it, and return its number.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class HintedProof:
         return number
 
     def forget(self, number: int) -> None:
-        """Drop a lemma; one that is unit stays, since hints name it."""
+        """Drop a lemma. A unit lemma stays, since hints name it."""
         if len(self._clauses.get(number, ())) > 1:
             del self._clauses[number]
             self.lines.append(f"{self._last} d {number} 0")
@@ -120,7 +120,7 @@ class HintedProof:
         return self._last
 
     def _clause_of(self, reason: int | _Half, literal: int) -> tuple[int, Sequence[int]]:
-        """The clause that made a literal true (0: that is false), and its number."""
+        """Return the clause that made a literal true (0: that is false), and its number."""
         if isinstance(reason, int):
             return reason, self._clauses[reason]
         before = self._place.get(literal, len(self._trail))
@@ -142,7 +142,7 @@ class HintedProof:
         return self._last, clause
 
     def _take(self, number: int, clause: Sequence[int]) -> None:
-        """Watch two literals that are not false; hold the only one."""
+        """Watch two literals that are not false. A single one becomes permanently true."""
         if self.done or is_tautology(clause):
             return
         row = sorted(clause, key=lambda literal: -self._value[literal])
@@ -157,7 +157,7 @@ class HintedProof:
             self._hold(row[0], number, row)
 
     def _hold(self, literal: int, number: int, clause: Sequence[int]) -> None:
-        """Make a literal true for good, by a unit clause."""
+        """Make a literal permanently true, by a unit clause."""
         hints = [self._unit[-other] for other in clause if other != literal]
         self._unit[literal] = self._write((literal,), [*hints, number]) if hints else number
         if number in self._loose:
@@ -166,7 +166,7 @@ class HintedProof:
             self._put(literal, None)
 
     def _settle(self) -> None:
-        """Propagate for good."""
+        """Propagate permanently."""
         if self.done:
             return
         start = len(self._unit)
@@ -199,7 +199,7 @@ class HintedProof:
         self._handled = start
 
     def _propagate(self) -> int | _Half | None:
-        """Draw conclusions until there are no more; what is false then, if something is."""
+        """Propagate until nothing more follows. Return the conflict, if there is one."""
         while self._handled < len(self._trail):
             literal = self._trail[self._handled]
             self._handled += 1
@@ -220,7 +220,7 @@ class HintedProof:
         return None
 
     def _visit(self, false: int) -> int | None:
-        """Conclusions of the clauses that watch a literal which is now false."""
+        """Propagate the clauses that watch a literal which is now false."""
         value, kept = self._value, list[int]()
         watching, self._watching[false] = self._watching[false], kept
         for k, number in enumerate(watching):
@@ -243,7 +243,9 @@ class HintedProof:
         return None
 
     def _hints(self, conflict: int | _Half | None, start: int) -> list[int]:
-        """Numbers of the clauses that lead to a conflict, in the order in which they become unit."""
+        """Return the numbers of the clauses that lead to a conflict, in the order in which they become
+        unit.
+        """
         assert conflict is not None
         number, clause = self._clause_of(conflict, 0)
         hints, needed = [number], {-literal for literal in clause}

@@ -1,8 +1,8 @@
-"""Proofs as files: OPB with VeriPB, CNF with DRAT or LRAT, CNF with counting constraints and XLRUP.
+"""Write proofs as files: OPB with VeriPB, CNF with DRAT or LRAT, CNF with counting constraints and XLRUP.
 
-Each formula says that the question has a violation, and each proof contradicts it. The constraints and the
-numbers of the variables are those of `sugenet.checker.accelerate.thresholds`; clauses have more variables
-after these.
+Each formula states that the question has a violation, and each proof contradicts it. The constraints and the
+variable numbers are those of `sugenet.checker.accelerate.thresholds`. Clauses have further variables after
+these.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sugenet.problem.clock import Clock
 __all__ = ["PROOFS", "export_proof"]
 
 _REPEATED = 1 << 16
-"""Literals of a counting constraint, each as often as its weight says."""
+"""Largest number of literals of a counting constraint, each repeated according to its weight."""
 
 _Lines: TypeAlias = Iterable[str]
 
@@ -42,21 +42,21 @@ def export_proof(
 ) -> tuple[Path, ...]:
     """Write the proof of a certificate for another checker: a formula and a refutation of it.
 
-    The formula is satisfiable if and only if the question has a violation. Other checkers check the
-    refutation. That the formula means the question is what `check` ensures.
+    The formula is satisfiable if and only if the question has a violation. Other checkers verify the
+    refutation. `check` ensures that the formula expresses the question.
 
     Parameters
     ----------
     certificate
         JSON data of an answer.
     network, other
-        What it is about.
+        The networks that it is about.
     path
         Names of the files without their endings. The files of a question with several parts are numbered.
     proof
         ``"veripb"`` (``.opb`` and ``.pbp``) or ``"xlrup"`` (``.xnf`` and ``.xlrup``) for certificates of the
-        engine ``cdcl``; ``"drat"`` or ``"lrat"`` (``.cnf`` and ``.drat`` or ``.lrat``) for all that have a
-        proof: a SAT solver refutes the question once more, in clauses.
+        engine ``cdcl``; ``"drat"`` or ``"lrat"`` (``.cnf`` and ``.drat`` or ``.lrat``) for all certificates
+        with a proof. For these, a SAT solver refutes the question again, in clauses.
     time_limit
         Seconds for the SAT solver (default: 600).
 
@@ -142,8 +142,10 @@ def _veripb(claim: Lemmas) -> tuple[_Lines, _Lines]:
 
 
 def _rows(system: ThresholdSystem) -> tuple[list[str], dict[Any, int]]:
-    """The constraints of a question, and the numbers of some: of an implication by its layer and guard, of
-    the budget at 0, and by each step that of its chain which says that it implies the one before.
+    """Return the constraints of a question, and the numbers of some of them.
+
+    These are the implications by layer and guard, the budget at 0, and the chain constraints by step. A chain
+    constraint says that a step implies the one before.
     """
     rows, ids = list[str](), dict[Any, int]()
     for layer, implications in enumerate(implications_of(system, (), Limit(None, None))):
@@ -164,7 +166,7 @@ def _rows(system: ThresholdSystem) -> tuple[list[str], dict[Any, int]]:
 
 
 def _numbers(system: ThresholdSystem, ids: dict[Any, int]) -> list[int]:
-    """The numbers here of the constraints as a certificate numbers them: rows, clauses, and the budget."""
+    """Return the numbers here of the constraints as a certificate numbers them: rows, clauses, budget."""
     row_ids = [
         ids[layer, sign * guard]
         for layer, (first, after) in enumerate(pairwise(system.starts[1:-1]))
@@ -177,7 +179,7 @@ def _numbers(system: ThresholdSystem, ids: dict[Any, int]) -> list[int]:
 
 
 def _pol(text: str, numbers: Sequence[int]) -> str:
-    """A sum of a certificate, in reverse Polish notation with other numbers."""
+    """Return a sum of a certificate, in reverse Polish notation with other numbers."""
     tokens = list[str]()
     for word in text.split(" "):
         match = fullmatch(r"([*/]|~?x|)([1-9][0-9]{0,99})|[+s]", word)
@@ -191,7 +193,7 @@ def _pol(text: str, numbers: Sequence[int]) -> str:
 
 
 def _given(system: ThresholdSystem) -> Iterator[Clause]:
-    """Some case holds, its rows hold, and every step implies the one before it."""
+    """Yield the clauses: some case holds, its rows hold, and every step implies the one before it."""
     starts = system.starts
     yield tuple(range(starts[-2] + 1, starts[-1] + 1))
     for case, rows in enumerate(system.cases, start=starts[-2] + 1):
@@ -201,7 +203,7 @@ def _given(system: ThresholdSystem) -> Iterator[Clause]:
 
 
 def _inequality(terms: dict[int, int], bound: int) -> str:
-    """A constraint of an OPB file; one without terms is written with a variable all the same."""
+    """Return a constraint of an OPB file. One without terms is still written with a variable."""
     summands = [f"{weight:+d} x{variable}" for variable, weight in terms.items() if weight]
     return f"{' '.join(summands)} >= {bound} ;" if summands else f"+1 x1 >= {2 if bound > 0 else 0} ;"
 
@@ -215,7 +217,7 @@ def _name(literal: int) -> str:
 
 
 def _sum(terms: Iterable[tuple[str, int]]) -> str:
-    """A weighted sum of constraints in reverse Polish notation."""
+    """Return a weighted sum of constraints in reverse Polish notation."""
     tokens = list[str]()
     for constraint, factor in terms:
         if factor:
@@ -224,11 +226,12 @@ def _sum(terms: Iterable[tuple[str, int]]) -> str:
 
 
 class _Changes:
-    """How many features can change within the budget, and which sums of a first-layer row that excludes.
+    """The number of features that can change within the budget, and the sums of a first-layer row that this
+    excludes.
 
-    A feature with steps s_1, ..., s_n has option k iff s_k and not s_(k+1). That it has one or not is a
-    constraint, ``[option k] >= 0``: a clause of the chain, or a literal for the first and last option. Every
-    bound below is a sum of these and the budget.
+    A feature with steps s_1, ..., s_n has option k iff s_k and not s_(k+1). The constraint ``[option k] >=
+    0`` states that it has the option or not. It is a clause of the chain, or a literal for the first and last
+    option. Every bound below is a sum of these and the budget.
     """
 
     def __init__(self, system: ThresholdSystem, ids: dict[Any, int]) -> None:
@@ -243,7 +246,7 @@ class _Changes:
         self.free = [extra == 0 for extra in min_extras]
         unit = sorted(min_extras)[self.most] if self.most < len(min_extras) else 0
         self.count = ""
-        if unit:  # each change costs a unit at least, or as much as it does: rounding gives the number
+        if unit:  # each change costs at least a unit, or its cost: rounding gives the number
             terms = [(str(ids[0]), 1)]
             for f, row in enumerate(costs):
                 part = min(min_extras[f], unit)
@@ -257,14 +260,14 @@ class _Changes:
             self.count = f"{_sum(terms)} {unit} d"
 
     def option(self, feature: int, k: int) -> str:
-        """The constraint that a feature has an option or not."""
+        """Return the constraint that a feature has an option or not."""
         steps = self.chains[feature]
         if k == 0:
             return f"~x{steps[0] + 1}"
         return f"x{steps[-1] + 1}" if k == len(steps) else str(self.ids["chain", steps[k] + 1])
 
     def against(self, row: Implication, count_id: int) -> str:
-        """A sum of constraints that leaves a row with too small a sum, so that its guard is false."""
+        """Return a sum of constraints that leaves a row with too small a sum, so that its guard is false."""
         ups, terms, max_sum = list[int](), [(str(self.ids[0, row.guard]), 1)], 0
         for f, steps in enumerate(self.chains):
             sums = list(accumulate((int(row.weights[s]) for s in steps), initial=0))
@@ -299,7 +302,7 @@ def _lrat(claim: Resolution) -> tuple[_Lines, _Lines]:
 
 
 def _hinted(proof: HintedProof, steps: Sequence[Clause | int]) -> Iterator[str]:
-    """The lines of a proof with hints, which are sought as they are read."""
+    """Yield the lines of a proof with hints, which are computed as they are read."""
     proof.start()
     numbers = list[int]()
     for step in steps:
@@ -320,7 +323,7 @@ def _cnf(claim: Resolution) -> list[str]:
 
 
 def _without_empty(clauses: Sequence[Clause]) -> list[Clause]:
-    """Clauses, with two that contradict each other for one that is empty."""
+    """Return clauses, with an empty clause replaced by two that contradict each other."""
     return [clause for clause in clauses if clause] + [(1,), (-1,)] * (() in clauses)
 
 
@@ -332,8 +335,9 @@ def _dimacs(clause: Clause) -> str:
 
 
 def _xlrup(claim: Lemmas) -> tuple[_Lines, _Lines]:
-    """Neurons, budget and cuts as counting constraints. Facts and cuts are part of the formula, since XLRUP
-    cannot add constraints.
+    """Write neurons, budget and cuts as counting constraints.
+
+    Facts and cuts are part of the formula, since XLRUP cannot add constraints.
     """
     system, last = claim.thresholds, claim.thresholds.starts[-1]
     clauses = [*_given(system), *((fact,) for fact in claim.facts)]
@@ -374,7 +378,7 @@ def _counted(row: Counting) -> Iterator[int]:
 
 
 def _counting(literal: int, terms: dict[int, int], bound: int) -> Counting:
-    """A sum over variables as one over literals with positive weights, without a common factor."""
+    """Return a sum over variables as one over literals with positive weights, without a common factor."""
     bound -= sum(min(weight, 0) for weight in terms.values())
     unit = gcd(*terms.values()) or 1
     if sum(map(abs, terms.values())) > _REPEATED * unit:
@@ -394,4 +398,4 @@ PROOFS: dict[str, tuple[Any, Callable[[Any], tuple[_Lines, _Lines]], tuple[str, 
     "lrat": (Resolution, _lrat, ("cnf", "lrat")),
     "xlrup": (Lemmas, _xlrup, ("xnf", "xlrup")),
 }
-"""For each format the kind of proof that it is written from, its writer, and the endings of its files."""
+"""For each format: the kind of proof that it is written from, its writer, and its file endings."""

@@ -1,5 +1,3 @@
-"""An interpreter of ONNX operators, written from their specification:
-to compare with what the reader made of a file.
-"""
+"""An interpreter of ONNX operators, written from their specification, to verify the reader of a file."""
 
 __all__: list[str] = []

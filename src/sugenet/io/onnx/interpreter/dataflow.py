@@ -1,5 +1,5 @@
-"""FINN's dataflow nodes as FINN executes them: matches counted one by one, thresholds reached, windows cut,
-pooled and the largest picked.
+"""Run FINN's dataflow nodes like FINN: count matches, compare with thresholds, cut windows, pool, and pick
+the largest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["DATAFLOW_OPERATORS", "HARDWARE", "LABELS"]
 def _inner(
     call: OpCall, operators: Mapping[str, Any], op: str, inputs: list[Tensor], attributes: Mapping[str, Any]
 ) -> Any:
-    """What another operator gives in the place of this one, under its name."""
+    """Return the result of another operator in place of this one, under its name."""
     node = replace(call.node, op=op, inputs=(), attributes=attributes, origin=str(call.node))
     return operators[op](replace(call, node=checked(node), inputs=[*inputs]))
 
@@ -42,7 +42,7 @@ def _is_bipolar(call: OpCall, name: str) -> bool:
 
 
 def _matches(call: OpCall, x: Tensor, weights: Array, low: int) -> Tensor:
-    """How many weights each row of values equals."""
+    """Return how many weights each row of values equals."""
     refuse_if(
         not (np.isin(x.values, (low, 1)) | (x.errors > 0)).all() or not np.isin(weights, (low, 1)).all(),
         f"it counts matches of numbers that are not {low} and 1.",
@@ -71,7 +71,7 @@ def _unit(call: OpCall) -> Tensor:
 
 
 def _reached(call: OpCall, x: Tensor, thresholds: Tensor) -> Tensor:
-    """How many thresholds of its channel, the last axis, each value reaches."""
+    """Return how many thresholds of its channel, the last axis, each value reaches."""
     scale, bias = (2.0, -1.0) if _is_bipolar(call, "outputDataType") else (1.0, float(_whole(call, "ActVal")))
     attributes = {"out_scale": scale, "out_bias": bias, "data_layout": "NHWC"}
     levels: Tensor = _inner(call, POINTWISE, "MultiThreshold", [x, thresholds], attributes)
@@ -111,13 +111,13 @@ def _label(call: OpCall) -> Tensor:
 
 
 def _named(operator: Operator, *names: str) -> dict[str, Operator]:
-    """Under each name, with every ending that FINN has had."""
+    """Return the operator under each name, with every ending that FINN has used."""
     return {name + ending: operator for name in names for ending in ("", *DATAFLOW_ENDINGS)}
 
 
 _LABEL = _named(_label, "LabelSelect")
 LABELS = set(_LABEL)
-"""Ends of a network."""
+"""Operators at the end of a network."""
 HARDWARE: dict[str, Operator] = {
     **_named(_unit, "MVAU", "MatrixVectorActivation", "StreamingFCLayer"),
     **_named(_thresholding, "Thresholding"),
@@ -126,5 +126,5 @@ HARDWARE: dict[str, Operator] = {
     **_named(_same, "IODMA", "StreamingDataWidthConverter", "StreamingFIFO", "TLastMarker"),
     **_LABEL,
 }
-"""Nodes whose attributes say for the most part how hardware is made of them, which is passed over."""
+"""Nodes whose attributes mostly describe hardware. These attributes are skipped."""
 DATAFLOW_OPERATORS: dict[str, Operator] = {"XnorPopcountMatMul": _popcount, **HARDWARE}

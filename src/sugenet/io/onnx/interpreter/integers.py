@@ -1,8 +1,8 @@
-"""Runs a quantized ONNX graph in whole numbers and float32, operator by operator, to compare an import with.
+"""Run a quantized ONNX graph in integers and float32, operator by operator, to verify an import.
 
-It shares the parser of the file, the tables of operators and the rules of their shapes with the reader, and
-nothing else. A float operator between quantizers keeps its whole sums until the quantizer comes, and is
-rounded as ONNX Runtime's integer operators round.
+It shares only the parser of the file, the tables of operators and the rules of their shapes with the reader.
+A float operator between quantizers keeps its integer sums until the quantizer. It is then rounded like the
+integer operators of ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _Clips: TypeAlias = tuple[tuple[float, float], ...]
 _MAX_INPUTS = 9
 _UINT8: np.dtype[Any] = np.dtype(np.uint8)
 _SAMPLES = 1_000_003
-"""A prime that stands for the batch where only the shape of a sample matters."""
+"""A prime that replaces the batch size where only the shape of a sample matters."""
 
 
 @dataclass
 class _IntegerSums:
-    """Whole sums with one factor an output channel, on axis 1."""
+    """Integer sums with one factor per output channel, on axis 1."""
 
     sums: Array
     factor: _Floats
@@ -93,7 +93,7 @@ class _Scaled:
 
 @dataclass
 class _LevelGrid:
-    """What a tensor is quantized to."""
+    """The grid that a tensor is quantized to."""
 
     scale: np.float32
     zero: int
@@ -108,22 +108,22 @@ class _LevelGrid:
         return int(np.iinfo(self.kind).min), int(np.iinfo(self.kind).max)
 
     def live(self, clips: _Clips) -> bool:
-        """Whether a clip cuts off more than the ends do."""
+        """Return whether a clip cuts off more than the ends do."""
         low, high = (float(self.scale) * (end - self.zero) for end in self.ends)
         return any(a > low or b < high for a, b in clips)
 
     def levels(self, ratio: Array, zero: Any) -> Array:
-        """Values in units of the scale, rounded, shifted and cut off at the ends."""
+        """Return values in units of the scale, rounded, shifted and cut off at the ends."""
         return np.asarray(np.clip(np.rint(ratio).astype(np.float64) + zero, *self.ends).astype(self.kind))
 
 
 def _grid(scale: Any, zero: Any, kind: np.dtype[Any] = _UINT8, width: int | None = None) -> _LevelGrid:
-    """One scale and zero point, whose element type is that of the tensor (default: `kind`)."""
+    """Return one scale and zero point, whose element type is that of the tensor (default: `kind`)."""
     return _LevelGrid(_row(scale)[0], int(_zero(zero)[0]), kind if zero is None else zero.dtype, width)
 
 
 class IntegerRun:
-    """A graph that is run on batches; `tensors` of a run are its whole tensors by name."""
+    """A graph that is run on batches; `tensors` of a run are its integer tensors by name."""
 
     def __init__(self, graph: Graph, scores: str) -> None:
         self.graph, self.scores = graph, scores
@@ -137,7 +137,7 @@ class IntegerRun:
         self.unsure = np.zeros(0, bool)
 
     def __call__(self, x: Array) -> tuple[Array, dict[str, Array], npt.NDArray[np.bool_]]:
-        """Scores, whole tensors, and which samples hang on how floats are rounded."""
+        """Return scores, integer tensors, and the samples that depend on the rounding of floats."""
         assert self.input.shape is not None
         kind = np.dtype(DTYPES[self.input.dtype])
         self.known: dict[str, Any] = dict(self.graph.constants)
@@ -171,7 +171,9 @@ class IntegerRun:
         self.unsure |= close.reshape(len(ratio), -1).any(axis=1)
 
     def _unturned(self, name: str) -> bool:
-        """Whether an int8 tensor stays one; between a quantizer and a single use it is kept as uint8."""
+        """Return whether an int8 tensor stays int8. Between a quantizer and a single use it is kept as
+        uint8.
+        """
         readers = self.reads.get(name, [])
         made = any(node.op == "QuantizeLinear" and name in node.outputs for node in self.graph.nodes)
         if not made or name in self.ends or len(readers) != 1 or readers[0].op != "DequantizeLinear":
@@ -208,7 +210,7 @@ class IntegerRun:
         return made
 
     def _fused(self, node: Node, inputs: list[Any]) -> Any:
-        """A product of whole numbers with its quantizer."""
+        """Return an integer product with its quantizer."""
         bias, scale = (6, 7) if node.op == "QGemm" else (8, 6)
         x = _operand(inputs, 0, node.inputs[0])
         made = self._sums(node, x, _operand(inputs, 3, axis=_weight_axis(node)))
@@ -344,7 +346,7 @@ class IntegerRun:
         return replace(first, whole=pooled) if isinstance(first, _Scaled) else pooled
 
     def _rearranged(self, node: Node, inputs: list[Any]) -> Any:
-        """Flatten, Reshape and Squeeze of every sample, however many the file says there are."""
+        """Apply Flatten, Reshape or Squeeze to every sample, for any batch size in the file."""
         value = inputs[0]
         name = {_Scaled: "whole", _IntegerSums: "sums"}.get(type(value), "")
         array = getattr(value, name) if name else np.asarray(value)
@@ -421,7 +423,7 @@ _RULES: Mapping[str, Callable[[IntegerRun, Node, list[Any]], Any]] = {
 
 
 def _operand(inputs: list[Any], index: int, name: str = "", axis: int = 1) -> _Scaled:
-    """A tensor, its scale and its zero point."""
+    """Return a tensor, its scale and its zero point."""
     value, scale, zero = inputs[index : index + 3]
     refuse_if(scale is None, "its scale is missing.")
     return _Scaled(np.asarray(value), _row(scale), _zero(zero), axis, name)
@@ -432,12 +434,14 @@ def _is_turned(node: Node) -> bool:
 
 
 def _weight_axis(node: Node) -> int:
-    """Which axis of the weights holds the outputs."""
+    """Return the axis of the weights that holds the outputs."""
     return 0 if "Conv" in node.op or _is_turned(node) else 1
 
 
 def _added(a: _Scaled, b: _Scaled, grid: _LevelGrid, by: int, first: bool) -> Array:
-    """QLinearAdd: two fused multiplications and additions, each rounded once, in extended precision here."""
+    """Compute QLinearAdd: two fused multiplications and additions, each rounded once, in extended precision
+    here.
+    """
     wide = np.longdouble
 
     def once(x: Any, y: Any, z: Any) -> Any:
@@ -455,14 +459,14 @@ def _added(a: _Scaled, b: _Scaled, grid: _LevelGrid, by: int, first: bool) -> Ar
 
 
 def _windows(x: Array, node: Node, kernel: Any, fill: Any) -> Array:
-    """All windows of images: (batch, channels, positions..., taps)."""
+    """Return all windows of images: (batch, channels, positions..., taps)."""
     axes = window_axes(node.attributes, x.shape[2:], node.attributes.get("kernel_shape", kernel), _free)
     windows = cut(x, axes, fill, _free)
     return windows.reshape(*windows.shape[: x.ndim], -1)
 
 
 def _free(_: int) -> None:
-    """Samples are few, so that nothing is counted."""
+    """Count nothing, since samples are few."""
 
 
 def _to_integer(values: Array, grid: _LevelGrid) -> Array:
@@ -479,7 +483,7 @@ def _zero(value: Any) -> Array:
 
 
 def _laid(row: Array, rank: int, axis: int) -> Array:
-    """One number, or one for each place along an axis."""
+    """Return one number, or one for each position along an axis."""
     if row.size == 1:
         return row.reshape(())
     shape = [1] * rank

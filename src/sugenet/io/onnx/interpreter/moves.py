@@ -1,5 +1,5 @@
-"""Operators that move, pick, repeat or reduce values, and the ends of networks: softmax,
-the largest score.
+"""Operators that move, pick, repeat or reduce values, and the ends of networks: softmax, the largest
+score.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Reduction: TypeAlias = Callable[[Tensor, dict[str, Any], int], Tensor]
 
 
 def _rearranged(call: OpCall) -> Tensor:
-    """Reshape and its kin, which leave every value as it is."""
+    """Apply Reshape and similar operators, which leave every value as it is."""
     x = call.tensor(0)
     move = rearrangement(call.node.op, x.shape, call.parameters(), call.node.attributes)
     if call.node.op == "Expand":
@@ -194,7 +194,7 @@ def _unit(x: Tensor) -> float:
 
 
 def _added(x: Tensor, axis: dict[str, Any], terms: int) -> tuple[Array, Array]:
-    """Sums and their bounds."""
+    """Return sums and their bounds."""
     values = _wide(x)
     size = np.abs(values).sum(**axis)
     fine = x.kind.kind != "f" or exact_products(values, np.ones(1), terms)
@@ -214,7 +214,7 @@ _REDUCTIONS: dict[str, _Reduction] = {
 
 
 def _as(x: Tensor, values: Array, error: Array) -> Tensor:
-    """A result in the kind of its input; a rounded constant keeps its bound."""
+    """Return a result in the type of its input. A rounded constant keeps its bound."""
     if x.kind.kind == "f":
         return Tensor(values if x.data else values.astype(x.kind), x.kind, error, x.data)
     return Tensor(values.astype(x.kind), x.kind, error, x.data)
@@ -224,7 +224,9 @@ def _as(x: Tensor, values: Array, error: Array) -> Tensor:
 
 
 def _soft(call: OpCall) -> Tensor:
-    """Softmax and its kin: along one axis since operator set 13, before that over all axes from it on."""
+    """Apply Softmax and similar operators: along one axis since opset 13, before that over all axes from it
+    on.
+    """
     x = call.tensor(0)
     axis = tail_axis(call.node, call.opset, x.values.ndim)
     rows = np.moveaxis(x.values, axis, -1) if call.opset >= 13 else x.values.reshape(prod(x.shape[:axis]), -1)
@@ -236,7 +238,7 @@ def _soft(call: OpCall) -> Tensor:
         total = np.exp(apart).sum(axis=-1, keepdims=True)
         normalized = apart - np.log(total) if call.node.op == "LogSoftmax" else np.exp(apart) / total
     back = np.moveaxis(normalized, -1, axis) if call.opset >= 13 else normalized.reshape(x.shape)
-    return Tensor(back, x.kind, np.asarray(np.inf), x.data)  # behind the scores nothing is compared
+    return Tensor(back, x.kind, np.asarray(np.inf), x.data)  # after the scores nothing is compared
 
 
 def _arg_max(call: OpCall) -> Tensor:

@@ -1,6 +1,6 @@
-"""Operators that treat every element alike, with broadcasting; signs, comparisons and quantizers among them.
+"""Elementwise operators with broadcasting, including signs, comparisons and quantizers.
 
-What those saw and decided is kept for the comparison layer by layer.
+The inputs and decisions of the latter are kept for the comparison layer by layer.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _sigmoid(array: Array) -> Array:
 
 
 def _root(call: OpCall) -> Tensor:
-    """Correctly rounded, so that of a constant nothing is uncertain."""
+    """Return a correctly rounded root, so that the root of a constant has no uncertainty."""
     (x,) = operands(call)
     if not x.data and x.exact:
         return constant(np.sqrt(x.values), x.kind)
@@ -176,12 +176,12 @@ def _where(test: Tensor, yes: Tensor, no: Tensor) -> Tensor:
 
 
 def _unsure(apart: Array, margin: Array) -> Array:
-    """Where a value so far from its threshold may be on the other side."""
+    """Return where a value at this distance from its threshold may be on the other side."""
     return np.asarray((np.abs(apart) <= margin) & (margin > 0))
 
 
 def _decided(call: OpCall, seen: Tensor, values: Array, up: Array, down: Array, gap: float) -> Tensor:
-    """Values that depend on which side of 0 something is; `gap` is how far apart they are."""
+    """Return values that depend on the side of 0; `gap` is their difference."""
     if seen.data:
         call.decide(seen.values, up, down, seen.error)
     error = np.where(_unsure(seen.values, seen.error), gap, 0.0)
@@ -189,7 +189,7 @@ def _decided(call: OpCall, seen: Tensor, values: Array, up: Array, down: Array, 
 
 
 def _bits(call: OpCall, x: Tensor, up: Array) -> Tensor:
-    """+1 where the data are up, -1 elsewhere."""
+    """Return +1 where the data are up, -1 elsewhere."""
     return _decided(call, x, np.where(up, 1.0, -1.0).astype(x.values.dtype), up, ~up, 2.0)
 
 
@@ -229,7 +229,7 @@ def _bipolar(call: OpCall) -> Tensor:
 
 
 def _steps(call: OpCall) -> Tensor:
-    """MultiThreshold: how many thresholds of its channel each value reaches."""
+    """Apply MultiThreshold: count the thresholds of its channel that each value reaches."""
     x, rows = call.tensor(0), call.tensor(1)
     refuse_if(
         rows.data or rows.values.ndim != 2 or x.values.ndim < 2 or len(call.inputs) != 2,
@@ -281,7 +281,7 @@ _ROUNDINGS: dict[str, Callable[[Array], Any]] = {
 
 
 def _quantize(call: OpCall) -> Tensor:
-    """QONNX's Quant: whole steps of a scale, between the ends that a number of bits has."""
+    """Apply QONNX's Quant: integer multiples of a scale, within the range of a number of bits."""
     x, scale, zero, bits = operands(call)
     signed, narrow = bool(call["signed"]), bool(call["narrow"])
     mode = call["rounding_mode"].upper()
@@ -312,10 +312,10 @@ def _quantize(call: OpCall) -> Tensor:
 def _coded(
     x: Tensor, scale: Tensor, zero: Tensor, low: int, high: int, rounding: Callable[[Array], Any]
 ) -> Tensor:
-    """Quantized numbers of the file: whole codes times a scale, not rounded to the file's floats."""
+    """Return quantized numbers of the file: integer codes times a scale, not rounded to the file's floats."""
     wide, size, shift = np.broadcast_arrays(*(t.values.astype(np.float64) for t in (x, scale, zero)))
     index = wide / size + shift
-    # a float cannot tell on which side of a half or a whole number it is when it is this near
+    # a float this near cannot tell on which side of a half or an integer it is
     flat, doubles = index.reshape(-1).copy(), 2 * index.reshape(-1)
     for k in np.flatnonzero(np.abs(doubles - np.rint(doubles)) <= 1e-9 * (1 + np.abs(doubles))).tolist():
         ratio = Fraction(float(wide.flat[k])) / Fraction(float(size.flat[k]))

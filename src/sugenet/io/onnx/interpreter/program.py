@@ -1,8 +1,8 @@
-"""Runs an ONNX graph operator by operator, for comparing an import with its file.
+"""Run an ONNX graph operator by operator, to compare an import with its file.
 
-Nothing here knows how the reader recognizes layers; both share the parser of the file, the tables of its
-operators and the rules of their shapes, and nothing else. An operator or an attribute that is not known, and
-a graph that would take too much memory, are refused by name: then the import says that it was not compared.
+This code does not know how the reader recognizes layers. Both share only the parser of the file, the tables
+of its operators and the rules of their shapes. Unknown operators and attributes, and graphs that need too
+much memory, are refused by name. Then the import reports that it was not compared.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from sugenet.io.onnx.operators import BEHIND_TAILS, DATAFLOW, DOMAINS, OLD_DOMAI
 __all__ = ["OPERATORS", "Computed", "Interpreter"]
 
 OPERATORS = {**POINTWISE, **WINDOWS, **MOVES, **DATAFLOW_OPERATORS}
-"""Every operator that is known, by its name."""
+"""Every supported operator, by name."""
 
 _ENDS = TAILS | LABELS
 _DOMAINS = DOMAINS | DATAFLOW | {OLD_DOMAIN}
 _MOST = 1 << 25
-"""Values that one run may make."""
+"""Largest number of values of one run."""
 
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """What a run of the graph gave."""
+    """The result of a run of the graph."""
 
     scores: Tensor
-    """In front of softmax and the like."""
+    """The scores, before softmax and similar operators."""
     decisions: tuple[tuple[Decision, Tensor], ...]
-    """Each with what became of it in place, every element alike, before anything else."""
+    """Each decision with its result in place, after elementwise operators and before others."""
     values: dict[str, Tensor]
     """The outputs of the graph, by name."""
     spent: int
-    """How much was computed, in values made and products of 64."""
+    """Cost of the run, in computed values and products of 64."""
 
 
 class Interpreter:
@@ -55,7 +55,7 @@ class Interpreter:
     graph
         The parsed file.
     output
-        Which output of the graph leads to the class scores.
+        The output of the graph that leads to the class scores.
     """
 
     def __init__(self, graph: Graph, output: str) -> None:
@@ -68,7 +68,7 @@ class Interpreter:
         if shape is None:
             raise UncomparableError("it has no single data input of known shape.")
         self.input, self.batch = inputs[0], shape[0]
-        """How many samples a run takes; None where that is open."""
+        """Number of samples per run; None if it is open."""
         self.sample = tuple(size or 1 for size in shape[1:])
         """Shape of one sample."""
         _Budget().spend((self.batch or 1) * prod(self.sample))
@@ -84,18 +84,18 @@ class Interpreter:
 
     @property
     def kind(self) -> np.dtype[Any]:
-        """Of the data input."""
+        """The element type of the data input."""
         return np.dtype(DTYPES[self.input.dtype]).newbyteorder("=")
 
     def run(self, x: Array) -> Computed:
-        """Run a batch whose size the file allows, in the file's shape."""
+        """Run a batch, of a size that the file allows and in the file's shape."""
         kind = self.kind
         raw = Tensor(np.asarray(x, np.float64 if kind.kind == "f" else kind), kind, np.zeros(()), True)
         values = {**self.fixed, self.input.name: raw}
         budget = _Budget()
         decisions: list[tuple[Decision, Tensor]] = []
-        stems: dict[str, list[int]] = {}  # the decisions that a tensor stems from
-        origins: dict[str, frozenset[str]] = {}  # the tensors that another is a function of, place by place
+        stems: dict[str, list[int]] = {}  # the decisions that a tensor depends on
+        origins: dict[str, frozenset[str]] = {}  # the tensors that another is an elementwise function of
         for node in self.nodes:
             if all(name in self.fixed for name in node.outputs if name):
                 continue
@@ -105,7 +105,7 @@ class Interpreter:
             data = [
                 origins.get(name, frozenset({name})) for name in node.inputs if name and values[name].data
             ]
-            if len(set(data)) == 1:  # where branches meet, the signs of each are over
+            if len(set(data)) == 1:  # where branches meet, the signs of each end
                 numbers = [number for name in node.inputs for number in stems.get(name, ())] + numbers
             if node.op in POINTWISE:
                 origins[node.outputs[0]] = frozenset[str]().union(*data)
@@ -121,7 +121,7 @@ class Interpreter:
         return Computed(values[self.scores], tuple(decisions), outputs, budget.spent)
 
     def _fold(self) -> None:
-        """Compute what does not depend on the input, once."""
+        """Compute everything that does not depend on the input, once."""
         budget = _Budget()
         for node in self.nodes:
             if all(name in self.fixed for name in node.inputs if name):
@@ -151,12 +151,12 @@ class Interpreter:
 
 @dataclass
 class _Budget:
-    """What a run has spent, of `_MOST`."""
+    """The cost of a run so far, of at most `_MOST`."""
 
     spent: int = 0
 
     def spend(self, count: int) -> None:
-        """Take a number of values."""
+        """Count a number of values."""
         self.spent += int(count)
         if self.spent > _MOST:
             raise UncomparableError(
@@ -165,7 +165,7 @@ class _Budget:
 
 
 def _scores(output: str, maker: dict[str, Any]) -> str:
-    """The tensor in front of the first softmax or the like that leads to an output."""
+    """Return the tensor before the first softmax or similar operator that leads to an output."""
     scores_name = name = output
     while name in maker and maker[name].op in _ENDS | BEHIND_TAILS and maker[name].inputs:
         node = maker[name]

@@ -1,8 +1,8 @@
-"""Values with a bound on their rounding, arithmetic on them, and what an operator of a file is called with.
+"""Values with a bound on their rounding, arithmetic on them, and the arguments of an operator of a file.
 
-Floats are computed in float64, whole numbers and booleans in the file's own kind. With every value goes a
-bound on how far it may lie from the number that exact arithmetic gives, so that an interpreter never counts a
-difference that is rounding, and never misses another.
+Floats are computed in float64, integers and booleans in the file's own type. Every value has a bound on its
+distance to the result of exact arithmetic. So an interpreter never counts rounding as a difference, and never
+misses another difference.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ __all__ = [
 ROUND = 2.0**-53
 """Half a unit in the last place of float64."""
 SINGLE = 2.0**-24
-"""The same of float32."""
+"""The same for float32."""
 
 
 class UncomparableError(FileError):
-    """What the interpreter does not know or will not take: the import cannot be compared."""
+    """An operator or input that the interpreter does not support: the import cannot be compared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +59,14 @@ class Tensor:
 
     values: Array
     kind: np.dtype[Any]
-    """In the file; floats that depend on the data are kept in float64 whatever they are in the file."""
+    """Type in the file. Floats that depend on the data are always kept in float64."""
     error: Array
-    """How far each value may be from the exact one; of any shape that broadcasts to that of the values."""
+    """Error bound of each value, of any shape that broadcasts to that of the values."""
     data: bool
     """Whether it depends on the input of the graph."""
     signs: bool = False
-    """Whether it depends on it through decisions alone, element by element: a reader may work such values out
-    in the file's floats.
+    """Whether it depends on the input only through decisions, element by element. A reader may compute such
+    values in the file's floats.
     """
 
     @property
@@ -81,22 +81,22 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the values."""
+        """Shape of the values."""
         return self.values.shape
 
     def moved(self, move: Callable[[Array], Array]) -> Tensor:
-        """The same values in other places."""
+        """Return the same values in other positions."""
         error = np.zeros(()) if self.exact else move(self.errors.copy())
         return Tensor(move(self.values), self.kind, error, self.data, self.signs)
 
 
 def constant(array: Array, kind: np.dtype[Any] | None = None) -> Tensor:
-    """Numbers of the file."""
+    """Return numbers of the file."""
     return Tensor(array, kind or array.dtype, np.zeros(()), False)
 
 
 def made_of(tensors: Sequence[Tensor], values: Array, kind: np.dtype[Any], error: Array) -> Tensor:
-    """What an operation made element by element of others."""
+    """Return the result of an elementwise operation."""
     data = [tensor for tensor in tensors if tensor.data]
     return Tensor(
         np.asarray(values),
@@ -109,20 +109,20 @@ def made_of(tensors: Sequence[Tensor], values: Array, kind: np.dtype[Any], error
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """What a node that jumps, such as Sign, saw and decided."""
+    """The input and the decision of a node with a jump, such as Sign."""
 
     name: str
     before: Array
     high: Array
     low: Array
     margin: Array
-    """How far the value before it may be from the exact one."""
+    """Error bound of the value before it."""
     levels: Array | None = None
-    """What a node with more than two levels gave, counted from 0;
-    `before` is then less the nearest of its thresholds.
+    """Output of a node with more than two levels, counted from 0. `before` is then relative to the nearest
+    threshold.
     """
     unbased: bool = False
-    """Whether the node does not know the least of its levels, so that they are the whole numbers it gave."""
+    """Whether the node does not know its lowest level, so that levels are its integer outputs."""
 
 
 @dataclass
@@ -130,43 +130,44 @@ class OpCall:
     """One operator of the graph, with its inputs."""
 
     node: Node
-    """With attributes that are counted and have their defaults."""
+    """Node with counted attributes and their defaults."""
     opset: int
     inputs: list[Tensor | None]
     spend: Callable[[int], None]
-    """Takes a number of values or steps from what may be used; refuses when nothing is left."""
+    """Function that takes a number of values or steps from the budget, and refuses if it is exhausted."""
     decisions: list[Decision] = field(default_factory=list)
 
     def tensor(self, index: int) -> Tensor:
-        """An input that must be there."""
+        """Return a required input."""
         return required(self.optional(index), f"its input {index} is missing.")
 
     def optional(self, index: int) -> Tensor | None:
-        """An input that may be left out."""
+        """Return an optional input."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     def __getitem__(self, name: str) -> Any:
         return self.node.attributes[name]
 
     def real(self, name: str) -> float:
-        """A number; a default is rounded to the file's 32 bits, as one that is written down."""
+        """Return a number. A default is rounded to the file's 32 bits, like a number in the file."""
         return float(np.float32(self[name]))
 
     def numbers(self, name: str, default: Any = None) -> tuple[int, ...] | None:
-        """A list of whole numbers; None where it is left out."""
+        """Return a list of integers; None if it is omitted."""
         value = self.node.attributes.get(name, default)
         return None if value is None else integers(value, f"its {name}")
 
     def listed(self, index: int, name: str) -> tuple[int, ...] | None:
-        """A list of whole numbers from an input, or as older operator sets have it from an attribute; None
-        where neither is there.
+        """Return a list of integers from an input, or from an attribute as in older operator sets.
+
+        Return None if both are missing.
         """
         value = self.parameters()[index]
         return self.numbers(name) if value is None else integers(value, f"its {name}")
 
     def parameters(self) -> list[Array | None]:
-        """The inputs that say how the others are treated, by place, at least five; they may not depend on the
-        data.
+        """Return the inputs that configure the operator, by position, at least five. They may not depend on
+        the data.
         """
         refuse_if(
             any(tensor is not None and tensor.data and not tensor.exact for tensor in self.inputs[1:]),
@@ -176,16 +177,16 @@ class OpCall:
         return [*arrays, *[None] * (5 - len(arrays))]
 
     def made(self, *shapes: tuple[int, ...]) -> None:
-        """Say how many values are about to be made."""
+        """Count the values that are about to be computed."""
         self.spend(sum(prod(shape) for shape in shapes))
 
     def decide(self, before: Array, high: Array, low: Array, margin: Array) -> None:
-        """Note a decision, for the comparison layer by layer."""
+        """Record a decision, for the comparison layer by layer."""
         rows = np.broadcast_arrays(before, high, low, margin)
         self.decisions.append(Decision(str(self.node), rows[0], rows[1], rows[2], rows[3]))
 
     def count(self, before: Array, levels: Array, margin: Array, unbased: bool = False) -> None:
-        """Note which level a node gave."""
+        """Record the level of a node."""
         broadcast_levels, apart, slack = np.broadcast_arrays(levels.astype(np.int64), before, margin)
         self.decisions.append(
             Decision(
@@ -201,14 +202,14 @@ class OpCall:
 
 
 def is_single(array: Array) -> Array:
-    """Which values are float32 numbers."""
+    """Return which values are float32 numbers."""
     with np.errstate(over="ignore"):
         return np.asarray(array.astype(np.float32) == array)
 
 
 def _grain(array: Array) -> int:
-    """An exponent such that every value is a multiple of two to that power."""
-    if (array == np.rint(array)).all():  # most often
+    """Return an exponent such that every value is a multiple of two to that power."""
+    if (array == np.rint(array)).all():  # the usual case
         return 0
     nonzero = array[array != 0]
     if not nonzero.size:
@@ -225,7 +226,7 @@ def _grain(array: Array) -> int:
 
 
 def exact_products(left: Array, right: Array, terms: int) -> bool:
-    """Whether sums of so many products are exact in float64, in whatever order they are added."""
+    """Return whether sums of this many products are exact in float64, in any order of addition."""
     max_product = float(np.abs(left).max(initial=0)) * float(np.abs(right).max(initial=0))
     if not np.isfinite(max_product):
         return False
@@ -239,7 +240,7 @@ Operator: TypeAlias = Callable[[OpCall], Tensor]
 
 
 def operands(call: OpCall) -> list[Tensor]:
-    """All inputs, none of which may be missing, with room for their broadcast."""
+    """Return all inputs, none of which may be missing, and count their broadcast."""
     tensors, count = [call.tensor(index) for index in range(len(call.inputs))], INPUTS.get(call.node.op, 1)
     refuse_if(
         len(tensors) != count and (count != MANY or not tensors),
@@ -253,20 +254,20 @@ def operands(call: OpCall) -> list[Tensor]:
 
 
 def of_tensors(function: Callable[..., Tensor]) -> Operator:
-    """The operator that is a function of all its inputs and nothing else."""
+    """Return the operator that is a function only of its inputs."""
     return lambda call: function(*operands(call))
 
 
 def floats(tensor: Tensor, data: bool) -> Array:
-    """The values as the operator computes with them: floats beside data in float64."""
+    """Return the values as the operator computes with them: floats with data in float64."""
     return tensor.values.astype(np.float64, copy=False) if data and tensor.kind.kind == "f" else tensor.values
 
 
 def _rounding(tensors: Sequence[Tensor], result: Array, exactly: Array | bool, kind: np.dtype[Any]) -> Array:
-    """What one rounded operation adds to the bound.
+    """Return the contribution of one rounded operation to the bound.
 
-    Constants are computed in their own kind, correctly rounded as the file's. Data are computed in float64;
-    values that stem from signs may have been worked out in the file's float32.
+    Constants are computed in their own type, correctly rounded like the file's. Data are computed in float64.
+    Values that depend only on signs may have been computed in the file's float32.
     """
     if not any(tensor.data for tensor in tensors) or kind.kind != "f":
         return np.zeros(())
@@ -279,12 +280,12 @@ def _rounding(tensors: Sequence[Tensor], result: Array, exactly: Array | bool, k
 
 
 def kind_of(tensors: Sequence[Tensor]) -> np.dtype[Any]:
-    """The kind of the result: that of the data."""
+    """Return the type of the result, which is that of the data."""
     return next((tensor.kind for tensor in tensors if tensor.data), tensors[0].kind)
 
 
 def sum_of(left: Tensor, right: Tensor, sign: int = 1) -> Tensor:
-    """The sum of two, or with sign -1 their difference."""
+    """Return the sum of two, or their difference if `sign` is -1."""
     data = left.data or right.data
     a, b = floats(left, data), floats(right, data)
     result = np.asarray(a + b if sign > 0 else a - b)
@@ -303,7 +304,7 @@ def sum_of(left: Tensor, right: Tensor, sign: int = 1) -> Tensor:
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
-    """The product of two."""
+    """Return the product of two."""
     data = left.data or right.data
     a, b = floats(left, data), floats(right, data)
     result, kind = np.asarray(a * b), kind_of((left, right))
@@ -314,7 +315,7 @@ def product(left: Tensor, right: Tensor) -> Tensor:
 
 
 def quotient(left: Tensor, right: Tensor) -> Tensor:
-    """The quotient of two; whole numbers are divided towards zero."""
+    """Return the quotient of two. Integers are divided towards zero."""
     data = left.data or right.data
     a, b = floats(left, data), floats(right, data)
     kind = kind_of((left, right))
@@ -338,7 +339,10 @@ def quotient(left: Tensor, right: Tensor) -> Tensor:
 
 
 def monotone(function: Callable[..., Any], *tensors: Tensor) -> Tensor:
-    """A function that falls in none of its inputs: its values at both ends of what they may be bound it."""
+    """Return an operator for a function that falls in none of its inputs.
+
+    The values at both ends of the inputs' ranges bound the result.
+    """
     arrays = [floats(tensor, any(other.data for other in tensors)) for tensor in tensors]
     result, error = np.asarray(function(*arrays)), np.zeros(())
     if not all(tensor.exact for tensor in tensors):
@@ -353,7 +357,7 @@ def monotone(function: Callable[..., Any], *tensors: Tensor) -> Tensor:
 
 
 def rising(function: Callable[[Array], Any], roundings: float = 8.0) -> Operator:
-    """An operator that never falls, whose results are rounded so many times."""
+    """Return an operator that never falls, whose results are rounded `roundings` times."""
 
     def run(call: OpCall) -> Tensor:
         (x,) = operands(call)

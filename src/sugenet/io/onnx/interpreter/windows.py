@@ -30,7 +30,8 @@ __all__ = ["WINDOWS", "cut", "window_axes"]
 def _summed(
     rows: Tensor, values: Array, errors: Array, weights: Array, spread: Array | None
 ) -> tuple[Array, Array]:
-    """``values @ weights`` and the bound of each sum, for values of shape (..., terms);
+    """Return ``values @ weights`` and the bound of each sum, for values of shape (..., terms).
+
     `spread` bounds the weights.
     """
     terms, weights = len(weights), np.ascontiguousarray(weights)
@@ -100,7 +101,7 @@ def _gemm(call: OpCall) -> Tensor:
 
 
 def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Whether a shape broadcasts to another, which stays as it is."""
+    """Return whether a shape broadcasts to another without changing it."""
     return len(shape) <= len(target) and all(
         a in (1, b) for a, b in zip(shape[::-1], target[::-1], strict=False)
     )
@@ -111,14 +112,12 @@ def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 @dataclass(frozen=True)
 class _Axis:
-    """Where the taps of a window lie along one axis, for each position: their places,
-    and which of them are inside.
-    """
+    """The taps of a window along one axis, for each position: their indices, and which of them are inside."""
 
     places: Array
     inside: Array
     counted: Array
-    """Inside, or in the padding that the file names."""
+    """Whether a tap is inside, or in the padding that the file defines."""
 
 
 def window_axes(
@@ -127,7 +126,7 @@ def window_axes(
     kernel: Sequence[int] | None,
     spend: Callable[[int], None],
 ) -> list[_Axis]:
-    """The windows along each axis of pixels."""
+    """Return the windows along each axis of pixels."""
     kernel = required(kernel, "it has no kernel_shape.")
     rank = len(sizes)
     strides, dilations = (
@@ -159,7 +158,7 @@ def window_axes(
             room = size + before + behind - reach
             refuse_if(room < 0, "its window does not fit.")
             count = room // step + 1
-            # one more, which begins before the padding behind
+            # one more, which starts before the trailing padding
             if ceil and room % step and count * step < size + before:
                 count += 1
         spend(count * taps)
@@ -173,9 +172,9 @@ def window_axes(
 
 
 def cut(array: Array, axes: Sequence[_Axis], fill: float, spend: Callable[[int], None]) -> Array:
-    """Windows of maps (n, c, pixels...), as (n, c, positions..., taps...)."""
+    """Return windows of maps (n, c, pixels...), as (n, c, positions..., taps...)."""
     spend(prod((*array.shape[:2], *(size for axis in axes for size in axis.places.shape))))
-    for at, axis in enumerate(axes, start=2):  # its position and tap stand there and last
+    for at, axis in enumerate(axes, start=2):  # its position is at this axis, its tap at the last
         array = np.take(array, np.clip(axis.places, 0, array.shape[at] - 1), axis=at)
         mask = axis.inside.reshape(*axis.inside.shape, *[1] * (array.ndim - at - 2))
         array = np.where(mask, array, fill)
@@ -241,7 +240,7 @@ def _conv(call: OpCall) -> Tensor:
 
 
 def _windows(call: OpCall, x: Tensor) -> list[_Axis]:
-    """The windows of pooling; those of a global one are whole maps."""
+    """Return the windows of pooling. Those of global pooling are whole maps."""
     if call.node.op.startswith("Global"):
         return window_axes({}, x.shape[2:], x.shape[2:], call.spend)
     return window_axes(call.node.attributes, x.shape[2:], call.numbers("kernel_shape"), call.spend)
@@ -276,7 +275,7 @@ def _parts(x: Tensor) -> list[Array]:
 
 
 def _mean(x: Tensor, parts: list[Array], count: Array, rank: int) -> Tensor:
-    """Means over the last axes of values, and of their bounds."""
+    """Return means over the last axes of values, and of their bounds."""
     last = tuple(range(-rank, 0))
     total = parts[0].sum(axis=last)
     terms = prod(parts[0].shape[-rank:])
@@ -294,7 +293,7 @@ def _mean(x: Tensor, parts: list[Array], count: Array, rank: int) -> Tensor:
 
 
 def _max_pool_last(call: OpCall) -> Tensor:
-    """QONNX's MaxPoolNHWC."""
+    """Apply QONNX's MaxPoolNHWC."""
     x = call.tensor(0)
     refuse_if(x.values.ndim != 4, "it needs four axes.")
     first = x.moved(lambda array: np.moveaxis(array, -1, 1))
@@ -302,7 +301,7 @@ def _max_pool_last(call: OpCall) -> Tensor:
 
 
 def _windows_as_rows(call: OpCall) -> Tensor:
-    """FINN's Im2Col: the windows of maps (n, h, w, c), as rows of pixels by channels."""
+    """Apply FINN's Im2Col: the windows of maps (n, h, w, c), as rows of pixels by channels."""
     x = call.tensor(0)
 
     def pair(name: str, default: tuple[int, ...] | None, count: int = 2) -> tuple[int, ...]:

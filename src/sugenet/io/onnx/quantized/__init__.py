@@ -1,3 +1,3 @@
-"""Integer networks in ONNX files, as `onnxruntime.quantization` writes them, read as layers of staircases."""
+"""Read integer networks in ONNX files, as `onnxruntime.quantization` writes them, as layers of staircases."""
 
 __all__: list[str] = []

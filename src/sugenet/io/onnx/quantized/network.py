@@ -1,5 +1,5 @@
-"""The exact network of a quantized file: raw inputs as levels, integer operations as a chain of layers, class
-scores.
+"""Build the exact network of a quantized file: raw inputs as levels, integer operations as a chain of layers,
+class scores.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _MOST = np.float32(np.finfo(np.float32).max)
 
 @dataclass(frozen=True)
 class LevelImport:
-    """An import with what is needed to compare it with the file."""
+    """An import with the data needed to compare it with the file."""
 
     found: ImportReport
     places: tuple[Place, ...]
-    """Where the tensors of the file lie in the layers."""
+    """Positions of the tensors of the file in the layers."""
     values: Floats | None
-    """For whole raw inputs: the number, in the file, of each; None: the raw numbers themselves."""
+    """For integer raw inputs: the value of each in the file; None: the raw numbers themselves."""
     first: int
-    """The least raw number of these."""
+    """The smallest of these raw numbers."""
 
 
 def level_import(
@@ -57,12 +57,12 @@ def level_import(
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
 ) -> LevelImport:
-    """The network of a program.
+    """Return the network of a program.
 
     Raises
     ------
     FileError
-        Where inputs are declared that the file cannot mean, or a layer would be too large.
+        If the declared inputs do not fit the file, or a layer would be too large.
     """
     try:
         return _made(program, inputs, names, classes)
@@ -111,7 +111,7 @@ def _made(
 
 
 def _needed(operations: list[Operation], end: LevelWire) -> list[Operation]:
-    """The operations that lead to the end."""
+    """Return the operations that lead to the end."""
     needed, kept = {end}, []
     for operation in reversed(operations):
         if operation.result in needed:
@@ -126,8 +126,9 @@ def _needed(operations: list[Operation], end: LevelWire) -> list[Operation]:
 def _read(
     program: IntegerProgram, inputs: Inputs | None
 ) -> tuple[list[Coding], LevelWire, list[Operation], Floats | None, int]:
-    """Codings of the raw features, the wire that the layers start from, operations in front of the program's,
-    and the file's numbers for whole raw values.
+    """Return codings of the raw features, the first wire, the operations before the program, and raw values.
+
+    The raw values are the file's numbers for integer inputs.
     """
     raw = program.raw
     count = prod(raw.shape)
@@ -165,7 +166,7 @@ def _read(
 
 
 def _at(raw: RawInput, grid: QuantGrid, rows: Floats) -> Ints:
-    """Levels of raw numbers in the file's floats, one row a sample."""
+    """Return the levels of raw numbers in the file's floats, one row per sample."""
     for step in raw.steps:
         with np.errstate(over="ignore", invalid="ignore"):
             rows = step(rows)
@@ -182,9 +183,11 @@ def _whole(
     high: int,
     bits: bool = False,
 ) -> tuple[list[Coding], LevelWire, list[Operation], Floats, int]:
-    """Whole raw numbers: cuts where the quantizer rises by one; else a first layer that looks levels up."""
+    """Return integer raw numbers: cuts if the quantizer rises by one, else a first layer that looks up
+    levels.
+    """
     count = prod(raw.shape)
-    table = _at(raw, grid, np.repeat(values[:, None], count, axis=1)).T  # one row a feature
+    table = _at(raw, grid, np.repeat(values[:, None], count, axis=1)).T  # one row per feature
     refuse_if(
         (np.diff(table, axis=1) < 0).any(),
         "its quantized input falls where the raw number rises. Declare a positive step.",
@@ -207,7 +210,7 @@ def _whole(
 
 
 def _codings(rows: Iterable[Any], made: Callable[[Any], Coding]) -> list[Coding]:
-    """A coding for each row, the same one for rows that are the same."""
+    """Return a coding for each row. Equal rows share one."""
     known: dict[bytes, Coding] = {}
     for row in rows:
         if row.tobytes() not in known:
@@ -216,7 +219,10 @@ def _codings(rows: Iterable[Any], made: Callable[[Any], Coding]) -> list[Coding]
 
 
 def _cut(table: Ints, top: int, low: int, high: int) -> list[Coding]:
-    """A cut wherever the level rises by one; levels that no raw number has are cut outside the domain."""
+    """Return a cut at every point at which the level rises by one. Levels that no raw number has are cut
+    outside the
+    domain.
+    """
 
     def steps(row: Ints) -> Coding:
         rises = (low + 1 + np.flatnonzero(np.diff(row))).tolist()
@@ -228,7 +234,7 @@ def _cut(table: Ints, top: int, low: int, high: int) -> list[Coding]:
 
 
 def _real(raw: RawInput, grid: QuantGrid, domain: Reals) -> list[Coding]:
-    """For each feature, the least float32 number at which each level begins."""
+    """Return, for each feature, the smallest float32 number at which each level starts."""
     smallest, largest = (np.full(prod(raw.shape), code) for code in _code(np.array([-_MOST, _MOST])))
     cuts = steps_of(lambda codes: _at(raw, grid, _float(codes.T)).T, smallest, largest, grid.top)
     refuse_if(
@@ -240,7 +246,7 @@ def _real(raw: RawInput, grid: QuantGrid, domain: Reals) -> list[Coding]:
 
 
 def _code(values: Floats) -> Ints:
-    """Float32 numbers as whole numbers in the same order."""
+    """Return float32 numbers as integers in the same order."""
     bits = values.astype(np.float32).view(np.int32).astype(np.int64)
     return np.where(bits >= 0, bits, -(bits & 0x7FFFFFFF))
 
@@ -254,7 +260,7 @@ def _float(codes: Ints) -> Floats:
 
 
 def _head(program: IntegerProgram, end: LevelArray, top: int) -> Head:
-    """Exact scores over the last levels."""
+    """Return exact scores over the last levels."""
     value, count = program.end, end.wire.size
     tops = np.full(count, top)
     if isinstance(value, PendingSum):

@@ -1,6 +1,6 @@
-"""The comparison of a quantized import with its file, before it is returned: every tensor of levels that a
-layer shows and every score, on random samples and beside steps, against an interpreter of the file's
-operators, and against ONNX Runtime where it is installed.
+"""Compare a quantized import with its file before it is returned. Every tensor of levels that a layer shows
+and every score is compared, on random samples and next to steps. The references are an interpreter of the
+file's operators, and ONNX Runtime if it is installed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ROUND = 2.0**-20
 
 
 def prove_levels(made: LevelImport, program: IntegerProgram) -> ImportReport:
-    """The import with its proof, or a refusal that names the first tensor that differs."""
+    """Return the import with its proof, or refuse it and name the first tensor that differs."""
     network, graph = made.found.network, program.graph
     random = np.random.default_rng(0)
     domain = RawRanges.of_encoder(network.encoder)
@@ -100,7 +100,7 @@ def prove_levels(made: LevelImport, program: IntegerProgram) -> ImportReport:
 
 
 def _near(network: Network, domain: RawRanges, pool: Array, work: int, random: np.random.Generator) -> Array:
-    """Samples beside a step of some neurons: the one at the middle of the levels that were seen."""
+    """Return samples next to a step of some neurons: the one in the middle of the observed levels."""
     middles = [np.maximum(np.ceil(np.median(levels, axis=0)), 1) for levels in network.hidden(pool)]
 
     def on(rows: Array) -> list[npt.NDArray[np.bool_]]:
@@ -114,8 +114,8 @@ def _near(network: Network, domain: RawRanges, pool: Array, work: int, random: n
 
 
 def _batched(interpreter: IntegerRun, rows: Array) -> tuple[Array, dict[str, Array], Array]:
-    """The interpreter on all samples, in batches that the file takes."""
-    with np.errstate(over="ignore"):  # what is infinite is clipped
+    """Run the interpreter on all samples, in batches that the file accepts."""
+    with np.errstate(over="ignore"):  # infinite values are clipped
         parts = [interpreter(rows[k : k + 64]) for k in range(0, len(rows), 64)]
     return (
         np.concatenate([part[0] for part in parts]),
@@ -143,7 +143,7 @@ def _same_scores(program: IntegerProgram, scores: Array, theirs: Array, sure: Ar
 
 
 def _same_outputs(program: IntegerProgram, scores: Array, outputs: Array) -> None:
-    """ONNX Runtime shows the outputs alone: scores, or behind a tail their order."""
+    """Compare the outputs of ONNX Runtime: scores, or their order after a tail."""
     if not program.left_out:
         _same_scores(program, scores, outputs, np.ones(len(scores), bool), "ONNX Runtime")
         return
@@ -165,13 +165,13 @@ def _same_outputs(program: IntegerProgram, scores: Array, outputs: Array) -> Non
 
 
 def _runtime(graph: Graph, program: IntegerProgram) -> Callable[[Array], Array] | str:
-    """ONNX Runtime with its default optimizations; or why it is not compared."""
+    """Return ONNX Runtime with its default optimizations, or the reason why it is not compared."""
     try:
         session = runtime_session(graph.raw, optimized=True)
     except ImportError:
         return NOT_INSTALLED
     except Exception as error:
-        if type(error).__name__ == "InvalidGraph":  # not merely an operator that this version does not have
+        if type(error).__name__ == "InvalidGraph":  # not just an operator that this version does not have
             raise FileError(
                 f"{graph.source}: ONNX Runtime, which it was to be compared with, calls it invalid: "
                 f"{_short(error)}. Mend the file; prove=False goes without the comparison."
@@ -199,7 +199,7 @@ def _runtime(graph: Graph, program: IntegerProgram) -> Callable[[Array], Array] 
 
 
 def _short(error: Exception) -> str:
-    """What a runtime says, without its codes and the names of its own files."""
+    """Return the message of a runtime, without its codes and the names of its own files."""
     text = " ".join(str(error).split())
     for mark in ("INVALID_GRAPH : ", "This is an invalid model. ", "Status Message: "):
         text = text.split(mark)[-1]

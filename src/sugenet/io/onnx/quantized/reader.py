@@ -1,10 +1,11 @@
-"""Integer networks in ONNX files, as `onnxruntime.quantization` writes them: QuantizeLinear and
-DequantizeLinear around float operators (QDQ), or integer operators (QLinearConv, QGemm, MatMulInteger, ...).
+"""Read integer networks in ONNX files, as `onnxruntime.quantization` writes them. Both formats are supported:
+QuantizeLinear and DequantizeLinear around float operators (QDQ), and integer operators (QLinearConv, QGemm,
+MatMulInteger, ...).
 
-The graph is walked once, in order. Every tensor of whole numbers becomes a wire of levels, every quantizer
-the steps of a staircase, found on the arithmetic of ONNX Runtime (see `runtime`). What that computes in
-floats, whose order of additions nothing fixes, is refused by name unless ``strict=False``, which reads it in
-exact numbers.
+The graph is processed once, in order. Every tensor of integers becomes a wire of levels. Every quantizer
+becomes the steps of a staircase, computed with the arithmetic of ONNX Runtime (see `runtime`). Parts that
+ONNX Runtime computes in floats, in an undefined order of additions, are refused by name. With
+``strict=False`` they are read in exact numbers.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ __all__ = ["is_quantized", "read_program"]
 
 
 def _clipped(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """Relu and Clip."""
+    """Read Relu and Clip."""
     low, high = 0.0, inf
     if node.op == "Clip":
         ends = [inputs[k] if k < len(inputs) else None for k in (1, 2)]
@@ -89,7 +90,7 @@ def _clipped(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 
 
 def _scaled(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """Mul, Sub and Div of the input, or of sums that are rescaled."""
+    """Read Mul, Sub and Div of the input, or of sums that are rescaled."""
     left, right = inputs
     if isinstance(left, FixedArray) and node.op == "Mul":
         left, right = right, left
@@ -109,7 +110,7 @@ def _scaled(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 
 
 def _added(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """Add: of branches, of a bias, or to the raw input."""
+    """Read Add: of branches, of a bias, or to the raw input."""
     left, right = inputs
     for value, other in ((left, right), (right, left)):
         if isinstance(value, RawInput) and isinstance(other, FixedArray):
@@ -120,7 +121,7 @@ def _added(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 
 
 def _of_input(node: Node, value: RawInput, other: FixedArray) -> RawInput:
-    """Arithmetic of the input in float32, such as its normalization."""
+    """Apply arithmetic to the input in float32, such as its normalization."""
     array = floats_of(other)
     held = np.broadcast_to(
         array.reshape(array.shape[-len(value.shape) :] if array.ndim > len(value.shape) else array.shape),
@@ -135,7 +136,7 @@ def _of_input(node: Node, value: RawInput, other: FixedArray) -> RawInput:
 
 
 def _cast(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """Cast to float32, of sums or of whole numbers."""
+    """Read Cast to float32, of sums or of integers."""
     value = inputs[0]
     refuse_if(node.attributes.get("to") != 1, "it casts to something else than float32.")
     node.attributes.get("saturate"), node.attributes.get("round_mode")
@@ -147,7 +148,7 @@ def _cast(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 
 
 def _reshaped(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """Flatten, Reshape and Squeeze, which move nothing."""
+    """Read Flatten, Reshape and Squeeze, which move nothing."""
     value = inputs[0]
     if not isinstance(value, RawInput | LevelArray | PendingSum):
         raise FileError(f"it reshapes {word(value)}.")
@@ -192,7 +193,7 @@ def _target_shape(node: Node, inputs: list[Value | None], shape: tuple[int, ...]
 
 
 def _unchanged(_walk: Walk, _node: Node, inputs: list[Value | None]) -> Value:
-    """Identity and Dropout."""
+    """Read Identity and Dropout."""
     refuse_if(
         any(value is not None and not isinstance(value, FixedArray) for value in inputs[1:]),
         "it has another input that depends on the data.",
@@ -202,12 +203,12 @@ def _unchanged(_walk: Walk, _node: Node, inputs: list[Value | None]) -> Value:
 
 
 def _turned(_walk: Walk, _node: Node, _inputs: list[Value | None]) -> Value:
-    """Transposed data, which are refused."""
+    """Refuse transposed data."""
     raise FileError(f"{ADVICE['Transpose']}.")
 
 
 def _at_the_end(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """Softmax and the like, in front of which the class scores are."""
+    """Read Softmax and similar operators. The class scores are before them."""
     value = inputs[0]
     if not isinstance(value, LevelArray | PendingSum):
         raise FileError(f"it takes {word(value)}.")
@@ -230,7 +231,7 @@ def _at_the_end(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 
 
 def _operand(inputs: list[Value | None], index: int) -> DequantizedTensor | FixedLevelArray:
-    """A whole tensor with the scale and zero point behind it."""
+    """Return an integer tensor with its scale and zero point."""
     value, scale = inputs[index], floats_of(inputs[index + 1]).reshape(-1)
     zero = inputs[index + 2] if len(inputs) > index + 2 else None
     refuse_if(
@@ -271,7 +272,9 @@ def _weights(inputs: list[Value | None], index: int, axis: int) -> FixedLevelArr
 def _requantized(
     walk: Walk, node: Node, inputs: list[Value | None], value: Value, index: int, kind: Any
 ) -> LevelArray:
-    """A value with the scale and the zero point of its output, which stand at a place of the inputs."""
+    """Return a value with the scale and the zero point of its output, which are at a position of the
+    inputs.
+    """
     scale = floats_of(inputs[index]).reshape(-1)
     zero = inputs[index + 1] if len(inputs) > index + 1 else None
     refuse_if(
@@ -288,7 +291,7 @@ def _requantized(
 
 
 def _bias(value: Value | None, count: int) -> Ints:
-    """A bias of 32 bits, one for each output."""
+    """Return a bias of 32 bits, one per output."""
     bias = whole_of(value).reshape(-1)
     if not isinstance(value, FixedArray) or value.array.dtype != np.int32 or bias.size != count:
         raise FileError(f"its bias must be int32 with one number for each of {count} outputs.")
@@ -296,7 +299,7 @@ def _bias(value: Value | None, count: int) -> Ints:
 
 
 def _qlinear_conv(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """QLinearConv."""
+    """Read QLinearConv."""
     inputs = inputs + [None] * (9 - len(inputs))
     source = _operand(inputs, 0)
     weights, tensor = _weights(inputs, 3, 0), tensor_of(source)
@@ -308,14 +311,14 @@ def _qlinear_conv(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 
 
 def _qlinear_matmul(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """QLinearMatMul."""
+    """Read QLinearMatMul."""
     tensor = tensor_of(_operand(inputs, 0))
     linear = dense(node, tensor, _weights(inputs, 3, 1), None, transposed=False)
     return _requantized(walk, node, inputs, linear, 6, tensor.kind)
 
 
 def _qgemm(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """QGemm, whose sums wait where it has no quantizer."""
+    """Read QGemm. Without a quantizer, its sums wait."""
     inputs = inputs + [None] * (9 - len(inputs))
     tensor = tensor_of(_operand(inputs, 0))
     refuse_if(
@@ -331,13 +334,13 @@ def _qgemm(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 
 
 def _qlinear_add(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """QLinearAdd."""
+    """Read QLinearAdd."""
     value = adding(node, _operand(inputs, 0), _operand(inputs, 3))
     return _requantized(walk, node, inputs, value, 6, value.tensors[0].kind)
 
 
 def _qlinear_average(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """QLinearAveragePool and QLinearGlobalAveragePool."""
+    """Read QLinearAveragePool and QLinearGlobalAveragePool."""
     source = _operand(inputs, 0)
     refuse_if(node.attributes.get("channels_last", 0), ADVICE["Transpose"] + ".")
     value = sums.average(walk, node, [source])
@@ -345,14 +348,14 @@ def _qlinear_average(walk: Walk, node: Node, inputs: list[Value | None]) -> Valu
 
 
 def _qlinear_concat(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """QLinearConcat."""
+    """Read QLinearConcat."""
     value = sums.concat(walk, node, [_operand(inputs, index) for index in range(2, len(inputs), 3)])
     assert isinstance(value, PendingConcat)
     return _requantized(walk, node, inputs, value, 0, value.parts[0].kind)
 
 
 def _integer_product(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """MatMulInteger and ConvInteger: the sums themselves, in 32 bits."""
+    """Read MatMulInteger and ConvInteger: the sums themselves, in 32 bits."""
     inputs = inputs + [None] * (4 - len(inputs))
     levels = required(
         integer_levels(inputs[0]), f"its input is {word(inputs[0])}, but whole numbers are needed."
@@ -424,17 +427,17 @@ _KNOWN: dict[str, Rule] = {
 
 
 def is_quantized(graph: Graph) -> bool:
-    """Whether a file holds integer quantization."""
+    """Return whether a file contains integer quantization."""
     return any(node.op in _MARKS for node in graph.nodes)
 
 
 def read_program(graph: Graph, *, strict: bool = True) -> IntegerProgram:
-    """The integer operations of a file.
+    """Return the integer operations of a file.
 
     Raises
     ------
     FileError
-        Where something cannot be read exactly: the message names the node and says what to do.
+        If something cannot be read exactly. The message names the node and a fix.
     """
     try:
         return Walk(graph, strict, _KNOWN).program()

@@ -1,13 +1,14 @@
-"""The arithmetic of ONNX Runtime's integer operators on x86-64, number by number as its CPU provider has it.
+"""The arithmetic of ONNX Runtime's integer operators on x86-64, exactly as in its CPU provider.
 
-Found in its sources and confirmed on all 65,536 pairs of levels and on sums beside ties (version 1.31, with
-its default optimizations, which make one integer operator of DequantizeLinear, operator, QuantizeLinear):
+The formulas are from its sources. They were confirmed on all 65,536 pairs of levels and on sums next to ties
+(version 1.31). Its default optimizations were on. They turn DequantizeLinear, operator and QuantizeLinear
+into one integer operator:
 
 - QuantizeLinear: ``round(x / scale) + zero`` in float32, half to even, saturated.
-- QLinearConv, QLinearMatMul, QGemm: whole sums in 32 bits, then ``round(float32(sum) * m)`` with
+- QLinearConv, QLinearMatMul, QGemm: integer sums in 32 bits, then ``round(float32(sum) * m)`` with
   ``m = (x_scale * w_scale) / y_scale``, each step in float32.
 - QLinearAdd: ``fma(a, A/C, fma(b, B/C, F))`` with ``F = c - fma(A/C, a0, (B/C) * b0)``.
-- QLinearGlobalAveragePool: whole sums, then ``m = x_scale / (y_scale * count)``.
+- QLinearGlobalAveragePool: integer sums, then ``m = x_scale / (y_scale * count)``.
 - QLinearAveragePool: float32 sums of dequantized values, row by row, ``/ count / y_scale + zero``.
 """
 
@@ -40,14 +41,14 @@ _f = np.float32
 
 
 class QuantGrid:
-    """The numbers of a quantized tensor: ``scale * (q - zero)`` for whole q in low..high."""
+    """The numbers of a quantized tensor: ``scale * (q - zero)`` for integers q in low..high."""
 
     def __init__(self, scale: Any, zero: int, low: int, high: int) -> None:
         self.scale, self.zero, self.low, self.high = _f(scale), int(zero), int(low), int(high)
 
     @property
     def top(self) -> int:
-        """The largest level; level 0 is `low`."""
+        """The largest level. Level 0 is `low`."""
         return self.high - self.low
 
     @property
@@ -56,12 +57,12 @@ class QuantGrid:
         return np.arange(self.low, self.high + 1)
 
     def moved(self, by: int) -> QuantGrid:
-        """The same numbers with other q, as an int8 tensor kept as uint8 has."""
+        """Return the same numbers with other q, as for an int8 tensor kept as uint8."""
         return QuantGrid(self.scale, self.zero + by, self.low + by, self.high + by)
 
 
 def quantized(x: Floats, grid: QuantGrid) -> Ints:
-    """Levels of float32 numbers."""
+    """Return the levels of float32 numbers."""
     with np.errstate(over="ignore", invalid="ignore"):
         ratio = x.astype(_f) / grid.scale
     inside = np.minimum(np.maximum(ratio, _f(grid.low - grid.zero)), _f(grid.high - grid.zero))
@@ -69,17 +70,17 @@ def quantized(x: Floats, grid: QuantGrid) -> Ints:
 
 
 def dequantized(q: Ints, grid: QuantGrid) -> Floats:
-    """The float32 numbers of whole q."""
+    """Return the float32 numbers of integers q."""
     return np.asarray((q - grid.zero).astype(_f) * grid.scale)
 
 
 def multipliers(x: Any, w: Any, y: Any) -> Floats:
-    """The float32 factors of the sums."""
+    """Return the float32 factors of the sums."""
     return np.asarray((_f(x) * np.asarray(w, _f)) / _f(y), _f)
 
 
 def requantizer(factors: Floats, bias: Ints, grid: QuantGrid) -> Requantizer:
-    """Levels of whole sums, one row a channel."""
+    """Return a function from integer sums to levels, one row per channel."""
 
     def level(sums: Ints) -> Ints:
         with np.errstate(over="ignore"):
@@ -91,9 +92,9 @@ def requantizer(factors: Floats, bias: Ints, grid: QuantGrid) -> Requantizer:
 
 
 def with_fma(a: Floats, b: Floats, c: Floats) -> Floats:
-    """``a * b + c`` rounded once, for factors of 16 bits or less on one side.
+    """Return ``a * b + c`` rounded once, if one factor has at most 16 bits.
 
-    In float64 the product is exact; the sum may be rounded twice, which is put right where it matters.
+    In float64 the product is exact. The sum may be rounded twice, which is corrected if it matters.
     """
     product, other = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
     total = product + other
@@ -109,7 +110,9 @@ def with_fma(a: Floats, b: Floats, c: Floats) -> Floats:
 
 
 def added(left: QuantGrid, right: QuantGrid, out: QuantGrid) -> Ints:
-    """Levels of the sum of two quantized numbers: rows are the q of `left`, columns those of `right`."""
+    """Return the levels of the sum of two quantized numbers: rows are the q of `left`, columns those of
+    `right`.
+    """
     ra, rb = _f(left.scale / out.scale), _f(right.scale / out.scale)
     fixed = _f(out.zero) - with_fma(np.array(ra), np.array(_f(left.zero)), np.array(_f(rb * _f(right.zero))))
     inner = with_fma(right.values.astype(_f), np.array(rb), np.array(fixed))
@@ -120,10 +123,10 @@ def added(left: QuantGrid, right: QuantGrid, out: QuantGrid) -> Ints:
 def averages(
     grid: QuantGrid, count: int, divisor: int, out: QuantGrid, limit: int = 1 << 22
 ) -> tuple[Ints, Ints, int]:
-    """For every sum of `count` levels the least and the largest level that their average can get, over all
-    ways and orders to add up to it; and the sums that were looked at where there are too many ways.
+    """For every sum of `count` levels, return the smallest and the largest level of their average.
 
-    Float32 sums depend on their order, so this follows the different partial sums that occur.
+    All terms and orders with this sum are considered. Also return the examined sums if there are too many
+    cases. Float32 sums depend on their order, so this follows the different partial sums that occur.
     """
     values = dequantized(grid.values, grid)
     keys, sums = np.arange(grid.top + 1), values.copy()
@@ -145,8 +148,9 @@ def averages(
 def exact_steps(
     unit: Fraction, offset: Fraction, grid: QuantGrid, clips: list[tuple[float, float]], low: int, high: int
 ) -> list[int]:
-    """Thresholds on whole sums s in low..high for the levels of ``unit * s + offset``, clipped, in exact
-    numbers; half to even.
+    """Return thresholds on integer sums s in low..high for the levels of ``unit * s + offset``.
+
+    The values are clipped, in exact numbers, and rounded half to even.
     """
     scale = Fraction(float(grid.scale))
 

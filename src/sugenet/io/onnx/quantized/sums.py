@@ -1,6 +1,6 @@
 """Products, additions, averages and joined tensors of levels, and the steps of their quantizers.
 
-Each waits as a value of its own until a quantizer reads it. Then it is one staircase: weights over tensors of
+Each is a pending value until a quantizer reads it. Then it becomes one staircase: weights over tensors of
 levels and, for each output channel, the thresholds at which the level rises in ONNX Runtime's arithmetic.
 """
 
@@ -67,14 +67,14 @@ __all__ = [
 _REACH = (1 << 31) - 1
 """The largest sum of 32 bits."""
 _TAPS = 1 << 22
-"""Places of a window times its size."""
+"""Largest product of the number of positions of a window and its size."""
 
 
 # -- quantizers ----------------------------------------------------------------------------------------------
 
 
 def dequantize(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """DequantizeLinear."""
+    """Read DequantizeLinear."""
     levels = required(
         integer_levels(inputs[0]), f"it dequantizes {word(inputs[0])}, but whole numbers are needed."
     )
@@ -83,7 +83,7 @@ def dequantize(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 
 
 def quantize(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """QuantizeLinear."""
+    """Read QuantizeLinear."""
     return quantized(walk, node, inputs[0], *walk.grid(node, inputs))
 
 
@@ -99,7 +99,7 @@ class _WeightedSteps(NamedTuple):
 
 
 def quantized(walk: Walk, node: Node, value: Value | None, grid: QuantGrid, kind: Any) -> LevelArray:
-    """The levels of a float tensor, by the arithmetic of what made it."""
+    """Return the levels of a float tensor, by the arithmetic of the operator that computed it."""
     name = node.outputs[0]
     match value:
         case RawInput():
@@ -130,7 +130,7 @@ def quantized(walk: Walk, node: Node, value: Value | None, grid: QuantGrid, kind
 
 
 def _pad_of(source: DequantizedTensor, window: Window) -> int:
-    """The level of the zero point, which padding has."""
+    """Return the level of the zero point, which padding has."""
     zero, top = source.grid.zero - source.low, source.wire.top
     refuse_if(
         any(window.pads) and not 0 <= zero <= top,
@@ -143,7 +143,7 @@ def _pad_of(source: DequantizedTensor, window: Window) -> int:
 
 
 def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _WeightedSteps:
-    """A product with its quantizer: a staircase for each output channel."""
+    """Return a product with its quantizer: a staircase for each output channel."""
     wire, source_grid = value.source.wire, value.source.grid
     zero = source_grid.zero - value.source.low
     shift = zero * value.weights.sum(axis=(1, 2, 3))
@@ -181,7 +181,7 @@ def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _Weig
 
 
 def _exact_steps(value: PendingSum, grid: QuantGrid, low: list[int], high: list[int]) -> Ints:
-    """The steps of sums in exact numbers."""
+    """Return the steps of sums in exact numbers."""
     rows = []
     for c, scale in enumerate(value.scales):
         unit = exact(value.source.grid.scale) * exact(scale)
@@ -191,7 +191,7 @@ def _exact_steps(value: PendingSum, grid: QuantGrid, low: list[int], high: list[
 
 
 def _unfused(walk: Walk, value: PendingSum, node: Node, grid: QuantGrid) -> str:
-    """Why a runtime does not fuse the quantizers around an operator; empty where it does."""
+    """Return why a runtime does not fuse the quantizers around an operator; empty if it does."""
     kinds = {value.source.kind, walk.kind_of(node)}
     if any(kind.itemsize > 1 for kind in kinds):
         return "its tensors have 16 bits"
@@ -210,7 +210,7 @@ def _unfused(walk: Walk, value: PendingSum, node: Node, grid: QuantGrid) -> str:
 
 
 def _spelled(value: PendingSum, grid: QuantGrid) -> Callable[[Ints], Ints]:
-    """Sums that the file itself rescales in float32, quantized."""
+    """Quantize sums that the file itself rescales in float32."""
 
     def level(sums: Ints) -> Ints:
         made: Any = sums
@@ -222,7 +222,7 @@ def _spelled(value: PendingSum, grid: QuantGrid) -> Callable[[Ints], Ints]:
 
 
 def tensor_of(value: Value | None) -> DequantizedTensor:
-    """A dequantized tensor, or a refusal."""
+    """Return a dequantized tensor, or refuse."""
     refuse_if(
         isinstance(value, LevelTensor) and not isinstance(value, DequantizedTensor),
         "its input is clipped and not quantized again, so ONNX Runtime computes it in floats. Quantize "
@@ -236,7 +236,7 @@ def tensor_of(value: Value | None) -> DequantizedTensor:
 def _weighted(
     source: DequantizedTensor, weights: Value | None, bias: Value | None, out_axis: int
 ) -> tuple[Ints, Array, Ints, str, Array | None]:
-    """Whole weights, their scales and the bias; and why it is computed in floats."""
+    """Return integer weights, their scales and the bias, and why the product is computed in floats."""
     if not isinstance(weights, FixedLevelArray):
         raise FileError("its weights are not quantized. Quantize this layer too, or none behind it.")
     scales = required(
@@ -270,13 +270,13 @@ def _weighted(
 
 
 def matmul(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """MatMul of a dequantized tensor and weights."""
+    """Read MatMul of a dequantized tensor and weights."""
     source = tensor_of(inputs[0])
     return dense(node, source, inputs[1], None, transposed=False)
 
 
 def gemm(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """Gemm of a dequantized tensor, weights and a bias."""
+    """Read Gemm of a dequantized tensor, weights and a bias."""
     source = tensor_of(inputs[0])
     refuse_if(
         node.attributes.get("alpha", 1.0) != 1 or node.attributes.get("beta", 1.0) != 1,
@@ -290,7 +290,7 @@ def gemm(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 def dense(
     node: Node, source: DequantizedTensor, weights: Value | None, bias: Value | None, *, transposed: bool
 ) -> PendingSum:
-    """A dense product that waits for its quantizer."""
+    """Return a dense product that waits for its quantizer."""
     refuse_if(len(source.shape) != 1, f"it multiplies data of shape {source.shape}. Flatten them first.")
     integer_weights, scales, added, why, shift = _weighted(source, weights, bias, 0 if transposed else 1)
     refuse_if(
@@ -316,7 +316,7 @@ def dense(
 
 
 def conv(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """Conv of a dequantized tensor, weights and a bias."""
+    """Read Conv of a dequantized tensor, weights and a bias."""
     source = tensor_of(inputs[0])
     bias = inputs[2] if len(inputs) > 2 else None
     integer_weights, scales, added, why, shift = _weighted(source, inputs[1], bias, 0)
@@ -326,7 +326,7 @@ def conv(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 def convolved(
     node: Node, source: DequantizedTensor, weights: Ints, scales: Array, bias: Ints, why: str, shift: Any
 ) -> PendingSum:
-    """A convolution that waits for its quantizer."""
+    """Return a convolution that waits for its quantizer."""
     refuse_if(
         len(source.shape) not in (2, 3) or weights.ndim != len(source.shape) + 1,
         f"it convolves data of shape {source.shape} with weights of shape {weights.shape}.",
@@ -354,12 +354,12 @@ def convolved(
 
 
 def _behind(source: LevelArray, window: Window, channels: int) -> tuple[int, ...]:
-    """The shape behind a window: an image, or a row where the source has rows."""
+    """Return the shape after a window: an image, or a row if the source has rows."""
     return (channels, *window.positions) if len(source.shape) == 3 else (channels, window.positions[1])
 
 
 def _window_of(node: Node, shape: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
-    """Kernel, strides, dilations and pads of a node."""
+    """Return kernel, strides, dilations and pads of a node."""
     flat = len(shape) == 2
     named = node.attributes.get("kernel_shape", kernel[1:] if flat else kernel)
     sizes = (1, *named) if flat else tuple(named)
@@ -401,7 +401,7 @@ def _window_of(node: Node, shape: tuple[int, ...], kernel: tuple[int, ...]) -> W
 
 
 def biased(value: PendingSum, other: FixedArray | FixedLevelArray) -> PendingSum:
-    """A bias behind a product."""
+    """Add a bias after a product."""
     array = floats_of(other) if isinstance(other, FixedArray) else other.floats
     row = row_of(array, value.shape, len(value.weights))
     if value.op == "sums":
@@ -415,7 +415,7 @@ def biased(value: PendingSum, other: FixedArray | FixedLevelArray) -> PendingSum
 
 
 def adding(node: Node, left: Value | None, right: Value | None) -> PendingAddition:
-    """Two tensors, or one and a constant, to be added."""
+    """Return the pending sum of two tensors, or of one and a constant."""
     tensors = tuple(value for value in (left, right) if isinstance(value, LevelTensor))
     constants = [value for value in (left, right) if isinstance(value, FixedLevelArray)]
     shapes = [value.shape for value in tensors if isinstance(value, DequantizedTensor)]
@@ -439,7 +439,7 @@ def adding(node: Node, left: Value | None, right: Value | None) -> PendingAdditi
 def _added(
     walk: Walk, node: Node, value: PendingAddition, grid: QuantGrid, kind: np.dtype[Any]
 ) -> _WeightedSteps:
-    """An addition with its quantizer: one staircase over both, or a function of single levels."""
+    """Return an addition with its quantizer: one staircase over both, or a function of single levels."""
     refuse_if(
         {k.itemsize for k in (*(side.kind for side in value.tensors), kind)} != {1},
         "it adds numbers of 16 bits. Quantize additions to 8 bits.",
@@ -451,8 +451,8 @@ def _added(
 
 
 def _fused(walk: Walk, node: Node, value: PendingAddition, kind: np.dtype[Any]) -> int | None:
-    """By how much a runtime moves the numbers of an addition that it makes one integer operator; None if it
-    makes none.
+    """Return the shift of the numbers of an addition that a runtime fuses into one integer operator; None if
+    it is not fused.
     """
     if node.op != "QuantizeLinear":
         return 0
@@ -510,7 +510,7 @@ def _with_constant(
 
 
 def average(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """AveragePool and GlobalAveragePool, which wait for their quantizer."""
+    """Read AveragePool and GlobalAveragePool, which wait for their quantizer."""
     source = tensor_of(inputs[0])
     size = image(source.shape)
     window = Window(size, size[1:]) if "Global" in node.op else _window_of(node, source.shape, ())
@@ -536,7 +536,7 @@ def average(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 
 
 def _averaged(walk: Walk, node: Node, value: PendingAverage, grid: QuantGrid, kind: Any) -> _WeightedSteps:
-    """Averages with their quantizer: a depthwise convolution of ones."""
+    """Return averages with their quantizer: a depthwise convolution of ones."""
     wire, source_grid = value.source.wire, value.source.grid
     refuse_if(
         walk.live_clips(value.clips, grid),
@@ -563,7 +563,7 @@ def _averaged(walk: Walk, node: Node, value: PendingAverage, grid: QuantGrid, ki
 def _of_everything(
     _walk: Walk, value: PendingAverage, source_grid: QuantGrid, grid: QuantGrid, zero: int
 ) -> Ints:
-    """The steps of whole sums, times one factor."""
+    """Return the steps of integer sums, times one factor."""
     count, top = prod(value.window.kernel), value.source.wire.top
     with np.errstate(over="ignore"):
         factor = np.array([source_grid.scale / np.float32(grid.scale * np.float32(count))], np.float32)
@@ -579,7 +579,7 @@ def _of_everything(
 def _of_windows(
     walk: Walk, value: PendingAverage, source_grid: QuantGrid, grid: QuantGrid, zero: int
 ) -> Ints:
-    """The steps of float32 sums, whose order of additions must not matter."""
+    """Return the steps of float32 sums, whose order of additions must not matter."""
     count, low, top = prod(value.window.kernel), value.source.low, value.source.wire.top
     source = QuantGrid(source_grid.scale, source_grid.zero, low, low + top)
     smallest, largest, n_sums = runtime.averages(source, count, count, grid)
@@ -595,7 +595,7 @@ def _of_windows(
 
 
 def pooled(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """MaxPool: the largest level of each window."""
+    """Read MaxPool: the largest level of each window."""
     source = inputs[0]
     if not isinstance(source, LevelArray):
         raise FileError(f"it pools {word(source)}, but a quantized tensor is needed.")
@@ -622,7 +622,7 @@ def pooled(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 
 
 def concat(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
-    """Tensors side by side along their channels."""
+    """Read tensors joined along their channels."""
     parts = [tensor_of(value) for value in inputs]
     axis = int(node.attributes.get("axis", 1))
     rank = len(parts[0].shape) + 1
@@ -635,7 +635,7 @@ def concat(_walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
 
 
 def _side_by_side(value: PendingConcat, grid: QuantGrid) -> _WeightedSteps:
-    """Joined tensors with their quantizer: each level looked up."""
+    """Return joined tensors with their quantizer: each level is looked up."""
     steps = []
     for part in value.parts:
         row = rising(runtime.quantized(clip_to(part.table, value.clips), grid), grid.top)
@@ -649,7 +649,7 @@ def _side_by_side(value: PendingConcat, grid: QuantGrid) -> _WeightedSteps:
 
 
 def _eye(channels: int) -> Ints:
-    """Each channel by itself."""
+    """Return the weights of a layer that copies each channel."""
     refuse_if(
         channels > 1 << 13,
         f"it joins {channels:,} channels, but {1 << 13:,} are supported. Join images, not rows.",

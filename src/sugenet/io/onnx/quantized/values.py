@@ -1,4 +1,4 @@
-"""Values of names in a quantized graph while it is read, and small readings of constants."""
+"""Values of names in a quantized graph while it is read, and readers of simple constants."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class FixedArray:
 
     array: Array
     width: int | None = None
-    """Bits of its whole numbers, where these are fewer than those of the array."""
+    """Bit width of its integers, if smaller than that of the array."""
 
 
 @dataclass(frozen=True, eq=False)
 class FixedLevelArray:
-    """A constant that was quantized: ``scale * (q - zero)``, with one scale for all or one for each index of
-    an axis.
+    """A constant that was quantized: ``scale * (q - zero)``, with one scale for all or one per index of an
+    axis.
     """
 
     q: Ints
@@ -68,16 +68,16 @@ class FixedLevelArray:
     zero: Ints
     axis: int
     width: int | None = None
-    """Bits, where these are fewer than 8."""
+    """Bit width, if smaller than 8."""
 
     @property
     def whole(self) -> Ints:
-        """The whole numbers that the scale is for."""
+        """The integers that the scale applies to."""
         return self.q - self._along(self.zero)
 
     @property
     def floats(self) -> Floats:
-        """As DequantizeLinear gives them."""
+        """The values as DequantizeLinear computes them."""
         return np.asarray(self.whole.astype(np.float32) * self._along(self.scale))
 
     def _along(self, values: Array) -> Array:
@@ -88,7 +88,7 @@ class FixedLevelArray:
         return values.reshape(shape)
 
     def scales(self, axis: int) -> Floats | None:
-        """One scale for each index of an axis; None where they belong to another."""
+        """Return one scale per index of an axis; None if the scales belong to another axis."""
         if self.scale.size == 1:
             return np.full(self.q.shape[axis], self.scale.reshape(-1)[0], np.float32)
         return self.scale if self.axis % self.q.ndim == axis % self.q.ndim else None
@@ -96,7 +96,7 @@ class FixedLevelArray:
 
 @dataclass(frozen=True, eq=False)
 class RawInput:
-    """The input in floats, with what was done to each value so far."""
+    """The input in floats, with the operations applied to each value so far."""
 
     shape: tuple[int, ...]
     steps: tuple[Callable[[Floats], Floats], ...] = ()
@@ -107,22 +107,22 @@ class LevelArray:
     """A quantized tensor: level a is the integer ``low + a``."""
 
     name: str
-    """Of the tensor in the file."""
+    """Name of the tensor in the file."""
     wire: LevelWire
     low: int
     kind: np.dtype[np.generic]
     shape: tuple[int, ...]
-    """Without the batch."""
+    """Shape without the batch."""
 
     @property
     def values(self) -> Ints:
-        """The whole number of each level."""
+        """The integer of each level."""
         return self.low + np.arange(self.wire.top + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class LevelTensor(LevelArray):
-    """A float tensor that is a function of levels, value by value."""
+    """A float tensor that is an elementwise function of levels."""
 
     table: Floats
     """One number for each level."""
@@ -130,13 +130,13 @@ class LevelTensor(LevelArray):
 
 @dataclass(frozen=True, eq=False)
 class DequantizedTensor(LevelTensor):
-    """Levels that are just dequantized."""
+    """Levels that are only dequantized."""
 
     grid: QuantGrid
 
     @classmethod
     def of(cls, levels: LevelArray, scale: Any, zero: int) -> DequantizedTensor:
-        """Dequantized levels."""
+        """Return dequantized levels."""
         grid = QuantGrid(scale, zero, levels.low, levels.low + levels.wire.top)
         with np.errstate(over="ignore"):
             table = dequantized(levels.values, grid)
@@ -152,11 +152,11 @@ Clips: TypeAlias = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pending:
-    """What waits for its quantizer."""
+    """A value that waits for its quantizer."""
 
     where: str
     shape: tuple[int, ...]
-    """Of the result, without the batch."""
+    """Shape of the result, without the batch."""
     clips: Clips = ()
 
 
@@ -167,17 +167,17 @@ class PendingSum(Pending):
     op: str
     source: DequantizedTensor
     weights: Ints
-    """(out, in / groups, kernel height, kernel width)"""
+    """Shape (out, in / groups, kernel height, kernel width)."""
     scales: Floats
     bias: Ints
     window: Window
     groups: int = 1
     floats: str = ""
-    """Why runtimes compute it in floats; empty where they use whole numbers."""
+    """Why runtimes compute it in floats; empty if they use integers."""
     shift: Floats | None = None
-    """A bias in floats, beside the whole one."""
+    """A bias in floats, in addition to the integer one."""
     rescaled: tuple[Callable[[Floats], Floats], ...] = ()
-    """What is done to the sums as floats, where the file spells that out (MatMulInteger, Cast, Mul, Add)."""
+    """Operations on the sums as floats, if the file contains them (MatMulInteger, Cast, Mul, Add)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -208,7 +208,7 @@ class PendingConcat(Pending):
 
 @dataclass(frozen=True, eq=False)
 class QuantTail:
-    """Class scores behind a softmax or the like."""
+    """Class scores after a softmax or a similar operator."""
 
     scores: Value
     scores_name: str
@@ -220,7 +220,7 @@ Value: TypeAlias = FixedArray | FixedLevelArray | RawInput | LevelArray | Pendin
 
 
 def image(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """A shape as channels, height and width; (n, 1, 1) where it is no image."""
+    """Return a shape as channels, height and width; (n, 1, 1) if it is not an image."""
     if len(shape) == 3:
         return shape[0], shape[1], shape[2]
     if len(shape) == 2:
@@ -229,21 +229,21 @@ def image(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def rising(table: Ints, height: int) -> Ints:
-    """A rising table of levels as thresholds on its index."""
+    """Return a rising table of levels as thresholds on its index."""
     refuse_if((np.diff(table) < 0).any(), "its levels fall where its input rises.")
     first = np.searchsorted(table, np.arange(1, height + 1), side="left")
     return np.where(first == len(table), NEVER, first)[None, :]
 
 
 def clip_to(x: Any, clips: Any) -> Any:
-    """Clipped to each pair of ends, in float32."""
+    """Clip to each pair of ends, in float32."""
     for low, high in clips:
         x = np.minimum(np.maximum(x, np.float32(low)), np.float32(high))
     return np.asarray(x, np.float32)
 
 
 def ends_of(kind: Any, width: int | None = None) -> tuple[int, int]:
-    """The least and the largest whole number of an element type, or of a width in bits."""
+    """Return the smallest and the largest integer of an element type, or of a width in bits."""
     if width is not None:
         return (
             (-(1 << (width - 1)), (1 << (width - 1)) - 1)
@@ -255,7 +255,7 @@ def ends_of(kind: Any, width: int | None = None) -> tuple[int, int]:
 
 
 def floats_of(value: Value | None) -> Array:
-    """A constant of finite float32 numbers."""
+    """Return a constant of finite float32 numbers."""
     if not isinstance(value, FixedArray) or value.array.dtype != np.float32:
         raise FileError("one of its constants is missing or is not float32.")
     refuse_if(not np.isfinite(value.array).all(), "one of its constants is not finite.")
@@ -263,21 +263,21 @@ def floats_of(value: Value | None) -> Array:
 
 
 def whole_of(value: Value | None) -> Ints:
-    """A constant of whole numbers."""
+    """Return a constant of integers."""
     if not isinstance(value, FixedArray) or value.array.dtype.kind not in "iu":
         raise FileError("one of its constants is missing or holds no whole numbers.")
     return value.array.astype(np.int64)
 
 
 def number_of(value: Value) -> Any:
-    """A constant of one number."""
+    """Return a constant of one number."""
     if not isinstance(value, FixedArray) or value.array.size != 1:
         raise FileError("one of its bounds is no single constant.")
     return value.array.reshape(-1)[0]
 
 
 def zero_of(value: Value | None, kind: Any) -> int:
-    """A zero point, which must have the element type of its tensor."""
+    """Return a zero point, which must have the element type of its tensor."""
     if value is None:
         return 0
     if not isinstance(value, FixedArray) or value.array.size != 1 or value.array.dtype != np.dtype(kind):
@@ -286,7 +286,7 @@ def zero_of(value: Value | None, kind: Any) -> int:
 
 
 def row_of(array: Array, shape: tuple[int, ...], channels: int) -> Array:
-    """One number for each channel, where a constant is added to data of a shape."""
+    """Return one number per channel, if a constant is added to data of a shape."""
     while array.ndim > len(shape) and array.shape[0] == 1:
         array = array[0]
     full = np.broadcast_to(array, shape).reshape(channels, -1)
@@ -295,12 +295,12 @@ def row_of(array: Array, shape: tuple[int, ...], channels: int) -> Array:
 
 
 def exact(value: Any) -> Fraction:
-    """A float as the number that it is."""
+    """Return a float as an exact number."""
     return Fraction(float(value))
 
 
 def fits_evenly(window: Window) -> bool:
-    """Whether windows reach the end of the image, so that rounding up adds none."""
+    """Return whether windows reach the end of the image, so that rounding up adds none."""
     (top, left, bottom, right), (_, height, width) = window.pads, window.shape
     reach = [d * (k - 1) + 1 for d, k in zip(window.dilation, window.kernel, strict=True)]
     return (height + top + bottom - reach[0]) % window.stride[0] == 0 and (
@@ -309,12 +309,12 @@ def fits_evenly(window: Window) -> bool:
 
 
 def integer_levels(value: Value | None) -> LevelArray | None:
-    """A tensor of integers; None of anything else, floats that are functions of levels too."""
+    """Return a tensor of integers; None for anything else, including floats that are functions of levels."""
     return value if isinstance(value, LevelArray) and not isinstance(value, LevelTensor) else None
 
 
 def word(value: Value | None) -> str:
-    """What a value is, in words."""
+    """Return the kind of a value, in words."""
     phrases = {
         FixedArray: "a constant",
         FixedLevelArray: "a quantized constant",

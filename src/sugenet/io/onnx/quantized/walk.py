@@ -1,4 +1,6 @@
-"""The walk through a quantized graph: what each name stands for, what was used, and what quantizers say."""
+"""Process a quantized graph: the value of each name, the attributes that were used, and the grids of
+quantizers.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ _DOMAINS: dict[str, tuple[str, ...]] = {
         ("com.microsoft",),
     ),
 }
-"""Where operators are defined, unless it is in ONNX itself."""
+"""Domains of operators that are not defined in ONNX itself."""
 _STRICT = "strict=False reads it in exact numbers, which can differ from runtimes next to ties"
 
 
@@ -71,23 +73,23 @@ class IntegerProgram:
 
     graph: Graph
     raw: RawInput | LevelArray
-    """The input: floats in front of the first quantizer, or whole numbers."""
+    """The input: floats before the first quantizer, or integers."""
     start: LevelWire | None
-    """The quantized input; None where it is whole numbers already."""
+    """The quantized input; None if the input consists of integers."""
     start_grid: QuantGrid | None
     operations: tuple[Operation, ...]
     end: LevelArray | PendingSum
-    """What the class scores are."""
+    """The class scores."""
     scores: str
     """The name of that tensor."""
     output: str
     lows: dict[str, int]
-    """For each tensor of levels the whole number that level 0 is."""
+    """For each tensor of levels, the integer of level 0."""
     remarks: tuple[str, ...]
     left_out: tuple[str, ...]
     picks: bool
     exact: bool
-    """Whether ONNX Runtime gives the same everywhere, by its own arithmetic."""
+    """Whether ONNX Runtime computes the same everywhere, by its own arithmetic."""
 
 
 class Walk:
@@ -107,7 +109,7 @@ class Walk:
         self.inexact = False
         self.nodes, needed = graph.leading_to(*(port.name for port in graph.outputs))
         self.readers: dict[str, list[Node | Port]] = defaultdict(list)
-        """The nodes that read a tensor, once for each input, and the outputs that it is."""
+        """The nodes that read a tensor, once per input, and the graph outputs that it is."""
         for node in self.nodes:
             for name in node.inputs:
                 self.readers[name].append(node)
@@ -259,7 +261,7 @@ class Walk:
         return tail
 
     def _constant(self, node: Node, inputs: list[Value | None]) -> Value:
-        """What is made of constants alone."""
+        """Return a value that is computed only from constants."""
         first = inputs[0] if inputs else None
         match node.op:
             case "Constant":
@@ -302,7 +304,7 @@ class Walk:
         return FixedArray(np.clip(ratio.astype(np.float64) + zeros, low, high).astype(kind))
 
     def grids(self, node: Node, inputs: list[Value | None], kind: Any) -> tuple[Array, Ints, Any]:
-        """Scales, zero points and element type of QuantizeLinear or DequantizeLinear."""
+        """Return scales, zero points and element type of QuantizeLinear or DequantizeLinear."""
         refuse_if(len(inputs) < 2, "its scale is missing.")
         scale = floats_of(inputs[1]).reshape(-1)
         if not (np.isfinite(scale).all() and (scale > 0).all()):
@@ -312,7 +314,7 @@ class Walk:
             "it quantizes in blocks, which is not supported. Quantize by tensor or channel.",
         )
         refuse_if(node.attributes.get("precision", 0) not in (0, 1), "its precision is not float32.")
-        node.attributes.get("saturate")  # of 8-bit floats
+        node.attributes.get("saturate")  # for 8-bit floats
         declared = node.attributes.get("output_dtype", 0)
         refuse_if(
             node.op == "DequantizeLinear" and declared not in (0, 1), "its output_dtype is not float32."
@@ -354,7 +356,7 @@ class Walk:
         return ends_of(kind, width)
 
     def grid(self, node: Node, inputs: list[Value | None], kind: Any = None) -> tuple[QuantGrid, Any]:
-        """One scale and zero point for a whole tensor."""
+        """Return one scale and zero point for a whole tensor."""
         node.attributes.get("axis")
         scale, zero, element_type = self.grids(node, inputs, kind)
         refuse_if(
@@ -370,8 +372,9 @@ class Walk:
         self.remarks.append(f"{where}: read in exact numbers; ONNX Runtime rounds its sums, because {why}")
 
     def kept_as_uint8(self, name: str) -> bool:
-        """Whether an int8 tensor is kept as uint8: made by a quantizer, read by one dequantizer that one node
-        reads.
+        """Return whether an int8 tensor is kept as uint8.
+
+        This is so if a quantizer makes it, and one dequantizer reads it, which one node reads.
         """
         maker, readers = self.makers.get(name), self.readers[name]
         return (
@@ -388,7 +391,7 @@ class Walk:
         return zero.array.dtype if isinstance(zero, FixedArray) else np.dtype(np.uint8)
 
     def live_clips(self, clips: Any, grid: QuantGrid) -> list[tuple[float, float]]:
-        """The clips that a saturating quantizer does not make needless."""
+        """Return the clips that a saturating quantizer does not make redundant."""
         low, high = (float(grid.scale) * (end - grid.zero) for end in (grid.low, grid.high))
         return [(a, b) for a, b in clips if a > low or b < high]
 
