@@ -1,8 +1,8 @@
 """Check a results file: each certificate against the network, its row and the sweep.
 
 A valid certificate may still be about another sample, or answer another question. So an answer counts as
-checked only if it is about the sample whose hash is in its row, asks the question of the sweep, agrees with
-the row, and all its certificates hold.
+checked only if all its certificates hold and it matches the file. It must be about the sample whose hash is
+in its row, ask the question of the sweep, and agree with the row.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ _TOGETHER = 16
 @dataclass(frozen=True)
 class SampleCheck:
     """The result of checking one answer: a status of `STATUSES`, details, and the fields of the answer that
-    no
-    certificate covers.
+    no certificate covers.
     """
 
     sample: int

@@ -63,8 +63,7 @@ class Safety:
 
     `proved` and `trusted` are the largest radii within which the class stays: proved, or claimed by a solver.
     Each comes with whether the radius itself is included. `broken` is the smallest radius at which the class
-    is
-    known to change.
+    is known to change.
     """
 
     label: int
@@ -315,8 +314,7 @@ def curve_points(
     """Return the accuracy, and certified accuracy at each radius.
 
     `squares`: `safety` has squares of radii. If the true classes are not known, every class counts as right,
-    and
-    there is no accuracy.
+    and there is no accuracy.
     """
     if has_truth is None:
         has_truth = any(safe.truth is not None for safe in safety.values())

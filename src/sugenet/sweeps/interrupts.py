@@ -62,8 +62,7 @@ def interrupts_wait() -> Iterator[None]:
     """Hold back interrupts until the workers have started.
 
     The workers inherit this. So Ctrl-C reaches only the driver, and does not end workers during their
-    imports,
-    with a traceback each.
+    imports, with a traceback each.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield

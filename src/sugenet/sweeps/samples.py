@@ -129,13 +129,10 @@ class Row:
     """A summary of the answer about one sample; samples and classes are numbered from 0.
 
     `index` is the index of the predicted class and `truth` that of the true one, None if unknown. `certified`
-    says
-    that there is a proof or a witness for `check`; it is False if a solver is trusted. `cost` and `lower` are
-    exact numbers as text, or None: the cost of a counterfactual and its lower bound, as in its certificate
-    (under
-    L2 they are squares). `seconds` is the time taken, `time_limit` the limit that applied, and `version` that
-    of
-    the program.
+    says that there is a proof or a witness for `check`; it is False if a solver is trusted. `cost` and
+    `lower` are exact numbers as text, or None: the cost of a counterfactual and its lower bound, as in its
+    certificate (under L2 they are squares). `seconds` is the time taken, `time_limit` the limit that applied,
+    and `version` that of the program.
     """
 
     sample: int

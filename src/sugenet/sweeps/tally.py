@@ -160,10 +160,8 @@ class SweepTally(Plottable):
         """Certified accuracy, as an interval: right and proved, and right and not refuted.
 
         It exists only for `Robust` if all changes count, and is None otherwise. If the true classes are not
-        known,
-        it is the share of samples that are proved, and not refuted. Samples for which a solver is trusted
-        count as
-        not refuted.
+        known, it is the share of samples that are proved, and not refuted. Samples for which a solver is
+        trusted count as not refuted.
         """
         if self.kind != "robust" or self.has_target:
             return None

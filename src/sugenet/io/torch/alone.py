@@ -63,7 +63,7 @@ class Operation:
     """The signal that it was read as."""
 
     def compare(self) -> bool:
-        """Run the operation on chosen numbers, and refuse it if the result differs from what was read.
+        """Run the operation on chosen numbers, and refuse it if its result differs from the one read.
 
         Return False if its arguments cannot take any of these numbers.
         """
