@@ -1,5 +1,6 @@
-"""Neurons in time, exactly: leaky integrate-and-fire networks over a window of steps, unrolled into the
-networks that there are, so that each question, answer and certificate is about them too (docs/spiking.md).
+"""Spiking networks: leaky integrate-and-fire neurons over a window of time steps (docs/spiking.md).
+
+They are unrolled exactly into ordinary networks, so every question, answer and certificate applies to them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Spiking networks from elsewhere: layers as files have them (NIR graphs, state dicts of snnTorch, arrays in
-an `.npz` file), made exact by the convention that is given, unrolled, and compared with a simulation in exact
-numbers before anything is returned. What a reader does not use, it refuses by name.
+"""Import spiking networks: NIR graphs, state dicts of snnTorch, arrays in an `.npz` file.
+
+The given convention makes the layers of a file exact. The network is then unrolled and compared with an exact
+simulation before anything is returned. If a reader would ignore part of a file, it refuses it by name.
 """
 
 from __future__ import annotations
@@ -59,21 +60,21 @@ _PartsReader: TypeAlias = Callable[[Any, Convention, Floats], tuple[list["LayerP
 
 @dataclass(frozen=True, eq=False)
 class LayerPart:
-    """One spiking layer in the numbers of its file, made exact; weights as the file has them."""
+    """One spiking layer of a file as exact numbers; the weights are those of the file."""
 
     where: str
     weights: _Array
     gain: tuple[Fraction, ...]
-    """What the weights and the bias of each neuron are multiplied by."""
+    """Factor for the weights and the bias of each neuron."""
     leak: tuple[Fraction, ...]
     threshold: tuple[Fraction, ...] | None
     """None for neurons that do not spike."""
     bias: tuple[Fraction, ...]
-    """Of each step, gain and leak potential included."""
+    """The bias per step, including gain and leak potential."""
 
 
 def _row(array: Any, count: int, what: str, floats: Floats) -> tuple[Fraction, ...]:
-    """One number a neuron, where the file has one for each or one for all; 0 where it has none."""
+    """Return one number per neuron; the array has one per neuron or one for all, None means 0."""
     values = _numbers(np.zeros(1) if array is None else np.asarray(array).reshape(-1))
     refuse_if(len(values) not in (1, count), f"{what} has {len(values)} values for {count} neurons.")
     known = {value: meant(value, what, floats) for value in dict.fromkeys(values)}
@@ -82,7 +83,7 @@ def _row(array: Any, count: int, what: str, floats: Floats) -> tuple[Fraction, .
 
 
 def _numbers(row: _Array) -> list[Any]:
-    """Numbers of a file, each of its own type."""
+    """Return the numbers of an array, each in its own type."""
     return row.tolist() if row.dtype == np.float64 else list(row)
 
 
@@ -107,7 +108,7 @@ _NEURONS = {
 def parts_of_nir(
     path: str | Path, convention: Convention, floats: Floats
 ) -> tuple[list[LayerPart], list[str]]:
-    """The layers of a NIR graph, and what is to be said of them.
+    """Return the layers of a NIR graph, and remarks about them.
 
     Time in NIR is continuous: ``tau v' = (v_leak - v) + r I`` becomes ``v += step / tau ((v_leak - v) + r
     I)``, and ``v' = r I`` becomes ``v += step r I``.
@@ -138,13 +139,13 @@ def parts_of_nir(
 
 
 def _refuse_left(node: NirNode) -> None:
-    """Refuse a node with an array that was not used."""
+    """Refuse a node that has an unused array."""
     for name in node.arrays.left():
         raise FileError(f"{node.where}: its array {name!r} would be left over.")
 
 
 def _check_end(node: NirNode, count: int, what: str) -> None:
-    """Refuse an Input or Output of another size than the weights have."""
+    """Refuse an Input or Output whose size differs from that of the weights."""
     shape = np.asarray(node.arrays["shape"]).reshape(-1).tolist() if "shape" in node.arrays else [count]
     _refuse_left(node)
     refuse_if(
@@ -153,7 +154,7 @@ def _check_end(node: NirNode, count: int, what: str) -> None:
 
 
 def _pairs(nodes: Sequence[NirNode]) -> list[tuple[NirNode, NirNode]]:
-    """Weights and the neurons behind them, in turn."""
+    """Return the pairs of weights and the neurons that follow them."""
     pairs = []
     for number, node in enumerate(nodes):
         wanted = ("Linear", "Affine") if number % 2 == 0 else tuple(_NEURONS)
@@ -228,8 +229,9 @@ def parts_of_snntorch(
     floats: Floats,
     layers: Sequence[str] | None = None,
 ) -> tuple[list[LayerPart], list[str]]:
-    """The layers of a state dict with `torch.nn.Linear` and `snntorch.Leaky` in turn, in the order of the
-    file unless another is given.
+    """Return the layers of a state dict of alternating `torch.nn.Linear` and `snntorch.Leaky` modules.
+
+    The default order of the modules is that of the file.
     """
     _check_snntorch(convention)
     arrays = read_checkpoint(source) if isinstance(source, str | Path) else arrays_of_state(source)
@@ -263,7 +265,7 @@ def parts_of_snntorch(
 
 
 def _check_snntorch(convention: Convention) -> None:
-    """Refuse what no snnTorch network does."""
+    """Refuse a convention that no snnTorch network follows."""
     refuse_if(
         convention.fires != ">",
         f"fires={convention.fires!r}, but snnTorch's neurons spike above their threshold: '>'.",
@@ -324,7 +326,7 @@ def _snntorch_part(
         )
         mechanism = _MECHANISMS[int(codes[0])]
         if last and mechanism == "none" and convention.decision.endswith("potential"):
-            spikes = False  # without a reset, the potential does not know of spikes
+            spikes = False  # without a reset, spikes do not affect the potential
         elif mechanism != convention.reset:
             raise FileError(
                 f"{leaky} was saved with reset_mechanism={mechanism!r}, "
@@ -346,8 +348,10 @@ def _snntorch_part(
 def parts_of_npz(
     path: str | Path, convention: Convention, floats: Floats
 ) -> tuple[list[LayerPart], list[str]]:
-    """The layers of arrays ``weight1``, ``leak1``, ``threshold1``, ``bias1`` (0 where it is missing),
-    ``weight2`` and so on; without a threshold, the last layer does not spike.
+    """Return the layers of the arrays ``weight1``, ``leak1``, ``threshold1``, ``bias1``, ``weight2`` and so
+    on.
+
+    A missing bias is 0. If the last layer has no threshold, it does not spike.
     """
     refuse_if(
         convention.step is not None,
@@ -385,7 +389,7 @@ def parts_of_npz(
 
 
 def checked_leak(part: LayerPart, leak: Any) -> tuple[Fraction, ...]:
-    """Leaks as they are meant, which must be those of the file up to rounding."""
+    """Return the intended leaks, after checking that they equal those of the file up to rounding."""
     one = isinstance(leak, str) or np.ndim(leak) == 0
     row = [leak] * len(part.leak) if one else list(leak)
     refuse(
@@ -418,29 +422,31 @@ def read_nir(
     image: Sequence[int] | None = None,
     prove: bool = True,
 ) -> Network:
-    """Read a NIR file: a chain of Linear or Affine nodes and LIF, IF or LI neurons; needs the package h5py.
+    """Read a NIR file: a chain of Linear or Affine nodes and LIF, IF or LI neurons. Requires h5py.
 
     Parameters
     ----------
     path
-        The file, packed by gzip or not.
+        The file, optionally compressed with gzip.
     convention
-        What the file does not say; `step` is needed, since time in NIR is continuous.
+        The properties that the file does not state. `step` is required, since time in NIR is continuous.
     floats
-        ``"exact"``: floats are the numbers that they are; ``"decimal"``: the shortest decimals that name
-        them, so that 0.9 is 9/10.
+        How to read floats. ``"exact"``: by their exact values. ``"decimal"``: as the shortest decimals that
+        name them, so that 0.9 is 9/10.
     grid
-        Rounds weights to multiples of it, on purpose: the network is then the rounded one, and the report
-        says how far it was rounded. Needed where sums would leave 31 bits.
+        Round the weights to multiples of this number. The network is then the rounded one, and the report
+        says
+        by how much weights were rounded. Required if sums would exceed 31 bits.
     leak
-        The leak of all neurons, or of each layer, as it is meant: "9/10"; it must be that of the file up to
+        The intended leak of all neurons, or of each layer, such as "9/10". It must equal that of the file up
+        to
         rounding.
     names, classes
-        Of the inputs and classes.
+        Names of the inputs and classes.
     image
-        (height, width) of the image that the inputs are, to call them ``pixel (row,column)``.
+        (height, width) of the input image, to name the inputs ``pixel (row,column)``.
     prove
-        False leaves out the comparison with a simulation, which is made before this returns.
+        Whether to compare the network with a simulation before returning it.
     """
     return _imported(path, parts_of_nir, convention, floats, grid, leak, names, classes, image, prove=prove)
 
@@ -458,17 +464,20 @@ def from_snntorch(
     image: Sequence[int] | None = None,
     prove: bool = True,
 ) -> Network:
-    """Read a state dict of `torch.nn.Linear` and `snntorch.Leaky` in turn; snnTorch itself is not needed.
+    """Read a state dict of alternating `torch.nn.Linear` and `snntorch.Leaky`; snnTorch is not required.
 
     Parameters
     ----------
     source
-        The file, packed by gzip or not, or what `module.state_dict()` gives.
+        The file, optionally compressed with gzip, or the result of `module.state_dict()`.
     convention
-        What a state dict does not say (`Convention.of_snntorch`); what it says is compared.
+        The properties that a state dict does not state (see `Convention.of_snntorch`). Those that it does
+        state
+        are compared.
     layers
-        Names of the modules in the order in which they run, such as ["fc1", "lif1", "fc2", "lif2"]; the
-        order of the file unless given.
+        Names of the modules in the order in which they run, such as ["fc1", "lif1", "fc2", "lif2"] (default:
+        the
+        order of the file).
     floats, grid, leak, names, classes, image, prove
         As in `read_nir`.
     """
@@ -503,9 +512,9 @@ def read_spiking_npz(
     Parameters
     ----------
     path
-        The file, packed by gzip or not.
+        The file, optionally compressed with gzip.
     convention
-        What the arrays do not say.
+        The properties that the arrays do not state.
     floats, grid, leak, names, classes, image, prove
         As in `read_nir`.
     """
@@ -525,14 +534,14 @@ def import_spiking(
     image: Sequence[int] | None = None,
     prove: bool = True,
 ) -> Network:
-    """Read a spiking network by the ending of its file.
+    """Read a spiking network in the format given by its file extension.
 
     Parameters
     ----------
     path
-        ``.nir``, ``.pt``, ``.pth``, ``.tar`` or ``.npz``, each also packed as ``.gz``.
+        ``.nir``, ``.pt``, ``.pth``, ``.tar`` or ``.npz``, each also compressed as ``.gz``.
     convention
-        What the file does not say.
+        The properties that the file does not state.
     layers
         For snnTorch, see `from_snntorch`; refused for other files.
     floats, grid, leak, names, classes, image, prove
@@ -566,7 +575,7 @@ def import_spiking(
 def _parts(
     source: Any, read: _PartsReader, convention: Convention, floats: Floats
 ) -> tuple[list[LayerPart], list[str]]:
-    """The layers of a source; errors about a file name it."""
+    """Return the layers of a source; errors about a file include its name."""
     if not isinstance(source, str | Path):
         return read(source, convention, floats)
     with plain_file(source) as file:
@@ -618,7 +627,7 @@ def _imported(
 
 
 def _leak_of(leak: Any, number: int, count: int) -> Any:
-    """The leak that was given for a layer."""
+    """Return the leak that was given for a layer."""
     if leak is None or isinstance(leak, str) or np.ndim(leak) == 0:
         return leak
     refuse(
@@ -672,7 +681,7 @@ def _input_names(
 
 
 def _in_shape(network: Network, convention: Convention, image: tuple[int, ...]) -> Network:
-    """The same network, which takes samples as images, or as one image a step."""
+    """Return the same network, taking samples as images, or as one image per step."""
     shape = image if convention.code == "latency" else (convention.steps, *image)
     encoder = network.encoder
     return replace(network, encoder=Encoder(encoder.codings, encoder.names, shape))
@@ -682,13 +691,14 @@ def _in_shape(network: Network, convention: Convention, image: tuple[int, ...]) 
 
 
 def prove_unrolled(spiking: SpikingNetwork, network: Network) -> ImportProof:
-    """Compare an unrolled network with a simulation in exact numbers, on random samples and on samples near
-    the thresholds of its first layer.
+    """Compare an unrolled network with an exact simulation.
+
+    The samples are random ones, and ones near the thresholds of the first layer.
 
     Raises
     ------
     SoundnessError
-        Where a class or a score differs.
+        If a class or a score differs.
     """
     pool = _random_samples(spiking, _POOL, 2)
     if network.layers:
@@ -713,7 +723,7 @@ def prove_unrolled(spiking: SpikingNetwork, network: Network) -> ImportProof:
 
 
 def _random_samples(spiking: SpikingNetwork, count: int, seed: int) -> npt.NDArray[np.int64]:
-    """Samples with few and with many spikes."""
+    """Return samples with few and with many spikes."""
     random, steps, inputs = np.random.default_rng(seed), spiking.convention.steps, spiking.inputs
     share = random.random((count, 1))
     if spiking.convention.code == "latency":

@@ -1,9 +1,11 @@
-"""Layers of integrate-and-fire neurons, one after another, and the convention that they run by: what such a
-network leaves open, said once. Without it, two simulators of the same weights disagree (docs/spiking.md).
+"""Layers of integrate-and-fire neurons, and the convention that they run by (docs/spiking.md).
 
-No field of a convention has a default. A file of weights, leaks and thresholds does not tell these things,
-and to guess one of them is to answer for another network. Numbers are read as they are meant: fractions and
-decimals as they are written, floats as the numbers they are or as the shortest decimal that names them.
+The weights of such a network do not determine how it runs. Without a stated convention, two simulators of the
+same weights disagree.
+
+No field of a convention has a default. A file of weights, leaks and thresholds does not contain them, and a
+wrong guess would give answers about another network. Fractions and decimals are read as written. Floats are
+read by their exact values, or as the shortest decimals that name them.
 """
 
 from __future__ import annotations
@@ -41,11 +43,11 @@ __all__ = [
 ]
 
 Floats: TypeAlias = Literal["exact", "decimal"]
-"""How floats are read: 0.9 in a float32 is 15099494/16777216 exactly, and 9/10 as a decimal."""
+"""How floats are read: 0.9 in a float32 is exactly 15099494/16777216, and 9/10 as a decimal."""
 
 
 def exact(value: Any, what: str) -> Fraction:
-    """An exact number: a float as it is, text as `read_number` reads it.
+    """Return an exact number: a float by its exact value, text as `read_number` reads it.
 
     Examples
     --------
@@ -61,7 +63,7 @@ def exact(value: Any, what: str) -> Fraction:
 
 
 def meant(value: Any, what: str, floats: Floats) -> Fraction:
-    """A number of a file as it is meant.
+    """Return a number of a file, read exactly or as a decimal.
 
     Examples
     --------
@@ -76,7 +78,7 @@ def meant(value: Any, what: str, floats: Floats) -> Fraction:
 
 
 def on_grid(value: Fraction, grid: Fraction | None) -> Fraction:
-    """The nearest multiple of a grid, of two the even one; as it is where there is no grid.
+    """Return the nearest multiple of a grid, ties to even. Without a grid, return the value itself.
 
     Examples
     --------
@@ -101,7 +103,7 @@ FIELDS: dict[str, Any] = {
     "decision": Decision,
     "ties": Ties,
 }
-"""The fields that are one of a few words, and their words."""
+"""The fields that take one of a few words, and their words."""
 MAX_STEPS = 64
 
 _RESETS = {
@@ -130,38 +132,41 @@ _DECISIONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Convention(ShortRepr):
-    """How the neurons of a network run in time, and how a class is read off. Every field has to be given.
+    """How the neurons of a network run in time, and how the class is determined. All fields are required.
 
-    In each step ``V = leak * V + input``; the neuron spikes where V is above its threshold.
+    In each step ``V = leak * V + input``; the neuron spikes if V is above its threshold.
 
     Parameters
     ----------
     steps
         T, the number of steps in the window, numbered 0 to T - 1.
     reset
-        What a spike does to the potential: ``"zero"`` sets it to 0, ``"subtract"`` takes the threshold away,
-        ``"none"`` does nothing, ``"once"`` does nothing either, but the neuron spikes no more.
+        What a spike does to the potential: ``"zero"`` sets it to 0, ``"subtract"`` subtracts the threshold,
+        ``"none"`` does nothing, ``"once"`` does nothing either, but the neuron never spikes again.
     when
-        When the reset comes: ``"at once"``, at the end of the step of the spike; ``"before the leak"`` or
-        ``"after the input"`` of the next step, so that it leaks or does not; ``"at once as in snnTorch"`` for
-        `reset_mechanism="subtract", reset_delay=False` of snnTorch 1.0, where a neuron whose potential is
-        above the threshold at the end of a step, its reset included, has to reach twice the threshold in the
-        next, and a spike takes the threshold once. None for the resets "none" and
+        When the reset takes place. ``"at once"``: at the end of the step of the spike. ``"before the leak"``
+        or
+        ``"after the input"``: in the next step, so that the reset leaks or does not. ``"at once as in
+        snnTorch"``: as `reset_mechanism="subtract", reset_delay=False` of snnTorch 1.0. There, if the
+        potential
+        including its reset is above the threshold at the end of a step, the neuron has to reach twice the
+        threshold in the next step, and a spike subtracts the threshold once. None for the resets "none" and
         "once".
     fires
         ``">"``: above the threshold; ``">="``: at the threshold too.
     code
-        What a sample is: ``"latency"``, one value an input, the step of its only spike, T for none;
-        ``"spikes"``, one 0 or 1 for each step and input, step by step.
+        What a sample is. ``"latency"``: one value per input, the step of its only spike, or T for none.
+        ``"spikes"``: one 0 or 1 per step and input, step by step.
     decision
-        What makes a class, of the neurons of the last layer: ``"first spike"``, ``"spike count"``, ``"last
-        potential"``, ``"summed potential"``, as it is at the end of a step.
+        How the neurons of the last layer determine the class: ``"first spike"``, ``"spike count"``, ``"last
+        potential"`` or ``"summed potential"``, measured at the end of a step.
     ties
-        Which class wins of several that are equal, ``"lowest"`` or ``"highest"`` number; where none spikes,
-        all are equal.
+        Which of several equal classes wins: the one of ``"lowest"`` or ``"highest"`` index. If no neuron
+        spikes,
+        all classes are equal.
     step
-        The length of a step, where leaks are given in continuous time (NIR), by ``v += step / tau *
-        ((v_leak - v) + r * input)``; None where they are given for a step.
+        The length of a step, if leaks are given in continuous time (NIR), by ``v += step / tau *
+        ((v_leak - v) + r * input)``. None if leaks are given per step.
 
     Examples
     --------
@@ -220,7 +225,7 @@ class Convention(ShortRepr):
         decision: Decision,
         ties: Ties,
     ) -> Convention:
-        """What `snntorch.Leaky` does, in the words of its own arguments (snnTorch 1.0).
+        """Return the convention of `snntorch.Leaky`, given by its own arguments (snnTorch 1.0).
 
         Examples
         --------
@@ -247,7 +252,7 @@ class Convention(ShortRepr):
         )
 
     def above(self, bound: Fraction) -> int:
-        """The least whole number that is above a bound, or at it where that is enough."""
+        """Return the smallest integer above a bound, or at it if that is enough to spike."""
         floor = bound.numerator // bound.denominator
         return floor + 1 if self.fires == ">" or floor != bound else floor
 
@@ -268,17 +273,18 @@ class SpikingLayer(ShortRepr):
     Parameters
     ----------
     weights
-        One row a neuron: exact numbers, floats as the numbers they are, texts such as "9/10" as written.
+        One row per neuron: exact numbers, floats by their exact values, texts such as "9/10" as written.
     leak
-        What is kept of the potential from step to step, 0 to 1; 1 for integrate-and-fire. One number, or
-        one a neuron.
+        The share of the potential that is kept from step to step, 0 to 1; 1 for integrate-and-fire. One
+        number,
+        or one per neuron.
     threshold
-        One number, or one a neuron.
+        One number, or one per neuron.
     bias
-        What comes in at each step without any spike.
+        The input at each step in addition to spikes.
     spikes
-        False for a last layer that has potentials and no spikes (leaky integrators): its thresholds are
-        not used.
+        False for a last layer with potentials but without spikes (leaky integrators). Its thresholds are not
+        used.
 
     Examples
     --------
@@ -332,7 +338,7 @@ class SpikingLayer(ShortRepr):
 
     @cached_property
     def whole(self) -> tuple[tuple[np.ndarray[Any, Any], int], ...]:
-        """For each neuron its weights as Python integers, and what they are divided by."""
+        """The weights of each neuron as Python integers, and their denominator."""
         pairs = []
         for row in self.weights:
             unit = lcm(*(value.denominator for value in row))
@@ -342,17 +348,18 @@ class SpikingLayer(ShortRepr):
 
 @dataclass(frozen=True)
 class SpikingNetwork(ShortRepr):
-    """Layers of spiking neurons; the neurons of the last are the classes. Spikes reach the next layer in the
-    step in which they occur.
+    """Layers of spiking neurons; the neurons of the last layer are the classes.
+
+    Spikes reach the next layer in the step in which they occur.
 
     Parameters
     ----------
     layers
         First to last.
     convention
-        How they run, and how the class is read off.
+        How the layers run, and how the class is determined.
     names, classes
-        Of the inputs and of the classes; ``x1``, ``x2``, ... and ``0``, ``1``, ... unless given.
+        Names of the inputs and classes (default: ``x1``, ``x2``, ... and ``0``, ``1``, ...).
 
     Examples
     --------

@@ -1,8 +1,9 @@
-"""One neuron over a window as Sugeno integrals: the time of its first spike, always; the number of its
-spikes, where that is possible (docs/theory.md 13).
+"""One neuron over a window as Sugeno integrals (docs/theory.md 13).
 
-Literals are those of the spikes of its inputs, step by step: ``+k`` says that spike k is there, ``-k`` that
-it is not, with spike ``t * inputs + i`` that of input i at step t, inputs numbered from 1.
+The time of the first spike is always a Sugeno integral. The number of spikes is one under some conditions.
+
+Literals are those of the input spikes, step by step. ``+k`` says that spike k occurs, ``-k`` that it does
+not. Spike ``t * inputs + i`` is that of input i at step t. Inputs are numbered from 1.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ class SpikingNeuron(ShortRepr):
     Parameters
     ----------
     layer
-        The layer that it is in.
+        The layer of the neuron.
     number
-        Its number there, from 1.
+        Its index in the layer, from 1.
     convention
         How it runs.
 
@@ -69,12 +70,12 @@ class SpikingNeuron(ShortRepr):
 
     @property
     def _numbers(self) -> tuple[Fraction, Fraction, Fraction]:
-        """Leak, threshold and bias."""
+        """The leak, threshold and bias."""
         j = self.number - 1
         return self.layer.leak[j], self.layer.threshold[j], self.layer.bias[j]
 
     def spikes(self, inputs: Sequence[int]) -> tuple[int, ...]:
-        """Whether it spikes, at each step, by running it on given spikes."""
+        """Return whether the neuron spikes at each step, by running it on given spikes."""
         leak, threshold, bias = self._numbers
         n = self.layer.inputs
         drive = [
@@ -84,17 +85,18 @@ class SpikingNeuron(ShortRepr):
         return tuple(run_neuron(drive, leak, threshold, self.convention)[0])
 
     def first_spike(self, inputs: Sequence[int]) -> int | None:
-        """The step of its first spike; None where there is none."""
+        """Return the step of the first spike; None if there is none."""
         train = self.spikes(inputs)
         return train.index(1) if 1 in train else None
 
     def literals(self, inputs: Sequence[int]) -> list[int]:
-        """Which literals hold, in the order of the criteria."""
+        """Return the literals that hold, in the order of the criteria."""
         return [int(held) for x in inputs for held in (x == 1, x == 0)]
 
     def reaching(self, t: int, times: int = 1) -> Neuron:
-        """Whether its drive at a step, without any reset, reaches its threshold, or a multiple of it: a
-        threshold over the literals.
+        """Return the threshold over the literals at which the drive at step t reaches the neuron's threshold.
+
+        The drive is the potential without resets. `times` multiplies the neuron's threshold.
         """
         leak, threshold, bias = self._numbers
         factors = [leak ** (t - u) if u <= t else Fraction(0) for u in range(self.convention.steps)]
@@ -105,19 +107,24 @@ class SpikingNeuron(ShortRepr):
         return Neuron(row, bound - sum(min(0, weight) for weight in row))
 
     def first_spike_capacity(self) -> SetFunction:
-        """nu, the maximum over t of min((T - t) / T, mu_t), where mu_t is the capacity of `reaching` t: its
-        Sugeno integral of the literals is (T - t) / T for a first spike at t, and 0 without one. Resets come
-        after the first spike, so it holds for all of them.
+        """Return the capacity whose Sugeno integral of the literals encodes the first spike.
+
+        It is nu, the maximum over t of min((T - t) / T, mu_t), where mu_t is the capacity of `reaching` t.
+        The integral is (T - t) / T for a first spike at t, and 0 without one. Resets happen only after the
+        first spike, so this holds for all resets.
         """
         steps = self.convention.steps
         return Nested({Fraction(steps - t, steps): self.reaching(t).capacity() for t in range(steps)})
 
     def spike_count_capacity(self) -> SetFunction:
-        """nu, the maximum over m of min(m / T, the meet over j = 1..m of "the drive reaches j thresholds
-        at step T - m + j - 1"): its Sugeno integral of the literals is the number of spikes over T.
+        """Return the capacity whose Sugeno integral of the literals is the number of spikes divided by T.
 
-        Only where no weight and no bias is negative, nothing leaks, and a spike takes the threshold away:
-        elsewhere later spikes are not monotone in the inputs, and there is no such integral.
+        It is nu, the maximum over m of min(m / T, the meet over j = 1..m of "the drive reaches j thresholds
+        at step T - m + j - 1").
+
+        It exists only if no weight and no bias is negative, nothing leaks, and a spike subtracts the
+        threshold.
+        Otherwise later spikes are not monotone in the inputs, and there is no such integral.
         """
         leak, _, bias = self._numbers
         convention = self.convention
@@ -143,7 +150,7 @@ class SpikingNeuron(ShortRepr):
         )
 
     def rules(self, by: int) -> Iterator[frozenset[Any]]:
-        """Yield the minimal sets of literals that make it spike at a step or before: the focal sets."""
+        """Yield the focal sets: minimal sets of literals that make the neuron spike by step `by`."""
         refuse(
             NetworkError,
             (
@@ -155,7 +162,7 @@ class SpikingNeuron(ShortRepr):
         return (focal.members for focal in together.focal_sets())
 
     def words(self, rule: frozenset[Any]) -> str:
-        """A set of literals in words."""
+        """Return a set of literals in words."""
         n = self.layer.inputs
         phrases = (
             f"input {(abs(k) - 1) % n + 1} {'spikes' if k > 0 else 'does not'} at {(abs(k) - 1) // n}"

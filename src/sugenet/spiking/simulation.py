@@ -1,5 +1,6 @@
-"""A spiking network run step by step in exact numbers: the slow and obvious twin of what is unrolled, by the
-recurrence itself, without closed forms.
+"""Exact simulation of a spiking network, step by step.
+
+It is the slow and obvious twin of unrolling: it follows the recurrence itself, without closed forms.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ _Array: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Run(ShortRepr):
-    """What happened in a window."""
+    """The result of a simulation over a window."""
 
     spikes: tuple[tuple[tuple[int, ...], ...], ...]
     """For each layer and neuron, 0 or 1 at each step."""
     potentials: tuple[tuple[Fraction, ...], ...]
     """For each neuron of the last layer, its potential at the end of each step."""
     scores: tuple[Fraction, ...]
-    """Of the classes: T less the time of the first spike, the number of spikes, or the potential."""
+    """Scores of the classes: T minus the time of the first spike, the number of spikes, or the potential."""
     label: int
     """The class."""
 
 
 def trains_of(sample: Any, inputs: int, convention: Convention) -> list[list[int]]:
-    """The spikes of each input at each step that a raw sample stands for."""
+    """Return the spikes of each input at each step, decoded from a raw sample."""
     steps = convention.steps
     values = [int(value) for value in np.asarray(sample).reshape(-1)]
     if convention.code == "latency":
@@ -51,11 +52,12 @@ def trains_of(sample: Any, inputs: int, convention: Convention) -> list[list[int
 def run_neuron(
     drive: Sequence[Fraction], leak: Fraction, threshold: Fraction, convention: Convention
 ) -> tuple[list[int], list[Fraction]]:
-    """Spikes and potentials, at the end of each step, of one neuron, from what comes in at each step.
+    """Return the spikes of one neuron and its potentials at the end of each step, given its input at each
+    step.
 
     Examples
     --------
-    Later spikes are not monotone in the input: more of it, and the last spike is gone.
+    Later spikes are not monotone in the input: with more input, the last spike disappears.
 
     >>> convention = Convention(steps=3, reset="zero", when="at once", fires=">=", code="spikes",
     ...                         decision="spike count", ties="lowest", step=None)
@@ -70,9 +72,10 @@ def run_neuron(
 def _run(
     drive: _Array, numbers: Iterable[_Array], convention: Convention, *, spiking: bool
 ) -> tuple[_Array, _Array]:
-    """Spikes and potentials, at the end of each step, of neurons, from what comes in: the axes of `drive` end
-    with neurons and steps; `numbers` are leaks, thresholds and biases. In the numbers of the arrays: exact
-    ones, or floats.
+    """Return spikes of neurons, and their potentials at the end of each step, given their inputs.
+
+    The last axes of `drive` are neurons and steps. `numbers` are leaks, thresholds and biases. The
+    computation uses the number type of the arrays: exact numbers, or floats.
     """
     leak, threshold, bias = numbers
     fires = np.greater_equal if convention.fires == ">=" else np.greater
@@ -130,7 +133,7 @@ def simulate(network: SpikingNetwork, sample: Any) -> Run:
 
 
 def _drive(layer: SpikingLayer, j: int, trains: Sequence[Sequence[int]]) -> list[Fraction]:
-    """What comes in at each step, the bias aside."""
+    """Return the input at each step, without the bias."""
     drive = [Fraction(0)] * len(trains[0])
     for weight, train in zip(layer.weights[j], trains, strict=True):
         if weight:
@@ -154,8 +157,9 @@ def _scores(spikes: _Array, potentials: _Array, convention: Convention) -> _Arra
 
 
 def simulate_floats(network: SpikingNetwork, samples: Any) -> np.ndarray[Any, Any]:
-    """The classes of many samples by the same recurrence in float64, as a simulator on a computer has it:
-    to see where rounding matters, never to decide.
+    """Return the classes of many samples by the same recurrence in float64, as usual simulators compute it.
+
+    It shows where rounding matters, and never decides anything.
     """
     convention = network.convention
     x = np.array([trains_of(sample, network.inputs, convention) for sample in samples], np.float64)

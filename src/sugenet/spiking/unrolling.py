@@ -1,12 +1,13 @@
-"""A spiking network as a network of thresholds over literals (input, time): exact, so that every question and
-every certificate is about the spiking network itself (docs/theory.md 13).
+"""Unroll a spiking network into a network of thresholds over literals (input, time) (docs/theory.md 13).
 
-All that depends on the inputs is in the first layer: for each neuron and step, whether its drive reaches the
-few bounds that matter. What follows is small. Spikes of step t stand one layer behind those of step t - 1,
-and the next spiking layer follows one step behind, so that depth grows with steps plus layers, not with
-their product.
+Unrolling is exact, so every question and certificate is about the spiking network itself.
 
-Samples are in time: here is what the features of an unrolled network are, and how far spikes may move.
+Everything that depends on the inputs is in the first layer: for each neuron and step, whether its drive
+reaches the few bounds that matter. The rest is small. Spikes of step t are one layer after those of step
+t - 1, and each spiking layer is one step after the previous one. So the depth grows with steps plus layers,
+not with their product.
+
+This module also defines the features of an unrolled network, and how far spikes may move.
 """
 
 from __future__ import annotations
@@ -34,8 +35,11 @@ _TIME = "time of "
 
 
 def encoder_of(convention: Convention, names: Sequence[str]) -> Encoder:
-    """The features: for the latency code the time of each input's spike, T for none; for given spikes one
-    0 or 1 for each step and input, step by step.
+    """Return the encoder of the features.
+
+    In the latency code, a feature is the time of an input's spike, T for none. In the spikes code there is
+    one
+    0 or 1 per step and input, step by step.
 
     Examples
     --------
@@ -53,11 +57,11 @@ def encoder_of(convention: Convention, names: Sequence[str]) -> Encoder:
 
 
 def keeping_spikes(network: Network, sample: Any, by: int | None = None) -> Network:
-    """The same network, for questions about inputs that spike iff they do in a sample of the latency code: no
-    spike appears, none vanishes, and each moves by at most `by` steps.
+    """Restrict a network to inputs that spike iff they do in a sample of the latency code.
 
-    It says which inputs can occur; regions say how much may change in all. `L1(2)` is then two steps of
-    shift in all, `L0(3)` three spikes moved, `Linf(1)` every spike by up to one step.
+    No spike appears, none vanishes, and each moves by at most `by` steps. This restricts the inputs that can
+    occur; a region restricts the total change. `L1(2)` is then a total shift of two steps, `L0(3)` three
+    moved spikes, and `Linf(1)` a shift of every spike by at most one step.
 
     Parameters
     ----------
@@ -82,7 +86,7 @@ def keeping_spikes(network: Network, sample: Any, by: int | None = None) -> Netw
     )
     limits = {}
     for feature, (coding, value) in enumerate(zip(encoder.codings, encoder.values(sample), strict=True)):
-        coding.state(value)  # refuses what is no time
+        coding.state(value)  # refuses invalid times
         none = coding.states - 1
         near = none if by is None else by
         limits[feature] = (
@@ -90,7 +94,7 @@ def keeping_spikes(network: Network, sample: Any, by: int | None = None) -> Netw
             if value == none
             else Span(max(0, int(value) - near), min(none - 1, int(value) + near))
         )
-    network.packed()  # once for the questions about all samples, as what `within` gives keeps it
+    network.packed()  # packed once for all samples, since the result of `within` keeps it
     _ = network.fingerprint
     return network.within(Domain(limits))
 
@@ -98,22 +102,22 @@ def keeping_spikes(network: Network, sample: Any, by: int | None = None) -> Netw
 _MAX_BOUNDS = 1 << 12
 _LARGEST = 1 << 31
 _SIZES = (*range(1, 65), *(1 << k for k in range(7, 20)))
-"""The largest of small whole numbers, tried in turn."""
+"""Candidates for the largest of the small integers, tried in order."""
 
 _Terms: TypeAlias = list[tuple[Fraction, Ref]]
-"""Past spikes, each with what it takes from the potential."""
+"""Past spikes, each with the amount that it subtracts from the potential."""
 
 
 @dataclass(frozen=True, eq=False)
 class Unrolled(ShortRepr):
-    """The network of thresholds, and what its neurons say."""
+    """The network of thresholds, and the meaning of its neurons."""
 
     network: Network
     neurons: tuple[tuple[str, ...], ...]
-    """For each layer, what each neuron says when it is on."""
+    """For each layer, what each neuron means when it is on."""
 
     def words(self, layer: int, neuron: int) -> str:
-        """What a neuron says, both numbered from 1."""
+        """Return the meaning of a neuron; layer and neuron are numbered from 1."""
         refuse(
             NetworkError,
             (
@@ -125,12 +129,12 @@ class Unrolled(ShortRepr):
 
 
 def unroll(spiking: SpikingNetwork) -> Unrolled:
-    """The network of thresholds that gives, on every input, the class and the scores of a spiking network.
+    """Return a network of thresholds with the class and scores of a spiking network on every input.
 
     Raises
     ------
     TooLargeError
-        Where sums leave 31 bits, or reset by subtraction with a leak has more possible potentials than fit.
+        If sums exceed 31 bits, or subtractive reset with a leak has too many possible potentials.
 
     Examples
     --------
@@ -166,7 +170,7 @@ def unroll(spiking: SpikingNetwork) -> Unrolled:
 
 
 class _Drive:
-    """One neuron: what its potential would be without resets, from any step on."""
+    """One neuron: its potential without resets, from any step on."""
 
     def __init__(
         self,
@@ -184,12 +188,12 @@ class _Drive:
         self.words = f"neuron {j + 1} of spiking layer {number}"
 
     def factors(self, start: int, end: int) -> list[Fraction]:
-        """What a spike at each step counts at the end, running from `start`."""
+        """Return the factor of a spike at each step in the potential at the end, running from `start`."""
         leak = self.leak
         return [leak ** (end - u) if start <= u <= end else Fraction(0) for u in range(self.convention.steps)]
 
     def reaches(self, start: int, end: int, taken: _Terms, phrase: str) -> Ref:
-        """Whether the drive from `start` to `end`, less what past spikes took, reaches the threshold."""
+        """Return whether the drive from `start` to `end`, minus past spikes, reaches the threshold."""
         factors = self.factors(start, end)
         bound = self.threshold - self.bias * sum(factors)
         taken = [(cost, ref) for cost, ref in taken if cost and ref is not False]
@@ -215,7 +219,7 @@ class _Drive:
         return self.wiring.over(terms, self.convention.above(bound * unit), phrase)
 
     def _over_bits(self, factors: list[Fraction], bound: Fraction, taken: _Terms, phrase: str) -> Ref:
-        """The drive against each bound that past spikes can set, then these spikes against the bounds."""
+        """Compare the drive with each bound that past spikes can set, then these spikes with the bounds."""
         row, constant, unit = self._bit_row(factors)
         bounds = {bound}
         for cost, _ in taken:
@@ -244,7 +248,7 @@ class _Drive:
         return self.wiring.over(terms, 1 - sums[0], phrase)
 
     def potential(self, ends: Sequence[int], taken: _Terms) -> _Votes:
-        """The sum of the potentials at some steps, less what spikes took."""
+        """Return the sum of the potentials at some steps, minus the amounts of past spikes."""
         factors = [sum(parts, Fraction(0)) for parts in zip(*(self.factors(0, t) for t in ends), strict=True)]
         start, terms = self.bias * sum(factors), [(-cost, ref) for cost, ref in taken]
         if self.trains is None:
@@ -257,28 +261,30 @@ class _Drive:
         return _Votes(start, _NO_BITS, terms)
 
     def _bit_row(self, factors: Sequence[Fraction]) -> tuple[Ints, int, int]:
-        """The drive by factors of the steps over the encoder's bits: weights, a constant, and their unit."""
+        """Return the drive over the encoder's bits, one factor per step: weights, constant, unit."""
         unit = _unit([f / self.divisor for f in factors])
         times = [int(f * unit / self.divisor) for f in factors]
         return (*bit_row(self.weights, times, self.convention), unit)
 
 
 def bit_row(weights: Ints, times: Sequence[int], convention: Convention) -> tuple[Ints, int]:
-    """The weights of the encoder's bits, and a constant, whose sum is that of the inputs' spikes: input i at
-    step u with ``weights[i] * times[u]``.
+    """Return weights of the encoder's bits, and a constant, that sum the spikes of the inputs.
+
+    A spike of input i at step u counts ``weights[i] * times[u]``.
     """
     factors = np.array(list(times), object)
     if convention.code == "spikes":  # step by step
         return np.outer(factors, weights).reshape(-1), 0
-    # a spike at u is "the time is at least u" and not "at least u + 1"
+    # A spike at u means "the time is at least u" and not "at least u + 1".
     changes = np.append(factors[1:], 0) - factors
     return np.outer(weights, changes).reshape(-1), int(factors[0] * sum(weights.tolist()))
 
 
 @cache
 def scaled_costs(costs: tuple[Fraction, ...]) -> tuple[int, ...]:
-    """Small whole numbers whose sums over subsets come in the same order as those of some costs, equal where
-    those are equal: only their order matters where bounds are compared.
+    """Return small integers whose subset sums have the same order as those of the given costs.
+
+    Equal sums stay equal. Only the order matters when bounds are compared.
 
     Examples
     --------
@@ -300,7 +306,7 @@ def scaled_costs(costs: tuple[Fraction, ...]) -> tuple[int, ...]:
 
 
 def subset_sums(costs: Sequence[Any]) -> list[Any]:
-    """The sums over all subsets, in the order of their masks."""
+    """Return the sums over all subsets, in the order of their masks."""
     sums: list[Any] = [0]
     for cost in costs:
         sums += [value + cost for value in sums]
@@ -315,7 +321,7 @@ def _unit(values: Sequence[Fraction]) -> int:
 
 
 def _spikes(drive: _Drive) -> list[Ref]:
-    """Whether a neuron spikes, at each step."""
+    """Return whether a neuron spikes at each step."""
     match drive.convention.reset:
         case "zero":
             return _after_zero(drive)
@@ -333,7 +339,7 @@ def _spikes(drive: _Drive) -> list[Ref]:
 
 
 def _plain(drive: _Drive) -> list[Ref]:
-    """Whether the drive from the beginning reaches the threshold, at each step."""
+    """Return whether the drive from the beginning reaches the threshold, at each step."""
     return [
         drive.reaches(0, t, [], f"reaches its threshold at {t}, running from 0")
         for t in range(drive.convention.steps)
@@ -341,7 +347,7 @@ def _plain(drive: _Drive) -> list[Ref]:
 
 
 def _after_subtraction(drive: _Drive) -> tuple[list[Ref], list[list[Fraction]]]:
-    """Spikes, and what each of them has taken from the potential at the end of each step."""
+    """Return the spikes, and what each has subtracted from the potential at the end of each step."""
     steps, theta, leak = drive.convention.steps, drive.threshold, drive.leak
     when = drive.convention.when
     late = 1 if when == "after the input" else 0
@@ -363,10 +369,10 @@ def _after_subtraction(drive: _Drive) -> tuple[list[Ref], list[list[Fraction]]]:
 
 
 def _after_zero(drive: _Drive) -> list[Ref]:
-    """Spikes with the potential set to zero: which spike was the last one decides from where it runs.
+    """Return the spikes if a spike sets the potential to zero: it then restarts from the last spike.
 
-    ``quiet[r, t]`` holds iff the neuron spiked at r (-1: at the beginning) and at none of the steps after
-    it up to t. For each t exactly one of the r <= t has that, so a spike at t is "none of the r < t".
+    ``quiet[r, t]`` holds iff the neuron spiked at r (-1: at the beginning) and at none of the later steps up
+    to t. For each t this holds for exactly one r <= t, so a spike at t means "for no r < t".
     """
     wiring, late = drive.wiring, int(drive.convention.when == "after the input")
     steps = drive.convention.steps
@@ -374,7 +380,7 @@ def _after_zero(drive: _Drive) -> list[Ref]:
 
     def runs(r: int, t: int) -> Ref:
         start = 0 if r < 0 else r + 1 + late
-        if start > t:  # the input of this step was wiped out
+        if start > t:  # the input of this step was erased
             return at_zero
         return drive.reaches(start, t, [], f"reaches its threshold at {t}, running from {start}")
 
@@ -398,7 +404,7 @@ def _after_zero(drive: _Drive) -> list[Ref]:
 
 @dataclass(frozen=True, eq=False)
 class _Votes:
-    """The score of one class: a constant, weights of the encoder's bits over a unit, and of thresholds."""
+    """The score of one class: a constant, weights of the encoder's bits, weights of thresholds."""
 
     constant: Fraction
     bits: tuple[Ints, int]
@@ -431,7 +437,7 @@ def _votes(drive: _Drive) -> _Votes:
 def _head(
     wiring: Wiring, votes: Sequence[_Votes], convention: Convention
 ) -> tuple[Head, tuple[Any, ...], tuple[tuple[str, ...], ...]]:
-    """Exact scores over the bits of the last layer; over the encoder's bits where there is no layer."""
+    """Return exact scores over the bits of the last layer; over the encoder's bits if there are no layers."""
     used = {ref for vote in votes for _, ref in vote.terms if not isinstance(ref, bool)}
     bits: dict[int, Ref] = {}
     if used:

@@ -1,8 +1,10 @@
-"""Thresholds over bits and over each other, laid out as layers: each at the first depth at which all that it
-reads is there, and what is read later carried on by identity neurons.
+"""Lay out thresholds over bits and over each other as layers.
 
-A threshold that is always or never reached is a truth value and takes no neuron; one that only repeats
-another is that other; two that are the same are one.
+Each threshold is placed at the first depth at which all its inputs are available. Identity neurons carry
+values to later layers.
+
+A threshold that is always or never reached is a truth value and takes no neuron. A threshold that repeats
+another one, or equals it, is not stored twice.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from sugenet.nn.memory import make_sure
 __all__ = ["Laid", "Ref", "Wiring"]
 
 Ref: TypeAlias = "int | bool"
-"""A threshold by its number, or a truth value."""
+"""The index of a threshold, or a truth value."""
 
 _LARGEST = 1 << 31
 _FEWER = "Ask for fewer steps, fewer neurons or coarser weights (grid=)."
@@ -30,10 +32,10 @@ _FEWER = "Ask for fewer steps, fewer neurons or coarser weights (grid=)."
 
 @dataclass(frozen=True, eq=False)
 class _Unit:
-    """Reached iff the weighted sum of what it reads is at least `bound`."""
+    """A threshold, reached iff the weighted sum of its inputs is at least `bound`."""
 
     sources: Ints | None
-    """Numbers of thresholds; None: all the bits, in order."""
+    """Indices of thresholds; None: all the bits, in order."""
     weights: Ints
     bound: int
     depth: int
@@ -42,12 +44,12 @@ class _Unit:
 
 @dataclass(frozen=True, eq=False)
 class Laid:
-    """Layers, and where in the last of them what was asked for stands."""
+    """Layers, and the positions of the requested thresholds in the last layer."""
 
     layers: tuple[DenseLayer, ...]
     indices: Mapping[int, int]
     words: tuple[tuple[str, ...], ...]
-    """For each layer what each neuron says."""
+    """For each layer, what each neuron means."""
 
 
 class Wiring:
@@ -71,11 +73,11 @@ class Wiring:
         self._known: dict[Any, int] = {}
 
     def over_bits(self, weights: Sequence[int] | Ints, bound: int, phrase: str) -> Ref:
-        """A threshold over the bits: whole numbers of any size, one a bit."""
+        """Return a threshold over the bits, with one integer weight of any size per bit."""
         return self._threshold(None, np.asarray(weights, object).tolist(), bound, phrase)
 
     def over(self, terms: Iterable[tuple[int, Ref]], bound: int, phrase: str) -> Ref:
-        """A threshold over others, each with a whole weight."""
+        """Return a threshold over others, each with an integer weight."""
         sums: dict[int, int] = {}
         for weight, ref in terms:
             if isinstance(ref, bool):
@@ -86,7 +88,7 @@ class Wiring:
         return self._threshold(list(kept), list(kept.values()), bound, phrase)
 
     def _threshold(self, sources: list[int] | None, weights: list[int], bound: int, phrase: str) -> Ref:
-        """A threshold over others, or over all bits, in its smallest whole numbers."""
+        """Return a threshold over others, or over all bits, with the smallest integers."""
         divisor = gcd(*weights)
         if not divisor:
             return bool(bound <= 0)
@@ -110,7 +112,7 @@ class Wiring:
         return self._known[key]
 
     def laid(self, wanted: Iterable[int]) -> Laid:
-        """Layers at whose end all that is wanted stands; none where nothing is."""
+        """Return layers that end with all wanted thresholds; no layers if none are wanted."""
         goals = sorted(set(wanted))
         needed = self._needed(goals)
         deepest = max((self._units[ref].depth for ref in needed), default=0)

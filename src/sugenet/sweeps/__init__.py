@@ -1,8 +1,8 @@
-"""Whole data sets: one question of every sample, answered by many workers and kept in one file.
+"""Sweeps: ask one question about every sample of a data set, with many workers and one results file.
 
-`sweep` asks and `read_results` reads. A sample goes from `samples` through `driving`, which hands it to
-joblib, to `work` in another process, and its answer into the `store`. What is read back is `results`, also as
-a table for other programs: in figures by `tally` and `curve`, checked by `checking`.
+`sweep` asks and `read_results` reads. `driving` takes samples from `samples` and hands them to joblib. `work`
+answers them in another process, and the answers go to the `store`. `results` reads them back, also as a table
+for other programs. `tally` and `curve` summarize them, and `checking` checks them.
 """
 
 from sugenet.sweeps.checking import CheckedResults, check_results

@@ -1,8 +1,8 @@
-"""Checking a results file: each certificate against the network, and against what its row and the sweep say.
+"""Check a results file: each certificate against the network, its row and the sweep.
 
-A certificate that holds may still be about another sample, or answer another question. So an answer counts
-as checked only where it is about the sample that its row has the hash of, asks what the sweep asked, gives
-what the row says, and every certificate of it holds.
+A valid certificate may still be about another sample, or answer another question. So an answer counts as
+checked only if all its certificates hold and it matches the file. It must be about the sample whose hash is
+in its row, ask the question of the sweep, and agree with the row.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ __all__ = [
 ]
 
 ROW_REMARKS = ("engine", "seconds", "time_limit", "version")
-"""Fields of a row that say how its answer came about."""
+"""Fields of a row that say how its answer was found."""
 _SHOWN = 20
 _TOGETHER = 16
-"""Answers that go to a worker at a time, at most."""
+"""Maximum number of answers that go to a worker at a time."""
 
 
 @dataclass(frozen=True)
 class SampleCheck:
-    """What came of checking the answer about one sample: a word of `STATUSES`, what was seen, and which
-    fields of the answer nothing shows.
+    """The result of checking one answer: a status of `STATUSES`, details, and the fields of the answer that
+    no certificate covers.
     """
 
     sample: int
@@ -75,16 +75,16 @@ class SampleCheck:
 
 @dataclass(frozen=True)
 class CheckedResults(Sentences):
-    """What came of checking a results file, or a share of it."""
+    """The result of checking a results file, or a share of it."""
 
     answered: int
     """Answers in the file."""
     share: Fraction
     seed: int
     checks: tuple[SampleCheck, ...]
-    """One for each answer that was looked at, by number of the sample."""
+    """One per checked answer, by index of the sample."""
     same_data: bool | None
-    """Whether samples and true classes are those that the sweep began with; None: some are missing."""
+    """Whether samples and true classes are those that the sweep started with; None: some are missing."""
 
     @property
     def failures(self) -> tuple[SampleCheck, ...]:
@@ -93,19 +93,22 @@ class CheckedResults(Sentences):
 
     @property
     def left(self) -> tuple[SampleCheck, ...]:
-        """Answers that were not checked within the limits of time and memory."""
+        """Answers that were not checked within the time and memory limits."""
         return self._of("not checked")
 
     @property
     def uncovered(self) -> dict[str, int]:
-        """Fields of answers and rows that nothing shows, with the number of answers that have them."""
+        """Fields of answers and rows that no certificate covers, with the number of answers that have
+        them.
+        """
         names = Counter(name for one in self.checks for name in (*one.uncovered, *ROW_REMARKS))
         return {name: names[name] for name in sorted(names)}
 
     @property
     def holds(self) -> bool | None:
-        """Whether everything that was looked at holds, except for what is `uncovered`; None: not all of it
-        could be checked in the time.
+        """Whether everything that was checked holds, except for the `uncovered` fields.
+
+        None: not everything could be checked in time.
         """
         if self.failures or self.same_data is False:
             return False
@@ -116,12 +119,12 @@ class CheckedResults(Sentences):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many of each status there are."""
+        """Return the number of answers with each status."""
         counter = Counter(one.status for one in self.checks)
         return {status: counter[status] for status in STATUSES if counter[status]}
 
     def data(self) -> dict[str, Any]:
-        """Everything as JSON data; of answers that hold only how many they are."""
+        """Return everything as JSON data; answers that hold are only counted."""
         return {
             "holds": self.holds,
             "answered": self.answered,
@@ -153,7 +156,7 @@ class CheckedResults(Sentences):
 
 
 def chosen_samples(samples: list[int], share: Any, seed: int) -> tuple[list[int], Fraction]:
-    """A share of some samples, rounded up, chosen by the seed; and the share as the exact number that it is.
+    """Return a share of some samples, rounded up and chosen by the seed, and the share as an exact number.
 
     Examples
     --------
@@ -183,22 +186,22 @@ def check_results(
     time_limit: float | None = SECONDS,
     notify: Callable[[str], None] | None = None,
 ) -> CheckedResults:
-    """Check the answers of a results file again, all or a share of them, by the definition alone.
+    """Check the answers of a results file again, all or a share of them, using the definition alone.
 
     Parameters
     ----------
     results
         The results.
     share
-        Which part of the answers, such as 0.1, rounded up to a whole number of them.
+        Share of the answers to check, such as 0.1, rounded up to an integer number of them.
     seed
-        Chooses them.
+        Random seed for choosing the answers.
     jobs, backend, backend_options
-        Who does the work, as in `sweep`.
+        The workers, as in `sweep`.
     time_limit
-        Seconds for each certificate; None: any.
+        Seconds per certificate; None: no limit.
     notify
-        Is told how far it is.
+        Called with a sentence about the progress.
 
     Examples
     --------
@@ -223,7 +226,7 @@ def check_results(
             for sample in chosen[start : start + together]:
                 try:
                     read.append((rows[sample], hashes[sample], results.data(sample)))
-                except SugenetError as error:  # what cannot be read does not hold
+                except SugenetError as error:  # an unreadable answer does not hold
                     sample_checks.append(SampleCheck(sample, "fails", str(error)))
             if read:
                 yield delayed(_check_some)(raw, results.question, results.settings, read, time_limit)
@@ -237,7 +240,7 @@ def check_results(
                     notify(f"checked {len(sample_checks):,} of {len(chosen):,}")
         except SugenetError:
             raise
-        except Exception as error:  # every backend has its own words for a worker that is gone
+        except Exception as error:  # each backend has its own error for a lost worker
             raise SweepError(
                 f"a worker ended while it checked: {type(error).__name__}: {str(error)[:200]}. There may be "
                 f"too little memory: check with fewer jobs."
@@ -247,7 +250,7 @@ def check_results(
 
 
 def _is_same_data(results: Results, rows: Mapping[int, Row], hashes: Mapping[int, bytes]) -> bool | None:
-    """Whether hashes and true classes make up the digest that the file has of the data set."""
+    """Return whether hashes and true classes have the digest of the data set in the file."""
     if len(rows) < results.samples:
         return None
     order = range(results.samples)
@@ -262,14 +265,14 @@ def _check_some(
     answers: list[tuple[Row, bytes, dict[str, Any]]],
     time_limit: float | None,
 ) -> list[SampleCheck]:
-    """What a worker does."""
+    """Check some answers, in a worker."""
     network = _network(raw)
     return [check_answer(network, question, settings, *one, time_limit) for one in answers]
 
 
 @lru_cache(maxsize=2)
 def _network(raw: bytes) -> Network:
-    """The network in a file, read once in each worker."""
+    """Return the network in a file, read once per worker."""
     return network_from(raw)
 
 
@@ -290,15 +293,15 @@ def check_answer(
     Parameters
     ----------
     network
-        What was asked.
+        The network that was asked about.
     question, settings
-        What all samples were asked, with `each` in the place of the sample.
+        The question and settings for all samples, with `each` in place of the sample.
     row, known
-        The row of the sample, and the hash that it has of its values.
+        The row of the sample, and the hash of its values in the row.
     data
         JSON data of the answer.
     time_limit
-        Seconds for each certificate.
+        Seconds per certificate.
     """
     uncovered: tuple[str, ...] = ()
     try:
@@ -331,7 +334,7 @@ def _check_refusal(
     known: bytes,
     data: Mapping[str, Any],
 ) -> tuple[str, str]:
-    """See that the question makes no sense for the sample of a row."""
+    """Check that the question does not make sense for the sample of a row."""
     try:
         values = list(raw_of(network, data["question"]["sample"]))
     except (LookupError, TypeError, ValueError) as error:
@@ -359,7 +362,7 @@ def _check_refusal(
 def _check_row(
     network: Network, question: Any, settings: Mapping[str, Any], row: Row, known: bytes, answer: Any
 ) -> None:
-    """See that an answer is the one that its row speaks of."""
+    """Check that an answer agrees with its row."""
     values = answer.question.values(network)
     if values is None or hash_of(list(values)) != known:
         raise CertificateError("the answer is about another sample than its row.")

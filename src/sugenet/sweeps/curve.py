@@ -1,10 +1,11 @@
-"""Certified accuracy over radii: from sweeps that differ in the radius alone, or from one of `whatif`, which
-knows how far each sample is safe: up to which radius its class is proved to stay, and from which on it is
-known to change.
+"""Certified accuracy over radii, from sweeps that differ only in the radius, or from one sweep of `whatif`.
 
-A sample that is proved at a radius is proved at every smaller one, and one that is refuted is refuted at
-every larger one. What one sweep proves or refutes also counts at the radii of the others, so the curve never
-rises.
+`whatif` tells how far each sample is safe: up to which radius its class is proved to stay, and from which
+radius on it is known to change.
+
+A sample that is proved at a radius is proved at every smaller one. A sample that is refuted is refuted at
+every larger one. Proofs and refutations of one sweep also count at the radii of the others, so the curve
+never rises.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ __all__ = [
 ]
 
 _RADII = 12
-"""Radii of a curve from `whatif`, unless some are given."""
+"""Number of radii of a curve from `whatif`, if none are given."""
 _SHORT = 8
-"""A radius of more letters is rounded."""
+"""Radii of more characters are rounded."""
 
 
 _End: TypeAlias = tuple[Fraction | float, bool]
@@ -58,10 +59,11 @@ _EVERYTHING: _End = (math.inf, False)
 
 @dataclass
 class Safety:
-    """What is known of one sample at all radii: its class, and how far it keeps it.
+    """The results for one sample at all radii: its class, and how far it keeps it.
 
-    `proved` and `trusted` hold ends, each with whether it is inside: up to there the class stays, proved, or
-    on the word of a solver; `broken` is the least radius at which the class is known to change.
+    `proved` and `trusted` are the largest radii within which the class stays: proved, or claimed by a solver.
+    Each comes with whether the radius itself is included. `broken` is the smallest radius at which the class
+    is known to change.
     """
 
     label: int
@@ -71,19 +73,19 @@ class Safety:
     broken: Fraction | None = None
 
     def is_proved(self, radius: Fraction) -> bool:
-        """Whether the class is proved to stay within a radius."""
+        """Return whether the class is proved to stay within a radius."""
         return _reaches(self.proved, radius)
 
     def is_trusted(self, radius: Fraction) -> bool:
-        """Whether a solver says so, and nothing can be checked."""
+        """Return whether only a solver claims that the class stays, without a certificate."""
         return _reaches(self.trusted, radius)
 
     def is_refuted(self, radius: Fraction) -> bool:
-        """Whether a change within the radius is known."""
+        """Return whether a change within the radius is known."""
         return self.broken is not None and self.broken <= radius
 
     def breaks(self, radius: Fraction) -> None:
-        """Take note of a change at a radius."""
+        """Record a change at a radius."""
         self.broken = radius if self.broken is None else min(self.broken, radius)
 
 
@@ -92,14 +94,14 @@ def _reaches(ends: Iterable[_End], radius: Fraction) -> bool:
 
 
 def safety_of_radii(files: Iterable[tuple[Fraction, Iterable[Row]]]) -> dict[int, Safety]:
-    """What rows of `Robust` at several radii say of each sample.
+    """Return the safety of each sample from rows of `Robust` at several radii.
 
     Raises
     ------
     FileError
-        Where two of them give one sample two classes.
+        If two rows give one sample different classes.
     SoundnessError
-        Where one proves what another refutes.
+        If one row proves what another refutes.
     """
     safety: dict[int, Safety] = {}
     for radius, rows in files:
@@ -113,10 +115,10 @@ def safety_of_radii(files: Iterable[tuple[Fraction, Iterable[Row]]]) -> dict[int
 
 
 def safety_of_whatif(rows: Iterable[Row], limit: Fraction | None) -> dict[int, Safety]:
-    """What rows of `WhatIf` say of each sample: the class stays below the lower bound, and changes at the
-    cost.
+    """Return the safety of each sample from rows of `WhatIf`.
 
-    Costs and the limit, beyond which was not looked, are as certificates have them: squares under L2.
+    The class stays below the lower bound, and changes at the cost. The search ended at the limit. Costs and
+    the limit are as in certificates: squares under L2.
     """
     safety: dict[int, Safety] = {}
     for row in rows:
@@ -132,7 +134,7 @@ def safety_of_whatif(rows: Iterable[Row], limit: Fraction | None) -> dict[int, S
 
 
 def _joined(safety: dict[int, Safety], row: Row) -> Safety:
-    """What is known of the sample of a row, which must have the same classes everywhere."""
+    """Return the safety of the sample of a row, whose classes must be the same everywhere."""
     safe = safety.setdefault(row.sample, Safety(row.index, row.truth))
     refuse_if(
         row.index != safe.label,
@@ -160,8 +162,9 @@ def _without_contradiction(safety: dict[int, Safety]) -> dict[int, Safety]:
 
 
 def chosen_radii(safety: Mapping[int, Safety], *, squares: bool) -> list[Fraction]:
-    """Radii at which something changes, evenly chosen where they are many; those that are too long to read
-    are rounded up to four digits, under L2, where they may be no fractions, to three decimals.
+    """Return radii at which something changes, evenly chosen if there are many.
+
+    Long radii are rounded up to four digits, and to three decimals under L2, where they may be irrational.
     """
     sizes = {Fraction(end) for safe in safety.values() for end, _ in safe.proved if 0 < end < math.inf}
     sizes |= {safe.broken for safe in safety.values() if safe.broken is not None}
@@ -173,13 +176,15 @@ def chosen_radii(safety: Mapping[int, Safety], *, squares: bool) -> list[Fractio
 
 
 def _root_above(square: Fraction) -> Fraction:
-    """The least float with three decimals whose square is as large."""
+    """Return the smallest float with three decimals whose square is at least the given one."""
     decimals = _decimals(math.isqrt(math.ceil(square * 10**6)), Fraction(1, 1000))
     return next(root for root in decimals if root**2 >= square)
 
 
 def _short_above(size: Fraction) -> Fraction:
-    """A size that is short, or else the least float with four digits that is as large."""
+    """Return a short size unchanged, otherwise the smallest float with four digits that is at least as
+    large.
+    """
     if len(number_text(size)) <= _SHORT:
         return size
     unit = Fraction(10) ** (math.floor(math.log10(size)) - 3)
@@ -187,12 +192,12 @@ def _short_above(size: Fraction) -> Fraction:
 
 
 def _decimals(index: int, unit: Fraction) -> Iterator[Fraction]:
-    """The floats that multiples of a unit are read as, from one on."""
+    """Yield the floats nearest to the multiples of a unit, from one index on."""
     return (Fraction(float(number * unit)) for number in count(index))
 
 
 def radius_text(radius: Fraction) -> str:
-    """A radius for people, as it is typed in; a long one in four digits.
+    """Format a radius as a user would type it; a long one with four digits.
 
     Examples
     --------
@@ -205,17 +210,17 @@ def radius_text(radius: Fraction) -> str:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """All samples at one radius: each is counted once."""
+    """All samples at one radius; each is counted once."""
 
     radius: Fraction
     certified: int
-    """Right and proved."""
+    """Correctly classified and proved."""
     on_trust: int
-    """Right, and the word of a solver that the class stays."""
+    """Correctly classified; a solver claims that the class stays."""
     refuted: int
-    """Right, or not known to be wrong, and refuted."""
+    """Correctly classified, or not known to be wrong, and refuted."""
     wrong: int
-    """Of a wrong class."""
+    """Wrongly classified."""
     open: int
     """The rest: undecided, without an answer, or proved and not known to be right."""
 
@@ -227,7 +232,7 @@ class CurvePoint:
         return Between(Fraction(self.certified, total or 1), Fraction(upper, total or 1))
 
     def data(self) -> dict[str, Any]:
-        """Everything as JSON data; exact numbers are text."""
+        """Return everything as JSON data; exact numbers are text."""
         return {
             "radius": str(self.radius),
             **self.accuracy.data(),
@@ -249,21 +254,21 @@ class AccuracyCurve(Plottable):
     """How the radius is measured: ``Linf``, ``L2``, ``Hamming`` and so on."""
     samples: int
     accuracy: Between | None
-    """Accuracy without any change; None where the right classes are not known."""
+    """Accuracy without any change; None if the true classes are not known."""
     points: tuple[CurvePoint, ...]
-    """By rising radius."""
+    """By increasing radius."""
     has_target: bool = False
-    """Whether only changes to one class count, which makes it no certified accuracy."""
+    """Whether only changes to one class count, so that this is not certified accuracy."""
 
     @property
     def what(self) -> str:
-        """What is drawn over the radii."""
+        """The quantity on the vertical axis."""
         if self.accuracy is None:
             return "share proved"
         return "share right and proved" if self.has_target else "certified accuracy"
 
     def data(self) -> dict[str, Any]:
-        """Everything as JSON data; exact numbers are text."""
+        """Return everything as JSON data; exact numbers are text."""
         return {
             "shows": self.what,
             "region": self.asked,
@@ -275,7 +280,7 @@ class AccuracyCurve(Plottable):
 
     @cached_property
     def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-        """The head of the table and its rows, in words."""
+        """Return the header of the table and its rows, in words."""
         name = "proved" if self.accuracy is None or self.has_target else "certified"
         rows: list[tuple[str, ...]] = []
         if self.accuracy is not None and all(point.radius for point in self.points):
@@ -306,9 +311,10 @@ def curve_points(
     squares: bool = False,
     has_truth: bool | None = None,
 ) -> tuple[Between | None, tuple[CurvePoint, ...]]:
-    """Accuracy, and certified accuracy at each radius; `squares`: what is known is in squares of radii.
+    """Return the accuracy, and certified accuracy at each radius.
 
-    Where the right classes are not known, every class counts as right, and there is no accuracy.
+    `squares`: `safety` has squares of radii. If the true classes are not known, every class counts as right,
+    and there is no accuracy.
     """
     if has_truth is None:
         has_truth = any(safe.truth is not None for safe in safety.values())
@@ -340,19 +346,19 @@ def curve_points(
 
 
 def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> AccuracyCurve:
-    """Certified accuracy over radii.
+    """Compute certified accuracy over radii.
 
     Parameters
     ----------
     results
-        Several sweeps of `Robust` that differ in the radius alone, or one of `WhatIf`.
+        Several sweeps of `Robust` that differ only in the radius, or one of `WhatIf`.
     radii
-        For one of `WhatIf`, at which radii; unless given, where something changes.
+        The radii, for one sweep of `WhatIf` (default: those at which something changes).
 
     Raises
     ------
     QuestionError
-        Where they are of different networks, samples or questions: the difference is named.
+        If the sweeps are about different networks, samples or questions. The message names the difference.
 
     Examples
     --------
@@ -402,7 +408,7 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
 
 
 def _also(network: Network, question: Robust | WhatIf) -> str:
-    """What else a question says, in words."""
+    """Return the other conditions of a question, in words."""
     parts = []
     if question.target is not None:
         parts.append(f"only changes to {network.class_texts[class_of(network, question.target)]} count")
@@ -439,7 +445,7 @@ def _radius_of(results: Results) -> Fraction:
 
 
 def _check_alike(results: Sequence[Results], radii: Sequence[Fraction]) -> None:
-    """Refuse sweeps that differ in more than the radius, and those that do not differ at all."""
+    """Refuse sweeps that differ in more than the radius, or not at all."""
     first = results[0]
     seen = {radii[0]: first}
     for other, radius in zip(results[1:], radii[1:], strict=True):
@@ -456,7 +462,7 @@ def _check_alike(results: Sequence[Results], radii: Sequence[Fraction]) -> None:
 
 
 def _difference(first: Results, other: Results) -> str | None:
-    """In what two sweeps differ besides the radius."""
+    """Return how two sweeps differ besides the radius; None if they do not."""
     if first.network.fingerprint != other.network.fingerprint:
         mine, its = first.network.fingerprint[:12], other.network.fingerprint[:12]
         return f"one is about the network {mine}, the other about {its}"

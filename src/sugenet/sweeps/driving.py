@@ -1,15 +1,18 @@
-"""Handing out the samples of a sweep through joblib, and keeping what comes back: `drive`. How far it is:
-`Progress`.
+"""Hand out the samples of a sweep through joblib, and keep the answers.
 
-Whatever backend of joblib is active does the work: processes of this machine unless said otherwise. A worker
-that ends takes only its own samples with it, and they go out again; one that ends its worker time and again
-is asked alone at last, and then given up by name.
+`drive` does the work, and `Progress` reports it.
 
-Cheap samples go to a worker together, in chunks of about half a second, expensive ones alone. What a sample
-costs is learned on the way. Chunks begin small and grow with the measured mean. Where some take long, workers
-are told from which size on a question is expensive, that is how many changes it allows; they do the cheap
-ones of a chunk and give the others back, which then go out alone, the most expensive first, when nothing
-cheap is left.
+The active joblib backend runs the workers (default: processes on this machine). If a worker dies, only its
+own
+samples are lost, and they are retried. A sample that repeatedly kills its worker is finally tried alone, and
+then reported as failed.
+
+Cheap samples go to a worker together, in chunks of about half a second. Expensive ones go alone. Costs are
+measured on the way: chunks start small and grow with the measured mean.
+
+If some samples take long, workers are told from which size on a question is expensive. Its size is the number
+of changes that it allows. Workers answer the cheap samples of a chunk and return the others. Those are handed
+out alone, the most expensive first, when no cheap ones are left.
 """
 
 from __future__ import annotations
@@ -40,20 +43,21 @@ from sugenet.sweeps.work import Chunk, Done, Task, do
 __all__ = ["Progress", "Queue", "drive", "workers"]
 
 _TARGET = 0.5
-"""Seconds that a chunk shall take."""
+"""Target duration of a chunk, in seconds."""
 _LEAST = 0.1
-"""And shall at least take, when few samples are left."""
+"""Minimum duration of a chunk in seconds, when few samples are left."""
 _LARGEST = 4096
 _DEAR = 0.25
-"""Seconds from which a sample is dear."""
+"""Seconds from which a sample is expensive."""
 
 
 class Queue:
-    """Samples that wait, and what is known of their cost; safe to use from several threads."""
+    """Waiting samples, and their expected costs; thread-safe."""
 
     def __init__(self, samples: Iterable[int], workers: int, time_limit: float | None) -> None:
         self._fresh = list(samples)
-        # in mixed order, so that what is done is like what is to come, and the remaining time is honest
+        # In mixed order, so that finished samples resemble the remaining ones, and time estimates are
+        # realistic.
         random.Random(0).shuffle(self._fresh)
         self._alone: list[tuple[float, int]] = []
         self._out: set[int] = set()
@@ -73,7 +77,9 @@ class Queue:
             return set(self._out)
 
     def take(self) -> tuple[list[int], float | None]:
-        """The next samples to go out, none where nothing waits; and the size from which one is dear."""
+        """Return the next samples to hand out, none if nothing waits, and the size from which one is
+        expensive.
+        """
         with self._lock:
             if self._fresh:
                 size = self._chunk()
@@ -92,12 +98,12 @@ class Queue:
         return max(1, min(limit, _LARGEST, int(_TARGET / mean)))
 
     def _dear(self) -> float | None:
-        """The least size at which samples took long in the mean."""
+        """Return the smallest size at which samples took long on average."""
         long = [size for size, seconds in self._seconds.items() if sum(seconds) >= _DEAR * len(seconds)]
         return float(min(long)) if long else None
 
     def answered(self, sample: int, seconds: float, size: float | None, *, learn: bool = True) -> None:
-        """Learn what an answer cost, unless it was not like those to come."""
+        """Record the cost of an answer; `learn=False` if it is not typical."""
         with self._lock:
             self._out.discard(sample)
             if not learn:
@@ -107,12 +113,12 @@ class Queue:
                 self._seconds[int(size)].append(seconds)
 
     def gone(self, sample: int) -> None:
-        """It has no answer, and is not asked again."""
+        """Record that a sample has no answer and is not retried."""
         with self._lock:
             self._out.discard(sample)
 
     def give_back(self, sample: int, size: float | None) -> None:
-        """Take a sample back that was not begun: a dear one goes out alone."""
+        """Take back a sample that was not started; an expensive one is handed out alone."""
         with self._lock:
             dear = self._dear()
             if size is None or dear is None or size < dear:
@@ -121,13 +127,13 @@ class Queue:
                 self.set_apart(sample, size)
 
     def set_apart(self, sample: int, size: float = 0.0) -> None:
-        """Take a sample back, as one whose worker ended: it goes out alone."""
+        """Take back a sample whose worker died; it is handed out alone."""
         with self._lock:
             self._out.discard(sample)
             insort(self._alone, (size, sample))
 
     def again(self, samples: Sequence[int]) -> None:
-        """Take samples back as they went out."""
+        """Take samples back unchanged."""
         with self._lock:
             self._out.difference_update(samples)
             self._fresh += samples
@@ -135,8 +141,9 @@ class Queue:
     # -- remaining time --------------------------------------------------------------------------------------
 
     def remaining(self) -> tuple[float, float | None]:
-        """Seconds that are still to come: as it went so far, and if every dear sample takes all its time;
-        None: nobody knows.
+        """Return the estimated remaining seconds, and those if every expensive sample uses all its time.
+
+        None: unknown.
         """
         with self._lock:
             if not self._count:
@@ -153,7 +160,9 @@ class Queue:
             return likely / workers, None if worst is None else max(worst, likely) / workers
 
     def _likely(self, size: float) -> float:
-        """Seconds of a sample that was given back: as those of its size or the next smaller one took."""
+        """Return the estimated seconds of a returned sample, from those of its size or the next smaller
+        one.
+        """
         near = [known for known in self._seconds if known <= size]
         if near:
             seconds = self._seconds[max(near)]
@@ -164,11 +173,11 @@ class Queue:
 
 
 _STRIKES = 3
-"""Workers that may end with a sample before it is asked alone."""
+"""Number of workers that a sample may kill before it is tried alone."""
 _BREAKS = 5
-"""Times that all may break down one after another without an answer between."""
+"""Number of consecutive breakdowns of all workers without an answer in between."""
 _HOPELESS = 10
-"""Samples that may fail before the first answer."""
+"""Number of samples that may fail before the first answer."""
 
 
 def drive(
@@ -185,7 +194,7 @@ def drive(
     total_time: float | None,
     keep: Callable[[Entry], Entry],
 ) -> bool:
-    """Answer all pending samples and keep the answers; False where the time ended it."""
+    """Answer all pending samples and keep the answers. Return False if time ran out."""
     with workers(backend, options, jobs) as (count, parallel):
         run = _Handout(job, network, samples, store, progress, keep, Queue(pending, count, job.time_limit))
         run.end = None if total_time is None else monotonic() + total_time
@@ -196,7 +205,7 @@ def drive(
 
 
 class _Handout:
-    """What is out, what broke, and what came back."""
+    """Samples that are with workers, breakdowns, and answers."""
 
     def __init__(
         self,
@@ -216,18 +225,18 @@ class _Handout:
         self.strikes: Counter[int] = Counter()
         self.failed: dict[int, str] = {}
         self.end: float | None = None
-        """When no more is given out."""
+        """The time after which no more samples are handed out."""
 
     def is_late(self) -> bool:
-        """Whether the time is up."""
+        """Return whether the time is up."""
         return self.end is not None and monotonic() >= self.end
 
     def all(self, parallel: Callable[[Iterator[Any]], Any], ahead: int) -> None:
-        """Go on until nothing waits."""
+        """Continue until nothing waits."""
         broken, suspects = 0, set[int]()
         while (len(self.queue) or suspects) and not self.is_late():
             alone = None
-            if not len(self.queue):  # whoever ended its workers before: now each for itself
+            if not len(self.queue):  # retry samples that killed their workers, each alone
                 alone = suspects.pop()
                 self.queue.set_apart(alone)
             before = self.answered
@@ -237,7 +246,7 @@ class _Handout:
                         self.take(done)
             except SugenetError:
                 raise
-            except Exception as error:  # every backend has its own words for a worker that is gone
+            except Exception as error:  # each backend has its own error for a lost worker
                 broken = 0 if self.answered > before else broken + 1
                 if broken >= _BREAKS:
                     raise SweepError(
@@ -259,8 +268,11 @@ class _Handout:
                         self.queue.set_apart(sample)
 
     def tasks(self, ahead: int, *, once: bool) -> Iterator[Any]:
-        """Chunks as long as there are any; the first ones carry the network, and so do the last, since what
-        has to go out again then would wait for those that take long.
+        """Yield chunks while there are any.
+
+        The first chunks carry the network. So do the last ones: a retry at the end would have to wait for
+        slow
+        samples.
         """
         from joblib import delayed
 
@@ -280,7 +292,7 @@ class _Handout:
         return sample, self.samples.values(sample), int(self.samples.labels[sample]), truth
 
     def take(self, done: Done) -> None:
-        """Keep what a worker brings."""
+        """Store the results of a worker."""
         if done.unknown:
             self.sent = 0  # the next chunks carry the network again
             self.queue.again(done.unknown)
@@ -314,7 +326,7 @@ class _Handout:
 
 @contextmanager
 def _closing(results: Generator[Any, None, None]) -> Iterator[Iterator[Any]]:
-    """Call those back that are still out, now; joblib need not say that there are some."""
+    """Cancel all pending tasks now; joblib may not report that there are any."""
     try:
         yield results
     finally:
@@ -327,7 +339,7 @@ def _closing(results: Generator[Any, None, None]) -> Iterator[Iterator[Any]]:
 def workers(
     backend: str | None, options: dict[str, Any], jobs: int | None
 ) -> Iterator[tuple[int, Callable[[Iterator[Any]], Generator[Any, None, None]]]]:
-    """How many there are, and a function that runs tasks on them and gives results as they come."""
+    """Return the number of workers, and a function that runs tasks and yields results as they arrive."""
     import joblib
 
     ask = {} if jobs is None else {"n_jobs": jobs}
@@ -343,7 +355,7 @@ def workers(
             stack.enter_context(joblib.parallel_config(**config, **ask))
             active, _ = joblib.parallel.get_active_backend()
             count = joblib.effective_n_jobs(None)
-        except Exception as error:  # every backend has its own words where it is not there
+        except Exception as error:  # each backend has its own error if it is missing
             reason = next(iter(str(error).splitlines()), "").rstrip(".:") or type(error).__name__
             if reason.startswith("Invalid backend"):
                 reason = "joblib does not know it"
@@ -360,7 +372,7 @@ def workers(
                     results = joblib.Parallel(return_as="generator_unordered", batch_size=1, **begin)(tasks)
                 yield from results
                 return
-            # such a backend gives its results at the end of a call only: so each call is a short one
+            # Such a backend returns its results only at the end of a call, so calls are kept short.
             with joblib.Parallel(batch_size=1) as parallel:
                 while some := list(islice(tasks, 2 * count)):
                     yield from parallel(some)
@@ -369,9 +381,9 @@ def workers(
 
 
 def _first_of_all(backend: Any) -> dict[str, Any]:
-    """What a process of joblib's own does before it takes any work: it sees to it that it ends with this one.
+    """Return the initializer for joblib's own processes: they end when this process ends.
 
-    Whoever configured the backend with an initializer gets that, too.
+    An initializer from the configuration of the backend is called, too.
     """
     by_kernel = threading.current_thread() is threading.main_thread()
     options = backend.backend_kwargs
@@ -380,7 +392,7 @@ def _first_of_all(backend: Any) -> dict[str, Any]:
 
 
 class Progress:
-    """Tells whoever wants to know, once a second, from a thread of its own."""
+    """Progress reports, once per second, from a thread."""
 
     def __init__(self, total: int, known: Counter[str], notify: Callable[[str], None] | None) -> None:
         self.total, self.outcomes, self.notify = total, Counter(known), notify
@@ -394,13 +406,13 @@ class Progress:
             self.outcomes[row.outcome] += 1
 
     def replaced(self, outcome: str) -> None:
-        """A sample with this outcome gets another."""
+        """Record that the answer of a sample with this outcome is replaced."""
         with self._lock:
             self.outcomes[outcome] -= 1
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """Tell while something else goes on."""
+        """Report progress while the body runs."""
         if self.notify is None:
             yield
             return
@@ -408,7 +420,7 @@ class Progress:
 
         def tell() -> None:
             assert self.notify is not None
-            if hasattr(signal, "pthread_sigmask"):  # an interrupt is for the main thread
+            if hasattr(signal, "pthread_sigmask"):  # interrupts are for the main thread
                 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             while not end.wait(0.5):
                 self.notify(str(self))

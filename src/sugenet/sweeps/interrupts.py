@@ -1,4 +1,4 @@
-"""Ctrl-C and time limits of a sweep: who hears an interrupt, and when."""
+"""Ctrl-C and time limits of a sweep: which process handles an interrupt, and when."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from typing import TypeAlias
 __all__ = ["Handler", "deaf", "interrupted_once", "interrupts_wait", "loud", "on_interrupt", "within"]
 
 Handler: TypeAlias = Callable[[int, FrameType | None], object]
-"""What a signal calls."""
+"""A signal handler."""
 
 _ENDING = 2.0
-"""Seconds in which an interrupt is one with the one before."""
+"""Seconds within which repeated interrupts count as one."""
 
 
 @contextmanager
 def on_interrupt(stop: Callable[[Handler, int, FrameType | None], None]) -> Iterator[None]:
-    """Let Ctrl-C call a function, with the handler before as its first argument; in the main thread, and if
-    there is a handler.
+    """Make Ctrl-C call a function, with the previous handler as its first argument.
+
+    Only in the main thread, and only if there is a handler.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
@@ -41,8 +42,9 @@ def on_interrupt(stop: Callable[[Handler, int, FrameType | None], None]) -> Iter
 
 @contextmanager
 def interrupted_once() -> Iterator[None]:
-    """Take Ctrl-C that is held down as one: a second interrupt would end the cleaning up after the first, and
-    a solver in the middle of its work.
+    """Treat Ctrl-C that is held down as one interrupt.
+
+    A second interrupt would break the cleanup after the first, or a solver during its work.
     """
     last: list[float] = []
 
@@ -57,13 +59,15 @@ def interrupted_once() -> Iterator[None]:
 
 @contextmanager
 def interrupts_wait() -> Iterator[None]:
-    """Hold an interrupt back until workers are started; they inherit that, so that Ctrl-C is for the driver
-    alone, and does not end them in the middle of their imports, with a traceback each.
+    """Hold back interrupts until the workers have started.
+
+    The workers inherit this. So Ctrl-C reaches only the driver, and does not end workers during their
+    imports, with a traceback each.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    with suppress(ImportError, AttributeError):  # whoever starts it later, lets interrupts through again
+    with suppress(ImportError, AttributeError):  # if it is started later, it unblocks interrupts
         from joblib.externals.loky.backend import resource_tracker
 
         resource_tracker.ensure_running()
@@ -76,15 +80,15 @@ def interrupts_wait() -> Iterator[None]:
 
 
 def within(seconds: float | None, run: Callable[[], None]) -> bool:
-    """Run something for at most this time, which an interrupt of the main thread ends; False where it did."""
+    """Run a function, and interrupt the main thread after some seconds; return False if that happened."""
     if seconds is None or seconds == inf or threading.current_thread() is not threading.main_thread():
-        run()  # of another thread, it ends when those are back that are out
+        run()  # in another thread, it ends when the pending tasks are done
         return True
     rung = threading.Event()
 
     def ring() -> None:
         rung.set()
-        if hasattr(signal, "pthread_kill"):  # a real signal ends also what only waits
+        if hasattr(signal, "pthread_kill"):  # a real signal also ends a wait
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         else:
             _thread.interrupt_main()
@@ -97,7 +101,7 @@ def within(seconds: float | None, run: Callable[[], None]) -> bool:
     timer.daemon = True
     before = signal.getsignal(signal.SIGINT)
     deaf = before in (signal.SIG_IGN, signal.SIG_DFL)
-    if deaf:  # as in the background of a script, where only the time may interrupt
+    if deaf:  # as in a script's background job, where only the time limit may interrupt
         signal.signal(signal.SIGINT, stop)
     try:
         timer.start()
@@ -105,7 +109,7 @@ def within(seconds: float | None, run: Callable[[], None]) -> bool:
             run()
         finally:
             timer.cancel()
-            timer.join()  # it rings here, or never
+            timer.join()  # it fires here, or never
     except KeyboardInterrupt:
         timer.cancel()
         if not rung.is_set():
@@ -122,7 +126,7 @@ def within(seconds: float | None, run: Callable[[], None]) -> bool:
 
 @contextmanager
 def deaf() -> Iterator[list[int]]:
-    """In a process of its own: Ctrl-C is for the driver, who ends the workers."""
+    """Ignore Ctrl-C in a worker process: the driver handles it and ends the workers."""
     if threading.current_thread() is not threading.main_thread():
         yield []
         return
@@ -135,8 +139,10 @@ def deaf() -> Iterator[list[int]]:
 
 @contextmanager
 def loud() -> Iterator[list[int]]:
-    """In the driver itself: a question that Ctrl-C cuts short gives what it knows, which is no answer here,
-    so the signals that came are told.
+    """Record signals in the driver itself.
+
+    If Ctrl-C interrupts a question, it returns a partial result, which is not an answer here. The recorded
+    signals tell.
     """
     stopped: list[int] = []
 

@@ -1,8 +1,7 @@
-"""A results file as Python values, `read_results`; and as a table for other programs, CSV or Parquet: a row
-for each sample of the data set.
+"""Read a results file (`read_results`), and export it as a CSV or Parquet table with one row per sample.
 
-In the table samples without an answer have a row, too, with the outcome ``missing``. Costs stay text, as
-exact numbers such as ``7/2``, since a float would round them; under L2 they are sums of squares.
+In the table, samples without an answer also have a row, with the outcome ``missing``. Costs are exact numbers
+as text, such as ``7/2``, since a float would round them. Under L2 they are sums of squares.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ COLUMNS = (
     *("sample", "outcome", "label", "true_label", "right", "settled", "certified", "engine"),
     *("seconds", "time_limit", "cost", "lower", "version"),
 )
-"""Names of the columns, in their order."""
+"""Names of the columns, in order."""
 
 
 def export_rows(rows: Iterable[Row], samples: int, classes: Sequence[str]) -> list[tuple[Any, ...]]:
-    """All samples of a data set, each with its columns; None where something is not known."""
+    """Return the columns of all samples of a data set; None for unknown values."""
     known = {row.sample: row for row in rows}
     return [_columns(sample, known.get(sample), classes) for sample in range(samples)]
 
@@ -54,7 +53,7 @@ def _columns(sample: int, row: Row | None, classes: Sequence[str]) -> tuple[Any,
 
 
 def csv_text(rows: Iterable[Row], samples: int, classes: Sequence[str]) -> str:
-    r"""The table as CSV (RFC 4180): what is not known is an empty field.
+    r"""Return the table as CSV (RFC 4180); unknown values are empty fields.
 
     Examples
     --------
@@ -79,12 +78,12 @@ def write_parquet(
     classes: Sequence[str],
     about: Mapping[str, str],
 ) -> None:
-    """Write the table as Parquet, whole or not at all; `about` goes to its metadata.
+    """Write the table as Parquet, atomically; `about` goes to its metadata.
 
     Raises
     ------
     SugenetError
-        Where pyarrow, the extra ``parquet``, is not installed.
+        If pyarrow (extra ``parquet``) is not installed.
     """
     try:
         import pyarrow as pa
@@ -107,9 +106,10 @@ def write_parquet(
 
 
 class Results(Plottable, AbstractContextManager["Results"]):
-    """Rows and answers that a sweep found; read only.
+    """Rows and answers of a sweep; read-only.
 
-    Rows are short; answers are of the same types as the verbs give. `to_pandas` gives all rows as a data
+    Rows are summaries. Answers have the same types as those of the verbs. `to_pandas` returns all rows as a
+    data
     frame.
 
     Examples
@@ -126,7 +126,7 @@ class Results(Plottable, AbstractContextManager["Results"]):
 
     See Also
     --------
-    sweep : gives them.
+    sweep : returns results.
     read_results : reads them from a file.
     """
 
@@ -141,10 +141,10 @@ class Results(Plottable, AbstractContextManager["Results"]):
             self.seed, self.time_limit = about["seed"], about["time_limit"]
             self.samples: int = about["samples"]
             self.digest: str = about["data"]
-            """Of all samples and their true classes."""
+            """Digest of all samples and their true classes."""
             self.has_truths: bool = about["truths"]
             self.made: dict[str, str] = about["made"]
-            """When, and with which versions."""
+            """Date, and versions of the software."""
             settings_of(self.question, **self.settings)
             refuse(
                 QuestionError,
@@ -157,7 +157,7 @@ class Results(Plottable, AbstractContextManager["Results"]):
 
     @property
     def path(self) -> str | None:
-        """Where the file is; None: in memory."""
+        """Path of the file; None: in memory."""
         return None if self._store.path is None else str(self._store.path)
 
     def __str__(self) -> str:
@@ -166,15 +166,15 @@ class Results(Plottable, AbstractContextManager["Results"]):
         return f"{described(self.network, self.question)}: asked of {samples}{where}"
 
     def __len__(self) -> int:
-        """How many samples have an answer."""
+        """Return the number of samples with an answer."""
         return len(self.rows())
 
     def rows(self) -> list[Row]:
-        """Samples that have an answer, by number, without the answers themselves."""
+        """Return the rows of samples with an answer, by index, without the answers themselves."""
         return [self._fitting(row) for row in self._store.rows()]
 
     def _fitting(self, row: Row) -> Row:
-        """A row, which must be of a sample and of classes that there are."""
+        """Check that a row has a valid sample and valid classes, and return it."""
         numbers = (row.index, row.index if row.truth is None else row.truth)
         classes = len(self.network.classes)
         fits = 0 <= row.sample < self.samples and all(0 <= n < classes for n in numbers)
@@ -182,24 +182,24 @@ class Results(Plottable, AbstractContextManager["Results"]):
         return row
 
     def row(self, sample: int) -> Row:
-        """The row of one sample."""
+        """Return the row of one sample."""
         return self._found(sample)[0]
 
     def missing(self) -> list[int]:
-        """Samples that have no answer yet."""
+        """Return the samples without an answer."""
         return list(self.tally().missing)
 
     def data(self, sample: int) -> dict[str, Any]:
-        """JSON data of the answer about a sample."""
+        """Return the JSON data of the answer about a sample."""
         self._found(sample)
         data = self._store.answer(sample)
         assert data is not None
         return data
 
     def answer(self, sample: int) -> Any:
-        """The answer about a sample, as the verb gave it.
+        """Return the answer about a sample, as the verb returned it.
 
-        It is read, not checked: `check` its certificate, or all of them with `check_results`.
+        It is read but not checked. Use `check` on its certificate, or `check_results` for all of them.
         """
         data, (row, known) = self.data(sample), self._found(sample)
         if row.outcome == REFUSED:
@@ -213,7 +213,7 @@ class Results(Plottable, AbstractContextManager["Results"]):
         return answer
 
     def refusal(self, sample: int) -> str:
-        """Why a sample was not asked about, whose outcome is ``refused``."""
+        """Return why a sample with the outcome ``refused`` was not asked about."""
         reason = self.data(sample).get("reason")
         self._store.refuse_if(
             not isinstance(reason, str), f"it does not say why sample {sample} was not asked about"
@@ -221,11 +221,13 @@ class Results(Plottable, AbstractContextManager["Results"]):
         return str(reason)
 
     def answers(self) -> Iterator[Any]:
-        """All answers, by number of the sample; those that the question makes no sense for have none."""
+        """Yield all answers, by index of the sample; samples for which the question makes no sense have
+        none.
+        """
         return (self.answer(row.sample) for row in self.rows() if row.outcome != REFUSED)
 
     def X(self, sample: int) -> tuple[Any, ...]:  # noqa: N802
-        """The raw values of a sample that has an answer."""
+        """Return the raw values of a sample with an answer."""
         row, known = self._found(sample)
         data = self.data(sample)
         try:
@@ -236,7 +238,7 @@ class Results(Plottable, AbstractContextManager["Results"]):
         return values
 
     def _check_hash(self, row: Row, values: list[Any], known: bytes) -> None:
-        """Refuse an answer about another sample than that of its row."""
+        """Refuse an answer about a sample other than that of its row."""
         which = f"the answer of sample {row.sample} is about another sample"
         self._store.refuse_if(hash_of(values) != known, which)
 
@@ -255,15 +257,15 @@ class Results(Plottable, AbstractContextManager["Results"]):
         return record
 
     def hash(self, sample: int) -> bytes:
-        """The hash of the raw values of a sample that has an answer, as its row has it."""
+        """Return the hash of the raw values of a sample with an answer, as stored in its row."""
         return self._found(sample)[1]
 
     def hashes(self) -> dict[int, bytes]:
-        """The same of all samples that have an answer, by number."""
+        """Return the hashes of all samples with an answer, by index."""
         return dict(self._store.hashes())
 
     def to_pandas(self) -> Any:
-        """All samples as a data frame of pandas, one row per sample with the columns of the CSV file.
+        """Return all samples as a pandas data frame, one row per sample with the columns of the CSV file.
 
         Returns
         -------
@@ -283,7 +285,7 @@ class Results(Plottable, AbstractContextManager["Results"]):
         return pd.DataFrame(table, columns=list(COLUMNS))
 
     def tally(self) -> SweepTally:
-        """All rows in figures: outcomes, certified accuracy, times."""
+        """Summarize all rows: outcomes, certified accuracy, times."""
         return tally_of(
             self.rows(),
             self.samples,
@@ -305,8 +307,9 @@ class Results(Plottable, AbstractContextManager["Results"]):
         time_limit: float | None = SECONDS,
         notify: Callable[[str], None] | None = None,
     ) -> CheckedResults:
-        """Check the answers again, all or a share of them: see `check_results`, also for `seed`, `jobs`,
-        `backend`, `backend_options`, `time_limit` and `notify`.
+        """Check the answers again, all or a share of them.
+
+        See `check_results`, also for `seed`, `jobs`, `backend`, `backend_options`, `time_limit` and `notify`.
         """
         return check_results(
             self,
@@ -320,16 +323,16 @@ class Results(Plottable, AbstractContextManager["Results"]):
         )
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write a table with one row for each sample as CSV, whole or not at all."""
+        """Write a CSV table with one row per sample, atomically."""
         write_text(path, csv_text(self.rows(), self.samples, self.network.classes))
 
     def write_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the same as Parquet, which needs pyarrow, the extra ``parquet``."""
+        """Write the same table as Parquet; requires pyarrow (extra ``parquet``)."""
         about = {"network": self.network.fingerprint, "question": described(self.network, self.question)}
         write_parquet(path, self.rows(), self.samples, self.network.classes, about)
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._store.close()
 
     def __exit__(self, *error: object) -> None:
@@ -337,7 +340,7 @@ class Results(Plottable, AbstractContextManager["Results"]):
 
 
 def read_results(path: str | os.PathLike[str], network: Network | None = None) -> Results:
-    """Read a results file that `sweep` wrote, or still writes.
+    """Read a results file that `sweep` wrote, or is still writing.
 
     Parameters
     ----------
@@ -375,7 +378,7 @@ def read_results(path: str | os.PathLike[str], network: Network | None = None) -
 
 
 def _check_about(store: Store, about: dict[str, Any]) -> None:
-    """Refuse what no sweep is about."""
+    """Refuse a description that no sweep writes."""
     kinds = {"samples": int, "data": str, "truths": bool, "seed": int, "made": dict, "settings": dict}
     wrong = [name for name, kind in kinds.items() if type(about.get(name)) is not kind]
     limit = about.get("time_limit", "")

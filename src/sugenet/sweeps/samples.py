@@ -1,5 +1,7 @@
-"""A data set as a sweep takes it: rows, their true classes, and what tells one from another; and one row of a
-results file: what is known of one sample without reading its answer.
+"""The data set of a sweep, and the rows of a results file.
+
+A data set has samples, their true classes, and hashes that identify them. A row summarizes the answer about
+one sample.
 """
 
 from __future__ import annotations
@@ -26,17 +28,17 @@ __all__ = ["REFUSALS", "REFUSED", "DataSet", "Row", "digest_of", "hash_of"]
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Raw samples of a network in their order, with their true classes where they are known."""
+    """Raw samples of a network, in order, with their true classes if known."""
 
     rows: npt.NDArray[Any]
     labels: npt.NDArray[np.intp]
-    """What the network says."""
+    """The predicted classes."""
     truths: tuple[int, ...] | None
     hashes: tuple[bytes, ...]
 
     @classmethod
     def of(cls, network: Network, X: Any, y: Any = None) -> DataSet:
-        """Read them all, so that a value which the network cannot take is told before any work."""
+        """Read all samples, so that a value which the network cannot take is reported before any work."""
         rows = network.encoder.rows(X)
         labels = network.predict(rows)
         truths = None if y is None else _truths(network, y)
@@ -56,25 +58,27 @@ class DataSet:
         return len(self.rows)
 
     def values(self, sample: int) -> list[Any]:
-        """One raw sample as a question takes it."""
+        """Return one raw sample as a question takes it."""
         return _values(self.rows[sample])
 
     @property
     def digest(self) -> str:
-        """Of all samples and classes in their order."""
+        """Digest of all samples and classes, in order."""
         return digest_of(self.hashes, self.truths)
 
 
 def digest_of(hashes: Iterable[bytes], truths: Sequence[int | None] | None) -> str:
-    """What a data set is known by: a digest of all samples and true classes in their order."""
+    """Return the digest that identifies a data set: of all samples and true classes, in order."""
     digest = hashlib.sha256(b"".join(hashes))
     digest.update(json.dumps(truths).encode())
     return digest.hexdigest()
 
 
 def hash_of(values: list[Any]) -> bytes:
-    """What a raw sample is known by: a digest of its values as JSON has them. Equal numbers are the same,
-    whatever their type: an array of floats and one of integers may be the same data.
+    """Return the digest that identifies a raw sample: that of its values as JSON.
+
+    Equal numbers of different types are the same: an array of floats and one of integers may be the same
+    data.
 
     Examples
     --------
@@ -88,7 +92,7 @@ def hash_of(values: list[Any]) -> bytes:
 
 
 def _one(value: Any) -> Any:
-    """A value as JSON has it; numbers that are not whole as fractions."""
+    """Return a value as JSON data; non-integers are fractions."""
     if type(value) is int:
         return value
     value = python_value(value)
@@ -114,21 +118,21 @@ def _truths(network: Network, y: Any) -> tuple[int, ...]:
 
 
 REFUSED = "refused"
-"""The outcome of a sample that the question makes no sense for, as of the class that it has already."""
+"""The outcome of a sample for which the question makes no sense, such as a target class it already has."""
 
 REFUSALS = (CapacityError, EncodingError, NetworkError, QuestionError)
-"""Errors that say so: wherever and whenever it is asked, the same comes out."""
+"""Errors that say so; they do not depend on when or where the question is asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The answer about one sample, in short: samples and classes are numbered from 0.
+    """A summary of the answer about one sample; samples and classes are numbered from 0.
 
-    `index` is the number of the predicted class and `truth` that of the right one, None if it is not known.
-    `certified` says that there is a proof or a witness that `check` can check; it is False if a solver is
-    trusted. `cost` and `lower` are exact numbers as text, or None: the cost of a counterfactual and its lower
-    bound, as its certificate has them (under L2 they are squares). `seconds` is the time that the answer
-    took, `time_limit` the one that it had, and `version` that of the program that gave it.
+    `index` is the index of the predicted class and `truth` that of the true one, None if unknown. `certified`
+    says that there is a proof or a witness for `check`; it is False if a solver is trusted. `cost` and
+    `lower` are exact numbers as text, or None: the cost of a counterfactual and its lower bound, as in its
+    certificate (under L2 they are squares). `seconds` is the time taken, `time_limit` the limit that applied,
+    and `version` that of the program.
     """
 
     sample: int

@@ -1,16 +1,16 @@
-"""The results file: one SQLite database with what was asked, the network, and every answer; with one writer
-at a time.
+"""The results file: an SQLite database with the question, the network and every answer; one writer at a time.
 
-Table ``about`` holds one JSON document under ``about`` and the network's own file under ``network``; table
-``answers`` one row a sample, with the compressed JSON data of its answer. SQLite keeps a transaction whole
-or forgets it, whatever kills the process, but it does not see a byte that a disk has changed: so every row
-has a digest over its columns, and one of them is the digest of its answer. A digest tells damage, not
-forgery; whether an answer is true, its certificate shows.
+Table ``about`` has one JSON document under ``about`` and the network's own file under ``network``. Table
+``answers`` has one row per sample, with the compressed JSON data of its answer. SQLite transactions are
+atomic
+even if the process is killed, but SQLite does not detect bytes that a disk has changed. So every row has a
+digest of its columns, including the digest of its answer. A digest shows damage, not forgery. Whether an
+answer is true is shown by its certificate.
 
-Locks end with their process, however that ends. A database has two things that nobody else may write
-meanwhile: the file, which can have several names, and the log beside it, which is found by name. So there is
-a lock on the name, which a file beside it carries, and one on the file itself. A file with several names is
-refused: what a killed sweep left in the log of one name would be missing under the other.
+Locks are released when their process ends in any way. Two things need protection from other writers: the
+file, which can have several names, and the log next to it, which is found by name. So there is a lock on the
+name, held by a separate file next to it, and one on the file itself. A file with several names is refused: if
+a sweep was killed, the log of one name would be missing under the other.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ __all__ = ["LARGEST", "SAMPLES", "Entry", "Lock", "Store", "reading", "writing"]
 class Lock:
     """The right to write to a results file, until it is released or the process ends.
 
-    The system gives the locks back when a process is killed, so nothing stale is ever left. The file that
-    carries the lock on the name is removed at the end, by its holder, who alone may.
+    The system releases the locks when a process is killed, so no stale lock remains. The holder of the lock
+    on
+    the name removes its lock file at the end. No other process may remove it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -85,12 +86,12 @@ class Lock:
             os.close(handle)  # its holder removed it between the two lines
 
     def _let_go(self) -> None:
-        with suppress(OSError):  # where open files cannot be removed, it stays, and does no harm
+        with suppress(OSError):  # if open files cannot be removed, it stays, which is harmless
             os.unlink(self._beside)
         os.close(self._handle)
 
     def check(self) -> None:
-        """Raise `FileError` where the file that is being written is not the one of its name any more."""
+        """Raise `FileError` if the path no longer leads to the file that is being written."""
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(self._file), os.stat(self._path)):
                 return
@@ -99,7 +100,7 @@ class Lock:
         )
 
     def release(self) -> None:
-        """Let others write. The connection to the database must be closed: SQLite's locks go, too."""
+        """Release the locks. Close the database connection first, since this drops SQLite's locks, too."""
         self._ends.close()
 
 
@@ -115,10 +116,10 @@ if os.name == "nt":  # pragma: no cover
             raise BlockingIOError from None
 
     def _lock_file(handle: int, how: int = 0) -> None:
-        """There is none beside SQLite's own: the one on the name has to do."""
+        """Do nothing: there is only the lock on the name, besides SQLite's own."""
 
     def _unlock_file(handle: int) -> None:
-        """Nor is there anything to unlock."""
+        """Do nothing: there is no lock."""
 
 else:
     import fcntl
@@ -127,20 +128,20 @@ else:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _lock_file(handle: int, how: int = fcntl.F_WRLCK) -> None:
-        """Lock the first byte for this open file: SQLite locks others, and its locks and ours do not meet."""
+        """Lock the first byte for this open file; SQLite locks other bytes, so the locks do not conflict."""
         if hasattr(fcntl, "F_OFD_SETLK"):
             first = struct.pack("hhqqi", how, os.SEEK_SET, 0, 1, 0)
             try:
                 fcntl.fcntl(handle, fcntl.F_OFD_SETLK, first)
             except BlockingIOError:
                 raise
-            except PermissionError:  # as some systems say it
+            except PermissionError:  # some systems raise this
                 raise BlockingIOError from None
-            except OSError:  # not every file system has such locks: the one on the name has to do
+            except OSError:  # not every file system has such locks; then the lock on the name must suffice
                 pass
 
     def _unlock_file(handle: int) -> None:
-        """Unlock it also for processes that were forked meanwhile, which have it open."""
+        """Unlock the file, also for processes that were forked in the meantime and have it open."""
         _lock_file(handle, fcntl.F_UNLCK)
 
 
@@ -148,21 +149,21 @@ _APPLICATION = 0x53474E52
 _VERSION = 1
 _MAGIC = b"SQLite format 3\x00"
 LARGEST = 64 << 20
-"""Bytes that an answer may unpack to."""
+"""Maximum size of an uncompressed answer, in bytes."""
 _NETWORK = 256 << 20
-"""The same of a network."""
+"""Maximum size of an uncompressed network, in bytes."""
 _MORE = 1 << 20
-"""Bytes by which something may grow that cannot be compressed."""
+"""Maximum number of bytes by which compression may enlarge incompressible data."""
 SAMPLES = 1 << 22
-"""Samples that a file may be about: those without an answer are listed, too."""
+"""Maximum number of samples of a file; those without an answer are listed, too."""
 _ABOUT = 16 << 20
-"""Bytes of what a file is about."""
+"""Maximum size of the description of a file, in bytes."""
 _LONGEST = 1 << 16
-"""Bytes of any other value of a row."""
+"""Maximum size of any other value of a row, in bytes."""
 _PARTS = 1 << 22
-"""Values that an answer may have, where an object counts as four: so much memory do they take."""
+"""Maximum number of values of an answer. An object counts as four, like its memory."""
 _STEPS = 1_000_000
-"""Of SQLite's machine, to read the names of two tables: beyond, pages refer to each other without end."""
+"""Maximum steps of SQLite's virtual machine to read the names of two tables; more mean circular pages."""
 _NAMES = tuple(field.name for field in fields(Row))
 _FLAGS = ("settled", "certified")
 _TYPES = {
@@ -193,11 +194,11 @@ _RETRY = "Restore a copy of it, or give another file and start again."
 
 @dataclass(frozen=True)
 class Entry:
-    """A row with what it is about and what it says."""
+    """A row with the hash of its sample and its answer."""
 
     row: Row
     hash: bytes
-    """Of the raw sample."""
+    """Hash of the raw sample."""
     answer: bytes
     """JSON data of the answer, compressed."""
 
@@ -211,13 +212,13 @@ class Store:
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """The name in error messages."""
         return "the store in memory" if self.path is None else f"'{self.path}'"
 
     # -- reading ---------------------------------------------------------------------------------------------
 
     def about(self) -> dict[str, Any]:
-        """What was asked of which network and which samples."""
+        """Return the description of the sweep: question, network and samples."""
         try:
             data = strict_json(self._value("about", _ABOUT).decode())
         except ValueError as error:
@@ -226,7 +227,7 @@ class Store:
         return data  # type: ignore[no-any-return]
 
     def network(self) -> bytes:
-        """The file of the network."""
+        """Return the file of the network."""
         return self._unpacked(self._value("network", _NETWORK + _MORE), _NETWORK, "its network")
 
     def _value(self, name: str, limit: int) -> bytes:
@@ -240,11 +241,11 @@ class Store:
         return bytes(record[0])
 
     def rows(self) -> list[Row]:
-        """All rows by number of the sample, without their answers."""
+        """Return all rows by index of the sample, without their answers."""
         return [row for row, _, _ in self._rows()]
 
     def hashes(self) -> Iterator[tuple[int, bytes]]:
-        """The number and the hash of every sample that has an answer."""
+        """Yield the index and the hash of every sample with an answer."""
         return ((row.sample, known) for row, known, _ in self._rows())
 
     def _rows(self, where: str = "", *values: int) -> Iterator[tuple[Row, bytes, bytes]]:
@@ -263,12 +264,12 @@ class Store:
                 yield row, bytes(known), bytes(packed)
 
     def row(self, sample: int) -> tuple[Row, bytes] | None:
-        """The row of a sample and the hash of its values; None: it has no answer."""
+        """Return the row of a sample and the hash of its values; None if it has no answer."""
         record = next(self._rows("WHERE sample = ?", sample), None)
         return None if record is None else record[:2]
 
     def answer(self, sample: int) -> dict[str, Any] | None:
-        """JSON data of the answer about a sample; None: it has none."""
+        """Return the JSON data of the answer about a sample; None if it has none."""
         record = next(self._rows("WHERE sample = ?", sample), None)
         if record is None:
             return None
@@ -289,7 +290,7 @@ class Store:
         return raw.decode()
 
     def _unpacked(self, packed: bytes, limit: int, which: str) -> bytes:
-        """What was compressed, unless it has more than `limit` bytes."""
+        """Decompress data, unless it has more than `limit` bytes."""
         unpacker = zlib.decompressobj()
         try:
             data = unpacker.decompress(packed, limit + 1)
@@ -300,7 +301,7 @@ class Store:
         return data
 
     def packed(self, sample: int) -> bytes:
-        """The compressed answer about a sample that has one."""
+        """Return the compressed answer about a sample that has one."""
         _, _, packed = next(self._rows("WHERE sample = ?", sample))
         return self._packed(sample, packed)
 
@@ -316,7 +317,7 @@ class Store:
         return answer  # type: ignore[no-any-return]
 
     def inspect(self) -> None:
-        """Read every byte that counts, and refuse a file that is not as it was written."""
+        """Read all relevant bytes, and refuse a file that is not as it was written."""
         self.about(), self.network()
         for row, _, packed in self._rows():
             self._packed(row.sample, packed)
@@ -324,7 +325,7 @@ class Store:
     # -- writing ---------------------------------------------------------------------------------------------
 
     def begin(self, about: Mapping[str, Any], network: bytes) -> None:
-        """Fill an empty file."""
+        """Initialize an empty file."""
         refuse_if(
             len(network) > _NETWORK,
             f"the network has {len(network) >> 20:,} MiB, but a results file keeps at most "
@@ -339,7 +340,7 @@ class Store:
             self._say("about", canonical(about).encode())
 
     def amend(self, about: Mapping[str, Any]) -> None:
-        """Say otherwise what it is about."""
+        """Replace the description of the sweep."""
         with self._writing():
             self._say("about", canonical(about).encode())
 
@@ -348,7 +349,7 @@ class Store:
         self._connection.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", row)
 
     def put(self, entries: Iterable[Entry]) -> None:
-        """Keep answers: all of these or, where the process ends meanwhile, none."""
+        """Store answers, all in one transaction."""
         marks = ", ".join("?" * (len(_NAMES) + 4))
         with self._writing():
             for entry in entries:
@@ -363,7 +364,7 @@ class Store:
         if self._lock is not None:
             self._lock.check()
         with self._told():
-            if self._lock is not None and not self._logged:  # the first time: what only looks changes nothing
+            if self._lock is not None and not self._logged:  # at the first write: reading changes nothing
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = FULL")
                 self._logged = True
@@ -379,11 +380,11 @@ class Store:
     # -- ends ------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Leave one file, without the log beside it where nobody else reads it."""
+        """Close the file, and remove the log next to it if nobody else reads it."""
         if self._logged:
             with suppress(sqlite3.Error):
-                self._connection.execute("PRAGMA busy_timeout = 1000")  # a reader may take long, an end not
-                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file alone has all then
+                self._connection.execute("PRAGMA busy_timeout = 1000")  # closing must not wait long
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # then the file alone is complete
                 self._connection.execute("PRAGMA journal_mode = DELETE")
         with suppress(sqlite3.Error):
             self._connection.close()
@@ -392,22 +393,22 @@ class Store:
             self._lock = None
 
     def damaged(self, what: str) -> FileError:
-        """The error that says so."""
+        """Return the error for a damaged file."""
         return FileError(f"{self.name} is damaged: {what}. {_RETRY}")
 
     def refuse_if(self, wrong: object, what: str) -> None:
-        """Raise the error that says so if something is wrong."""
+        """Raise the error for a damaged file if something is wrong."""
         if wrong:
             raise self.damaged(what)
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """SQLite's errors in words that help."""
+        """Translate SQLite's errors into helpful messages."""
         try:
             yield
         except sqlite3.Error as error:
             raise self._error(error) from error
-        except UnicodeDecodeError as error:  # of names that are none any more, in SQLite's own words
+        except UnicodeDecodeError as error:  # SQLite's error for invalid names
             raise self.damaged("its tables are others") from error
 
     def _error(self, error: sqlite3.Error) -> FileError:
@@ -436,7 +437,7 @@ class Store:
 
 
 def writing(path: str | os.PathLike[str] | None) -> tuple[Store, bool]:
-    """Open a results file to write to it, alone; and whether it is still empty. None: one in memory."""
+    """Open a results file for writing, alone, and return whether it is still empty. None: in memory."""
     if path is None:
         return Store(_connected(":memory:"), None), True
     file = _resolved(path)
@@ -461,7 +462,7 @@ def writing(path: str | os.PathLike[str] | None) -> tuple[Store, bool]:
 
 
 def reading(path: str | os.PathLike[str]) -> Store:
-    """Open a results file to read it, also while it is written."""
+    """Open a results file for reading, also while it is being written."""
     file = _resolved(path)
     refuse_if(_is_fresh(file), f"{os.fspath(path)!r} cannot be read: it is empty, or there is no such file.")
     where = f"file:{quote(os.fsencode(file))}?mode=ro"
@@ -479,7 +480,7 @@ def reading(path: str | os.PathLike[str]) -> Store:
                 f"'{file}' cannot be read where nothing may be written: '{log.name}' beside it has answers, "
                 f"too. Copy both to another folder, and read them there."
             ) from error
-        store = Store(_connected(f"{where}&immutable=1"), file)  # no log can be begun, nor is there any
+        store = Store(_connected(f"{where}&immutable=1"), file)  # there is no log, and none can be created
     try:
         _refuse_strangers(store)
     except BaseException:
@@ -489,7 +490,7 @@ def reading(path: str | os.PathLike[str]) -> Store:
 
 
 def _resolved(path: str | os.PathLike[str]) -> Path:
-    """Where a file is, links followed."""
+    """Return the path of a file, with links resolved."""
     try:
         return Path(os.fsdecode(os.path.realpath(path)))
     except ValueError as error:
@@ -497,7 +498,7 @@ def _resolved(path: str | os.PathLike[str]) -> Path:
 
 
 def _tables(store: Store) -> int:
-    """How many tables and the like there are; of many, only that they are too many."""
+    """Return the number of tables and similar objects; if there are many, only that there are too many."""
     connection = store._connection
     connection.set_progress_handler(lambda: True, _STEPS)  # SQLite reads all their names before anything else
     try:
@@ -508,7 +509,7 @@ def _tables(store: Store) -> int:
 
 
 def _connected(where: str) -> sqlite3.Connection:
-    """A connection that trusts nothing that a file says."""
+    """Return a connection that does not trust the contents of a file."""
     connection = sqlite3.connect(where, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _NETWORK + _MORE)
     connection.execute("PRAGMA trusted_schema = OFF")
@@ -517,7 +518,7 @@ def _connected(where: str) -> sqlite3.Connection:
 
 
 def _is_fresh(file: Path) -> bool:
-    """Whether there is nothing yet; what is no database is refused."""
+    """Return whether the file is still empty; refuse a file that is not a database."""
     try:
         if not stat.S_ISREG(file.stat().st_mode) and not file.is_dir():
             raise FileError(f"'{file}' is no file that could keep results. Give the name of one.")
@@ -552,14 +553,14 @@ def _refuse_strangers(store: Store) -> None:
         )
         store.refuse_if(version != _VERSION, f"there is no version {version}")
         tables = ask(f"SELECT sql FROM sqlite_master ORDER BY rowid LIMIT {len(_SCHEMA) + 1}").fetchall()
-        # nor are there views or triggers
+        # There are no views or triggers either.
         store.refuse_if(tables != [(table,) for table in _SCHEMA], "its tables are others")
         verdict = str(ask("PRAGMA quick_check(1)").fetchone()[0])
         store.refuse_if(verdict != "ok", verdict.replace("\n", " ")[:200])
 
 
 def _is_row(columns: Mapping[str, Any]) -> bool:
-    """Whether these are values that a row can have."""
+    """Return whether these values are valid for a row."""
     texts, numbers = ("engine", "outcome", "version"), ("seconds", "time_limit")
     return (
         all(isinstance(columns[name], str) or (name == "engine" and columns[name] is None) for name in texts)
@@ -578,7 +579,7 @@ def _is_time(value: Any) -> bool:
 
 def _is_exact(value: Any) -> bool:
     with suppress(CertificateError, OverflowError):
-        float(exact(value, least=0))  # what is said of it is rounded
+        float(exact(value, least=0))  # messages show it rounded
         return isinstance(value, str)
     return False
 

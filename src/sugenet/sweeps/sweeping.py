@@ -1,4 +1,4 @@
-"""One question of every sample of a data set, answered by many workers, kept in one file: `sweep`."""
+"""Ask one question about every sample of a data set, with many workers and one results file: `sweep`."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from sugenet.sweeps.work import Task, here
 __all__ = ["sweep"]
 
 _TRIED = 20
-"""Samples that a question is tried out with, at most, besides one of each class."""
+"""Maximum number of samples for trying out a question, besides one of each class."""
 _RANKS = {"undecided": 0, "found": 1}
-"""Outcomes that are not all that was asked for; of the others, more time makes none worse."""
+"""Outcomes that are only partial answers. More time never makes the other outcomes worse."""
 
 
 @interrupted_once()
@@ -210,8 +210,9 @@ def _check(network: Network, question: Any, jobs: int | None, total_time: float 
 
 
 def _try_out(network: Network, question: Any, samples: DataSet, asked: Mapping[str, Any]) -> None:
-    """Put the question for some samples, without any time for an answer, until it makes sense for one: so one
-    that makes none, or a wrong setting, is refused at once.
+    """Ask the question for some samples, with no time to answer, until it makes sense for one.
+
+    A question that never makes sense, or a wrong setting, is thus refused at once.
     """
     by_class = np.unique(samples.labels, return_index=True)[1].tolist()
     spread = np.linspace(0, len(samples) - 1, _TRIED).astype(int).tolist()
@@ -231,7 +232,7 @@ def _try_out(network: Network, question: Any, samples: DataSet, asked: Mapping[s
 
 
 def _go_on(store: Store, about: dict[str, Any], samples: DataSet, retry: bool) -> None:
-    """Refuse a file about something else, with the difference; take over a longer time limit."""
+    """Refuse a file about something else, naming the difference; adopt a longer time limit."""
     store.inspect()
     Results(store).rows()
     before = store.about()
@@ -293,7 +294,7 @@ def _limit(seconds: float | None) -> str:
 
 
 def _is_open(row: Row | None, about: Mapping[str, Any], retry: bool) -> bool:
-    """Whether a sample is to be asked."""
+    """Return whether a sample has to be asked about."""
     if row is None:
         return True
     if not retry or row.settled:
@@ -303,7 +304,7 @@ def _is_open(row: Row | None, about: Mapping[str, Any], retry: bool) -> bool:
 
 
 def _better(store: Store, before: Row | None, entry: Entry, progress: Progress) -> Entry:
-    """What to keep of a new answer: of two that are not settled, not the one that says less."""
+    """Choose what to keep of a new answer: of two unsettled ones, not the less informative."""
     if before is None:
         return entry
     progress.replaced(before.outcome)
@@ -314,8 +315,10 @@ def _better(store: Store, before: Row | None, entry: Entry, progress: Progress) 
 
 
 def _says_less(new: Row, old: Row) -> bool:
-    """Whether of two rows that are not settled the new one is worse in something and better in nothing: of a
-    lesser outcome, or of the same with a larger cost or a smaller lower bound.
+    """Return whether the new one of two unsettled rows is worse in something and better in nothing.
+
+    It is worse if its outcome is lower, or if the outcome is the same with a larger cost or a smaller lower
+    bound.
     """
     ranks = [_RANKS.get(row.outcome, 2) for row in (new, old)]
     if ranks[0] != ranks[1]:

@@ -1,8 +1,8 @@
-"""What a results file says as a whole: how many samples of each outcome, certified accuracy, times.
+"""Summary of a results file: outcomes, certified accuracy, times.
 
-Certified accuracy is the share of all samples that are classified rightly *and* proved to keep their class.
-What is not known makes two numbers of it: the lower one counts what is proved, the upper one all that is not
-refuted.
+Certified accuracy is the share of all samples that are correctly classified *and* proved to keep their class.
+If some answers are not known, it is an interval: the lower end counts proved samples, the upper end all that
+are not refuted.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ __all__ = [
 ]
 
 TRUSTING = frozenset({"proved", "none", "found"})
-"""Outcomes that claim something; where such a row is not certified, a solver is trusted."""
+"""Outcomes that claim something; if such a row is not certified, a solver is trusted."""
 _ORDER = (
     *("proved", "refuted", "found", "none", "counted", "estimated"),
     *("predicted", "undecided", REFUSED),
 )
-"""In which order outcomes are listed; others come behind."""
+"""The order in which outcomes are listed; others follow."""
 _STEPS = (1, 3)
 """Times are counted from 1 to 3 and from 3 to 10 of each power of ten: about half a decade each."""
 _SOON = -3
-"""The power of ten, in seconds, below which times are counted as one."""
+"""The power of ten, in seconds, below which all times are counted together."""
 _BAR = 40
-"""Characters of the longest bar of a histogram in text."""
+"""Characters of the longest bar of a text histogram."""
 _SHOWN = 5
 
 
 class Between(NamedTuple):
-    """A share of samples that is known between two ends."""
+    """A share of samples, known as an interval."""
 
     lower: Fraction
     upper: Fraction
 
     def data(self) -> dict[str, str]:
-        """Both ends as JSON data: exact numbers as text."""
+        """Return both ends as JSON data: exact numbers as text."""
         return {name: str(end) for name, end in self._asdict().items()}
 
     @property
     def words(self) -> tuple[str, str]:
-        """Both ends in percent; where they differ, rounded so that they stay bounds."""
+        """Return both ends in percent; if they differ, rounded so that they stay bounds."""
         if self.lower == self.upper:
             return (percent_text(self.lower),) * 2
         return percent_text(self.lower, -1), percent_text(self.upper, +1)
@@ -73,7 +73,7 @@ class Between(NamedTuple):
 
 
 class TimeBin(NamedTuple):
-    """How many answers took so long: at least `low` seconds and less than `high`."""
+    """The number of answers that took at least `low` and less than `high` seconds."""
 
     low: float
     high: float
@@ -81,29 +81,29 @@ class TimeBin(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The times, for people."""
+        """Return the times for display."""
         high = time_text(self.high)
         return f"{time_text(self.low)} to {high}" if self.low else f"under {high}"
 
 
 @dataclass(frozen=True)
 class SweepTally(Plottable):
-    """The rows of a sweep in figures; made by `tally_of`, or by `Results.tally`."""
+    """Summary of the rows of a sweep; made by `tally_of`, or by `Results.tally`."""
 
     kind: str
-    """Which question: ``robust``, ``whatif``, ``why``, ``count`` or ``predict``."""
+    """Kind of question: ``robust``, ``whatif``, ``why``, ``count`` or ``predict``."""
     asked: str
     """The question in words."""
     samples: int
-    """How many the data set has."""
+    """Number of samples of the data set."""
     rows: tuple[Row, ...]
-    """Those that are answered, in order."""
+    """Rows of answered samples, in order."""
     squares: bool = False
     """Whether costs are sums of squares, as under L2."""
     has_truth: bool = False
-    """Whether the right classes are known."""
+    """Whether the true classes are known."""
     has_target: bool = False
-    """Whether only changes to one class count, so that what is proved may still have another."""
+    """Whether only changes to one class count, so that a proved sample may still change to another."""
 
     # -- how many --------------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class SweepTally(Plottable):
 
     @cached_property
     def missing(self) -> tuple[int, ...]:
-        """Numbers of the samples without an answer."""
+        """Indices of the samples without an answer."""
         there = {row.sample for row in self.rows}
         return tuple(sample for sample in range(self.samples) if sample not in there)
 
@@ -125,31 +125,31 @@ class SweepTally(Plottable):
 
     @property
     def on_trust(self) -> tuple[Row, ...]:
-        """Rows whose claim rests on the word of a solver: there is nothing that could be checked."""
+        """Rows whose claim relies on a solver alone: they have no certificate."""
         return tuple(row for row in self.rows if row.outcome in TRUSTING and not row.certified)
 
     @cached_property
     def outcomes(self) -> dict[str, int]:
-        """How many samples have each outcome, those without an answer as ``missing``."""
+        """Number of samples per outcome; those without an answer are ``missing``."""
         counter = Counter(row.outcome for row in self.rows)
         known = [word for word in _ORDER if word in counter]
         listed = {word: counter[word] for word in (*known, *sorted(set(counter) - set(_ORDER)))}
         return listed | ({"missing": len(self.missing)} if self.missing else {})
 
     def share(self, outcome: str) -> Fraction:
-        """Share of an outcome among all samples of the data set."""
+        """Return the share of an outcome among all samples of the data set."""
         return _share(self.outcomes.get(outcome, 0), self.samples)
 
     # -- certified accuracy ----------------------------------------------------------------------------------
 
     @property
     def right(self) -> int | None:
-        """Answered samples whose class is right; None where the right classes are not known."""
+        """Number of answered samples whose class is right; None if the true classes are not known."""
         return sum(row.index == row.truth for row in self.rows) if self.has_truth else None
 
     @property
     def accuracy(self) -> Between | None:
-        """Share of samples whose class is right: those without an answer may be."""
+        """Share of samples whose class is right; those without an answer may be right."""
         if not self.has_truth:
             return None
         wrong = sum(_is_wrong(row) for row in self.rows)
@@ -157,11 +157,11 @@ class SweepTally(Plottable):
 
     @property
     def certified(self) -> Between | None:
-        """Certified accuracy: right and proved, and right and not refuted.
+        """Certified accuracy, as an interval: right and proved, and right and not refuted.
 
-        Only for `Robust` where all changes count; None elsewhere. Where the right classes are not known, the
-        share of samples that are proved, and not refuted. What rests on the word of a solver counts as not
-        refuted.
+        It exists only for `Robust` if all changes count, and is None otherwise. If the true classes are not
+        known, it is the share of samples that are proved, and not refuted. Samples for which a solver is
+        trusted count as not refuted.
         """
         if self.kind != "robust" or self.has_target:
             return None
@@ -174,39 +174,39 @@ class SweepTally(Plottable):
 
     @cached_property
     def costs(self) -> tuple[Fraction, ...]:
-        """Least costs that are proved, of `WhatIf`, from the smallest to the largest."""
+        """Minimum costs that are proved, for `WhatIf`, in increasing order."""
         return tuple(sorted(exact(row.cost) for row in self.rows if row.cost and row.cost == row.lower))
 
     # -- times -----------------------------------------------------------------------------------------------
 
     @property
     def seconds(self) -> float:
-        """All times together."""
+        """Sum of all times."""
         return math.fsum(row.seconds for row in self.rows)
 
     @property
     def median(self) -> float | None:
-        """Half of the answers took no longer; None where there are none."""
+        """Median time of an answer; None if there are no answers."""
         return median(row.seconds for row in self.rows) if self.rows else None
 
     @property
     def largest(self) -> float | None:
-        """The longest that an answer took."""
+        """The longest time of an answer."""
         return max((row.seconds for row in self.rows), default=None)
 
     @cached_property
     def times(self) -> tuple[TimeBin, ...]:
-        """How many answers took how long, in half decades from the shortest to the longest."""
+        """Histogram of the times, in half decades from the shortest to the longest."""
         return _binned([row.seconds for row in self.rows])
 
     def hardest(self, limit: int = _SHOWN) -> tuple[Row, ...]:
-        """The rows that took longest, the longest first."""
+        """Return the rows that took longest, the longest first."""
         return tuple(sorted(self.rows, key=lambda row: (-row.seconds, row.sample))[:limit])
 
     # -- said ------------------------------------------------------------------------------------------------
 
     def data(self) -> dict[str, Any]:
-        """Everything as JSON data, but the rows that are settled; shares are exact, as text."""
+        """Return everything as JSON data, except settled rows; shares are exact, as text."""
         return {
             "kind": self.kind,
             "question": self.asked,
@@ -234,7 +234,7 @@ class SweepTally(Plottable):
         return {name: str(cost) for name, cost in ends.items()} | {"squares": self.squares}
 
     def text(self, limit: int = _SHOWN) -> str:
-        """The same as text, with at most so many samples in each list."""
+        """Return the summary as text, with at most `limit` samples per list."""
         lines = [self.headline()]
         if self.rows:
             lines += ["", *self._time_lines()]
@@ -246,7 +246,7 @@ class SweepTally(Plottable):
         return "\n".join(lines)
 
     def headline(self) -> str:
-        """What was asked, how often each outcome, and how accurate."""
+        """Return the question, the number of samples per outcome, and the accuracy."""
         return "\n".join([self.asked, *self._outcome_lines(), *self.accuracy_lines(), *self._cost_lines()])
 
     def __str__(self) -> str:
@@ -261,7 +261,7 @@ class SweepTally(Plottable):
         return [f"  {word:<{wide[0]}}  {count:>{wide[1]}}  {share:>{wide[2]}}" for word, count, share in rows]
 
     def accuracy_lines(self) -> list[str]:
-        """What is known of accuracy, in words."""
+        """Return the accuracy in words."""
         lines = []
         if self.accuracy is not None:
             lines.append(f"accuracy: {self.accuracy} ({self.right:,} of {self.answered:,} answers right)")
@@ -304,20 +304,20 @@ def tally_of(
     has_truth: bool | None = None,
     has_target: bool = False,
 ) -> SweepTally:
-    """Count rows of a data set of so many samples.
+    """Summarize the rows of a data set.
 
     Parameters
     ----------
     rows
-        At most one for each sample.
+        At most one per sample.
     samples
-        How many the data set has.
+        Number of samples of the data set.
     kind, asked
-        Which question was asked, as its `data` says it, and in words.
+        Kind of question, as in its `data`, and the question in words.
     squares
         Whether costs are sums of squares, as under L2.
     has_truth
-        Whether the right classes are known; unless given, whether some row has one.
+        Whether the true classes are known (default: whether some row has one).
     has_target
         Whether only changes to one class count.
 
@@ -346,7 +346,7 @@ def tally_of(
 
 
 def time_text(seconds: float) -> str:
-    """A time for people: three digits, and a unit that fits.
+    """Format a time: three digits, and a suitable unit.
 
     Examples
     --------
@@ -361,7 +361,7 @@ def time_text(seconds: float) -> str:
 
 
 def listed(numbers: Iterable[int], limit: int) -> str:
-    """Numbers with runs drawn together: the first of them; the rest is counted.
+    """Format numbers with runs combined: the first `limit` of them, and a count of the rest.
 
     Examples
     --------
@@ -380,7 +380,7 @@ def listed(numbers: Iterable[int], limit: int) -> str:
 
 
 def _counted(name: str, numbers: Sequence[int], limit: int) -> list[str]:
-    """A line that names samples, if there are any."""
+    """Return a line that names samples, if there are any."""
     which = f", samples {listed(numbers, limit)}" if limit else ""
     return [f"{name}: {len(numbers):,}{which}"] if numbers else []
 

@@ -1,7 +1,7 @@
-"""What a worker does: a few samples of a sweep, one after another, on one thread.
+"""The work of one worker: a few samples of a sweep, one after another, on one thread.
 
-A worker keeps the networks that it was sent, so each travels to it once: it is called without one, and says
-so where it does not know it. It gives samples back that would hold up the others.
+A worker keeps the networks that it has received, so each is sent once. It is called without a network, and
+replies if it does not have it. It returns samples that would hold up the others.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from sugenet.sweeps.store import LARGEST, Entry
 __all__ = ["Chunk", "Done", "Task", "do", "here"]
 
 _BUDGET = 1.0
-"""Seconds after which a worker gives back what it has not begun."""
+"""Seconds after which a worker returns the samples that it has not started."""
 _DEAR = 0.25
-"""Seconds from which it is worth while to ask how large a question was."""
+"""Seconds from which the size of a question is worth computing."""
 _WARM_UP = 0.5
-"""Seconds that the first question in a process may take, beside compiling."""
+"""Maximum seconds of the first question in a process, besides compiling."""
 _KEPT = 4
 _networks: dict[str, Network] = {}
 _warm: set[str] = set()
@@ -48,48 +48,48 @@ _guard = threading.Lock()
 
 @dataclass(frozen=True)
 class Task:
-    """What all samples of a sweep have in common."""
+    """The common part of all samples of a sweep."""
 
     fingerprint: str
-    """Of the file of the network, which says which inputs can occur, too."""
+    """Digest of the network file, which also says which inputs can occur."""
     question: Any
-    """With `each` in the place of the sample."""
+    """The question, with `each` in place of the sample."""
     settings: dict[str, Any]
     time_limit: float | None
     seed: int
     driver: tuple[str, int]
-    """Name of the machine and number of the process that hands out the work."""
+    """Machine name and process id of the driver."""
     version: str = __version__
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some samples: number, raw values, predicted class, true class."""
+    """Some samples: index, raw values, predicted class, true class."""
 
     samples: tuple[tuple[int, list[Any], int, int | None], ...]
     dear: float | None = None
-    """Give samples back that allow this many changes (as a power of two) or more, unless one is alone."""
+    """Return samples that allow this many changes (as a power of two) or more, unless one is alone."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a chunk."""
+    """The results of a chunk."""
 
     entries: tuple[Entry, ...] = ()
     sizes: Mapping[int, float | None] = field(default_factory=dict)
-    """How many changes were allowed, as a power of two, for samples where that was asked."""
+    """Number of changes allowed, as a power of two, for samples that needed it."""
     back: tuple[tuple[int, float | None], ...] = ()
-    """Samples that were not begun, with their sizes."""
+    """Samples that were not started, with their sizes."""
     failed: tuple[tuple[int, str], ...] = ()
-    """Samples without an answer, and why."""
+    """Samples without an answer, and the reasons."""
     cold: bool = False
-    """It was the first of its job in this process, which had things to load or compile."""
+    """Whether it was the first chunk of its job in this process, which had to load or compile."""
     unknown: tuple[int, ...] = ()
-    """All samples of the chunk, where nothing was done, since the network is not known here."""
+    """All samples of the chunk, if nothing was done because the network is not known here."""
 
 
 def here() -> tuple[str, int]:
-    """The machine and the process that this runs in."""
+    """Return the name of this machine and the id of this process."""
     return socket.gethostname(), os.getpid()
 
 
@@ -108,7 +108,7 @@ def do(job: Task, chunk: Chunk, network: bytes | None = None) -> Done:
         return Done(unknown=tuple(sample for sample, *_ in chunk.samples))
     away = here() != job.driver
     parent = multiprocessing.parent_process()
-    if parent is not None and job.driver == (socket.gethostname(), parent.pid):  # not one of a cluster
+    if parent is not None and job.driver == (socket.gethostname(), parent.pid):  # not on a cluster
         end_with_parent()
     cold = job.fingerprint not in _warm
     _warm.add(job.fingerprint)
@@ -131,9 +131,9 @@ def _known(fingerprint: str, raw: bytes | None) -> Network | None:
 
 
 def _warm_up(job: Task, chunk: Chunk, network: Network) -> None:
-    """Load or compile what a first question needs, so that no sample pays for it with its time."""
+    """Load or compile what a first question needs, so that it does not use up a sample's time."""
     _, values, _, _ = chunk.samples[0]
-    with suppress(Exception):  # what is wrong with it is told when it is asked
+    with suppress(Exception):  # errors are reported when the question is asked
         limit = min(job.time_limit or 0.0, _WARM_UP)
         ask(network, job.question.about(values), time_limit=limit, threads=1, seed=job.seed, **job.settings)
 
@@ -155,7 +155,7 @@ def _answers(job: Task, chunk: Chunk, network: Network, stopped: list[int]) -> D
             return Done(tuple(entries), sizes, back, tuple(failed))
         try:
             entry = _entry(job, network, sample, values, label, truth)
-        except Exception as error:  # of this worker, or a mistake of ours: the other samples go on
+        except Exception as error:  # an error of this worker, or a bug: the other samples continue
             is_told = isinstance(error, SugenetError)
             failed.append((sample, str(error) if is_told else f"{type(error).__name__}: {error}"))
             continue
@@ -168,13 +168,13 @@ def _answers(job: Task, chunk: Chunk, network: Network, stopped: list[int]) -> D
 
 
 def _size(network: Network, question: Any, values: list[Any]) -> float | None:
-    """How many changes a question allows, as a power of two: what its cost grows with."""
+    """Return the number of changes that a question allows, as a power of two: its cost grows with it."""
     near = getattr(question, "near", None)
     if near is None:
         return None
     try:
         return log2(sets_within(question.about(values).near(network)))
-    except Exception:  # what is wrong with it is told when it is asked
+    except Exception:  # errors are reported when the question is asked
         return None
 
 

@@ -1,3 +1,3 @@
-"""Networks as one file of portable C99, for microcontrollers and everything else that has a C compiler."""
+"""Write networks as one file of portable C99, for microcontrollers and any other C compiler."""
 
 __all__: list[str] = []

@@ -1,5 +1,5 @@
-"""Raw features in C: their type, the check that each is a value of its feature, and the bits or levels that
-the first layer reads.
+"""Raw features in C: their type, the check of their values, and the bits or levels that the first layer
+reads.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _TYPES = (
     ("int8_t", -128, 127),
     ("uint16_t", 0, 65535),
     ("int16_t", -32768, 32767),
-    ("int32_t", 2 - 2**31, 2**31 - 2),  # so that a cut beyond all values can be spelled
+    ("int32_t", 2 - 2**31, 2**31 - 2),  # so that a cut beyond all values can be written
 )
 _EXACT = 1 << 53
 
 
 def raw_type(encoder: Encoder) -> str:
-    """The C type of a raw feature: whole numbers where all features are such, else double."""
+    """Return the C type of raw features: an integer type if all features are integers, else double."""
     ends = [_ends(encoder, feature) for feature in range(encoder.features)]
     low, high = min((end[0] for end in ends), default=0), max((end[1] for end in ends), default=0)
     if all(is_integer for _, _, is_integer in ends):
@@ -36,7 +36,7 @@ def raw_type(encoder: Encoder) -> str:
 
 
 def _ends(encoder: Encoder, feature: int) -> tuple[float, float, bool]:
-    """Least and largest value of a feature, and whether it is a whole number; a category is its place."""
+    """Return the minimum and maximum of a feature, and whether it is an integer; a category is its index."""
     match encoder.codings[feature]:
         case OneHot(categories):
             return 0.0, float(len(categories) - 1), True
@@ -50,7 +50,9 @@ def _ends(encoder: Encoder, feature: int) -> tuple[float, float, bool]:
 
 
 def write_reader(text: Text, encoder: Encoder, levels: bool, gives: Signal) -> None:
-    """Write the function ``read``: 0 and what the first layer reads; or -1 where a value cannot occur."""
+    """Write the function ``read``: it returns 0 and the inputs of the first layer, or -1 for an invalid
+    value.
+    """
     ctype = raw_type(encoder)
     check = _check(text, encoder, ctype)
     body = _levels(text, encoder, ctype, gives) if levels else _bits(text, encoder, ctype, gives)
@@ -74,7 +76,7 @@ def _check(text: Text, encoder: Encoder, ctype: str) -> str:
     tests = [f"!(v >= {low} && v <= {high})"]
     are_integers = [end[2] for end in ends]
     if wide == "double" and any(are_integers):
-        inside = f"v > -{_EXACT}.0 && v < {_EXACT}.0"  # beyond, all floats are whole
+        inside = f"v > -{_EXACT}.0 && v < {_EXACT}.0"  # beyond, all floats are integers
         part = f"({inside} && (double)(int64_t)v != v)"
         tests.append(
             part
@@ -88,7 +90,7 @@ def _check(text: Text, encoder: Encoder, ctype: str) -> str:
 
 
 def _cut(cut: float, ctype: str) -> float | int:
-    """A cut as the type of the values has it: the least whole number that reaches it."""
+    """Return a cut in the type of the values: the smallest integer that reaches it."""
     if ctype == "double":
         return cut
     if cut in (inf, -inf):
@@ -97,7 +99,7 @@ def _cut(cut: float, ctype: str) -> float | int:
 
 
 def _table(text: Text, name: str, values: list[float | int], ctype: str) -> str:
-    """An array of numbers to compare with, or the one number that all are."""
+    """Write an array of numbers to compare with; if all are equal, return that number."""
     if len(set(values)) == 1:
         return literal(values[0])
     if ctype == "double":

@@ -1,8 +1,10 @@
-"""Layers and the head in C: XOR and popcount where weights are -1, 0 and +1 and inputs bits, plain sums of
-whole numbers where they are not.
+"""Layers and the head in C.
 
-A neuron of bits fires where at most ``room`` of its literals do not hold, room = n - tau; one of levels where
-its sum is above ``limit``. Positions of a convolution that share all limits, as those inside do, share a row.
+XOR and popcount are used if weights are -1, 0 and +1 and inputs are bits, otherwise plain integer sums.
+
+A neuron of bits fires if at most ``room`` of its literals do not hold, room = n - tau. A neuron of levels
+fires if its sum is above ``limit``. Positions of a convolution that share all limits, such as inner ones,
+share a row.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ _CLIMB = """static uint32_t @_climb_STEP_SUM(SUM sum, const STEP *limit, uint32_
 
 
 def write_layer(text: Text, number: int, layer: Layer, reads: Signal, gives: Signal) -> None:
-    """Write the function ``layerN`` from what it reads to what the next one does."""
+    """Write the function ``layerN`` from its inputs to those of the next layer."""
     name = f"layer{number}"
     if layer.window is None:
         make = _packed if isinstance(reads, Words) else _summed
@@ -97,8 +99,10 @@ def write_head(text: Text, head: Head, reads: Signal) -> None:
 
 
 def _differing(text: Text, name: str, weights: Any, full: bool, values: str, row: str, words: int) -> str:
-    """Packed signs, and masks unless the weights are full; the call that counts the literals that do not
-    hold, in so many words of `values` and of the weights from `row` on.
+    """Write packed signs, and masks unless all weights are nonzero.
+
+    Return the call that counts the literals that do not hold, in `words` words of `values` and of the weights
+    from `row` on.
     """
     text.helper("count", _COUNT)
     signs = text.constant(f"{name}_sign", "uint32_t", pack(weights > 0))
@@ -117,14 +121,14 @@ def _packed(text: Text, name: str, layer: Any, _reads: Signal, gives: Signal) ->
 
 
 def _limits(layer: Any) -> Any:
-    """What a sum must be above to reach a step; `NEVER` is above all sums."""
+    """Return what a sum must exceed to reach a step; `NEVER` is above all sums."""
     steps = layer.sum_thresholds if layer.is_binary else layer.steps
     limit = _MOST if sum_type(layer.sizes) == "int32_t" else _WIDE
     return steps - 1 if layer.is_binary else np.where(steps == NEVER, limit, steps - 1)
 
 
 def sum_type(sizes: Any) -> str:
-    """The type of sums of these sizes, or of match counts."""
+    """Return the type of sums of these magnitudes, or of match counts."""
     return "int32_t" if int(sizes.max(initial=0)) < 1 << 31 else "int64_t"
 
 
@@ -136,7 +140,7 @@ def _sums(text: Text, name: str, weights: Any, reads: Signal, kept: str) -> tupl
 
 
 def _level(text: Text, name: str, limits: Any, row: str, kept: str) -> tuple[str, str]:
-    """Condition and level of a sum ``s`` under the limits of a row."""
+    """Return the condition and level of a sum ``s`` under the limits of a row."""
     steps, kind = limits.shape[1], Text.type_of(limits)
     limit = text.constant(f"{name}_limit", kind, limits)
     if steps == 1:
@@ -160,7 +164,9 @@ def _summed(text: Text, name: str, layer: Any, reads: Signal, gives: Signal) -> 
 
 
 def _kinds(text: Text, name: str, table: Any) -> tuple[Any, str]:
-    """Different columns of a table over positions, as rows, and the row of a position as an expression."""
+    """Return the different columns of a table over positions, as rows, and the row of a position as an
+    expression.
+    """
     rows, owner = np.unique(table.T, axis=0, return_inverse=True)
     if len(rows) == 1:
         return rows, "0u"
@@ -192,7 +198,7 @@ def _packed_conv(text: Text, name: str, layer: Any, reads: Any, gives: Signal) -
 
 
 def _placed(text: Text, gives: Signal, shape: tuple[int, int, int], condition: str, level: str) -> str:
-    """Keep the value of channel o at position p."""
+    """Store the value of channel o at position p."""
     if isinstance(gives, Words) and gives.shape == shape:
         name = text.helper("set", SET)
         return f"{name}(out, p * {32 * gives.per_pixel}u + o, {condition});"
@@ -229,7 +235,7 @@ def _summed_conv(text: Text, name: str, layer: Any, _reads: Signal, gives: Signa
 
 
 def _pooled_words(text: Text, name: str, layer: Any, reads: Any, gives: Signal) -> str:
-    """OR over the window, AND for the channels where every input must be active."""
+    """Write OR over the window, AND for the channels in which every input must be active."""
     channels, height, width = layer.output_shape
     cw, taps = reads.per_pixel, layer.window.taps.shape[1]
     every = text.constant(f"{name}_every", "uint32_t", pack(layer.every[None, :]))
@@ -251,7 +257,7 @@ def _pooled_words(text: Text, name: str, layer: Any, reads: Any, gives: Signal) 
 
 
 def _pooled(text: Text, name: str, layer: Any, _reads: Signal, gives: Signal) -> str:
-    """The largest of the window, or the least where every input counts."""
+    """Write the maximum of the window, or the minimum if every input counts."""
     channels, height, width = layer.output_shape
     pixels, taps = layer.window.shape[1] * layer.window.shape[2], layer.window.taps.shape[1]
     every = text.constant(f"{name}_every", "uint8_t", layer.every.astype(np.int64))

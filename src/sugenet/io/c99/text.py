@@ -1,9 +1,11 @@
-"""The text of a C file in the making: its functions and constants, each helper written once and only where
-something uses it, so that compilers have nothing to warn of; and what one layer hands to the next: packed
-words of bits, or an array of levels.
+"""The text of a C file under construction, and the signals between its layers.
 
-Each reader says what it wants, and what stands before it writes just that. Dense layers read bits in their
-own order; convolutions and pooling read them pixel by pixel, the channels of a pixel in words of its own.
+Functions and constants are added in order. Each helper is written once and only if used, so that compilers do
+not warn. A signal is packed words of bits, or an array of levels.
+
+Each reader states the form of its inputs, and the writer before it uses that form. Dense layers read bits in
+their own order. Convolutions and pooling read them pixel by pixel, with separate words for each pixel's
+channels.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _UNSIGNED = (("uint8_t", 8), ("uint16_t", 16), ("uint32_t", 32))
 
 
 def literal(value: Any) -> str:
-    """A number as C spells it, exactly."""
+    """Return a number as an exact C literal."""
     if isinstance(value, float):
         if value in (np.inf, -np.inf):
             return "INFINITY" if value > 0 else "-INFINITY"
@@ -35,29 +37,29 @@ def literal(value: Any) -> str:
 
 
 class Text:
-    """What has been written so far; `prefix` begins every name in it."""
+    """The text so far; all names start with `prefix`."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self.parts: list[str] = []
         self.bytes = 0
-        """Of all constants."""
+        """Bytes of all constants."""
         self._helpers: set[str] = set()
         self._numbers = 0
 
     def add(self, lines: str) -> None:
-        """Write lines; ``@`` stands for the prefix."""
+        """Add lines; ``@`` is replaced by the prefix."""
         self.parts.append(lines.replace("@", self.prefix))
 
     def helper(self, name: str, lines: str) -> str:
-        """Write a helper the first time it is asked for; give its full name."""
+        """Write a helper at its first use, and return its full name."""
         if name not in self._helpers:
             self._helpers.add(name)
             self.add(lines)
         return f"{self.prefix}_{name}"
 
     def constant(self, name: str, ctype: str, values: Any) -> str:
-        """Write an array of constants; give its full name."""
+        """Write an array of constants, and return its full name."""
         flat = np.asarray(values).reshape(-1).tolist()
         self._numbers += len(flat)
         refuse_if(
@@ -71,13 +73,15 @@ class Text:
         return f"{self.prefix}_{name}"
 
     def numbers(self, name: str, values: Any) -> str:
-        """Write signed whole numbers in the smallest type that holds them."""
+        """Write signed integers in the smallest type that holds them."""
         array = np.asarray(values)
         return self.constant(name, self.type_of(array), array)
 
     @staticmethod
     def type_of(values: Any) -> str:
-        """The smallest type of some whole numbers, its least value aside, which C cannot spell."""
+        """Return the smallest type of some integers, excluding its minimum, which C cannot write as a
+        literal.
+        """
         array = np.asarray(values)
         bits = max(int(array.max(initial=0)), -int(array.min(initial=0))).bit_length() + 1
         return next(name for name, size in _SIGNED if bits <= size)
@@ -105,7 +109,7 @@ SET = """static void @_set(uint32_t *words, uint32_t place, int on)
 
 @dataclass(frozen=True)
 class Words:
-    """Packed bits: in order, or, where there is a shape, pixel by pixel."""
+    """Packed bits: in order, or pixel by pixel if there is a shape."""
 
     bits: int
     shape: tuple[int, int, int] | None = None
@@ -115,7 +119,7 @@ class Words:
 
     @property
     def per_pixel(self) -> int:
-        """Words of one pixel."""
+        """Words per pixel."""
         return 0 if self.shape is None else -(-self.shape[0] // 32)
 
     @property
@@ -126,26 +130,26 @@ class Words:
         return self.per_pixel * self.shape[1] * self.shape[2]
 
     def index(self, flat: str) -> str:
-        """Where the bit of a flat number stands, as an expression."""
+        """Return the position of the bit with a flat index, as an expression."""
         if self.shape is None:
             return flat
         pixels, stride = self.shape[1] * self.shape[2], 32 * self.per_pixel
         return f"{flat} % {pixels}u * {stride}u + {flat} / {pixels}u"
 
     def store(self, text: Text, flat: str, condition: str, _level: str) -> str:
-        """A statement that keeps a bit."""
+        """Return a statement that stores a bit."""
         name = text.helper("set", SET)
         return f"{name}(out, {self.index(flat)}, {condition});"
 
     @property
     def clear(self) -> str:
-        """What comes before the first bit is stored."""
+        """Return the statement before the first bit is stored."""
         return f"    for (uint32_t i = 0; i < {self.length}u; i++) out[i] = 0;\n"
 
 
 @dataclass(frozen=True)
 class Values:
-    """One number a value, in its flat order; bits are 0 and 1."""
+    """One number per value, in flat order; bits are 0 and 1."""
 
     length: int
     top: int
@@ -159,11 +163,11 @@ class Values:
 
     @property
     def member(self) -> str:
-        """Name in the buffer that holds it."""
+        """Name of its member in the buffer."""
         return f"levels{self.ctype.strip('uint_')}"
 
     def store(self, _text: Text, flat: str, condition: str, level: str) -> str:
-        """A statement that keeps a level."""
+        """Return a statement that stores a level."""
         return f"out[{flat}] = ({self.ctype})({level or condition});"
 
 
@@ -171,7 +175,7 @@ Signal = Words | Values
 
 
 def wanted(reader: Layer | Head, top: int) -> Signal:
-    """What a layer or the head reads, where the largest level is `top`."""
+    """Return the signal that a layer or the head reads, if the largest level is `top`."""
     plain = int(np.abs(reader.weights).max(initial=0)) <= 1
     if isinstance(reader, Head):
         return Words(reader.inputs) if reader.tops is None and plain else Values(reader.inputs, top)
@@ -181,7 +185,7 @@ def wanted(reader: Layer | Head, top: int) -> Signal:
 
 
 def pack(rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
-    """Rows of bits as words, the first bit lowest."""
+    """Pack rows of bits into words, the first bit lowest."""
     wide = np.zeros((len(rows), max(1, -(-rows.shape[1] // 32)) * 32), bool)
     wide[:, : rows.shape[1]] = rows
     weights = np.uint64(1) << np.arange(32, dtype=np.uint64)

@@ -1,6 +1,6 @@
-"""A network as one C99 file: no allocation, no library, the same class and match counts bit by bit.
+"""Write a network as one C99 file: no allocation, no library, identical classes and match counts.
 
-The file holds a self-test: samples with the match counts that the definition gives for them.
+The file has a self-test: samples with their match counts by the definition.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def write_c(network: Network, path: str | os.PathLike[str]) -> None:
 
 
 def c_text(network: Network, prefix: str) -> str:
-    """The text of the file that `write_c` writes, all names beginning with `prefix`."""
+    """Return the text of the file that `write_c` writes; all names start with `prefix`."""
     refuse_if(
         network.passes_reals,
         "layer 1 reads real numbers as they are, whose exact sums have no type in C. Import the network "
@@ -107,7 +107,7 @@ def c_text(network: Network, prefix: str) -> str:
 
 
 def _prefix(stem: str) -> str:
-    """A name in C made of the name of a file."""
+    """Return a C identifier made from the name of a file."""
     name = re.sub(r"[^0-9A-Za-z]+", "_", stem).strip("_") or "net"
     return f"net_{name}" if name[0].isdigit() or _KEYWORDS.fullmatch(name) else name
 
@@ -167,7 +167,7 @@ def _lines(rows: list[str], limit: int = 40) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name that cannot end a comment."""
+    """Return a name that cannot end a comment."""
     return re.sub(r"[^ -~]", "?", name).replace("*/", "* /").replace("/*", "/ *").replace("@", "(at)")
 
 
@@ -182,8 +182,9 @@ def _feature(encoder: Encoder, feature: int) -> str:
 
 
 def _ranks(text: Text, head: Head) -> str:
-    """An expression for where class k with its count stands among all scores: whole numbers in their order,
-    or places in a table of all scores that can occur.
+    """Return an expression for the rank of class k with its count among all scores.
+
+    Ranks are ordered integers, or indices in a table of all possible scores.
     """
     slopes, offsets, _ = head.integers
     min_offset = min(offsets)
@@ -244,7 +245,7 @@ int @_predict(const {ctype} x[{features or 1}])
 
 
 def _self_test(text: Text, network: Network, ctype: str) -> None:
-    """A program that compares the match counts of some samples with those of the definition."""
+    """Write a program that compares the match counts of some samples with those of the definition."""
     head = network.head
     n_samples = max(2, min(_VECTORS, _VECTOR_VALUES // max(network.encoder.features, 1)))
     raw, c_samples = _vectors(network.encoder, n_samples)
@@ -279,7 +280,7 @@ int main(void)
 
 
 def _vectors(encoder: Encoder, n_samples: int) -> tuple[Any, Any]:
-    """Random samples, as the network reads them and as the C file does (categories by their place)."""
+    """Return random samples, as read by the network and by the C file (categories by index)."""
     rng = np.random.default_rng(0)
     raw = np.empty((n_samples, encoder.features), object)
     c_samples = np.empty((n_samples, encoder.features), object)
@@ -295,7 +296,7 @@ def _vectors(encoder: Encoder, n_samples: int) -> tuple[Any, Any]:
 
 
 def _value(coding: Steps, rng: np.random.Generator) -> float:
-    """A value of a random state: one of its ends, or between them."""
+    """Return a value of a random state: one of its ends, or between them."""
     while True:
         ends = coding.interval(int(rng.integers(coding.states)))
         if ends is not None:

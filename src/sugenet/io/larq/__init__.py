@@ -1,3 +1,3 @@
-"""Larq and Keras `.h5` files, read into chains of operations without TensorFlow."""
+"""Read Larq and Keras `.h5` files into chains of operations, without TensorFlow."""
 
 __all__: list[str] = []

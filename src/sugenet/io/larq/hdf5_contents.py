@@ -1,9 +1,8 @@
-"""The model text and the arrays in a Keras `.h5` file, or its weights alone, read with hdf5, in a process
-of its own.
+"""Read the model text and the arrays of a Keras `.h5` file, or its weights alone, in a separate process.
 
-The HDF5 library trusts its files: on some damaged ones it crashes or never ends. A process of its own turns
-both into an error. Nothing in a file is run, no link out of it is followed, and no array is read before its
-size is known to be right.
+The HDF5 library trusts its files: on some damaged ones it crashes or never ends. A separate process turns
+both into an error. Nothing in a file is run, no link out of it is followed, and an array is read only after
+its size has been checked.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ __all__ = ["CONTAINERS", "DAMAGED", "KERAS"]
 _MAX_CONFIG = 1 << 24
 _MAX_LAYERS = 10_000
 CONTAINERS = ("layers", "_layer_checkpoint_dependencies")
-"""Where files by path keep the layers of a model: Keras 3, and early `.keras` files."""
+"""Groups for the layers of a model in files by path: Keras 3, and early `.keras` files."""
 _TRAINED = ("optimizer", "_optimizer", "metrics", "_metrics", "loss", "_loss_tracker", "_compile_metrics")
-"""What is kept for training to go on, and no part of the network."""
+"""Groups for resuming training, which are not part of the network."""
 DAMAGED = "The file is damaged, or no model that Keras saved: write model.save('net.h5')."
 
 
@@ -51,14 +50,15 @@ def _contents(hdf5: Hdf5File, file: Any) -> Contents:
 
 
 def _by_layer(hdf5: Hdf5File, weights: Any) -> dict[str, dict[str, npt.NDArray[Any]]]:
-    """As Keras 2 keeps weights: a group for each layer, with a list of its arrays."""
+    """Read weights as Keras 2 stores them: one group per layer, with a list of its arrays."""
     refuse_if(len(weights) > _MAX_LAYERS, f"it has {len(weights)} layers. {DAMAGED}")
     return {layer: _arrays(hdf5, weights, layer) for layer in weights}
 
 
 def _by_path(hdf5: Hdf5File, file: Any) -> Contents:
-    """As Keras 3 keeps weights, and Keras 2 in `.keras` files: arrays ``vars/0``, ``vars/1``, ... below a
-    path of containers and classes.
+    """Read weights as Keras 3 stores them, and Keras 2 in `.keras` files.
+
+    The arrays ``vars/0``, ``vars/1``, ... are below a path of containers and classes.
     """
     arrays: dict[str, dict[str, npt.NDArray[Any]]] = {}
     names, indices = dict[str, str](), list[str]()
@@ -81,7 +81,7 @@ def _by_path(hdf5: Hdf5File, file: Any) -> Contents:
 
 
 def _arrays(hdf5: Hdf5File, weights: Any, layer: str) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a layer, or of all layers of a model within, by their full names."""
+    """Return the arrays of a layer, or of all layers of a nested model, by their full names."""
     group = hdf5.group(weights, layer)
     arrays: dict[str, npt.NDArray[Any]] = {}
     names = _names(group)
@@ -112,7 +112,7 @@ def _nothing_left(hdf5: Hdf5File, group: Any, layer: str, names: set[str]) -> No
 
 
 def _names(group: Any) -> list[str]:
-    """The names of a layer's arrays; long lists are split into several attributes."""
+    """Return the names of a layer's arrays; long lists are split into several attributes."""
     rows: list[Any] = []
     keys = ["weight_names"] if "weight_names" in group.attrs else [f"weight_names{k}" for k in range(1000)]
     for key in takewhile(group.attrs.__contains__, keys):

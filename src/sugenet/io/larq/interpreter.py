@@ -1,8 +1,7 @@
-"""Keras layers run in float64 as Keras, Larq and QKeras describe them, channels last:
-the interpreter that an import is compared with.
+"""Run Keras layers in float64 as Keras, Larq and QKeras describe them, channels last.
 
-It shares the parser of the file with the reader, and nothing else: windows are walked tap by tap on (samples,
-height, width, channels), quantizers are computed one output at a time.
+Imports are compared with this interpreter. It shares only the parser of the file with the reader. Windows are
+processed tap by tap on (samples, height, width, channels), and quantizers one output at a time.
 """
 
 from __future__ import annotations
@@ -34,8 +33,10 @@ _WORDS = {"None": None, "True": True, "False": False}
 
 @dataclass(frozen=True, eq=False)
 class _ActivationSteps:
-    """What an activation does: for each of its cuts whether a value must be above it or may be at it, and
-    what each count of cuts stands for.
+    """The steps of an activation.
+
+    For each cut: whether a value must be above it or may be equal to it. For each number of reached cuts: its
+    value.
     """
 
     cuts: tuple[float, ...]
@@ -44,7 +45,7 @@ class _ActivationSteps:
 
 
 def _name_of(quantizer: Any) -> str:
-    """The name of a quantizer without case and underscores; empty where there is none."""
+    """Return the name of a quantizer without case and underscores; empty if there is none."""
     if isinstance(quantizer, dict):
         settings = quantizer.get("config")
         quantizer = settings if isinstance(settings, str) else quantizer.get("class_name")
@@ -54,7 +55,7 @@ def _name_of(quantizer: Any) -> str:
 
 
 def _settings(quantizer: Any) -> dict[str, Any]:
-    """The settings of a quantizer, also of one written as a call."""
+    """Return the settings of a quantizer, also of one written as a call."""
     if isinstance(quantizer, dict) and isinstance(quantizer.get("config"), dict):
         return dict(quantizer["config"])
     text = quantizer.get("config") if isinstance(quantizer, dict) else quantizer
@@ -71,7 +72,7 @@ def _settings(quantizer: Any) -> dict[str, Any]:
 
 
 def _levels_of(quantizer: Any) -> _ActivationSteps | None:
-    """What an activation does; None where values go through as they are."""
+    """Return the steps of an activation; None if it leaves values unchanged."""
     name, settings = _name_of(quantizer), _settings(quantizer)
     scale = float(np.float32(settings.get("alpha") or 1.0)) if name in _ORDER else 1.0
     match name:
@@ -93,7 +94,7 @@ def _levels_of(quantizer: Any) -> _ActivationSteps | None:
 
 
 def _kernel_of(layer: KerasLayer, which: str) -> _Array:
-    """Trained floats behind their quantizer, in float64."""
+    """Return the trained floats after their quantizer, in float64."""
     trained = layer.arrays[which]
     trained = trained if trained.dtype.kind == "f" else trained.astype(np.float32)
     w = trained.astype(np.float64)
@@ -109,7 +110,7 @@ def _kernel_of(layer: KerasLayer, which: str) -> _Array:
         case "steheaviside":
             return np.asarray(np.heaviside(w, 0))
         case "magnitudeawaresign":
-            # in the floats of the file, as the program does
+            # In the floats of the file, as in the program.
             sizes = np.abs(trained).mean(axis=tuple(range(trained.ndim - 1)))
             return np.asarray(np.copysign(sizes.astype(np.float64), np.where(w == 0, 1.0, w)))
         case "stetern":
@@ -127,7 +128,7 @@ def _kernel_of(layer: KerasLayer, which: str) -> _Array:
 
 
 def _of_height(layer: KerasLayer, trained: _Array) -> _Array:
-    """Of hls4ml's examples, in the floats of the layer."""
+    """Quantize as hls4ml's examples do, in the floats of the layer."""
     one: Any = np.float64 if "float64" in str(layer.config.get("dtype")) else np.float32
     height = one(layer.config["H"])
     w = trained.astype(one) / height
@@ -139,7 +140,7 @@ def _of_height(layer: KerasLayer, trained: _Array) -> _Array:
 
 
 def _qkeras(kind: str, settings: dict[str, Any], column: _Array) -> list[float]:
-    """The weights of one output, as QKeras quantizes them."""
+    """Return the weights of one output, as QKeras quantizes them."""
     alpha = settings.get("alpha")
     alpha = "auto_po2" if alpha is None else alpha
     x, one = [float(value) for value in column], column.dtype.type
@@ -168,7 +169,7 @@ def _qkeras(kind: str, settings: dict[str, Any], column: _Array) -> list[float]:
 
 
 def _bias_of(layer: KerasLayer) -> _Array:
-    """The bias in float64, in fixed point where its quantizer says so."""
+    """Return the bias in float64, in fixed point if it has such a quantizer."""
     bias = layer.arrays["bias"].astype(np.float64)
     quantizer = layer.config.get("bias_quantizer") if layer.kind.startswith("Q") else None
     if _name_of(quantizer) != "quantizedbits":
@@ -191,8 +192,10 @@ _NOTHING = (
 
 
 def interpreter_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = ()) -> SourceInterpreter:
-    """Who says what a Keras model computes; `signs` are the layers of its signs in the order of the chain
-    that was read, where branches stand one after the other.
+    """Return the reference interpreter of a Keras model.
+
+    `signs` are the layers of its signs in the order of the chain that was read. There, branches follow one
+    another.
     """
 
     def run(x: _Array) -> Seen:
@@ -211,12 +214,12 @@ def interpreter_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = (
 
 @dataclass
 class _Pass:
-    """One batch on its way, with the signs that it met."""
+    """One forward pass of a batch, with the signs on its way."""
 
     layers: Sequence[KerasLayer]
     stages: list[Stage] = field(default_factory=list)
     compared: tuple[str, float] = ("", 0.0)
-    """The comparison that a choice goes by."""
+    """The comparison that decides a choice."""
 
     def run(self, x: _Array) -> Seen:
         about = self.layers[0].config
@@ -231,7 +234,7 @@ class _Pass:
         return Seen(scores, tuple(self.stages), scores)
 
     def past(self, layer: KerasLayer, x: _Array) -> _Array:
-        """A layer without its activation."""
+        """Apply a layer without its activation."""
         kind, config = layer.kind, layer.config
         if kind.startswith("Quant"):
             kind = kind.removeprefix("Quant")
@@ -260,18 +263,18 @@ class _Pass:
         return np.clip(x, -1, 1) if value == "hard_tanh" else self.quantized(layer, value, x)
 
     def quantized(self, layer: KerasLayer, quantizer: Any, x: _Array) -> _Array:
-        """Values behind a quantizer."""
+        """Apply a quantizer."""
         levels = _levels_of(quantizer)
         return x if levels is None else self.stepped(layer, levels, x)
 
     def stepped(self, layer: KerasLayer, levels: _ActivationSteps, x: _Array) -> _Array:
-        """Values behind one or several steps."""
+        """Apply one or several steps."""
         counts = np.zeros(x.shape, np.int64)
         near = np.full(x.shape, np.inf)
         for cut, above in zip(levels.cuts, levels.above, strict=True):
             counts += x > cut if above else x >= cut
             near = np.where(np.abs(x - cut) < np.abs(near), x - cut, near)
-        flat, before = (  # in the order in which the exact network has its neurons: channels first
+        flat, before = (  # in the order of the neurons of the exact network: channels first
             np.moveaxis(values, -1, 1).reshape(len(x), -1) for values in (counts, near)
         )
         self.stages.append(
@@ -282,7 +285,7 @@ class _Pass:
         return np.array(levels.values)[counts]
 
     def chosen(self, layer: KerasLayer, x: _Array) -> _Array:
-        """``where(x >= limit, high, low)``, in its two steps."""
+        """Apply ``where(x >= limit, high, low)``, in its two steps."""
         arguments = layer.config["called_with"]
         if layer.kind != "Where":
             self.compared = (layer.kind, float(arguments[1]))
@@ -295,7 +298,7 @@ class _Pass:
         )
 
     def signed(self, layer: KerasLayer, x: _Array) -> _Array:
-        """``keras.ops.sign``, which is 0 at 0."""
+        """Apply ``keras.ops.sign``, which is 0 at 0."""
         flat = np.moveaxis(x, -1, 1).reshape(len(x), -1)
         self.stages.append(Stage(layer.where, flat, flat > 0, flat < 0))
         return np.sign(x)
@@ -310,7 +313,7 @@ def _dense(layer: KerasLayer, x: _Array) -> _Array:
 
 
 def _sides(layer: KerasLayer, key: str, otherwise: Any) -> list[int]:
-    """A setting for height and width; rows of values are maps of height 1."""
+    """Return a setting for height and width; rows of values are maps of height 1."""
     value = layer.config.get(key)
     value = otherwise if value is None else value
     row = (
@@ -327,7 +330,7 @@ def _taps(
     dilation: Sequence[int],
     fill: float,
 ) -> Iterator[tuple[int, int, _Array]]:
-    """For each tap of a window its place in the kernel, and the values under it at all positions."""
+    """Yield for each tap of a window its position in the kernel, and the values under it at all positions."""
     around, out = [(0, 0)], []
     for axis in (0, 1):
         length, span = x.shape[1 + axis], (size[axis] - 1) * dilation[axis] + 1
@@ -350,7 +353,7 @@ def _taps(
 
 
 def _on_maps(rule: Callable[[KerasLayer, _Array], _Array]) -> Callable[[KerasLayer, _Array], _Array]:
-    """A rule for maps, on rows too."""
+    """Extend a rule for maps to rows."""
 
     def applied(layer: KerasLayer, x: _Array) -> _Array:
         return rule(layer, x) if x.ndim == 4 else rule(layer, x[:, None])[:, 0]
@@ -393,7 +396,7 @@ def _windows(layer: KerasLayer, x: _Array, kernel: _Array) -> Iterator[tuple[int
 def _pool(layer: KerasLayer, x: _Array) -> _Array:
     size = _sides(layer, "pool_size", 2)
     stride = _sides(layer, "strides", layer.config.get("pool_size", 2))
-    # what is padded is not a number
+    # Padding is not a number.
     values = np.stack([tap for _, _, tap in _taps(layer, x, size, stride, (1, 1), np.nan)])
     return np.asarray(
         np.nanmax(values, axis=0) if layer.kind.startswith("Max") else np.nanmean(values, axis=0)

@@ -1,8 +1,8 @@
-"""The layers of a Keras model in their order, with their arrays; without TensorFlow.
+"""Read the layers of a Keras model in order, with their arrays, without TensorFlow.
 
 A model is one file (`.h5`, or `.keras`, which is a zip archive), or its layers as text (`.json`) and its
-weights (`.h5`). Its configuration names the layers, those of models within among them; arrays belong to them
-by the names that Keras 2 gives, or by their places in Keras 3.
+weights (`.h5`). Its configuration names the layers, including those of nested models. Arrays belong to layers
+by the names that Keras 2 gives, or by their positions in Keras 3.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ __all__ = ["KerasLayer", "planned_layers", "read_layers", "refuse_tensorflow"]
 
 _MODELS = ("Sequential", "Functional", "Model")
 _OWN = ("keras", "tf_keras", "tensorflow", "larq", "qkeras", "builtins")
-"""Who is known to have written a class, by the first word of a module or of a registered name."""
+"""Known authors of a class, by the first word of a module or of a registered name."""
 _DEEP = 16
 _WHOLE = frozenset(
     {"class_name", "config", "name", "inbound_nodes", "module", "registered_name", "build_config"}
     | {"compile_config", "shared_object_id", "keras_version", "backend", "build_input_shape"}
 )
-"""What entries say: who they are, what they read, how they are built and trained."""
+"""Known keys of entries: identity, inputs, construction and training."""
 _MODEL = frozenset(
     {"name", "trainable", "dtype", "layers", "input_layers", "output_layers", "build_input_shape"}
 )
@@ -47,20 +47,20 @@ _MODEL = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class _PlannedLayer:
-    """One layer, or a model within, as the configuration has it, without its arrays."""
+    """One layer or nested model of the configuration, without its arrays."""
 
     kind: str
     path: tuple[str, ...]
-    """Its name, behind those of the models that it stands in."""
+    """Its name, after those of the models that contain it."""
     classes: tuple[str, ...]
     """The same with classes."""
     indices: tuple[int, ...]
-    """Where it stands in the lists of layers, which need not be the order in which they are applied."""
+    """Its position in the lists of layers, which may differ from the order in which they are applied."""
     config: Mapping[str, Any]
     raw: Mapping[str, Any]
     """Its whole entry."""
     reads: tuple[str, ...] = ()
-    """The layers whose values it reads, by their paths: several where branches are added."""
+    """The paths of the layers that it reads: several if branches are added."""
 
     @property
     def name(self) -> str:
@@ -74,13 +74,14 @@ class _PlannedLayer:
 
 
 def planned_layers(text: str) -> list[_PlannedLayer]:
-    """The layers of a model, each behind those that it reads, input first; the inputs of models within are
-    left out.
+    """Return the layers of a model, each after those that it reads, input first.
+
+    The inputs of nested models are left out.
 
     Raises
     ------
     FileError
-        For texts that are no configuration of Keras, and models with branches that are not added.
+        If the text is not a Keras configuration, or the model has branches that are not added.
     """
     layers: list[_PlannedLayer] = []
     try:
@@ -108,7 +109,7 @@ def planned_layers(text: str) -> list[_PlannedLayer]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The entries of a mapping, each said once."""
+    """Return the entries of a mapping; refuse repeated keys."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
@@ -124,7 +125,7 @@ def _model(
     index: tuple[int, ...],
     inputs: tuple[str, ...],
 ) -> tuple[str, ...]:
-    """Add the layers of a model that reads `inputs`; gives back the layer that it ends with."""
+    """Add the layers of a model that reads `inputs`, and return its last layer."""
     refuse_if(len(path) > _DEEP, f"its models are nested too deeply. {DAMAGED}")
     ends: dict[str, tuple[str, ...]] = {}
     last = inputs
@@ -148,7 +149,9 @@ def _model(
 
 
 def _in_order(model: Any) -> list[tuple[_PlannedLayer, list[str]]]:
-    """The entries of a model in the order in which they are applied, with the names of those they read."""
+    """Return the entries of a model in the order in which they are applied, with the names of their
+    inputs.
+    """
     whole = _mapping(model, "model_config")
     kind, config = whole.get("class_name"), whole.get("config")
     _check_keys("its model", whole, _WHOLE)
@@ -180,7 +183,7 @@ def _in_order(model: Any) -> list[tuple[_PlannedLayer, list[str]]]:
 
 
 def _chain(config: Any, layers: Mapping[str, _PlannedLayer]) -> list[tuple[_PlannedLayer, list[str]]]:
-    """The layers of a functional model, from its input to its output."""
+    """Return the layers of a functional model, from its input to its output."""
     reads: dict[str, list[str]] = {}
     called: dict[str, _PlannedLayer] = {}
     for name, entry in layers.items():
@@ -214,7 +217,7 @@ def _chain(config: Any, layers: Mapping[str, _PlannedLayer]) -> list[tuple[_Plan
 
 
 def _sorted(reads: Mapping[str, list[str]]) -> list[str]:
-    """Names behind those that they read, else in their own order; without those that read one another."""
+    """Sort names after those that they read, else in their own order; leave out cycles."""
     order: dict[str, None] = {}
     waiting = list(reads)
     while ready := [name for name in waiting if all(source in order for source in reads[name])]:
@@ -225,8 +228,9 @@ def _sorted(reads: Mapping[str, list[str]]) -> list[str]:
 
 
 def _call(nodes: Any, layers: Mapping[str, _PlannedLayer]) -> tuple[list[str], list[Any]]:
-    """Names of the layers that a layer reads, and the other arguments of its call, with None at the place of
-    a layer: as Keras 2 writes them, in nested lists, or as later releases do.
+    """Return the names of the layers that a layer reads, and the other arguments of its call.
+
+    An argument that is a layer is None. Both the nested lists of Keras 2 and the later form are read.
     """
     if not isinstance(nodes, list) or not nodes:
         return [], []
@@ -245,8 +249,9 @@ def _call(nodes: Any, layers: Mapping[str, _PlannedLayer]) -> tuple[list[str], l
 
 
 def _check_edge(source: str, numbers: Sequence[Any], layers: Mapping[str, _PlannedLayer]) -> None:
-    """Refuse other outputs and other uses; the first use of a model within has the number 1, since its own
-    making is number 0.
+    """Refuse other outputs and other uses.
+
+    The first use of a nested model has the number 1, since its creation is number 0.
     """
     usual = (0, 1) if source in layers and layers[source].is_model else (0,)
     refuse_if(
@@ -256,9 +261,7 @@ def _check_edge(source: str, numbers: Sequence[Any], layers: Mapping[str, _Plann
 
 
 def _check_call(arguments: Any, layers: Mapping[str, _PlannedLayer]) -> None:
-    """Refuse what was said when a layer was called; that it is used, not trained, and without a mask, is how
-    networks are read.
-    """
+    """Refuse arguments of a call to a layer, except those for inference without a mask."""
     for name, value in (arguments or {}).items():
         refuse_if(
             value is not None and (name, value) != ("training", False) and not _histories(value, layers),
@@ -268,7 +271,7 @@ def _check_call(arguments: Any, layers: Mapping[str, _PlannedLayer]) -> None:
 
 
 def _ends(value: Any, layers: Mapping[str, _PlannedLayer]) -> list[str]:
-    """Names of the inputs or outputs of a model: one triple, or a list of them."""
+    """Return the names of the inputs or outputs of a model: one triple, or a list of them."""
     if not isinstance(value, list) or not value:
         return []
     triples = [value] if isinstance(value[0], str) else value
@@ -288,7 +291,7 @@ def _histories(value: Any, layers: Mapping[str, _PlannedLayer]) -> list[str]:
 
 
 def _package(raw: Mapping[str, Any]) -> str:
-    """Who wrote the class of a layer, where that is none of those that are known."""
+    """Return the author of the class of a layer, if it is not a known one."""
     for word in (raw.get("registered_name"), raw.get("class_name")):
         package, mark, _ = str(word or "").rpartition(">")
         if mark:
@@ -298,7 +301,7 @@ def _package(raw: Mapping[str, Any]) -> str:
 
 
 def _check_keys(where: str, settings: Mapping[str, Any], known: frozenset[str]) -> None:
-    """Refuse what is said beside that; what is not set (null) says nothing."""
+    """Refuse unknown settings; unset ones (null) are ignored."""
     for key, value in settings.items():
         if key not in known and value is not None and value is not False:
             raise FileError(
@@ -314,16 +317,16 @@ def _mapping(value: Any, what: str) -> Mapping[str, Any]:
 
 _Arrays = dict[str, npt.NDArray[Any]]
 _RANDOM = "seed_generator"
-"""State of random numbers, which a network that is used and not trained does not draw."""
+"""State of random numbers, which inference does not use."""
 
 
 def _arrays_of_layers(layers: Sequence[_PlannedLayer], contents: Contents) -> list[_Arrays]:
-    """For each layer its arrays by the word that it knows them by: ``kernel``, ``gamma``.
+    """Return the arrays of each layer by its own words for them: ``kernel``, ``gamma``.
 
     Raises
     ------
     FileError
-        For arrays that belong to no layer, or where it is not known to which.
+        If arrays belong to no layer, or it is not known to which.
     """
     by_layer = _by_index(layers, contents) if "names" in contents.notes else _by_name(layers, contents)
     for layer, arrays in zip(layers, by_layer, strict=True):
@@ -358,8 +361,9 @@ def _by_name(layers: Sequence[_PlannedLayer], contents: Contents) -> list[_Array
 
 
 def _owner(layers: Sequence[_PlannedLayer], inside: list[int], group: str, folders: list[str]) -> int:
-    """The layer of a model within that an array belongs to: the last folder of its name is the layer's, those
-    before it are models that it stands in.
+    """Return the layer of a nested model that an array belongs to.
+
+    The last folder of its name is the layer's; those before it are the models that contain it.
     """
     folders = [folder for folder in folders if folder != _RANDOM]
     for depth in range(1, len(folders) + 1):
@@ -403,7 +407,7 @@ def _match(
     names: dict[str, str],
     owners: dict[str, int],
 ) -> None:
-    """Give the paths below a model to its layers: each class counts its own, in the order of the list."""
+    """Assign the paths below a model to its layers: each class is numbered separately, in list order."""
     for container in CONTAINERS:
         start = f"{above}/{container}/" if above else f"{container}/"
         below = sorted({path[len(start) :].split("/")[0] for path in paths if path.startswith(start)})
@@ -423,7 +427,7 @@ def _match(
 
 
 def _names(start: str, groups: list[str], members: list[str], names: dict[str, str]) -> list[str]:
-    """For each group of one class the name of its layer: as the file says it, else in their order."""
+    """Return the layer name of each group of one class: as the file names it, else by order."""
     stored_names = [names.get(start + group) for group in groups]
     if (
         groups
@@ -445,14 +449,14 @@ def _count(word: str, group: str) -> int | None:
 
 
 def _snake(name: str) -> str:
-    """A class as Keras writes it in paths: QuantConv2D as quant_conv2d."""
+    """Return a class name as Keras writes it in paths: QuantConv2D as quant_conv2d."""
     name = re.sub(r"\W+", "", name)
     name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
     return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
 
 
 def _words(layer: _PlannedLayer) -> list[str]:
-    """The arrays of a layer in the order in which it makes them."""
+    """Return the names of a layer's arrays, in the order in which it creates them."""
     if layer.kind.startswith("BatchNormalization"):
         parts = [("gamma", "scale"), ("beta", "center")]
         return [word for word, key in parts if layer.config.get(key, True)] + [
@@ -465,50 +469,47 @@ def _words(layer: _PlannedLayer) -> list[str]:
 _MAX_TEXT = 1 << 24
 _MAX_ARCHIVE = 1 << 29
 _FREELY, _RATIO = 1 << 26, 100
-"""Bytes that any archive may unpack to, and times its own size that a large one may."""
+"""Unpacked bytes allowed for any archive, and the largest ratio to its own size for a large one."""
 _CONFIG, _ABOUT, _WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 
 
 @dataclass(frozen=True, eq=False)
 class KerasLayer:
-    """One layer: its class, configuration and arrays by the last word of their names
-    (``kernel``, ``gamma``).
-    """
+    """One layer: its class, configuration, and arrays by the last word of their names, such as ``kernel``."""
 
     kind: str
     name: str
     config: Ledger[Any]
     arrays: Ledger[npt.NDArray[Any]]
     package: str = ""
-    """Who wrote its class, where that is neither Keras, Larq nor QKeras."""
+    """The author of its class, if that is neither Keras, Larq nor QKeras."""
     reads: tuple[str, ...] = ()
-    """Names of the layers whose values it reads."""
+    """Names of the layers that it reads."""
 
     @property
     def where(self) -> str:
-        """For messages."""
+        """The layer in error messages."""
         return f"{self.name} ({self.kind})"
 
 
 def read_layers(
     path: str | Path, weights: str | Path | None = None, *, apart: bool = True
 ) -> list[KerasLayer]:
-    """The layers of a model, each behind those that it reads, input first.
+    """Read the layers of a model, each after those that it reads, input first.
 
     Parameters
     ----------
     path
         A file that Keras, Larq or QKeras saved: `.h5`, `.keras`, or `.json`.
     weights
-        The weights, where the file holds the layers alone (`.json`).
+        The weights, if the file has only the layers (`.json`).
     apart
-        Whether the HDF5 library runs in a process of its own, so that a file on which it breaks
-        down ends in an error.
+        Whether to run the HDF5 library in a separate process, so that a crash becomes an error.
 
     Raises
     ------
     FileError
-        For files that are damaged, are not of Keras, or hold a model with branches.
+        If the file is damaged, is not a Keras file, or has a model with branches.
     """
     text, contents = _model_and_weights(Path(path), None if weights is None else Path(weights), apart)
     layers = planned_layers(text)
@@ -546,7 +547,7 @@ def _model_and_weights(path: Path, weights: Path | None, apart: bool) -> tuple[s
 
 
 def _pair(path: Path, weights: Path | None, apart: bool) -> tuple[str, Contents]:
-    """Layers as text, and their weights."""
+    """Read layers as text, and their weights."""
     weights = required(
         weights,
         "it holds the layers of a model without their weights. Give those too: "
@@ -563,7 +564,7 @@ def _pair(path: Path, weights: Path | None, apart: bool) -> tuple[str, Contents]
 
 
 def _unpacked(path: Path, apart: bool) -> tuple[str, Contents]:
-    """A `.keras` file."""
+    """Read a `.keras` file."""
     size = path.stat().st_size
     try:
         with (
@@ -621,7 +622,7 @@ def _hint(name: str) -> str:
 
 
 def refuse_tensorflow(path: Path) -> None:
-    """Say the way for SavedModel folders, `.pb`, `.tflite` and TensorFlow's checkpoints; other files pass.
+    """Refuse SavedModel folders, `.pb`, `.tflite` and TensorFlow's checkpoints, and say how to convert them.
 
     Examples
     --------

@@ -1,16 +1,15 @@
-"""Quantizers of Larq, QKeras and hls4ml's examples by the phrases of a file: what they make of values, and of
-the floats that were trained.
+"""Quantizers of Larq, QKeras and hls4ml's examples, for values and for trained floats.
 
-QKeras works out a kernel's scale from its trained floats, one for each entry of the last axis:
-``alpha="auto"`` is the least-squares factor ``mean(x q) / (mean(q q) + 1e-7)``, ``"auto_po2"`` the nearest
-power of two to it. A kernel quantizer without alpha has ``"auto_po2"``, which QKeras' layers set; an
-activation without alpha has 1. QKeras computes in float32: where its rounding could decide which power or
-which weight it is, the file is refused.
+QKeras computes a kernel's scale from its trained floats, one per entry of the last axis. ``alpha="auto"`` is
+the least-squares factor ``mean(x q) / (mean(q q) + 1e-7)``, and ``"auto_po2"`` the power of two nearest to
+it. A kernel quantizer without alpha has ``"auto_po2"``, which QKeras' layers set. An activation without alpha
+has 1. QKeras computes in float32. If its rounding could decide which power or weight it is, the file is
+refused.
 
 Layers of hls4ml (`BinaryDense`, `TernaryDense` and their convolutions) use a kernel W in [-H, H] as
-``H * binary_tanh(W / H)`` or, of ternary layers, as H where W / H > 1/2, as -H where W / H <= -1/2, else 0.
-``binary_tanh(x)`` is ``2 round((clip(x, -1, 1) + 1) / 2) - 1``: TensorFlow rounds halves to even, so that 0
-becomes -1, as do positive numbers that vanish beside 1/2 in the layer's floats.
+``H * binary_tanh(W / H)``. Ternary layers use H if W / H > 1/2, -H if W / H <= -1/2, else 0.
+``binary_tanh(x)`` is ``2 round((clip(x, -1, 1) + 1) / 2) - 1``. TensorFlow rounds halves to even, so 0
+becomes -1, as do positive numbers that are lost next to 1/2 in the layer's floats.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _NONE = ("noop", "noopquantizer", "linear")
 
 
 def signed(where: str, key: str, value: Any) -> tuple[Op, ...]:
-    """A quantizer of values as an operation."""
+    """Return a quantizer of values as an operation."""
     quantizer = _named(where, key, value)
     if quantizer is None:
         return ()
@@ -65,7 +64,7 @@ def signed(where: str, key: str, value: Any) -> tuple[Op, ...]:
 
 
 def _larq_kernel(where: str, key: str, value: Any, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A kernel as the forward pass uses it, in Keras' layout: the last axis is the output."""
+    """Return a kernel as the forward pass uses it, in Keras' layout: the last axis is the output."""
     quantizer = _named(where, key, value)
     if quantizer is None:
         return kernel
@@ -88,8 +87,9 @@ def _larq_kernel(where: str, key: str, value: Any, kernel: npt.NDArray[Any]) -> 
 
 
 def _ternary(where: str, settings: Ledger[Any], kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Values beyond a threshold; early releases of Larq clip them first, which can change a threshold that is
-    a share of their mean.
+    """Return the ternary values of a kernel, by a threshold.
+
+    Early releases of Larq clip values first, which can change a threshold that is a share of their mean.
     """
     clip, by_mean = settings.get("clip_value", 1.0), settings.get("ternary_weight_networks")
     single = kernel.dtype.type
@@ -114,7 +114,7 @@ def _ternary(where: str, settings: Ledger[Any], kernel: npt.NDArray[Any]) -> npt
 
 
 def setting(where: str, settings: Any, key: str, otherwise: float) -> float:
-    """A number that is not negative."""
+    """Return a nonnegative number."""
     value = settings.get(key, otherwise)
     refuse_if(
         not isinstance(value, int | float) or not 0 <= value < inf,
@@ -125,7 +125,7 @@ def setting(where: str, settings: Any, key: str, otherwise: float) -> float:
 
 
 def _precision(dtype: Any) -> Any:
-    """The name of the numbers that a layer computes in, also from a policy."""
+    """Return the name of the dtype that a layer computes in, also from a policy."""
     if isinstance(dtype, dict):
         dtype = dtype.get("config")
         dtype = dtype.get("name") if isinstance(dtype, dict) else dtype
@@ -133,7 +133,7 @@ def _precision(dtype: Any) -> Any:
 
 
 def check_precision(where: str, dtype: Any) -> None:
-    """Refuse layers that compute in numbers so coarse that their rounding is part of the network."""
+    """Refuse layers whose dtype is so coarse that rounding is part of the network."""
     dtype = _precision(dtype)
     refuse_if(
         dtype not in (None, "float32", "float64"),
@@ -143,14 +143,15 @@ def check_precision(where: str, dtype: Any) -> None:
 
 
 def _named(where: str, key: str, value: Any) -> tuple[str, Ledger[Any]] | None:
-    """Name without case and underscores, and settings that are all known;
-    None where values go through as they are.
+    """Return the name without case and underscores, and the settings, all of them known.
+
+    None if values stay unchanged.
     """
     _check_owner(where, key, value)
     config: Any = {}
     if isinstance(value, dict):
         value, config = value.get("class_name"), value.get("config")
-        if isinstance(config, str):  # a function: its name stands here
+        if isinstance(config, str):  # a function, given by its name
             value, config = config, {}
     if value is None:
         return None
@@ -178,7 +179,7 @@ def _named(where: str, key: str, value: Any) -> tuple[str, Ledger[Any]] | None:
 
 
 def _check_owner(where: str, key: str, value: Any) -> None:
-    """Refuse a quantizer that has the name of a known one, and another author."""
+    """Refuse a quantizer with the name of a known one but another author."""
     registered = value.get("registered_name") or value.get("class_name") if isinstance(value, dict) else value
     package = str(registered or "").rpartition(">")[0]
     refuse_if(
@@ -209,16 +210,16 @@ _PLACES = {
 }
 """Settings of each quantizer in the order in which they can be written without a name."""
 _IDLE = ("use_stochastic_rounding", "name", "trainable", "dtype", "var_name", "use_ste", "use_variables")
-"""What says how it is trained: used and not trained, values go through as they are."""
+"""Settings for training, which do not affect inference."""
 _EPSILON = 1e-7
 _NEAR = 1e-5
-"""How near a decision of float32 arithmetic may be before it is refused."""
+"""How close a decision of float32 arithmetic may be before it is refused."""
 _STORED = "Store the quantized weights instead: qkeras.utils.model_save_quantized_weights(model)."
 
 
 @dataclass(frozen=True, eq=False)
 class _Quantizer:
-    """A quantizer by its name, and its settings."""
+    """A quantizer: its name and settings."""
 
     where: str
     name: str
@@ -240,7 +241,7 @@ class _Quantizer:
         return bool(value)
 
     def closed(self) -> None:
-        """Refuse settings that nothing was made of."""
+        """Refuse unused settings."""
         self.settings.pass_over(*_IDLE)
         for key in self.settings.left():
             refuse_if(
@@ -251,7 +252,7 @@ class _Quantizer:
 
 
 def _is_qkeras(value: Any) -> bool:
-    """Whether a value names a quantizer of QKeras."""
+    """Return whether a value names a quantizer of QKeras."""
     name = value.get("class_name") if isinstance(value, dict) else value
     if isinstance(value, dict) and isinstance(value.get("config"), str):
         name = value["config"]
@@ -259,7 +260,7 @@ def _is_qkeras(value: Any) -> bool:
 
 
 def _qkeras_named(where: str, key: str, value: Any) -> _Quantizer:
-    """A quantizer from its configuration, or from a call such as ``binary(alpha='auto')``."""
+    """Read a quantizer from its configuration, or from a call such as ``binary(alpha='auto')``."""
     where = f"{where}: {key}"
     if isinstance(value, dict) and isinstance(value.get("config"), dict):
         name = str(value.get("class_name")).split(">")[-1]
@@ -282,7 +283,7 @@ def _qkeras_named(where: str, key: str, value: Any) -> _Quantizer:
 
 
 def qkeras_kernel(where: str, key: str, value: Any, kernel: _Array) -> _Array:
-    """A kernel as the forward pass uses it, in Keras' layout: the last axis is the output."""
+    """Return a kernel as the forward pass uses it, in Keras' layout: the last axis is the output."""
     if value is None:
         return kernel
     refuse_if(
@@ -309,7 +310,7 @@ def qkeras_kernel(where: str, key: str, value: Any, kernel: _Array) -> _Array:
 
 
 def qkeras_bias(where: str, value: Any, bias: _Array) -> _Array:
-    """A bias as the forward pass uses it: as it stands, or in fixed point."""
+    """Return a bias as the forward pass uses it: unchanged, or in fixed point."""
     if value is None:
         return bias
     refuse_if(
@@ -340,7 +341,7 @@ def qkeras_bias(where: str, value: Any, bias: _Array) -> _Array:
 
 
 def qkeras_steps(where: str, key: str, value: Any) -> tuple[Op, ...]:
-    """A quantizer of activations as operations."""
+    """Return a quantizer of activations as operations."""
     quantizer = _qkeras_named(where, key, value)
     alpha = quantizer.settings.get("alpha")
     refuse_if(
@@ -362,7 +363,7 @@ def qkeras_steps(where: str, key: str, value: Any) -> tuple[Op, ...]:
     threshold = float(np.float32(quantizer.number("threshold", 0.33)))
     quantizer.settings.pass_over("number_of_unrolls")
     quantizer.closed()
-    # -1 up to -threshold, +1 from the threshold on; at a threshold of 0, 0 at 0
+    # -1 up to -threshold, +1 from the threshold on; if the threshold is 0, 0 at 0.
     strict = np.array([threshold > 0, threshold == 0])
     steps = Quantize(where, np.array([[-threshold, threshold]]), strict)
     return (steps, Affine(where, np.array([scale]), np.array([-scale])))
@@ -374,7 +375,7 @@ def _quoted_name(value: Any) -> str:
 
 
 def _factor(quantizer: _Quantizer, alpha: Any, like: _Array) -> Any:
-    """A scale that is a number, in the floats of the kernel."""
+    """Return a numeric scale, in the floats of the kernel."""
     refuse_if(
         not isinstance(alpha, int | float) or isinstance(alpha, bool) or not 0 < alpha < inf,
         quantizer.where,
@@ -384,7 +385,7 @@ def _factor(quantizer: _Quantizer, alpha: Any, like: _Array) -> Any:
 
 
 def _fitted(quantizer: _Quantizer, alpha: str, x: _Array, codes: _Array) -> _Array:
-    """The least-squares scale of codes, one an entry of the last axis, in float64."""
+    """Return the least-squares scale of codes, one per entry of the last axis, in float64."""
     axes = tuple(range(x.ndim - 1))
     scale = (x * codes).mean(axis=axes) / ((codes * codes).mean(axis=axes) + _EPSILON)
     return _power(quantizer, scale) if alpha == "auto_po2" else np.asarray(scale)
@@ -448,7 +449,7 @@ _HLS4ML_ACTIVATIONS = ("binary_tanh", "ternary_tanh", "binary_sigmoid")
 
 
 def hls4ml_kernel(layer: KerasLayer, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A kernel as the forward pass uses it."""
+    """Return a kernel as the forward pass uses it."""
     refuse_if(
         "H" not in layer.config,
         layer.where,
@@ -472,7 +473,7 @@ def hls4ml_kernel(layer: KerasLayer, kernel: npt.NDArray[Any]) -> npt.NDArray[An
 
 
 def _hls4ml_steps(where: str, name: str) -> tuple[Op, ...]:
-    """An activation as operations."""
+    """Return an activation as operations."""
     if name == "ternary_tanh":
         cuts = Quantize(where, np.array([[-0.5, 0.5]]), np.array([True, True]))
         return (cuts, Affine(where, np.array([1.0]), np.array([-1.0])))
@@ -480,7 +481,7 @@ def _hls4ml_steps(where: str, name: str) -> tuple[Op, ...]:
 
 
 def steps_of(where: str, key: str, value: Any) -> tuple[Op, ...]:
-    """A quantizer of values as operations."""
+    """Return a quantizer of values as operations."""
     if _is_qkeras(value):
         return qkeras_steps(where, key, value)
     name = value.get("config") if isinstance(value, dict) else value
@@ -495,12 +496,12 @@ _QKERAS = ("QDense", "QConv1D", "QConv2D", "QDepthwiseConv2D")
 
 
 def kernel_used(layer: KerasLayer, which: str, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A kernel as the forward pass of its layer uses it."""
+    """Return a kernel as the forward pass of its layer uses it."""
     key = f"{which}_quantizer"
     if layer.kind in HLS4ML:
         return hls4ml_kernel(layer, kernel)
     if layer.kind in _QKERAS:
-        layer.config.pass_over(f"{which}_range", "bias_range")  # only of warnings and initial values
+        layer.config.pass_over(f"{which}_range", "bias_range")  # used only for warnings and initial values
         return qkeras_kernel(layer.where, key, layer.config.get(key), kernel)
     if layer.kind.startswith("Quant"):
         return _larq_kernel(layer.where, key, layer.config.get(key), kernel)
@@ -508,12 +509,12 @@ def kernel_used(layer: KerasLayer, which: str, kernel: npt.NDArray[Any]) -> npt.
 
 
 def bias_used(layer: KerasLayer, bias: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
-    """A bias as the forward pass of its layer uses it."""
+    """Return a bias as the forward pass of its layer uses it."""
     quantizer = layer.config.get("bias_quantizer") if layer.kind in _QKERAS else None
     return None if bias is None else qkeras_bias(layer.where, quantizer, bias)
 
 
 def input_steps(layer: KerasLayer) -> tuple[Op, ...]:
-    """What a layer does with its inputs first."""
+    """Return the operations that a layer first applies to its inputs."""
     key = "input_quantizer"
     return signed(layer.where, key, layer.config.get(key)) if layer.kind.startswith("Quant") else ()

@@ -1,9 +1,9 @@
-"""Models of Keras, Larq, QKeras and hls4ml's examples as chains.
+"""Read models of Keras, Larq, QKeras and hls4ml's examples as chains.
 
-Kernels stand in the file as the floats that were trained; their quantizer says how they are used.
+The file has kernels as trained floats; their quantizers say how they are used.
 
-Keras keeps maps as (height, width, channels). The chain has the channels first,
-and flattens remember Keras' order.
+Keras stores maps as (height, width, channels). The chain has channels first, and flattens record Keras'
+order.
 """
 
 from __future__ import annotations
@@ -60,22 +60,22 @@ _MAX_SIDE = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class _Walk:
-    """The shape of the maps so far, channels first, and the operations."""
+    """The current shape of the maps, channels first, and the operations so far."""
 
     shape: tuple[int, ...]
     rank: int
-    """Axes that Keras counts besides the batch: 1 for features, 2 for rows of channels, 3 for maps."""
+    """Number of axes in Keras besides the batch: 1 for features, 2 for rows of channels, 3 for maps."""
     ops: tuple[Op, ...] = ()
     left_out: tuple[str, ...] = ()
 
     def then(self, *ops: Op, shape: tuple[int, ...] | None = None) -> _Walk:
-        """With more operations behind them."""
+        """Append operations."""
         shape = self.shape if shape is None else shape
         return replace(self, ops=(*self.ops, *ops), shape=shape, rank=1 if len(shape) == 1 else self.rank)
 
 
 def _parameter(layer: KerasLayer, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """An array of a layer, which must have this shape."""
+    """Return an array of a layer, which must have this shape."""
     array = required(
         layer.arrays.get(name),
         f"{layer.where}: its array {name!r} is missing from the file. "
@@ -90,7 +90,7 @@ def _parameter(layer: KerasLayer, name: str, shape: tuple[int, ...]) -> npt.NDAr
 
 
 def _whole(layer: KerasLayer, key: str, otherwise: Any = None) -> int:
-    """A setting that is a whole number from 1."""
+    """Return a setting that is a positive integer."""
     value = layer.config.get(key, otherwise)
     refuse_if(
         not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 1 << 20,
@@ -100,7 +100,7 @@ def _whole(layer: KerasLayer, key: str, otherwise: Any = None) -> int:
 
 
 def _two(layer: KerasLayer, key: str, otherwise: Any = 1) -> tuple[int, int]:
-    """Height and width; of one dimension the width."""
+    """Return height and width; in one dimension, the width."""
     value = layer.config.get(key, otherwise)
     row = value if isinstance(value, list) else [value] * (1 if layer.kind.endswith("1D") else 2)
     refuse_if(
@@ -113,7 +113,7 @@ def _two(layer: KerasLayer, key: str, otherwise: Any = 1) -> tuple[int, int]:
 
 
 def _maps_of(walk: _Walk, layer: KerasLayer) -> tuple[int, int, int]:
-    """Channels, height and width of the values that come in."""
+    """Return channels, height and width of the input."""
     refuse_if(
         walk.rank != (2 if "1D" in layer.kind else 3),
         layer.where,
@@ -130,7 +130,7 @@ def _maps_of(walk: _Walk, layer: KerasLayer) -> tuple[int, int, int]:
 def _pads_of(
     layer: KerasLayer, sizes: tuple[int, int], spans: tuple[int, int], stride: tuple[int, int]
 ) -> tuple[_Pads, tuple[int, int]]:
-    """Pads as TensorFlow lays them, the odd one behind; and the size of the result."""
+    """Return the pads as TensorFlow computes them, the odd one at the end, and the size of the result."""
     kind = layer.config.get("padding", "valid")
     refuse_if(
         kind not in ("valid", "same")
@@ -225,7 +225,7 @@ _IGNORED = (
     "ActivityRegularization",
     "NoOp",
 )
-"""Layers that do nothing when a network is used."""
+"""Layers that do nothing at inference."""
 _COMPARED = ("GreaterEqual", "Greater")
 _TAILS = ("softmax", "log_softmax", "sigmoid", "tanh")
 _TRAINING = frozenset(
@@ -247,29 +247,29 @@ _TRAINING = frozenset(
         for what in ("initializer", "regularizer", "constraint")
     }
 )
-"""Settings that say how a layer is called, built or trained, and nothing about what it computes."""
+"""Settings for calling, building or training a layer, which do not affect its result."""
 
 
 def read_model(
     path: str | Path, weights: str | Path | None = None, *, apart: bool = True
 ) -> tuple[OpChain, list[KerasLayer]]:
-    """The operations of a Keras model, and its layers as they stand in its file; TensorFlow is not needed.
+    """Return the operations of a Keras model, and the layers of its file; TensorFlow is not required.
 
     Parameters
     ----------
     path
         The file: `.h5`, `.keras`, or `.json`.
     weights
-        The file of its weights, where the first is `.json`.
+        The file of its weights, if the first one is `.json`.
     apart
-        Whether the HDF5 library runs in a process of its own: it crashes on some damaged files. False is
-        faster by half a second.
+        Whether to run the HDF5 library in a separate process, since it crashes on some damaged files. False
+        is faster by half a second.
 
     Raises
     ------
     FileError
-        For damaged files, branches, layers that have no exact meaning as a binarized network, and quantizers
-        of more than one bit.
+        If the file is damaged, or has branches, layers without an exact meaning as a binarized network, or
+        quantizers of more than one bit.
     """
     name = Path(path).name
     with within(name):
@@ -278,7 +278,7 @@ def read_model(
 
 
 def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
-    """The operations of Keras layers in their order."""
+    """Return the operations of Keras layers, in order."""
     shape, rank = _input_shape(layers[0])
     check_maps("a sample", shape)
     walk, known = _Walk(shape, rank), dict[str, _Walk]()
@@ -312,7 +312,7 @@ def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
 
 
 def _before(layer: KerasLayer, walks: list[_Walk]) -> _Walk:
-    """What a layer reads: one value, or the sum of branches from where they part."""
+    """Return the input of a layer: one value, or the sum of branches since they split."""
     first, *others = walks
     for other in others:
         refuse_if(
@@ -329,7 +329,7 @@ def _before(layer: KerasLayer, walks: list[_Walk]) -> _Walk:
 
 
 def _joined(layers: list[KerasLayer]) -> list[KerasLayer]:
-    """A comparison and the choice behind it as one: ``where(x >= 0, 1, -1)``."""
+    """Combine a comparison and the choice after it: ``where(x >= 0, 1, -1)``."""
     joined: list[KerasLayer] = []
     for layer in layers:
         before = joined[-1] if joined else layer
@@ -342,7 +342,7 @@ def _joined(layers: list[KerasLayer]) -> list[KerasLayer]:
 
 
 def _check_author(layer: KerasLayer) -> None:
-    """Refuse a class that has the name of a known one, and another author."""
+    """Refuse a class with the name of a known one but another author."""
     refuse_if(
         layer.package and layer.kind not in HLS4ML,
         layer.where,
@@ -352,9 +352,7 @@ def _check_author(layer: KerasLayer) -> None:
 
 
 def _nothing_left(layer: KerasLayer) -> None:
-    """Refuse settings and arrays that the layer was not made of;
-    a setting that is not set (null) says nothing.
-    """
+    """Refuse unused settings and arrays of a layer; unset settings (null) are ignored."""
     layer.config.pass_over(*_TRAINING)
     for key in layer.config.left():
         if layer.config[key] is not None and layer.config[key] is not False:
@@ -390,7 +388,7 @@ _HINTS = {
 
 
 def _input_shape(first: KerasLayer) -> tuple[tuple[int, ...], int]:
-    """The shape of a sample, channels first, and the number of its axes in Keras."""
+    """Return the shape of a sample, channels first, and the number of its axes in Keras."""
     batch_shape = first.config.get("batch_input_shape", first.config.get("batch_shape"))
     sizes = batch_shape[1:] if isinstance(batch_shape, list) else []
     refuse_if(
@@ -496,7 +494,7 @@ def _rescale(walk: _Walk, layer: KerasLayer) -> _Walk:
         layer.where,
         "scale and offset must be one number each.",
     )
-    # what Keras turns them into
+    # The form that Keras converts them to.
     single = np.float64 if layer.config.get("dtype") == "float64" else np.float32
     return walk.then(
         Affine(
@@ -518,7 +516,7 @@ def _relu(walk: _Walk, layer: KerasLayer) -> _Walk:
 
 
 def _activated(walk: _Walk, layer: KerasLayer) -> _Walk:
-    """The activation at the end of a layer."""
+    """Apply the activation at the end of a layer."""
     value = "softmax" if layer.kind == "Softmax" else layer.config.get("activation")
     if value is None or value == "linear":
         return walk
@@ -543,18 +541,18 @@ def _activated(walk: _Walk, layer: KerasLayer) -> _Walk:
 
 
 def _quantizer(walk: _Walk, layer: KerasLayer) -> _Walk:
-    """A quantizer that stands as a layer of its own."""
+    """Apply a quantizer that is a separate layer."""
     settings = {key: value for key, value in layer.config.items() if key not in _TRAINING}
     return walk.then(*signed(layer.where, "quantizer", {"class_name": layer.kind, "config": settings}))
 
 
 def _sign(walk: _Walk, layer: KerasLayer) -> _Walk:
-    """``keras.ops.sign``, which is 0 at 0."""
+    """Apply ``keras.ops.sign``, which is 0 at 0."""
     return walk.then(Sign(layer.where, zero=0))
 
 
 def _where(walk: _Walk, layer: KerasLayer) -> _Walk:
-    """``keras.ops.where(x >= 0, 1, -1)``."""
+    """Apply ``keras.ops.where(x >= 0, 1, -1)``."""
     kind, limits, chosen = (layer.config.get(key) for key in ("compared", "limits", "called_with"))
     plain = all(isinstance(value, int | float) for value in (limits or [None])[1:])
     if kind is None or not isinstance(limits, list) or limits[:1] != [None] or len(limits) != 2 or not plain:

@@ -1,9 +1,8 @@
-"""The container of a `.sugenet` file: a safetensors file, sealed by a SHA-256 over every one of its
-bytes (docs/format.md).
+"""The container of a `.sugenet` file: a safetensors file with a SHA-256 of all its bytes (docs/format.md).
 
-The digest stands inside the file that it covers: it is taken with zeros in its own place. So a change of any
-bit shows, be it in the header, in the padding or in a tensor, however the safetensors library lays a file
-out. A digest tells damage, not forgery.
+The digest is inside the file that it covers, so it is computed with zeros in its own place. It detects a
+change of any bit in the header, the padding or a tensor, for every layout of the safetensors library. A
+digest shows damage, not forgery.
 """
 
 from __future__ import annotations
@@ -27,21 +26,24 @@ Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 _Layout: TypeAlias = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]
 
 _VERSION = 6
-"""The latest; a file has the first version that can hold it: 6 where the first layer reads real numbers, or
-features have steps of their own in its source, else 5 where it says what was seen in training or
-which inputs can occur, else 4 where something behind the encoder has more than two levels, else 3 where it
-says what its source is, else 1; no file has version 2.
+"""The latest version. A file has the first version that can hold it:
+
+- 6 if the first layer reads real numbers, or features have steps of their own in its source;
+- else 5 if it says what was seen in training or which inputs can occur;
+- else 4 if something after the encoder has more than two levels;
+- else 3 if it describes its source;
+- else 1. No file has version 2.
 """
 _STAIRS = ("stairs", "stairs conv", "level pool")
-"""Kinds of layers that version 4 brought."""
+"""Kinds of layers since version 4."""
 _REAL = ("real", "real conv")
-"""Kinds of layers that version 6 brought."""
+"""Kinds of layers since version 6."""
 MAX_FILE = 1 << 30
 _MAX_HEADER = 1 << 24
 _MAX_PARTS = 1 << 20
-"""Lists and objects of the header, which take far more memory than their letters."""
+"""Maximum number of lists and objects in the header, which take far more memory than their characters."""
 _MAX_NUMBER = 1 << 40
-"""Above every right size or offset, and small enough for NumPy to hold an empty array with such a side."""
+"""Above every valid size or offset, and small enough for NumPy to hold an empty array with such a side."""
 
 _DTYPES = {
     "BOOL": "?",
@@ -57,11 +59,12 @@ _DTYPES = {
     "F32": "<f4",
     "F64": "<f8",
 }
-"""More than version 1 uses, so that a file of a later version is told from a damaged one."""
+"""More types than version 1 uses, so that a file of a later version is distinguished from a damaged one."""
 _DIGEST = '"sha256":"'
 _MARK = json.dumps(_DIGEST)[1:-1].encode()
-"""What stands before the digest in the raw header: text of a note cannot look like it,
-since its quotes are escaped twice.
+"""The text before the digest in the raw header.
+
+The text of a note cannot look like it, since its quotes are escaped twice.
 """
 _ZEROS = "0" * 64
 _DAMAGED = "The file is damaged: fetch or save it again."
@@ -79,14 +82,15 @@ _KINDS = {
 
 
 def canonical(value: Any) -> str:
-    """JSON in the one spelling of the format: ASCII, no spaces, keys in their order; floats in full,
-    never NaN or infinite.
+    """Return JSON in the canonical form of the format: ASCII, no spaces, keys in order.
+
+    Floats are written in full, and are never NaN or infinite.
     """
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def seal(content: Document, tensors: Tensors) -> bytes:
-    """The bytes of a file that holds a document and tensors.
+    """Return the bytes of a file with a document and tensors.
 
     Examples
     --------
@@ -98,8 +102,7 @@ def seal(content: Document, tensors: Tensors) -> bytes:
     from safetensors.numpy import save
 
     document = {"format": "sugenet", "version": _version_of(content), "sha256": _ZEROS, **content}
-    # A single key, since the library writes several in random order; contiguous,
-    # since it copies memory as it lies.
+    # A single key, since the library writes several in random order. Contiguous, since it copies raw memory.
     raw = save(
         {name: np.ascontiguousarray(array) for name, array in tensors.items()},
         {"sugenet": canonical(document)},
@@ -115,9 +118,9 @@ def seal(content: Document, tensors: Tensors) -> bytes:
 
 
 def unseal(stream: BinaryIO, size: int) -> tuple[Document, Tensors]:
-    """Document and tensors of a file of `size` bytes.
+    """Return the document and tensors of a file of `size` bytes.
 
-    The arrays are made last, when everything about them is known to fit.
+    Arrays are created last, after all checks of their sizes.
     """
     start = stream.read(8)
     length = _header_length(start, size)
@@ -162,8 +165,9 @@ def _header_length(start: bytes, size: int) -> int:
 
 
 def _read_header(raw: bytes, room: int) -> tuple[Document, _Layout]:
-    """The document and where each tensor lies: dtype, shape and first byte,
-    checked against the `room` behind the header.
+    """Return the document, and dtype, shape and first byte of each tensor.
+
+    They are checked against `room`, the number of bytes after the header.
     """
     try:
         header = raw.decode()

@@ -1,7 +1,7 @@
-"""A network as a document (JSON) and tensors, and back: what stands in a `.sugenet` file (docs/format.md).
+"""Convert a network to a document (JSON) and tensors, and back: the contents of a `.sugenet` file.
 
-Every network has exactly one spelling, and reading refuses any other. Nothing in a document is taken at its
-word: each size is compared with the tensor that it describes before an array is made of it.
+See docs/format.md. Every network has exactly one representation, and reading refuses any other. A document is
+not trusted: each size is compared with the tensor that it describes before an array is created.
 """
 
 from __future__ import annotations
@@ -33,15 +33,19 @@ from sugenet.nn.domain import span_data, span_of
 __all__ = ["from_document", "to_document"]
 
 _MAX_WEIGHTS = 1 << 27
-"""Weights of all layers together: in memory each takes 8 bytes, in a file it may take a bit."""
+"""Maximum number of weights of all layers: each takes 8 bytes in memory, and as little as one bit in a
+file.
+"""
 _MAX_BITS = 1 << 26
-"""Bits of the encoder: many features can share one coding, so that a short file could ask for very many."""
+"""Maximum number of bits of the encoder: many features can share one coding, so a short file could have
+many.
+"""
 _MAX_INTEGER = 10**4300
-"""Python reads and writes whole numbers of up to 4300 digits."""
+"""Python reads and writes integers of up to 4300 digits."""
 
 
 def to_document(network: Network) -> tuple[Document, Tensors]:
-    """The one document and the tensors that stand for a network.
+    """Return the document and the tensors that represent a network.
 
     Examples
     --------
@@ -84,8 +88,9 @@ def to_document(network: Network) -> tuple[Document, Tensors]:
 
 
 def from_document(document: Document, tensors: Tensors) -> Network:
-    """The network of a document and its tensors; `FileError` unless they are exactly what
-    `to_document` gives for it.
+    """Return the network of a document and its tensors.
+
+    Raise `FileError` unless they are exactly the result of `to_document` for it.
     """
     kinds = {
         "fingerprint": str,
@@ -112,7 +117,7 @@ def from_document(document: Document, tensors: Tensors) -> Network:
         raise
     except SugenetError as error:
         raise FileError(f"what it holds is no network: {str(error)[:400]}") from error
-    except (TypeError, ValueError, ArithmeticError) as error:  # of what can occur, which is read as it comes
+    except (TypeError, ValueError, ArithmeticError) as error:  # from unchecked inputs that can occur
         raise FileError(f"what it says of its inputs cannot be read: {str(error)[:200]}") from error
     refuse_if(
         network.fingerprint != parts["fingerprint"],
@@ -138,7 +143,7 @@ def _fingerprint(network: Network) -> str:
         return network.fingerprint
     except SugenetError:
         raise
-    except ValueError as error:  # Python writes no whole number of more than 4300 digits
+    except ValueError as error:  # Python does not write integers of more than 4300 digits
         raise FileError(f"a number of the network cannot be written: {error}.") from None
 
 
@@ -146,10 +151,11 @@ def _fingerprint(network: Network) -> str:
 
 
 def _encoder_out(encoder: Encoder, tensors: Tensors) -> Document:
-    """Equal codings are written once, and features name theirs by its number:
+    """Write equal codings once; features refer to them by index.
+
     784 pixels share one list of 255 cuts.
     """
-    number_of: dict[int, int] = {}  # by identity first: codings are often one object many times, and long
+    number_of: dict[int, int] = {}  # by identity first: codings are often one long object, used many times
     known: dict[tuple[str, bytes], int] = {}
     entries: list[Document] = []
     cuts: list[float] = []
@@ -206,7 +212,7 @@ def _coding_out(coding: Coding, what: str) -> Document:
 
 
 def _scalar_out(value: Any, what: str) -> Any:
-    """JSON keeps text, whole numbers, floats, truth values and None apart, but has no infinity."""
+    """Check a scalar: JSON has text, integers, floats, booleans and null, but no infinity."""
     if type(value) not in (str, int, float, bool, type(None)) or (isinstance(value, float) and isnan(value)):
         raise FileError(
             f"{what} {value!r} has type {type(value).__name__}, but the format holds text, whole numbers, "
@@ -280,7 +286,9 @@ def _coding_in(entry: Any, cuts: list[float], what: str) -> Coding:
 
 
 def _source_out(network: Network) -> Document:
-    """What is known of the source: nothing, where its samples are flat and its numbers the network's own."""
+    """Write the description of the source; empty if samples are flat and its numbers are the network's
+    own.
+    """
     source, shape = network.source, network.encoder.shape
     if source == Source() and shape is None:
         return {}
@@ -320,7 +328,7 @@ def _number_or_row(entry: Any) -> Any:
 
 
 def _seen_out(encoder: Encoder) -> list[Any]:
-    """What was seen of each feature; alike ones are written once, and named by their numbers."""
+    """Write what was seen of each feature; equal entries are written once, and referred to by index."""
     number_of: dict[str, int] = {}
     entries: list[Any] = []
     for name, span in zip(encoder.names, encoder.seen or (), strict=True):

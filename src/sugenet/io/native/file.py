@@ -1,6 +1,4 @@
-"""Networks to `.sugenet` files and back: exact, sealed by a digest,
-written whole or not at all (docs/format.md).
-"""
+"""Save networks to `.sugenet` files and load them: exact, with a digest, atomic (docs/format.md)."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ def save(network: Network, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     FileError
-        If the path cannot be written, or the format has no place for something, such as a category that is a
+        If the path cannot be written, or the format cannot represent something, such as a category that is a
         tuple.
 
     Examples
@@ -66,7 +64,7 @@ def save(network: Network, path: str | os.PathLike[str]) -> None:
 
 
 def network_bytes(network: Network) -> bytes:
-    """What `save` writes: the same bytes whenever the network is the same; they are read back first."""
+    """Return the bytes that `save` writes: equal for equal networks, and read back first."""
     refuse_if(
         not isinstance(network, Network),
         f"network is a {type(network).__name__}, but only a Network can be saved.",
@@ -80,14 +78,14 @@ def network_bytes(network: Network) -> bytes:
 
 
 def network_from(raw: bytes) -> Network:
-    """The network that these bytes of a file hold."""
+    """Return the network in the bytes of a file."""
     return _checked(*unseal(io.BytesIO(raw), len(raw)))
 
 
 def load(path: str | os.PathLike[str]) -> Network:
     """Read a network from a file that `save` wrote.
 
-    Loading runs no code from the file, and takes memory only for what the file was checked to hold.
+    Loading runs no code from the file, and allocates memory only for checked contents.
 
     Parameters
     ----------
@@ -114,7 +112,7 @@ def load(path: str | os.PathLike[str]) -> Network:
     See Also
     --------
     save : writes such a file.
-    read_onnx : reads networks of others.
+    read_onnx : reads networks of other programs.
     """
     try:
         with open_file(path, MAX_FILE) as stream:

@@ -1,4 +1,4 @@
-"""Layers of a `.sugenet` file: what stands in the document, and the tensors beside it (docs/format.md)."""
+"""Layers of a `.sugenet` file: their entries in the document, and their tensors (docs/format.md)."""
 
 from __future__ import annotations
 
@@ -51,8 +51,10 @@ _FIELDS: dict[str, dict[str, type]] = {
 
 
 def layer_out(name: str, layer: Layer, tensors: Tensors, *, reads_levels: bool) -> Document:
-    """The entry of a layer; its tensors are added under its name. The first may read the levels of the
-    encoder, or its bits; a later one reads what the layer before gives.
+    """Return the entry of a layer, and add its tensors under its name.
+
+    The first layer may read the levels of the encoder, or its bits. A later one reads the outputs of the
+    layer before.
     """
     kind = _kind(layer)
     values: Document = {
@@ -83,7 +85,7 @@ def layer_out(name: str, layer: Layer, tensors: Tensors, *, reads_levels: bool) 
 
 
 def _kind(layer: Layer) -> str:
-    """What the file calls a layer."""
+    """Return the name of a kind of layer in the file."""
     if layer.kind == "dense" and layer.is_binary:
         return "dense" if layer.tops is None else "level"
     maps = "" if layer.window is None else " conv"
@@ -96,7 +98,7 @@ def _kind(layer: Layer) -> str:
 
 
 def _thresholds_out(name: str, layer: Layer, tensors: Tensors, reads_levels: bool) -> Document:
-    """Thresholds of a convolution are kept once where all positions share them."""
+    """Write thresholds; those of a convolution are written once if all positions share them."""
     if layer.kind == "real":
         return {}
     if isinstance(layer, QuantizedConv):
@@ -111,9 +113,7 @@ def _thresholds_out(name: str, layer: Layer, tensors: Tensors, reads_levels: boo
 
 
 def _theta_out(name: str, theta: Theta, shape: tuple[int, ...], tensors: Tensors) -> Document:
-    """The different thresholds in the order of their first use,
-    and a tensor with the number of each neuron's.
-    """
+    """Write the different thresholds in order of first use, and a tensor with one index per neuron."""
     number: dict[tuple[Fraction, Fraction], int] = {}
     indices = np.array([number.setdefault(ends, len(number)) for ends in theta], np.int64).reshape(shape)
     same = indices.ndim == 2 and bool((indices == indices[:, :1]).all())
@@ -142,7 +142,7 @@ def _theta_in(
 
 
 def fractions(values: list[Any]) -> list[Fraction] | None:
-    """Exact numbers, written as ``3`` or ``-1/2``; None where one is written otherwise."""
+    """Return exact numbers, written as ``3`` or ``-1/2``; None if one is written in another way."""
     matches = [_FRACTION.fullmatch(value) if isinstance(value, str) else None for value in values]
     pairs = [(int(match[1]), int(match[2] or 1)) for match in matches if match]
     return (
@@ -151,9 +151,7 @@ def fractions(values: list[Any]) -> list[Fraction] | None:
 
 
 def layer_size(entry: Any, what: str) -> int:
-    """Check the fields of an entry and count the numbers that its arrays would take in memory,
-    before any is made.
-    """
+    """Check the fields of an entry, and count the numbers of its arrays in memory before any is created."""
     kind = entry.get("kind") if isinstance(entry, dict) else None
     if not isinstance(kind, str) or kind not in _FIELDS:
         known = ", ".join(map(repr, _FIELDS))
@@ -170,7 +168,7 @@ def layer_size(entry: Any, what: str) -> int:
             or not all(type(value) is int and 0 <= value < 1 << 16 for value in parts[key]),
             f"{what}: {key} must be {length} whole numbers in 0..65535.",
         )
-    n_positions = prod(size + sum(parts["pads"]) for size in parts["shape"][1:])  # at most so many positions
+    n_positions = prod(size + sum(parts["pads"]) for size in parts["shape"][1:])  # an upper bound
     taps = n_positions * prod(parts["kernel"])
     if kind in ("pool", "level pool"):
         return int(taps + prod(parts["shape"]))
@@ -182,7 +180,9 @@ def layer_size(entry: Any, what: str) -> int:
 
 
 def layer_in(name: str, part: Document, tops: tuple[int, ...] | None, tensors: Tensors) -> Layer:
-    """The layer of an entry that `layer_size` has checked; `tops` are those of what it reads."""
+    """Return the layer of an entry that `layer_size` has checked; `tops` are the largest levels of its
+    inputs.
+    """
     kind = part["kind"]
     window = Window(*(part[key] for key in _GEOMETRY)) if "kernel" in part else None
     if "weights" not in part:
@@ -217,7 +217,7 @@ def _reads(name: str, part: Document) -> str | None:
 
 
 def _maps_in(name: str, part: Document, window: Window, tensors: Tensors, marks: Document) -> Layer:
-    """A convolution; of thresholds that all positions share there is one per channel."""
+    """Return a convolution; thresholds that all positions share are stored once per channel."""
     kind, count, groups = part["kind"], part["outputs"], part["groups"]
     per_group = window.shape[0] // max(groups, 1)
     rows = weights_in(name, {**part, "inputs": per_group * prod(window.kernel)}, tensors)
@@ -253,7 +253,7 @@ def _check_counts(what: str, *counts: int) -> None:
 
 
 def weights_out(name: str, weights: npt.NDArray[Any], tensors: Tensors) -> str:
-    """Add the tensors of weights, and say in which form they are."""
+    """Add the tensors of weights, and return their form."""
     if weights.min(initial=0) < -1 or weights.max(initial=0) > 1:
         tensors[f"{name}.weights"] = _smallest(weights)
         return "integer"
@@ -265,7 +265,7 @@ def weights_out(name: str, weights: npt.NDArray[Any], tensors: Tensors) -> str:
 
 
 def weights_in(name: str, part: Document, tensors: Tensors) -> npt.NDArray[Any]:
-    """The weights of an entry, from their tensors."""
+    """Return the weights of an entry, from their tensors."""
     rows, columns, form = part["outputs"], part["inputs"], part["weights"]
     if form == "integer":
         return tensor(tensors, f"{name}.weights", _INTEGERS, (rows, columns))
@@ -285,7 +285,7 @@ def _octets(bits: int) -> int:
 
 
 def _pack(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
-    """Rows of bits, each from a byte of its own: bit i is bit i % 8 of byte i // 8."""
+    """Return rows of bits, each starting at a new byte: bit i is bit i % 8 of byte i // 8."""
     return np.packbits(flags, axis=-1, bitorder="little")
 
 
@@ -294,7 +294,7 @@ def _unpack(octets: npt.NDArray[Any], count: int) -> npt.NDArray[np.bool_]:
 
 
 def _smallest(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same whole numbers in the shortest of int8, int16, int32 and int64 that holds them."""
+    """Return the same integers in the shortest of int8, int16, int32 and int64 that holds them."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     return values.astype(
         next(name for name in _INTEGERS if np.iinfo(name).min <= low and high <= np.iinfo(name).max)
@@ -302,7 +302,7 @@ def _smallest(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def tensor(tensors: Tensors, name: str, kinds: Sequence[str], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """A tensor of one of these kinds and exactly this shape."""
+    """Return a tensor of one of these dtypes and exactly this shape."""
     array = tensors.get(name)
     if array is None or array.dtype.name not in kinds or array.shape != shape:
         actual = "there is none" if array is None else f"it is {array.dtype.name} of shape {array.shape}"

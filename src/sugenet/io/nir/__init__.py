@@ -1,3 +1,3 @@
-"""Reading NIR files: graphs of spiking neurons in HDF5."""
+"""Read NIR files: graphs of spiking neurons in HDF5."""
 
 __all__: list[str] = []

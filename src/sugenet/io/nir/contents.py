@@ -1,4 +1,4 @@
-"""The nodes and edges of a NIR file, read with h5py in a process of its own, without the package nir.
+"""Read the nodes and edges of a NIR file with h5py in a separate process, without the package nir.
 
 A file is one graph: nodes by name, each with its type and its arrays, and edges from node to node.
 """
@@ -23,7 +23,7 @@ __all__ = ["NIR", "NirNode", "chain_of_nodes"]
 _DAMAGED = "The file is damaged, or no graph that nir.write has written."
 _MAX_NODES, _MAX_TEXT = 10_000, 1 << 12
 _GRAPH = ("type", "nodes", "edges", "metadata", "input_type", "output_type")
-"""What a graph consists of; the types are shapes, which its nodes have as well."""
+"""Keys of a graph; the types are shapes, which its nodes also have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,22 +34,23 @@ class NirNode:
     name: str
     arrays: Ledger[npt.NDArray[Any]]
     notes: tuple[str, ...] = ()
-    """Names in its metadata."""
+    """Keys in its metadata."""
 
     @property
     def where(self) -> str:
-        """For messages."""
+        """The node in error messages."""
         return f"{self.name} ({self.kind})"
 
 
 def chain_of_nodes(path: str | Path) -> tuple[str, list[NirNode]]:
-    """The version that a file names, and its nodes in order where they are one chain, Input first and Output
-    last; Flatten, which only shapes values, is left out.
+    """Return the version of a file, and its nodes in order, Input first and Output last.
+
+    The nodes must form one chain. Flatten, which only changes shapes, is left out.
 
     Raises
     ------
     FileError
-        For files that are damaged, and graphs with branches or cycles.
+        If the file is damaged, or the graph has branches or cycles.
     """
     contents = NIR.read(path)
     try:
@@ -64,7 +65,7 @@ def chain_of_nodes(path: str | Path) -> tuple[str, list[NirNode]]:
 
 
 def _ordered(kinds: dict[str, str], edges: list[tuple[str, str]]) -> list[str]:
-    """The nodes from the one input to the one output."""
+    """Return the nodes from the only input to the only output."""
     ends = {
         kind: [name for name, node_kind in kinds.items() if node_kind == kind] for kind in ("Input", "Output")
     }
@@ -122,7 +123,7 @@ def _contents(hdf5: Hdf5File, file: Any) -> Contents:
             kind == "NIRGraph",
             f"{name[:80]} is a graph within the graph, as recurrent layers are: only chains are read.",
         )
-        # weights read values in the order of their rows, whatever shape Flatten gives them
+        # Weights read values in row order, regardless of the shape that Flatten gives them.
         parts = [part for part in node if part not in ("type", "metadata") and kind != "Flatten"]
         notes[name] = [note[:80] for note in _metadata(hdf5, node)]
         arrays[name] = {part: hdf5.array(node, part, f"{name[:80]}: {part[:80]!r}") for part in parts}
@@ -131,7 +132,7 @@ def _contents(hdf5: Hdf5File, file: Any) -> Contents:
 
 
 def _metadata(hdf5: Hdf5File, node: Any) -> list[str]:
-    """Names of what a node has in its metadata, which is notes of whoever wrote the file."""
+    """Return the keys in the metadata of a node, which are notes by the author of the file."""
     return list(hdf5.group(node, "metadata")) if "metadata" in node else []
 
 

@@ -1,3 +1,3 @@
-"""Plain files: JSON, CSV, `.npz` archives, and the account of what was taken from them."""
+"""Plain files: JSON, CSV, `.npz` archives, and a record of which entries were read."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Files packed by gzip, unpacked within bounds: a small file that unpacks without end is refused early."""
+"""Decompress gzip files within limits: decompression bombs are refused early."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _MARK = b"\x1f\x8b"
 _CHUNK = 1 << 16
 _MEMBERS = 1 << 17
 _FREELY, _RATIO = 1 << 25, 16
-"""Bytes that any archive may unpack to, and times its own size that a large one may."""
+"""Decompressed bytes allowed for any archive, and the largest ratio to its own size for a large one."""
 
 
 def unzipped(raw: bytes, limit: int) -> bytes:
-    """What bytes are, or what they unpack to where they are a gzip archive.
+    """Decompress bytes if they are a gzip archive, otherwise return them unchanged.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def unzipped(raw: bytes, limit: int) -> bytes:
                 raise FileError(f"it is a gzip archive of more than {limit:,} bytes, the limit.{way_out}")
             at += len(part) - len(machine.unused_data)
         if not raw.startswith(_MARK, at):
-            # zeros may fill it up
+            # Zeros may follow as padding.
             refuse_if(
                 raw[at:].strip(b"\0"),
                 "it is a gzip archive that is damaged (something else stands behind it).",
@@ -66,8 +66,9 @@ def unzipped(raw: bytes, limit: int) -> bytes:
 
 @contextmanager
 def plain_file(path: str | Path, limit: int = MODEL_LIMIT) -> Iterator[Path]:
-    """The file as it is; where its name ends in ``.gz``, what it unpacks to, under the rest of its name, as
-    long as it is needed.
+    """Yield the file itself, or a temporary decompressed copy if its name ends in ``.gz``.
+
+    The copy has the rest of the name.
     """
     source = Path(path)
     if source.suffix.lower() != ".gz" or not source.is_file():

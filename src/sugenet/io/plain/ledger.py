@@ -1,6 +1,4 @@
-"""Nothing is left over: entries by name that remember which of them were read,
-so that a reader can refuse the rest by name.
-"""
+"""Entries by name that record which of them were read, so that a reader can refuse unused ones by name."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ _T = TypeVar("_T")
 
 
 class Ledger(Mapping[str, _T]):
-    """A mapping that keeps account of what was taken from it; asking whether a name is there takes nothing.
+    """A mapping that records which entries were read; testing for a name does not count as reading.
 
     Examples
     --------
@@ -46,11 +44,9 @@ class Ledger(Mapping[str, _T]):
         return len(self._entries)
 
     def pass_over(self, *names: str) -> None:
-        """Say of names, whether they are there or not, that they are known to mean
-        nothing for the network.
-        """
+        """Mark names, present or not, as irrelevant for the network."""
         self._taken.update(names)
 
     def left(self) -> list[str]:
-        """The names that were neither taken nor passed over, in their order."""
+        """Return the names that were neither read nor marked as irrelevant, in order."""
         return [name for name in self._entries if name not in self._taken]

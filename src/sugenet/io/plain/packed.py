@@ -1,8 +1,7 @@
-"""NumPy files of strangers, read within bounds: what an array takes is known and allowed before memory is,
-whatever the file claims.
+"""Read untrusted NumPy files within limits: sizes are checked before memory is allocated.
 
-No pickles, no packing but deflate, nothing beyond the sizes that are stated. A damaged or locked file is a
-`FileError`, however it shows.
+Pickles, compression other than deflate, and data beyond the stated sizes are refused. A damaged or encrypted
+file raises a `FileError`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ __all__ = ["Archive", "open_archive", "read_array", "refusing"]
 _CHUNK = 1 << 20
 _ENTRIES = 10_000
 _DIMENSIONS, _HEADER = 8, 10_000
-# bytes that any file may unpack to, and times its own size that a large one may
+# Unpacked bytes allowed for any file, and the largest ratio to its own size for a large one.
 _FREELY, _RATIO = (
     1 << 26,
     64,
@@ -37,18 +36,18 @@ _LETTERS = 0x110000
 
 
 class Archive:
-    """The arrays of an open `.npz` file by name; each is read when asked for."""
+    """The arrays of an open `.npz` file by name; each is read on request."""
 
     def __init__(self, archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo]) -> None:
         self._archive, self._entries = archive, entries
 
     @property
     def names(self) -> list[str]:
-        """Names of the arrays, in the order of the file."""
+        """Return the names of the arrays, in file order."""
         return list(self._entries)
 
     def read(self, name: str, kinds: str = "biuf", wanted: str = "numbers are needed") -> npt.NDArray[Any]:
-        """One array, whose dtype must be of one of some kinds; `wanted` says so in words."""
+        """Read one array, whose dtype must be of one of some kinds; `wanted` describes them in words."""
         entry = self._entries[name]
         with self._archive.open(entry) as stream:
             return read_array(stream, entry.file_size, f"array {entry.filename[:80]!r}", kinds, wanted)  # type: ignore[arg-type]
@@ -56,7 +55,7 @@ class Archive:
 
 @contextmanager
 def open_archive(path: str | Path, limit: int) -> Iterator[Archive]:
-    """A `.npz` file that unpacks to at most `limit` bytes, and to no more than its own size makes likely."""
+    """Open a `.npz` file that unpacks to at most `limit` bytes and is not suspiciously compressed."""
     with (
         refusing("it is no .npz file, or damaged"),
         open_file(path, limit) as stream,
@@ -87,7 +86,7 @@ def open_archive(path: str | Path, limit: int) -> Iterator[Archive]:
 
 
 def read_array(stream: BinaryIO, size: int, what: str, kinds: str, wanted: str) -> npt.NDArray[Any]:
-    """The array in the `size` bytes of a `.npy` stream."""
+    """Read the array in the `size` bytes of a `.npy` stream."""
     shape, fortran, dtype = _header(stream, what)
     refuse_if(
         dtype.kind not in kinds or dtype.hasobject or not dtype.itemsize,
@@ -99,7 +98,7 @@ def read_array(stream: BinaryIO, size: int, what: str, kinds: str, wanted: str) 
         f"{what} of shape {str(shape)[:80]} takes {takes} bytes, but the file has {size} for it.",
     )
     raw = bytearray()
-    # in steps: all at once, a packed stream may grow beyond its size
+    # In steps: read at once, a compressed stream may exceed its stated size.
     while chunk := stream.read(min(_CHUNK, takes + 1 - len(raw))):
         raw += chunk
         if len(raw) > takes:
@@ -136,18 +135,18 @@ def _header(stream: BinaryIO, what: str) -> tuple[tuple[int, ...], bool, np.dtyp
     )
     start = stream.read(width)
     length = int.from_bytes(start, "little")
-    # looked at first: the header is read in one piece, however long it says it is
+    # Checked first: the header is read in one piece, regardless of its stated length.
     refuse_if(length > _HEADER, f"{what} has a header of {length} bytes, but {_HEADER} are the most.")
     try:
         shape, fortran, dtype = read(BytesIO(start + stream.read(length)))
-    except Exception:  # of many types, with parts of Python's parser in their words
+    except Exception:  # of many types, with messages of Python's parser
         raise FileError(f"{what} has a damaged header. Save the array again, with numpy.save.") from None
     return shape, fortran, dtype
 
 
 @contextmanager
 def refusing(what: str) -> Iterator[None]:
-    """Whatever libraries raise about a damaged file, as a `FileError`; errors of the disk go through."""
+    """Turn errors of libraries about a damaged file into a `FileError`; disk errors pass through."""
     try:
         yield
     except (FileError, FileNotFoundError, PermissionError, IsADirectoryError):

@@ -1,4 +1,4 @@
-"""Refusals: a file that cannot be read ends in a `FileError` that says where and why."""
+"""Refusals: an unreadable file raises a `FileError` that says where and why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 def refuse_if(wrong: object, *message: str) -> None:
-    """Raise `FileError` if something is wrong; the message is the place, if it has one, and the reason.
+    """Raise `FileError` if something is wrong; the message is the optional place, and the reason.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def refuse_if(wrong: object, *message: str) -> None:
 
 
 def required(value: _T | None, *message: str) -> _T:
-    """A value that must be there; refused as by `refuse_if` if it is None.
+    """Return a value, or refuse it as `refuse_if` does if it is None.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def required(value: _T | None, *message: str) -> _T:
 
 @contextmanager
 def within(where: object) -> Iterator[None]:
-    """Put a place before the message of every `FileError` that is raised inside.
+    """Prefix the message of every `FileError` raised inside with a place.
 
     Examples
     --------
@@ -63,8 +63,9 @@ def within(where: object) -> Iterator[None]:
 
 @contextmanager
 def named(name: str, hint: str = "") -> Iterator[None]:
-    """Put the name of a file before the message of every `FileError` about it, and a hint after it; a file
-    that the system cannot read is a `FileError`, too.
+    """Prefix the message of every `FileError` with the name of a file, and append a hint.
+
+    A file that the system cannot read raises a `FileError`, too.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""CSV, row by row: the one reader of all that come as lines of cells."""
+"""Read CSV row by row; the only reader of lines of cells."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from sugenet.io.plain.refusals import refuse_if
 __all__ = ["LINE_LIMIT", "csv_rows", "otherwise_separated"]
 
 LINE_LIMIT = 1 << 22
-"""Letters of a line, unless more are expected."""
+"""Maximum number of characters of a line (default)."""
 
 
 def csv_rows(
     lines: TextIO, name: str, *, delimiter: str = ",", quotes: bool = True, longest: int = LINE_LIMIT
 ) -> Iterator[tuple[int, list[str]]]:
-    r"""Rows, each with the number of its last line and its cells without the spaces around them.
+    r"""Yield rows, each with the number of its last line and its stripped cells.
 
-    Only empty lines are passed over. Rows come one at a time, since a file can be large and wrong early.
+    Empty lines are skipped. Rows are read one at a time, since a large file can be wrong early.
 
     Parameters
     ----------
     lines
         The text, opened with ``newline=""``.
     name
-        What it is called in an error.
+        Name of the text in errors.
     delimiter
-        What stands between the cells.
+        The separator of cells.
     quotes
-        Whether a cell may stand in quotation marks.
+        Whether cells may be quoted.
     longest
-        Letters of a line.
+        Maximum number of characters of a line.
 
     Raises
     ------
     FileError
-        With the line, where it is too long or no CSV.
+        If a line is too long or is not CSV; the message has the line number.
 
     Examples
     --------
@@ -78,8 +78,9 @@ _OTHERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 
 
 def otherwise_separated(cells: list[str], delimiter: str, fits: Callable[[list[str]], bool]) -> str:
-    r"""What to add to the complaint about a first line that does not fit: another sign, if the line fits when
-    that stands between its cells; else nothing, since names may hold such a sign too.
+    r"""Return a hint about another delimiter, for the error about a first line that does not fit.
+
+    It is empty unless the line fits with that delimiter, since names may contain one, too.
 
     Examples
     --------

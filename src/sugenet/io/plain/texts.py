@@ -1,7 +1,6 @@
-"""Text that comes in: JSON from a file, strictly, and standard input as UTF-8.
+"""Read text: strict JSON from a file, and standard input as UTF-8.
 
-JSON is read as strictly as it is defined, and no larger than it can be meant: no key twice, no NaN, no number
-of endless digits.
+JSON is read strictly, and within limits: no repeated keys, no NaN, no numbers of very many digits.
 """
 
 from __future__ import annotations
@@ -20,12 +19,13 @@ from sugenet.reading import read_file
 __all__ = ["read_json", "read_standard_input", "strict_json"]
 
 _DIGITS = 4300
-"""Of a whole number: beyond, reading it takes longer than its text suggests."""
+"""Maximum number of digits of an integer; longer ones take disproportionately long to read."""
 
 
 def strict_json(text: str) -> Any:
-    """Read JSON; raise `ValueError` with what is wrong, in words, where a lenient reader would guess;
-    `RecursionError` where it is deep.
+    """Read JSON; raise `ValueError` with a description if a lenient reader would have to guess.
+
+    Deep nesting raises `RecursionError`.
 
     Examples
     --------
@@ -66,12 +66,13 @@ def _short(number: str) -> int:
 
 SIZE_LIMIT, MEMORY_LIMIT = 1 << 28, 1 << 29
 _TAKEN = {"{": 200, "[": 64, ",": 40, '"': 32}
-"""Bytes of memory that a sign of JSON stands for, at most."""
+"""Upper bound on the bytes of memory per JSON character."""
 
 
 def read_json(path: str | Path, memory: int = MEMORY_LIMIT) -> dict[str, Any]:
-    """Read a JSON object that takes at most so many bytes of memory from a file, packed by gzip or not,
-    ``-`` for standard input; strictly: no key twice, no NaN.
+    """Read a JSON object from a file, optionally compressed with gzip, or from standard input (``-``).
+
+    It may take at most `memory` bytes. Reading is strict: no repeated keys, no NaN.
     """
     name = "standard input" if str(path) == "-" else str(path)
     limit = min(memory // 2, SIZE_LIMIT)
@@ -99,7 +100,7 @@ def read_json(path: str | Path, memory: int = MEMORY_LIMIT) -> dict[str, Any]:
 
 
 def read_standard_input(kind: str, limit: int) -> str:
-    """Standard input as UTF-8, as files are read, whatever the locale says; `kind` is what it should hold."""
+    """Read standard input as UTF-8, like files, regardless of the locale; `kind` is the expected content."""
     stream = sys.stdin
     try:
         if stream is None:

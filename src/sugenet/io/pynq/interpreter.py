@@ -1,5 +1,6 @@
-"""The accelerator of a BNN-PYNQ folder, as its driver and its elements work: the interpreter that an
-import is compared with. It unpacks the words on its own.
+"""Interpret a BNN-PYNQ folder as the driver and the processing elements of the accelerator do.
+
+Imports are compared with this interpreter, which unpacks the words independently.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _Array = npt.NDArray[Any]
 def interpreter_of_memory(
     memory: Memory, outputs: int, last: Last | None, rounding: PixelRounding | None
 ) -> SourceInterpreter:
-    """Popcounts and comparisons, element by element."""
+    """Return an interpreter of popcounts and comparisons, element by element."""
     return interpreter_of_stages(
         "the accelerator's elements, popcount by popcount",
         lambda x, stages: _run(memory, outputs, last, rounding, x, stages),
@@ -74,12 +75,12 @@ def _limits(memory: Memory, number: int) -> _Array:
 
 
 def _sums(memory: Memory, number: int, x: _Array) -> _Array:
-    """Match counts; of the first layer of a convolutional design twice the sum of its products."""
+    """Return match counts; for the first layer of a convolutional design, twice the sum of its products."""
     layer, words = memory.design.layers[number], memory.weights[number]
     rows = np.array([_row(words, layer, n) for n in range(words.size // layer.words)])
     if layer.kernel:
         x = _windows(x, layer)
-    signs, values = 2 * rows.astype(np.float32) - 1, x.astype(np.float32)  # whole numbers far below 2 ** 24
+    signs, values = 2 * rows.astype(np.float32) - 1, x.astype(np.float32)  # integers far below 2 ** 24
     if number == 0 and memory.design.is_conv:
         sums = 2 * (values @ signs.T)
     else:
@@ -88,13 +89,13 @@ def _sums(memory: Memory, number: int, x: _Array) -> _Array:
 
 
 def _row(words: _Array, layer: Folding, neuron: int) -> _Array:
-    """The bits of a neuron: lowest bit first in every word of its element."""
+    """Return the bits of a neuron: lowest bit first in every word of its element."""
     start = neuron // layer.pe * layer.words
     bytes_ = words[neuron % layer.pe, start : start + layer.words].astype("<u8").view(np.uint8)
     return np.unpackbits(bytes_, bitorder="little").reshape(-1, 64)[:, : layer.simd].reshape(-1)
 
 
 def _windows(x: _Array, layer: Folding) -> _Array:
-    """Each window as a row, pixel by pixel with its channels together."""
+    """Return each window as a row, pixel by pixel with its channels together."""
     seen = np.lib.stride_tricks.sliding_window_view(x, (layer.kernel, layer.kernel), axis=(2, 3))
     return seen.transpose(0, 2, 3, 4, 5, 1).reshape(len(x), layer.out_side, layer.out_side, -1)

@@ -1,9 +1,10 @@
-"""A BNN-PYNQ folder as a chain of operations: its files as words, every size checked before memory is taken,
-and how the accelerator folds its layers, as ``config.h`` says it or as one of the two published designs has
-it.
+"""Read a BNN-PYNQ folder as a chain of operations.
 
-A neuron fires iff its match count is *above* its threshold: M > T is 2 M - n >= 2 T - n + 1, and since sums
-are two apart the bias n - 1 - 2 T is never met. The first layer of a convolutional design adds fixed-point
+The files are read as words, and every size is checked before memory is allocated. The folding of the layers
+comes from ``config.h``, or from one of the two published designs.
+
+A neuron fires iff its match count is *above* its threshold. M > T is 2 M - n >= 2 T - n + 1, and since sums
+are two apart, the bias n - 1 - 2 T is never met. The first layer of a convolutional design adds fixed-point
 numbers q / 128 and compares the sum with T / 256.
 """
 
@@ -57,8 +58,10 @@ _WIDTHS = ("WPI", "WPF", "API", "APF")
 
 @dataclass(frozen=True)
 class Folding:
-    """One layer: a matrix of `height` neurons over `width` bits, cut into words of `simd` bits that `pe`
-    processing elements hold in turn. Neuron n is number n // pe of element n % pe.
+    """One layer: a matrix of `height` neurons over `width` bits.
+
+    It is cut into words of `simd` bits, which `pe` processing elements hold in turn. Neuron n has index n //
+    pe in element n % pe.
     """
 
     width: int
@@ -66,30 +69,30 @@ class Folding:
     simd: int
     pe: int
     kernel: int = 0
-    """Side of the window of a convolution; 0 of a dense layer."""
+    """Side of the window of a convolution; 0 for a dense layer."""
     channels: int = 0
     side: int = 0
-    """Of the square maps that a convolution reads."""
+    """Side of the square maps that a convolution reads."""
 
     @property
     def words(self) -> int:
-        """Of 64 bits, for one neuron."""
+        """Number of 64-bit words per neuron."""
         return self.width // self.simd
 
     @property
     def out_side(self) -> int:
-        """Of the maps that a convolution gives."""
+        """Side of the maps that a convolution returns."""
         return self.side - self.kernel + 1
 
     @property
     def values(self) -> int:
-        """How many bits come out."""
+        """Number of output bits."""
         return self.height * self.out_side**2 if self.kernel else self.height
 
 
 @dataclass(frozen=True)
 class _Design:
-    """All layers of an accelerator, and how many of its inputs are not padding, where that is known."""
+    """All layers of an accelerator, and the number of inputs that are not padding, if known."""
 
     name: str
     layers: tuple[Folding, ...]
@@ -97,13 +100,11 @@ class _Design:
 
     @property
     def is_conv(self) -> bool:
-        """Whether it reads pixels in fixed point; else they are bits."""
+        """Whether it reads pixels in fixed point; otherwise they are bits."""
         return bool(self.layers[0].kernel)
 
     def pools_behind(self, number: int) -> bool:
-        """Whether maps are pooled two by two between a layer and the next: where the next one reads so many
-        fewer.
-        """
+        """Return whether maps are pooled two by two after a layer, judged by what the next one reads."""
         here, after = self.layers[number : number + 2]
         read = after.channels * after.side**2 if after.kernel else after.width
         if here.values == read and (not after.kernel or here.out_side == after.side):
@@ -144,11 +145,11 @@ DESIGNS: Mapping[str, _Design] = {
         ),
     ),
 }
-"""As published, which has stayed the same over all versions with one bit for weights and activations."""
+"""The published designs, which are the same in all versions with one bit for weights and activations."""
 
 
 def _design_named(design: str | Path) -> _Design:
-    """A published design by its name, or the one that a ``config.h`` describes."""
+    """Return a published design by its name, or the one that a ``config.h`` describes."""
     if str(design) in DESIGNS:
         return DESIGNS[str(design)]
     if str(design).endswith(".h"):
@@ -157,7 +158,7 @@ def _design_named(design: str | Path) -> _Design:
 
 
 def _design_of_files(elements: Sequence[int]) -> _Design:
-    """The published design that has so many processing elements in its layers."""
+    """Return the published design whose layers have these numbers of processing elements."""
     for design in DESIGNS.values():
         if [layer.pe for layer in design.layers] == list(elements):
             return design
@@ -168,12 +169,12 @@ def _design_of_files(elements: Sequence[int]) -> _Design:
 
 
 def _read_config(path: Path) -> _Design:
-    """The layers that a ``config.h`` of finnthesizer describes.
+    """Read the layers that a ``config.h`` of finnthesizer describes.
 
     Raises
     ------
     FileError
-        Where a line or a size is not understood, or more than one bit is meant.
+        If a line or a size is not understood, or more than one bit is used.
     """
     with named(path.name):
         text = read_file(path, _MAX_CONFIG).decode("ascii", "replace")
@@ -204,7 +205,7 @@ def _read_config(path: Path) -> _Design:
 
 
 def _bare(text: str) -> str:
-    """Without comments; lines keep their numbers."""
+    """Return the text without comments; lines keep their numbers."""
     plain = re.sub(r"/\*.*?(\*/|\Z)", lambda comment: "\n" * comment[0].count("\n"), text, flags=re.DOTALL)
     return re.sub(r"//[^\n]*", "", plain)
 
@@ -257,24 +258,24 @@ _MAX_WORDS = 1 << 25
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the processing elements hold."""
+    """The contents of the processing elements."""
 
     source: str
     design: _Design
     weights: tuple[npt.NDArray[np.uint64], ...]
-    """Of each layer: a row of words for each element."""
+    """For each layer, one row of words per element."""
     thresholds: tuple[npt.NDArray[np.int64] | None, ...]
-    """None where a layer has none."""
+    """None if a layer has no thresholds."""
     classes: tuple[str, ...] | None
 
 
 def is_folder(folder: Path) -> bool:
-    """Whether it holds words for processing elements."""
+    """Return whether a folder has words for processing elements."""
     return folder.is_dir() and any(_FILE.fullmatch(path.name) for path in folder.iterdir())
 
 
 def read_memory(folder: str | Path, design: str | Path | None = None) -> Memory:
-    """Read all files of a folder; refuses those that the design has no place for."""
+    """Read all files of a folder; refuse those that the design does not use."""
     path = Path(folder)
     refuse_if(not path.is_dir(), f"{path} is no folder.")
     names = {tuple(part) for part in _names(path)}
@@ -335,8 +336,9 @@ def _design(folder: Path, names: set[tuple[str, ...]], design: str | Path | None
 def _rows(
     folder: Path, number: int, layer: Folding, kind: str, n_words: int, *, short: bool
 ) -> npt.NDArray[np.uint64]:
-    """One row of words an element; those of the last layer may leave out rows at the end, as older folders
-    do, which the driver reads as nothing.
+    """Return one row of words per element.
+
+    The rows of the last layer may lack their end, as in older folders. The driver reads it as nothing.
     """
     expected = layer.height // layer.pe * n_words
     rows: list[npt.NDArray[np.uint64]] = []
@@ -378,7 +380,7 @@ PixelRounding: TypeAlias = Literal["nearest", "floor"]
 
 _THRESHOLDS = (-(1 << 15), (1 << 15) - 1)
 _FIXED = (-(1 << 23), (1 << 23) - 1)
-"""What the accelerators' threshold memories hold: 16 bits, and 24 of which 8 are behind the point."""
+"""Ranges of the accelerators' threshold memories: 16 bits, and 24 bits of which 8 are fractional."""
 
 
 def chain_of_memory(
@@ -389,19 +391,19 @@ def chain_of_memory(
     last: Last | None = None,
     rounding: PixelRounding | None = None,
 ) -> OpChain:
-    """All operations from the pixels (0..255) to the scores.
+    """Return all operations from the pixels (0..255) to the scores.
 
     Parameters
     ----------
     features
-        How many bits the first dense layer reads; those beyond are padding that is always off.
+        Number of bits that the first dense layer reads; the others are padding that is always off.
     outputs
-        How many of the last rows are classes.
+        Number of classes among the last rows.
     last
-        ``"bits"``: the class of the highest bit that is on, as the driver takes it where the last layer has
-        thresholds; ``"matches"``: the class of most matches.
+        ``"bits"``: the class of the highest bit that is on, like the driver if the last layer has thresholds;
+        ``"matches"``: the class with most matches.
     rounding
-        Of pixels to fixed point, where the first layer reads them so.
+        Rounding of pixels to fixed point, if the first layer uses it.
     """
     design, count = memory.design, _outputs(memory, outputs)
     ops: list[Op]
@@ -429,7 +431,7 @@ def chain_of_memory(
 
 
 def _pixels(rounding: PixelRounding | None) -> list[Op]:
-    """2 x / 255 - 1 as a number q / 128: 256 x / 255 - 128 is never half way between two whole numbers."""
+    """Return 2 x / 255 - 1 as a number q / 128; 256 x / 255 - 128 is never halfway between two integers."""
     refuse_if(
         rounding not in (None, "nearest", "floor"),
         f"rounding={rounding!r} is not known: 'nearest' or 'floor'.",
@@ -462,7 +464,7 @@ def _outputs(memory: Memory, outputs: int | None) -> int:
 
 
 def _signs(memory: Memory, number: int) -> npt.NDArray[np.float64]:
-    """Weights of -1 and +1, one row a neuron."""
+    """Return weights of -1 and +1, one row per neuron."""
     layer, words = memory.design.layers[number], memory.weights[number]
     refuse_if(
         layer.simd < 64 and (words >> np.uint64(layer.simd)).any(),
@@ -490,7 +492,7 @@ def _layer(memory: Memory, number: int, layer: Folding, shape: tuple[int, ...]) 
     where, signs = f"layer {number}", _signs(memory, number)
     if not layer.kernel:
         return [_dense(memory, number, signs, shape), Sign(where)]
-    if number == 0:  # twice the sum of q is a whole number above T, or not
+    if number == 0:  # twice the sum of q is an integer above T, or not
         bias = -np.floor(_limits(memory, 0, len(signs), _FIXED) / 2) - 0.5
     else:
         bias = layer.width - 1 - 2 * _limits(memory, number, len(signs), _THRESHOLDS)
@@ -508,8 +510,10 @@ def _dense(memory: Memory, number: int, signs: npt.NDArray[np.float64], shape: t
 def _last(
     memory: Memory, count: int, last: Last | None, shape: tuple[int, ...]
 ) -> tuple[list[Op], tuple[str, ...]]:
-    """The highest bit that is on wins, and class 0 where none is: (c + 1) times the bit, ties to the lowest
-    class. Without thresholds, most matches.
+    """Return the scores: the highest bit that is on wins, and class 0 if none is.
+
+    The score of class c is (c + 1) times its bit, ties to the lowest class. Without thresholds, most matches
+    win.
     """
     number = len(memory.design.layers) - 1
     thresholds = memory.thresholds[number] is not None and not memory.design.is_conv

@@ -1,3 +1,3 @@
-"""PyTorch modules and checkpoints, read into chains of operations."""
+"""Read PyTorch modules and checkpoints into chains of operations."""
 
 __all__: list[str] = []

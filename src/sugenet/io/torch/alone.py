@@ -1,5 +1,6 @@
-"""Compare each PyTorch operation of a module alone with PyTorch's own, at numbers that samples may never
-reach: at and beside every break, at zero, at the numbers that it is given, and far beyond.
+"""Compare each PyTorch operation of a module alone with PyTorch's own, at numbers that samples may not reach.
+
+These are numbers at and next to every break, zero, the operation's own constants, and numbers far from them.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ __all__ = ["Operation", "Reading", "mapped"]
 
 _Array = npt.NDArray[Any]
 Reading: TypeAlias = Callable[[Any, Any, Callable[[Any], Signal | None]], tuple[Any, Signal]]
-"""Runs an operation on arguments, of which some are followed, and reads it: its result and its signal."""
+"""Runs an operation on arguments, some of them followed, and reads it. Returns its result and its signal."""
 
 _SMALL = (2.0**-30, 2.0**-10, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 20.0, 127.0, 256.0)
 _LARGE = (2.0**15, 2.0**20, 2.0**60)
 _SIZES = (1.0, 2.0**-6, 2.0**12, 0.25, 64.0)
-"""Sizes of the numbers that a layer reads, sample by sample."""
+"""Magnitudes of the inputs of a layer, one per sample."""
 _MAX_BREAKS, _FEW_BREAKS = 64, 8
-"""Breaks of a function that are tried, and how many may be for its own numbers to be traced back."""
+"""Maximum number of breaks that are tried, and the maximum for tracing back an operation's own constants."""
 _MOVES = frozenset(
     ("view", "_unsafe_view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "t")
 )
-"""Operations that move numbers and look at none."""
+"""Operations that move numbers without reading them."""
 _ROUNDS = ("add", "sub", "rsub", "mul", "div", "fake_quantize")
-"""Beginnings of the names of operations on single numbers whose results are rounded."""
+"""Prefixes of the names of elementwise operations whose results are rounded."""
 _ULPS, _ULPS_OF_LAYERS = 16, 512
-"""Units in the last place that a result may be off, for rounding."""
+"""Maximum rounding error of a result, in units in the last place."""
 _PARALLEL = Affine("another branch", np.array([2.0]), np.array([0.25]))
 
 
@@ -52,18 +53,19 @@ class Operation:
     args: Any
     kwargs: Any
     arguments: Mapping[str, Any]
-    """The same by name, with those that PyTorch left out because they are its defaults."""
+    """The arguments by name, including defaults that PyTorch left out."""
     result: Any
-    """What kind of number came out."""
+    """The dtype of the result."""
     tracked: Sequence[tuple[Any, Signal]]
-    """Tensors among the arguments that depend on the input, and what is known of them."""
+    """Arguments that depend on the input, with their signals."""
     read: Reading
     expected: Signal
-    """What it was read as."""
+    """The signal that it was read as."""
 
     def compare(self) -> bool:
-        """Run it on chosen numbers, and refuse it where it gives something else than what was read; False
-        where its arguments can be none of these numbers.
+        """Run the operation on chosen numbers, and refuse it if its result differs from the one read.
+
+        Return False if its arguments cannot take any of these numbers.
         """
         first = self.tracked[0][1]
         if self.expected.tail and self.expected.tail != first.tail:
@@ -104,8 +106,9 @@ class Operation:
         return bool(numbers)
 
     def _by_rounding(self, x: Fraction, arguments: Sequence[Fraction], value: float, off: float) -> bool:
-        """Whether rounding explains another value: that of a number beside this one, where the operation
-        rounds, or its arguments were rounded.
+        """Return whether rounding explains another value.
+
+        That is the value of a neighbouring number, if the operation rounds or its arguments were rounded.
         """
         exact = not self.name.removeprefix("_").startswith(_ROUNDS) and all(
             Fraction(self._cast(np.array([float(number)]), tensor.dtype).double().item()) == number
@@ -115,8 +118,9 @@ class Operation:
         return not exact and any(abs(float(self.expected.function.value(y)) - value) <= off for y in beside)
 
     def _numbers(self) -> list[Fraction]:
-        """Numbers of the node at which the operation is tried: in the floats of its arguments, so that it is
-        known what these are.
+        """Return the numbers of the node at which the operation is tried.
+
+        They are floats of the type of its arguments, so that the arguments are known exactly.
         """
         functions = [signal.function for _, signal in self.tracked]
         kind = next((t.dtype for t, _ in self.tracked if t.dtype.is_floating_point), self.torch.float32)
@@ -132,8 +136,8 @@ class Operation:
         return [x for x in candidates if all(self._fits(f.value(x), tensor) for tensor, f in pairs)]
 
     def _marks(self, functions: Sequence[Piecewise]) -> list[Fraction]:
-        """Where something may happen: at zero, at breaks and between them, at the operation's own numbers,
-        and far out.
+        """Return the interesting numbers: zero, breaks and numbers between them, constants, and large
+        numbers.
         """
         breaks = sorted({t for f in (*functions, self.expected.function) for t in f.breaks})
         constants = [Fraction(v) for v in self._scalars() if np.isfinite(v)]
@@ -143,12 +147,12 @@ class Operation:
         if len(breaks) <= _FEW_BREAKS:
             lines = {line for f in functions for line in f.lines if line[0]}
             marks += [(mark - start) / slope for slope, start in lines for mark in constants]
-        if len(breaks) > FARTHEST:  # rounding without bounds is followed only so far
+        if len(breaks) > FARTHEST:  # unbounded rounding is followed only this far
             marks = [x for x in marks if breaks[0] < x < breaks[-1]]
         return marks
 
     def _fits(self, value: Fraction, tensor: Any) -> bool:
-        """Whether a tensor of this kind can hold a number, at least rounded."""
+        """Return whether a tensor of this type can hold a number, at least rounded."""
         if tensor.dtype.is_floating_point:
             return bool(abs(value) < self.torch.finfo(tensor.dtype).max / 4)
         if tensor.dtype == self.torch.bool:
@@ -157,7 +161,7 @@ class Operation:
         return bool(value.denominator == 1 and ends.min <= value <= ends.max)
 
     def _scalars(self) -> list[float]:
-        """Numbers that the operation is given beside the data."""
+        """Return the constant numbers among the arguments."""
         scalars: list[float] = []
         ours = {id(tensor) for tensor, _ in self.tracked}
         for leaf in _leaves(self.arguments):
@@ -173,8 +177,9 @@ class Operation:
     # -- layers, and the ends of networks --------------------------------------------------------------------
 
     def _compare_layer(self) -> None:
-        """A layer, pooling, or a sum of branches, on samples of several sizes; some all positive, some all
-        negative.
+        """Compare a layer, pooling, or a sum of branches on samples of several magnitudes.
+
+        Some samples are all positive, some all negative.
         """
         nodes = list({id(signal.node): signal.node for _, signal in self.tracked}.values())
         laid = self._samples(nodes[0])
@@ -199,7 +204,7 @@ class Operation:
             )
 
     def _compare_order(self) -> None:
-        """What leaves the largest score the largest, and picks no other."""
+        """Check that the operation keeps the largest score the largest."""
         tensor, signal = self.tracked[0]
         random = np.random.default_rng(0)
         batch, size = len(signal.node.values), signal.node.values[0].size
@@ -228,7 +233,9 @@ class Operation:
     # -- one run ---------------------------------------------------------------------------------------------
 
     def _again(self, fresh: Mapping[int, SignalNode], tables: Sequence[_Array]) -> tuple[_Array, Signal]:
-        """Run and read the operation on numbers of the nodes, of which each tensor is what its table says."""
+        """Run and read the operation on the numbers of the nodes, with the values of each tensor from its
+        table.
+        """
         stand_ins, known = {}, {}
         for (tensor, signal), table in zip(self.tracked, tables, strict=True):
             made = self._cast(table[:, signal.order.reshape(-1)], tensor.dtype)
@@ -256,7 +263,7 @@ class Operation:
 
 
 def _fresh(node: SignalNode, values: _Array) -> SignalNode:
-    """A node of the same shape with other numbers, at the input if the node is there."""
+    """Return a node of the same shape with other numbers, at the input if the node is there."""
     laid = values.reshape(len(values), *node.shape)
     root = SignalNode(node.shape, laid, channels_last=node.channels_last)
     if node.op is None:
@@ -269,7 +276,7 @@ def _values(function: Piecewise, numbers: Iterable[Fraction]) -> list[Fraction]:
 
 
 def _spread(function: Piecewise, values: _Array) -> _Array:
-    """A function at every number of an array, in exact arithmetic up to the last step."""
+    """Apply a function to every number of an array, in exact arithmetic up to the last step."""
     if function.is_identity:
         return values
     distinct, indices = np.unique(values, return_inverse=True)
@@ -284,7 +291,7 @@ def _leaves(value: Any) -> list[Any]:
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Arguments with each leaf changed."""
+    """Return the arguments with each leaf changed."""
     if isinstance(value, Mapping):
         return {key: mapped(part, change) for key, part in value.items()}
     return (

@@ -1,9 +1,10 @@
-"""The layers of a network whose file holds parameters and does not say what they are for: in one line of
-text, or from the names and shapes of a state dict.
+"""The layers of a network whose file has parameters but not their meaning.
 
-The names of a few programs tell the whole architecture. Of other files they tell a chain of layers that fits
-and the line that one could type for it, which is shown and never used: a checkpoint does not hold where signs
-stand, whether weights are binarized, what happens to inputs, nor pads, strides and pools.
+They are given as one line of text, or derived from the names and shapes of a state dict.
+
+The names used by a few programs determine the whole architecture. For other files, the names only suggest a
+chain of layers that fits, and a line for it. The line is shown and never used. A checkpoint does not contain
+the positions of signs, whether weights are binarized, the preprocessing of inputs, pads, strides or pools.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _KINDS: dict[str, tuple[bool | None, frozenset[str]]] = {
     "flatten": (False, frozenset({"order"})),
     "unused": (True, frozenset()),
 }
-"""Each kind of part: whether it has parameters (None: it may have), and its options."""
+"""Each kind of part: whether it has parameters (None: optional), and its options."""
 _CHOICES = {
     "weights": ("stored", "sign", "ternary", "scaled", "scaled-all", "quantized"),
     "learned": ("value", "log2"),
@@ -61,7 +62,7 @@ _MAX_TEXT = 1 << 20
 
 @dataclass(frozen=True)
 class Part:
-    """One layer: its kind, the name of its parameters in the file, and options as text."""
+    """One layer: its kind, the name of its parameters in the file, and its options as text."""
 
     kind: str
     name: str = ""
@@ -115,18 +116,19 @@ class Part:
         )
 
     def text(self, key: str, otherwise: str) -> str:
-        """An option as it was written."""
+        """Return an option as text."""
         return dict(self.options).get(key, otherwise)
 
     def number(self, key: str, otherwise: Any) -> Fraction:
-        """An option as an exact number: ``1/255`` is that fraction,
-        a decimal the float that a program would use.
+        """Return an option as an exact number.
+
+        ``1/255`` is that fraction; a decimal is the float that a program would use.
         """
         option = dict(self.options).get(key)
         return Fraction(otherwise) if option is None else self._number(key, option)[0]
 
     def float(self, key: str, otherwise: float) -> float:
-        """An option that a program would keep as a float; a fraction that no float is, is refused."""
+        """Return an option that a program would keep as a float; refuse a fraction that is not a float."""
         option = dict(self.options).get(key)
         if option is None:
             return otherwise
@@ -138,7 +140,7 @@ class Part:
         return float(exact)
 
     def pair(self, key: str, otherwise: int) -> tuple[int, int]:
-        """An option as height and width: ``3`` or ``3x1``."""
+        """Return an option as height and width: ``3`` or ``3x1``."""
         option = dict(self.options).get(key)
         row = [Fraction(otherwise)] if option is None else self._number(key, option)
         refuse_if(
@@ -166,31 +168,31 @@ class Part:
 
 @dataclass(frozen=True)
 class Architecture:
-    """The parts of a network from input to scores; written as text, one word a part.
+    """The parts of a network from input to scores; written as text, one word per part.
 
     ========================== ===============================================================================
     part                       means
     ========================== ===============================================================================
     ``linear:fc1``             ``fc1.weight`` and, if there is one, ``fc1.bias``; ``bias=no`` leaves it out.
-                               ``weights=stored`` as they stand (this unless said), ``sign`` (+1 at 0),
-                               ``ternary`` (0 at 0), ``scaled`` (the sign times the mean size of the row, at
-                               least ``floor``), ``scaled-all`` (the same with one size for all rows),
-                               ``quantized`` (as ``quantize`` does, with ``bits`` and ``scale``)
+                               ``weights=stored`` unchanged (default), ``sign`` (+1 at 0), ``ternary`` (0 at
+                               0), ``scaled`` (the sign times the mean magnitude of the row, at least
+                               ``floor``), ``scaled-all`` (the same with one magnitude for all rows),
+                               ``quantized`` (as by ``quantize``, with ``bits`` and ``scale``)
     ``conv:conv1``             the same for a convolution, with ``stride``, ``dilation``,
                                ``pad`` and ``groups``
-    ``batchnorm:bn1``          ``weight``, ``bias``, ``running_mean``, ``running_var``;
-                               ``eps=1e-5`` unless said
-    ``tensornorm:norm``        the same with one number for all, ``eps=1e-4``
-    ``quantize``               rounds to whole steps of a scale, half to even: ``bits=2`` and more,
-                               ``narrow=yes``, ``signed=yes``; the largest step stands for ``scale=1``, or for
-                               what is learned: ``quantize:NAME(bits=2, learned=value)``, ``learned=log2``
-    ``sign``                   ``zero=1``, ``-1`` or ``0`` is what it gives at 0; ``low=-1``, ``high=1``
+    ``batchnorm:bn1``          ``weight``, ``bias``, ``running_mean``, ``running_var``
+                               (default: ``eps=1e-5``)
+    ``tensornorm:norm``        the same with one number for all values (default: ``eps=1e-4``)
+    ``quantize``               rounds to integer multiples of a step, half to even: ``bits=2`` and more,
+                               ``narrow=yes``, ``signed=yes``; the largest multiple is ``scale=1``, or the
+                               learned value: ``quantize:NAME(bits=2, learned=value)``, ``learned=log2``
+    ``sign``                   ``zero=1``, ``-1`` or ``0`` is its value at 0; ``low=-1``, ``high=1``
     ``affine``                 ``scale=1``, ``shift=0``
-    ``clip``                   ``low`` and ``high``; ``hardtanh`` and ``relu`` are two such
-    ``maxpool``, ``avgpool``   ``kernel=2``, ``stride`` (as the kernel), ``pad=0``;
+    ``clip``                   ``low`` and ``high``; ``hardtanh`` and ``relu`` are special cases
+    ``maxpool``, ``avgpool``   ``kernel=2``, ``stride`` (default: the kernel), ``pad=0``;
                                ``count_pads=yes``; ``globalavgpool``
     ``pad``, ``flatten``       ``size=1``, ``value=0``; ``order=CHW``
-    ``unused:bn0``             not a layer: the network does not use ``bn0.*``, though the file has them
+    ``unused:bn0``             not a layer: the file has ``bn0.*``, but the network does not use them
     ========================== ===============================================================================
 
     Examples
@@ -247,15 +249,15 @@ _FLOOR = "1/65536"
 
 @dataclass(frozen=True)
 class Layout:
-    """What the names of a state dict tell."""
+    """The architecture implied by the names of a state dict."""
 
     program: str
     architecture: Architecture
     tells_bits: bool = True
-    """Whether only networks of one bit have these names."""
+    """Whether only one-bit networks have these names."""
 
     def of_bits(self, weights: int, activations: int, inputs: int) -> Architecture:
-        """The architecture with quantizers of these widths."""
+        """Return the architecture with quantizers of these widths."""
         parts, first = [], True
         refuse_if(
             max(weights, activations, inputs) > 1
@@ -275,8 +277,9 @@ class Layout:
 
 
 def known_layout(state: Mapping[str, Any]) -> Layout | None:
-    """The layout of a state dict whose names tell it: BNN verification (msakai), NPAQ (both), Brevitas' TFC,
-    SFC and LFC; else None.
+    """Return the layout of a state dict, if its names are known; otherwise None.
+
+    Known names are those of BNN verification (msakai), NPAQ (both), and Brevitas' TFC, SFC and LFC.
 
     Examples
     --------
@@ -298,7 +301,7 @@ def known_layout(state: Mapping[str, Any]) -> Layout | None:
 
 
 def _msakai(names: list[str], _state: Mapping[str, Any]) -> str | None:
-    """A sign on normalized pixels, then blocks with weights +-1, in Chainer's batch norm."""
+    """A sign of normalized pixels, then blocks with weights +-1, with Chainer's batch norm."""
     count = sum(name.startswith("hidden_layers.") and name.endswith(".0.weight") for name in names)
     if "input_block.0.running_var" not in names or "output_layer.weight" not in names or not count:
         return None
@@ -309,8 +312,9 @@ def _msakai(names: list[str], _state: Mapping[str, Any]) -> str | None:
 
 
 def _npaq(names: list[str], _state: Mapping[str, Any]) -> str | None:
-    """Networks of fixed sizes: fc1, bn1, fc2, bn2, ..., and fc5, however many blocks there are; fcN and bnN
-    alone are names that many programs use, each in its own way.
+    """Networks of fixed sizes: fc1, bn1, fc2, bn2, ..., and fc5 for any number of blocks.
+
+    The names fcN and bnN alone are used by many programs, with different meanings.
     """
     linear = _numbered(r"fc(\d+)\.weight", names)
     norms = _numbered(r"bn(\d+)\.running_mean", names)
@@ -320,8 +324,8 @@ def _npaq(names: list[str], _state: Mapping[str, Any]) -> str | None:
 
 
 def _npaq_list(names: list[str], _state: Mapping[str, Any]) -> str | None:
-    """Networks made from a description: one list of linear layer, batch norm and hard tanh for each block,
-    and a linear layer.
+    """Networks made from a description: a list of linear layer, batch norm and hard tanh per block, then a
+    linear layer.
     """
     linear, norms = _listed("mod_list", names)
     if (
@@ -334,8 +338,9 @@ def _npaq_list(names: list[str], _state: Mapping[str, Any]) -> str | None:
 
 
 def _npaq_text(linear: list[str], norms: list[str]) -> str:
-    """Latent weights through torch.sign, so that zeros stay zeros;
-    a hard tanh in front of a sign changes nothing.
+    """Latent weights through torch.sign, so that zeros stay zeros.
+
+    A hard tanh before a sign changes nothing.
     """
     blocks = " ".join(
         f"linear:{a}(weights=ternary) batchnorm:{b} sign(zero=0)" for a, b in zip(linear, norms, strict=False)
@@ -344,11 +349,11 @@ def _npaq_text(linear: list[str], norms: list[str]) -> str:
 
 
 def _bnn_pynq(names: list[str], state: Mapping[str, Any]) -> str | None:
-    """Pixels 0..1 become 2x - 1 and a sign.
+    """Pixels 0..1 are mapped to 2x - 1 and a sign.
 
-    Early releases scale the weights of every neuron by their mean size, and those of the scores all alike;
-    later ones use plain signs and end in a scalar norm. Networks of more bits have the same names; early ones
-    tell more than one bit of activations by a learned scale, later ones not even that.
+    Early releases scale the weights of every neuron by their mean magnitude, and those of the scores by one
+    common number. Later ones use plain signs and end in a scalar norm. Networks of more bits have the same
+    names. Early ones have a learned scale if activations have more than one bit; later ones do not show it.
     """
     linear, norms = _listed("features", names)
     if (
@@ -376,13 +381,13 @@ def _bnn_pynq(names: list[str], state: Mapping[str, Any]) -> str | None:
 
 
 def _listed(owner: str, names: list[str]) -> tuple[list[int], list[int]]:
-    """The numbers of the linear layers and of the batch norms in a list of layers."""
+    """Return the indices of the linear layers and of the batch norms in a list of layers."""
     plain = [name for name in names if name.removesuffix("weight") + "running_mean" not in names]
     return _numbered(rf"{owner}\.(\d+)\.weight", plain), _numbered(rf"{owner}\.(\d+)\.running_mean", names)
 
 
 def _numbered(pattern: str, names: list[str]) -> list[int]:
-    """The numbers in the names that follow a pattern, in their order."""
+    """Return the numbers in the names that match a pattern, in order."""
     return sorted(int(match[1]) for match in (re.fullmatch(pattern, name) for name in names) if match)
 
 
@@ -393,34 +398,34 @@ _MAX_MODULES = 1000
 
 @dataclass(frozen=True)
 class _NamedLayer:
-    """A layer with parameters: kind, name, how many values come in and go out."""
+    """A layer with parameters: kind, name, number of inputs and outputs."""
 
     kind: str
     name: str
     inputs: int
     outputs: int
     values: int = 0
-    """How many different numbers its weights hold, up to 4."""
+    """Number of different values among its weights, up to 4."""
     zeros: bool = False
     """Whether one of them is 0."""
 
     @property
     def is_binary(self) -> bool:
-        """Whether its weights are two numbers, or those and 0."""
+        """Whether its weights have two values, or those and 0."""
         return self.values <= 2 + self.zeros
 
 
 @dataclass(frozen=True)
 class _RecognizedChain:
-    """Layers that make one chain by their shapes."""
+    """Layers that form one chain by their shapes."""
 
     layout: str
-    """How the layers are called, such as ``fcN, bnN``."""
+    """How the layers are named, such as ``fcN, bnN``."""
     modules: tuple[_NamedLayer, ...]
 
     @property
     def architecture(self) -> Architecture:
-        """What one could type: a sign in front of every layer of weights that something stands before."""
+        """A possible architecture, with a sign before every weight layer except the first."""
         parts: list[Part] = []
         for index, module in enumerate(self.modules):
             if module.kind != "batchnorm" and index:
@@ -432,12 +437,12 @@ class _RecognizedChain:
         return Architecture(tuple(parts))
 
     def _before(self, index: int) -> _NamedLayer:
-        """The layer of weights in front of one."""
+        """Return the weight layer before another one."""
         return next((m for m in reversed(self.modules[:index]) if m.kind != "batchnorm"), self.modules[0])
 
     @property
     def told(self) -> str:
-        """What was recognized, the line, and what it takes for granted."""
+        """Return the recognized layers, the line, and its assumptions."""
         sizes = [f"{m.name} ({m.inputs} to {m.outputs})" for m in self.modules if m.kind != "batchnorm"]
         shown = sizes if len(sizes) <= 6 else [*sizes[:3], "...", *sizes[-2:]]
         return (
@@ -448,7 +453,7 @@ class _RecognizedChain:
 
     @property
     def unknown(self) -> list[str]:
-        """What the line takes for granted, each with the word that says otherwise."""
+        """Return the assumptions of the line, each with the word that changes it."""
         latent = [m for m in self.modules if m.kind != "batchnorm" and not m.is_binary]
         norms = [m.name for m in self.modules if m.kind == "batchnorm"]
         assumptions = []
@@ -472,7 +477,7 @@ class _RecognizedChain:
         return assumptions + self._of_maps()
 
     def _of_maps(self) -> list[str]:
-        """What is not known of convolutions."""
+        """Return the unknown properties of convolutions."""
         convolutions = [m for m in self.modules if m.kind == "conv"]
         if not convolutions:
             return []
@@ -487,9 +492,10 @@ class _RecognizedChain:
 
 
 def recognized_chain(arrays: _Arrays) -> _RecognizedChain | None:
-    """The chain that the layers of a state dict make by their shapes, in the order of the file or of the
-    numbers in their names; None where there is none, where two orders fit, or where a parameter is of no
-    known layer.
+    """Return the chain that the layers of a state dict form by their shapes.
+
+    The order is that of the file or of the numbers in their names. None if there is no chain, if two orders
+    fit, or if a parameter belongs to an unknown kind of layer.
 
     Examples
     --------
@@ -510,7 +516,7 @@ def recognized_chain(arrays: _Arrays) -> _RecognizedChain | None:
 
 
 def _modules(arrays: _Arrays) -> list[_NamedLayer] | None:
-    """All layers with parameters in the order of the file; None where a parameter is of another kind."""
+    """Return all layers with parameters in file order; None if a parameter is of another kind."""
     owners: dict[str, dict[str, npt.NDArray[Any]]] = {}
     for name, array in arrays.items():
         owner, _, word = name.rpartition(".")
@@ -541,8 +547,9 @@ def _module(name: str, parts: Mapping[str, npt.NDArray[Any]]) -> _NamedLayer | N
 
 
 def _with_norms(modules: Sequence[_NamedLayer]) -> list[_NamedLayer] | None:
-    """Layers of weights in the order of the file, each with the batch norm of its number behind it: for files
-    that list all of one kind first.
+    """Return the weight layers in file order, each followed by the batch norm of its number.
+
+    This is for files that list all layers of one kind first.
     """
     ordered: list[_NamedLayer] = []
     norms = [module for module in modules if module.kind == "batchnorm"]
@@ -560,7 +567,7 @@ def _with_norms(modules: Sequence[_NamedLayer]) -> list[_NamedLayer] | None:
 
 
 def _fits(order: Sequence[_NamedLayer]) -> bool:
-    """Whether what goes out of each layer comes into the next, and no two batch norms follow each other."""
+    """Return whether the outputs of each layer fit the next, and no two batch norms follow each other."""
     maps = order[0].kind == "conv"
     for before, module in pairwise(order):
         if module.kind == "batchnorm":

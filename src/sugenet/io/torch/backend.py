@@ -1,16 +1,16 @@
-"""The steps of a quantized operation, asked of PyTorch's own kernels: what rounds, and in which order, is
-known to the processor's backend alone.
+"""Find the steps of a quantized operation by calling PyTorch's own kernels.
 
-A requantizer rises with the sum, so its levels are known at all sums once they are known on both sides of
-each of its 255 steps (docs/theory.md 9.7). There the operation itself is called, with bytes made for the
-purpose; the arithmetic of FBGEMM only says where to begin.
+Only the processor's backend determines what is rounded, and in which order.
 
-`ByteSums` says which sums a neuron can have, and gives bytes for them. With sizes ``|w|`` in units of their
-greatest common divisor, M the largest of them and n(r) the least sum of the others that leaves r modulo M, a
-sum t is made of n(t mod M) and a number of M, after other weights were filled up as far as is needed; the
-upper half is the lower one turned around. Where no weight has to be used more often than its bytes allow,
-these are all sums that there are; else a table of all sums is made, weight by weight, where it is small
-enough.
+A requantizer increases with the sum, so its levels are known at all sums once they are known on both sides of
+each of its 255 steps (docs/theory.md 9.7). There the operation itself is called, with bytes chosen for the
+purpose. The arithmetic of FBGEMM only provides the first guess.
+
+`ByteSums` determines which sums a neuron can have, and finds bytes for them. Let the magnitudes ``|w|`` be in
+units of their greatest common divisor, M the largest of them, and n(r) the smallest sum of the others that is
+r modulo M. Then a sum t consists of n(t mod M) and a multiple of M, after other weights are filled as needed.
+The upper half is the mirror image of the lower half. If no weight is needed more often than its bytes allow,
+these are all possible sums. Otherwise a table of all sums is built, weight by weight, if it is small enough.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class ByteSums:
 
     @cached_property
     def _parts(self) -> tuple[int, Ints, Ints, Ints, Ints]:
-        """The place of M; n(r), and how often each other size is in it; where these sizes are; and how much
-        of each place is left for filling.
+        """The position of M, n(r) with the multiplicities of the other magnitudes, their positions, and what
+        is left at each position for filling.
         """
         big = int(np.lexsort((self.caps, self.sizes))[-1])
         modulus = int(self.sizes[big])
@@ -95,14 +95,12 @@ class ByteSums:
 
     @property
     def certain(self) -> bool:
-        """Whether what is made here is all that there is."""
+        """Whether the sums made here are all possible sums."""
         return self._roomy or self._table is not None
 
     @cached_property
     def _table(self) -> list[Bits] | None:
-        """Which totals the first weights have, from none of them to all; None where there is no need, or
-        where it is too large.
-        """
+        """The possible totals of the first k weights, for each k; None if not needed, or too large."""
         if self._roomy or len(self.live) * self.top > _TABLE:
             return None
         reachable = [np.arange(self.top + 1) == 0]
@@ -118,7 +116,7 @@ class ByteSums:
 
     @cached_property
     def _roomy(self) -> bool:
-        """Whether no weight has to be used more often than half of its bytes."""
+        """Whether no weight is needed more often than half of its bytes."""
         if not len(self.live):
             return True
         big, min_sums, counts, indices, _ = self._parts
@@ -127,19 +125,19 @@ class ByteSums:
         return bool(often.all() and min_sums.max() + modulus <= modulus * self.caps[big])
 
     def below(self, sums: Any) -> Ints:
-        """For each sum the largest that can be made and is not larger; the least where there is none."""
+        """Return for each sum the largest possible sum that is not larger; the minimum if there is none."""
         wanted = (np.asarray(sums, np.int64) - self.min_sum) // self.unit
         return self._nearest(wanted, -1)
 
     def above(self, sums: Any) -> Ints:
-        """For each sum the least that can be made and is not smaller; the largest where there is none."""
+        """Return for each sum the smallest possible sum that is not smaller; the maximum if there is none."""
         wanted = -((self.min_sum - np.asarray(sums, np.int64)) // self.unit)
         return self._nearest(wanted, 1)
 
     def _nearest(self, wanted: Ints, way: int) -> Ints:
         totals = np.clip(wanted, 0, self.top)
         while True:
-            missing = np.flatnonzero(~self._makes(totals))  # 0 and the top can be made, so that it ends
+            missing = np.flatnonzero(~self._makes(totals))  # 0 and the top are possible, so this ends
             if not len(missing):
                 return np.asarray(self.min_sum + self.unit * totals)
             totals[missing] += way
@@ -159,7 +157,7 @@ class ByteSums:
         return np.asarray(((used >= 0) & (used <= self.caps.astype(np.int16))).all(axis=1))
 
     def levels(self, sums: Ints, *, loud: bool = False) -> Levels:
-        """Levels, one row each, with sums that can be made, as small as can be or as large."""
+        """Return levels, one row per sum, for possible sums: as small as possible, or as large if `loud`."""
         rows = np.repeat(self.start[None, :].astype(np.int16), len(sums), axis=0)
         if len(self.live):
             used = self._split((np.asarray(sums) - self.min_sum) // self.unit, loud)
@@ -168,7 +166,7 @@ class ByteSums:
         return rows
 
     def _split(self, totals: Ints, loud: bool) -> Levels:
-        """How far each live weight is from its start."""
+        """Return how far each live weight is from its start."""
         if self._table is not None:
             return self._looked_up(totals, loud)
         rises = self.signs[self.live] > 0
@@ -182,7 +180,7 @@ class ByteSums:
         return used
 
     def _looked_up(self, totals: Ints, loud: bool) -> Levels:
-        """From the last weight to the first, as many or as few of each as leave a total of the rest."""
+        """Choose, from the last weight to the first, the most or fewest units that leave a possible total."""
         assert self._table is not None
         used, rest = np.zeros((len(totals), len(self.live)), np.int16), totals.copy()
         for k in reversed(range(len(self.live))):
@@ -195,7 +193,7 @@ class ByteSums:
         return used
 
     def _used(self, totals: Ints, order: Ints) -> Levels:
-        """The same by n(r), filled in an order; the upper half is turned around."""
+        """Do the same by n(r), filled in a given order; the upper half is mirrored."""
         big, min_sums, counts, indices, left = self._parts
         modulus = int(self.sizes[big])
         upper = 2 * totals > self.top
@@ -214,20 +212,20 @@ class ByteSums:
         rest[rows] -= part * self.sizes[index]
         used[:, indices] += counts[rest % modulus].astype(np.int16)
         multiples = (rest - min_sums[rest % modulus]) // modulus
-        used[:, big] = np.clip(multiples, -1, 256)  # beyond its bytes either way: it does not fit
+        used[:, big] = np.clip(multiples, -1, 256)  # out of range either way: it does not fit
         return np.asarray(np.where(upper[:, None], self.caps.astype(np.int16) - used, used), np.int16)
 
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 _WORK = 1 << 40
-"""Products that may be computed for questions; beyond, the most doubtful steps come first."""
+"""Maximum number of products computed for queries; beyond it, the most doubtful steps come first."""
 _CELL = 1 << 10
-"""What it costs to make one byte, in products."""
+"""Cost of creating one byte, in products."""
 _CALL = 1 << 20
-"""What it costs to call an operation, in products."""
+"""Cost of calling an operation, in products."""
 _CELLS = 1 << 24
 _OTHER, _NEAREST = 64, 8
-"""Another number of samples in a batch, and how many steps of a channel are asked again in such batches."""
+"""Another batch size, and the number of steps of a channel that are queried again in such batches."""
 _QUIET = (1 << 14) - 1
 """Two products of this size fit into 16 bits."""
 _LOW = -(1 << 40)
@@ -235,27 +233,27 @@ _LOW = -(1 << 40)
 
 @dataclass(frozen=True, eq=False)
 class PackedOperation:
-    """A packed operation that ran, and what stood in front of it."""
+    """A packed operation that ran, and its input."""
 
     where: str
     call: Callable[[Any], Any]
     tensor: Callable[[Levels], Any]
-    """Levels of shape (samples, ...) as a quantized tensor like the one of the run."""
+    """Makes a quantized tensor like that of the run from levels of shape (samples, ...)."""
     weights: Ints
-    """Whole numbers, one row an output channel: its inputs, then its taps."""
+    """Integers, one row per output channel: its inputs, then its taps."""
     zero: int
     low: Ints
     high: Ints
-    """Levels that each input can have, in the shape of a sample."""
+    """Possible levels of each input, in the shape of a sample."""
     batch: int
-    """Samples of a batch: kernels are chosen by it."""
+    """Batch size, on which the choice of kernels depends."""
     window: Window | None = None
     groups: int = 1
 
     def boxes(self) -> list[tuple[Bits, Ints]]:
-        """Where to ask: taps that lie inside, and positions whose windows share nothing.
+        """Return where to query: taps inside the map, and positions whose windows do not overlap.
 
-        One kind of taps, all of them, unless windows are larger than their map.
+        There is one kind of taps, all of them, unless windows are larger than their map.
         """
         if self.window is None:
             return [(np.ones(self.weights.shape[1], bool), np.zeros(1, np.int64))]
@@ -275,7 +273,7 @@ class PackedOperation:
         return boxes
 
     def ends(self, channel: int) -> tuple[Ints, Ints]:
-        """Levels that the inputs of one output channel can have, tap by tap."""
+        """Return the possible levels of the inputs of one output channel, tap by tap."""
         if self.window is None:
             return self.low.reshape(-1), self.high.reshape(-1)
         inputs, size = self._inputs(channel), int(np.prod(self.window.kernel))
@@ -286,12 +284,12 @@ class PackedOperation:
         return low, high
 
     def reach(self) -> tuple[Ints, Ints]:
-        """The least and the largest sum of each output channel."""
+        """The minimum and maximum sum of each output channel."""
         sums = [ByteSums(row, *self.ends(c), self.zero) for c, row in enumerate(self.weights)]
         return np.array([row.min_sum for row in sums]), np.array([row.max_sum for row in sums])
 
     def may_overflow(self) -> bool:
-        """Whether two products together can exceed 16 bits, which some kernels add them in."""
+        """Whether the sum of two products can exceed 16 bits, in which some kernels add them."""
         products = [np.abs(row) * self.ends(c)[1] for c, row in enumerate(self.weights)]
         return any(np.sort(row)[-2:].sum() >= 1 << 15 for row in products)
 
@@ -302,15 +300,15 @@ class PackedOperation:
         return slice(group * wide, (group + 1) * wide)
 
     def work(self, apart: int) -> int:
-        """Products for one question."""
+        """Return the number of products of one query."""
         indices = 1 if self.window is None else int(np.prod(self.window.positions))
         return int(
             (self.weights.size * indices + _CALL // self.batch) // apart + _CELL * self.weights.shape[1]
         )
 
     def answers(self, channel: int, levels: Levels, positions: Ints, batch: int) -> Ints:
-        """The levels that the kernel gives one output channel for rows of levels, tap by tap, in batches of a
-        number of samples.
+        """Return the kernel's levels of one output channel for rows of levels, tap by tap, in batches of a
+        given size.
         """
         block = max(1, _CELLS // self.low.size) * len(positions)
         parts = [
@@ -344,7 +342,7 @@ class PackedOperation:
         return flat.reshape(samples, *self.low.shape)
 
     def _run(self, levels: Levels, batch: int) -> Ints:
-        """All samples, in batches of the same size: the last is filled up."""
+        """Run all samples in batches of the same size; the last batch is padded."""
         missing = -len(levels) % batch
         samples = self.tensor(np.concatenate([levels, np.repeat(levels[-1:], missing, axis=0)]))
         outputs = []
@@ -357,38 +355,40 @@ class PackedOperation:
 
 @dataclass(frozen=True)
 class AskedSteps:
-    """How many steps of an operation were asked of its kernel."""
+    """How many steps of an operation were found by querying its kernel."""
 
     steps: int
-    """Steps between two sums that can occur."""
+    """Steps between two possible sums."""
     asked: int
-    """Of these, asked on both sides."""
+    """Steps queried on both sides."""
     moved: int
-    """Of these, not where FBGEMM's arithmetic has them."""
+    """Queried steps that differ from FBGEMM's arithmetic."""
     apart: float
-    """How far from a tie the nearest of the others is, in levels; infinite where there are none."""
+    """Distance of the nearest other step from a tie, in levels; infinite if there are none."""
     again: int
-    """How many were asked again in batches of another size."""
+    """Number of steps queried again in batches of another size."""
     elsewhere: int
-    """Of these, how many the kernel has at another place there."""
+    """Number of those that are at another position there."""
     quiet: bool = False
-    """Whether the kernel overflows in 16 bits, so that only small bytes could be asked with."""
+    """Whether the kernel overflows in 16 bits, so that queries could use only small bytes."""
 
 
 def other_batch(size: int) -> int:
-    """The size of batches in which doubtful steps are asked again: one sample, or many."""
+    """Return the batch size in which doubtful steps are queried again: one sample, or many."""
     return _OTHER if size == 1 else 1
 
 
 class _UnsteadyError(Exception):
-    """The kernel's answers are no rising function of the sum."""
+    """The kernel's answers do not increase with the sum."""
 
 
 def ask_steps(
     operation: PackedOperation, steps: Ints, doubt: Floats, share: int = 1
 ) -> tuple[Ints, AskedSteps]:
-    """The steps as the kernel has them, where `steps` are a first guess and `doubt` says how far each is from
-    a tie: what is least comes first where not all can be asked. `share` operations share the work.
+    """Return the steps of the kernel.
+
+    `steps` are a first guess, and `doubt` is the distance of each step from a tie. If not all steps can be
+    queried, those nearest to a tie come first. `share` operations share the work.
     """
     try:
         return _asked(operation, steps, doubt, share, quiet=False)
@@ -445,7 +445,7 @@ def _asked(
 
 
 class _Talk:
-    """What was asked about one output channel: sums and their levels."""
+    """The queries about one output channel: sums and their levels."""
 
     def __init__(self, operation: PackedOperation, channel: int, sums: ByteSums, positions: Ints) -> None:
         self.operation, self.channel, self.sums, self.positions = operation, channel, sums, positions
@@ -453,7 +453,7 @@ class _Talk:
         self.levels = np.zeros(0, np.int64)
 
     def ask(self, wanted: Ints) -> None:
-        """Ask for sums that can be made, each with the smallest and with the largest bytes that give it."""
+        """Query possible sums, each with the smallest and with the largest bytes that give it."""
         wanted = np.setdiff1d(wanted, self.known)
         if not len(wanted):
             return
@@ -477,19 +477,19 @@ class _Talk:
             )
 
     def open_with(self, steps: Ints) -> None:
-        """Ask at both ends and on both sides of steps."""
+        """Query both ends, and both sides of each step."""
         near = np.unique(steps[(steps > self.sums.min_sum) & (steps <= self.sums.max_sum)])
         ends = np.array([self.sums.min_sum, self.sums.max_sum])
         self.ask(np.unique(np.concatenate([ends, self.sums.below(near - 1), self.sums.above(near)])))
 
     def brackets(self) -> tuple[Ints, Ints]:
-        """For each level from 1 the largest known sum below it and the least that reaches it."""
+        """Return for each level from 1 the largest known sum below it and the smallest that reaches it."""
         first = np.searchsorted(self.levels, np.arange(1, 256), side="left")
         known = np.concatenate([[_LOW], self.known, [NEVER]])
         return known[first], known[first + 1]
 
     def close(self, chosen: Bits) -> None:
-        """Ask between until nothing is between."""
+        """Bisect until no sum lies between."""
         while True:
             below, above = self.brackets()
             wide = chosen & (below > _LOW) & (above < NEVER)
@@ -503,15 +503,16 @@ class _Talk:
             self.ask(np.unique(middle[between]))
 
     def is_open(self, below: Ints, above: Ints) -> Bits:
-        """Whether a sum that could not be made may lie between."""
+        """Return whether a sum that could not be made may lie between."""
         far = (below > _LOW) & (above < NEVER) & (above - below > self.sums.unit)
         if self.sums.certain:
             far[far] = self.sums.below(above[far] - 1) > below[far]
         return np.asarray(far)
 
     def elsewhere(self, doubt: Floats) -> tuple[int, int]:
-        """Ask about the steps nearest to a tie in batches of another size: how many, and how many are not at
-        the same place.
+        """Query the steps nearest to a tie in batches of another size.
+
+        Return how many were queried, and how many of them are at another position.
         """
         near = np.argsort(doubt, kind="stable")[:_NEAREST]
         ends = np.stack(self.brackets())[:, near]

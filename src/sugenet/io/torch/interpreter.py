@@ -1,5 +1,7 @@
-"""Interpreters of PyTorch sources: the module itself, in float64 where that can be, and a state dict run by
-PyTorch's own functions, part by part as the architecture says.
+"""Interpreters of PyTorch sources.
+
+A module runs itself, in float64 if possible. A state dict is run by PyTorch's own functions, part by part
+according to the architecture.
 """
 
 from __future__ import annotations
@@ -27,9 +29,7 @@ _Array = npt.NDArray[Any]
 
 
 def interpreters_of_module(module: Any, example: Any, chain: OpChain) -> list[SourceInterpreter]:
-    """A PyTorch module as its own interpreter: a copy in float64, or the module as it is where
-    there can be none.
-    """
+    """Return a PyTorch module as its own interpreter: a float64 copy, or itself if that fails."""
     torch = require_torch()
     shape = tuple(int(size) for size in torch.as_tensor(example).shape[1:])
     trial = np.asarray(torch.as_tensor(example).detach().cpu().to(torch.float64).numpy())[:1]
@@ -51,14 +51,14 @@ def interpreters_of_module(module: Any, example: Any, chain: OpChain) -> list[So
             ]
         if not seen.stages:
             raise FileError("the copy in float64 cannot be followed.")
-    except Exception:  # whatever a module does that float64 does not allow
+    except Exception:  # any error of a module that does not support float64
         pass
     wrapped = _Module(torch, module, torch.as_tensor(example), shape, double=False)
     return [SourceInterpreter("the module itself", wrapped, wrapped.floats)]
 
 
 def _alike(a: Op, b: Op) -> bool:
-    """Whether two operations are the same but for the last digits of their numbers."""
+    """Return whether two operations are equal up to the last digits of their numbers."""
     fields = (name for name in vars(a) if name != "where")
     return type(a) is type(b) and all(_close(getattr(a, name), getattr(b, name)) for name in fields)
 
@@ -119,7 +119,7 @@ class _Module:
 
 
 def _level_stage(op: Quantize, node: SignalNode, behind: Sequence[SignalNode], slack: float) -> Stage:
-    """A quantizer, whose levels are seen from the program's own values behind it."""
+    """Return the stage of a quantizer, whose levels are seen from the program's own later values."""
     assert node.before is not None
     counts, before = node.values, node.before.values
     if behind and isinstance(behind[0].op, Affine) and behind[0].op.where == op.where:
@@ -133,7 +133,7 @@ def _level_stage(op: Quantize, node: SignalNode, behind: Sequence[SignalNode], s
 
 
 def _stage(op: Sign, before: _Array, values: _Array, slack: float) -> Stage:
-    """A sign that gives its values up to rounding, as ``x + (sign(x) - x)`` does, gives them."""
+    """Return the stage of a sign; its values may be rounded, as those of ``x + (sign(x) - x)``."""
     before, flat = before.reshape(len(values), -1), values.reshape(len(values), -1)
     near = 1e-6 * (op.high - op.low)
     high, low = (np.abs(flat - value) <= near for value in (op.high, op.low))
@@ -147,7 +147,7 @@ def _stage(op: Sign, before: _Array, values: _Array, slack: float) -> Stage:
 
 @contextmanager
 def _widened(torch: Any, double: bool) -> Iterator[None]:
-    """Numbers that the forward pass makes as float32 are made as float64."""
+    """Make the forward pass create float64 numbers in place of float32 numbers."""
     if not double:
         yield
         return
@@ -170,7 +170,7 @@ def _widened(torch: Any, double: bool) -> Iterator[None]:
 def interpreters_of_state_dict(
     arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[int, ...]
 ) -> list[SourceInterpreter]:
-    """PyTorch's own functions on the parameters by their names; none where PyTorch is not installed."""
+    """Return an interpreter that runs PyTorch's functions on the named parameters; none without PyTorch."""
     if find_spec("torch") is None:
         return []
     name = "PyTorch's functions in float64"
@@ -279,7 +279,7 @@ def _past(torch: Any, part: Part, arrays: Mapping[str, _Array], x: Any) -> Any:
 
 
 def _ends(part: Part) -> tuple[int, int]:
-    """The whole numbers that a quantizer of Brevitas keeps: two's complement, less one where narrow."""
+    """Return the range of integers of a Brevitas quantizer: two's complement, minus one if narrow."""
     states, less = 2 ** int(part.text("bits", "0")), int(part.text("narrow", "yes") == "yes")
     if part.text("signed", "yes") == "no":
         return 0, states - 1 - less
@@ -287,7 +287,7 @@ def _ends(part: Part) -> tuple[int, int]:
 
 
 def _unit(torch: Any, part: Part, arrays: Mapping[str, _Array]) -> Any:
-    """One whole number of a quantizer, in the floats of the file."""
+    """Return the step of a quantizer, in the floats of the file."""
     scale = torch.tensor(float(part.number("scale", 1)), dtype=torch.float32)
     if part.name:
         scale = torch.from_numpy(np.array(arrays[part.name], np.float32)).reshape(())
@@ -296,7 +296,7 @@ def _unit(torch: Any, part: Part, arrays: Mapping[str, _Array]) -> Any:
 
 
 def _weight(torch: Any, part: Part, stored: _Array) -> Any:
-    """Trained weights as the forward pass uses them."""
+    """Return trained weights as the forward pass uses them."""
     w = torch.from_numpy(np.array(stored, np.float64))
     match part.text("weights", "stored"):
         case "stored":
@@ -312,7 +312,7 @@ def _weight(torch: Any, part: Part, stored: _Array) -> Any:
             return torch.round(codes.clamp(low, high)).double() * unit
     rows = stored.reshape(len(stored), -1) if part.text("weights", "") == "scaled" else stored.reshape(1, -1)
     kind = stored.dtype.type if stored.dtype.kind == "f" else np.float64
-    # in the floats of the file, as the program does
+    # In the floats of the file, as in the program.
     sizes = np.maximum(np.abs(rows).mean(axis=1), kind(float(part.number("floor", 0))))
     wide = torch.from_numpy(sizes.astype(np.float64)).reshape(-1, *[1] * (w.ndim - 1))
     return torch.where(w >= 0, wide, -wide)

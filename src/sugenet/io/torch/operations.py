@@ -1,7 +1,9 @@
-"""PyTorch operations that ran, as operations of the chain: elementwise ones as exact functions of one number,
-layers, pooling, padding and reshapes, and the tails that leave the largest score the largest.
+"""Translate PyTorch operations that ran into operations of the chain.
 
-`OPERATIONS` is the one table of all that can be read, by the name of the operation in PyTorch's core.
+These are elementwise operations (as exact functions of one number), layers, pooling, padding, reshapes, and
+final operations that keep the largest score the largest.
+
+`OPERATIONS` is the table of all readable operations, by name in PyTorch's core.
 """
 
 from __future__ import annotations
@@ -54,36 +56,36 @@ _HINTS = {
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One operation that ran: its arguments by name, the signals among them, and what came out."""
+    """One operation that ran: its arguments by name, the signals among them, and its result."""
 
     name: str
     where: str
     args: dict[str, Any]
     find: Callable[[Any], Signal | None]
     values: Mapping[int, _Array]
-    """Of the tensors among the arguments, by identity, as they were before the operation."""
+    """Tensors among the arguments, by identity, as they were before the operation."""
     out: Any
-    """What came out, as an array."""
+    """The result, as an array."""
     narrowed: bool = False
     """Whether floats of 32 or more bits became floats of 16."""
 
     def numpy(self, value: Any) -> _Array:
-        """A tensor, an array or a number as an array."""
+        """Return a tensor, an array or a number as an array."""
         return self.values[id(value)] if id(value) in self.values else np.asarray(value)
 
     def signal(self, name: str = "self") -> Signal:
-        """The argument, which must depend on the input."""
+        """Return the signal of an argument, which must depend on the input."""
         return self.followed(self.args.get(name, self.args.get("input")), "first argument")
 
     def followed(self, value: Any, called: str) -> Signal:
-        """What is known of a value, which must depend on the input."""
+        """Return the signal of a value, which must depend on the input."""
         signal = self.find(value)
         if signal is None:
             raise self.refused(f"Its {called} does not depend on the input.")
         return signal
 
     def constant(self, name: str) -> _Array | None:
-        """The argument as an array, or None where there is none; it must not depend on the input."""
+        """Return an argument as an array, or None if it is missing; it must not depend on the input."""
         tensor = self.args.get(name)
         if tensor is None:
             return None
@@ -91,22 +93,22 @@ class Call:
         return self.numpy(tensor)
 
     def array(self, name: str) -> _Array:
-        """As `constant`, of an argument that PyTorch demands."""
+        """Return the same as `constant`, for a required argument."""
         array = self.constant(name)
         assert array is not None
         return array
 
     @property
     def result(self) -> _Array:
-        """What came out, in float64."""
+        """The result in float64."""
         return np.asarray(self.out, dtype=np.float64)
 
     def actual(self, name: str = "self") -> _Array:
-        """The argument's own values."""
+        """Return the argument's own values."""
         return np.asarray(self.numpy(self.args.get(name, self.args.get("input"))), dtype=np.float64)
 
     def settled(self, name: str = "self") -> Signal:
-        """The argument, with everything elementwise written down."""
+        """Return the signal of an argument, with everything elementwise written as operations."""
         return self.signal(name).settled(self.actual(name), self.where)
 
     def refuse_if(self, wrong: object, why: str) -> None:
@@ -115,7 +117,7 @@ class Call:
             raise self.refused(why)
 
     def refused(self, why: str = "") -> FileError:
-        """What to raise."""
+        """Return the error to raise."""
         return FileError(
             f"{self.where}: {self.name} cannot be read. {why or _HINTS.get(self.name) or _WORKS}"
         )
@@ -128,14 +130,14 @@ _WORKS = (
 
 
 def _open_ended(call: Call, signal: Signal) -> Signal:
-    """The signal, refused where it is at its end already."""
+    """Return the signal; refuse it if it has ended already."""
     if signal.tail:
         raise call.refused(f"It stands behind {signal.tail[-1]}, which can only be the end of a network.")
     return signal
 
 
 def _rounded_scalar(call: Call, value: Any, like: Any) -> Fraction:
-    """A Python number as PyTorch uses it: rounded to the dtype of the tensor that it meets."""
+    """Return a Python number as PyTorch uses it: rounded to the dtype of the tensor it is combined with."""
     call.refuse_if(isinstance(value, float) and not np.isfinite(value), f"It uses the number {value}.")
     if isinstance(value, float):
         dtype = call.numpy(like)[:0].dtype
@@ -157,7 +159,7 @@ def _pointwise(make: Callable[[Call, Piecewise], Piecewise]) -> Callable[[Call],
 
 
 def _operand(call: Call, name: str, like: Any, signal: Signal) -> Piecewise | _Array:
-    """The other argument: a function of the same numbers, or one constant for each place of a sample."""
+    """Return the other argument: a function of the same numbers, or one constant per position of a sample."""
     value = call.args[name]
     if isinstance(value, bool | int | float):
         return Piecewise.constant(_rounded_scalar(call, value, like))
@@ -170,7 +172,7 @@ def _operand(call: Call, name: str, like: Any, signal: Signal) -> Piecewise | _A
         )
         return other.function
     array = call.numpy(value)
-    if array.ndim == 0 and array.dtype == np.float64:  # a tensor without axes is a number like any other
+    if array.ndim == 0 and array.dtype == np.float64:  # a tensor without axes is treated as a number
         return Piecewise.constant(_rounded_scalar(call, float(array), like))
     if array.size and (array == array.flat[0]).all():
         return Piecewise.constant(exact(array.flat[0]))
@@ -187,7 +189,7 @@ def _operand(call: Call, name: str, like: Any, signal: Signal) -> Piecewise | _A
 
 
 def _pair(call: Call) -> tuple[Signal, str, str]:
-    """The argument that depends on the input, its name, and the name of the other one."""
+    """Return the argument that depends on the input, its name, and the name of the other one."""
     for name, other in (("self", "other"), ("other", "self"), ("input", "other")):
         signal = call.find(call.args.get(name)) if name in call.args else None
         if signal is not None:
@@ -214,7 +216,7 @@ def _arithmetic(call: Call) -> Signal:
 
 
 def _joined(call: Call) -> Signal:
-    """Two branches added, or one taken from the other."""
+    """Read the sum or difference of two branches."""
     left, right = (_open_ended(call, call.signal(name)) for name in ("self", "other"))
     call.refuse_if(
         _rounded_scalar(call, call.args.get("alpha", 1), call.args["self"]) != 1 or left.shape != right.shape,
@@ -248,7 +250,7 @@ def _combined(call: Call, f: Piecewise, g: Piecewise, swapped: bool, alpha: Frac
 
 
 def _vector(call: Call, signal: Signal, row: _Array, swapped: bool, alpha: Fraction) -> Signal:
-    """Constants of their own for each channel or feature."""
+    """Read constants that differ between channels or features."""
     if signal.order.ndim in (2, 3) and len(signal.node.shape) == 1 and signal.node.op is None:
         signal = signal.channels(call.where)
     elif signal.order.ndim == 1:
@@ -275,7 +277,7 @@ def _compared(call: Call) -> Signal:
     if signal.odd and operand == Piecewise.constant(0):
         signal = replace(signal, tail=(), odd=False)
     _open_ended(call, signal)
-    if not isinstance(operand, Piecewise):  # a threshold for each channel: x >= t is x - t >= 0
+    if not isinstance(operand, Piecewise):  # one threshold per channel: x >= t is x - t >= 0
         shift = replace(call, name="sub", out=call.actual(name) - operand)
         signal = _vector(
             shift, signal.settled(call.actual(name), call.where), operand, swapped=False, alpha=Fraction(1)
@@ -368,7 +370,7 @@ def _not(call: Call, f: Piecewise) -> Piecewise:
 
 
 def _fake_quantized(call: Call, f: Piecewise) -> Piecewise:
-    """Whole steps of a scale from a zero point, between two codes."""
+    """Read rounding to integer multiples of a scale from a zero point, between two codes."""
     if "fake_quant_enabled" in call.args and not bool(np.all(call.numpy(call.args["fake_quant_enabled"]))):
         return f
     scale, zero = (
@@ -399,7 +401,7 @@ def _heaviside(call: Call, f: Piecewise) -> Piecewise:
 def _reshaped(
     change: Callable[[Call, npt.NDArray[np.intp]], npt.NDArray[np.intp]],
 ) -> Callable[[Call], Signal]:
-    """The same change on the numbers of the places; the batch axis must stay the first."""
+    """Apply the same change to the indices of the positions; the batch axis must stay first."""
 
     def rule(call: Call) -> Signal:
         signal = call.signal()
@@ -478,7 +480,7 @@ def _maps(call: Call) -> Signal:
 
 
 def _two(values: Sequence[int] | int, otherwise: int = 1) -> tuple[int, int]:
-    """Numbers for height and width; of one dimension the width."""
+    """Return numbers for height and width; in one dimension, the one for the width."""
     row = [int(value) for value in values] if isinstance(values, Sequence) else [int(values)] * 2
     return (row[0], row[1]) if len(row) == 2 else (otherwise, row[0])
 
@@ -531,7 +533,7 @@ def _batch_norm(call: Call) -> Signal:
 def _window(
     call: Call, signal: Signal
 ) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, int, int, int]]:
-    """Kernel, stride, dilation and pads; a ceil mode shows in the size of the result."""
+    """Return kernel, stride, dilation and pads; ceil mode is seen from the size of the result."""
     kernel = _two(call.args["kernel_size"])
     stride = _two(call.args.get("stride") or call.args["kernel_size"])
     dilation = _two(call.args.get("dilation", 1))
@@ -554,7 +556,7 @@ def _average_pool(call: Call) -> Signal:
     kernel, stride, _, pads = _window(call, signal)
     high, wide = _two(call.args.get("padding", 0), 0)
     divisor = call.args.get("divisor_override")
-    if divisor is not None:  # the sum of each window, whatever its padding, divided by one number
+    if divisor is not None:  # the sum of each window, regardless of padding, divided by one number
         node = signal.node.then(AveragePool(call.where, kernel, stride, pads, count_pads=True))
         share = numbers([Fraction(prod(kernel), int(divisor))])
         return natural(node.then(Affine(call.where, share, np.zeros(1)), call.result), call.result.shape[1:])
@@ -576,7 +578,7 @@ def _adaptive(call: Call) -> Signal:
 
 
 def _reduced(call: Call) -> Signal:
-    """Mean, sum or largest of whole maps."""
+    """Read the mean, sum or maximum of whole maps."""
     operand = call.signal()
     axes = call.args.get("dim")
     rank = len(operand.shape) + 1
@@ -707,4 +709,4 @@ OPERATIONS: dict[str, Callable[[Call], Signal]] = {
         _tail,
     ),
 }
-"""By the name of the operation in PyTorch's core, in-place forms without their underscore."""
+"""Operations by name in PyTorch's core; in-place forms without their underscore."""

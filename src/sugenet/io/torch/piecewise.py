@@ -1,9 +1,8 @@
-"""Functions of one number that are affine between finitely many breaks, in exact arithmetic: what stands
-around a sign in a program.
+"""Piecewise affine functions of one number with finitely many breaks, in exact arithmetic.
 
-``torch.where(x >= 0, 1, -1)``, ``(x >= 0) * 2 - 1``, ``sign(sign(x) + 0.1)`` and ``x + (sign(x) - x)`` are
-different programs and the same function. A reader that computes with functions instead of matching programs
-knows all of them, and the value at 0.
+They describe the operations around a sign. ``torch.where(x >= 0, 1, -1)``, ``(x >= 0) * 2 - 1``,
+``sign(sign(x) + 0.1)`` and ``x + (sign(x) - x)`` are different programs. A reader that computes with
+functions, and does not match programs, handles all of them, including the value at 0.
 """
 
 from __future__ import annotations
@@ -31,13 +30,12 @@ Line: TypeAlias = tuple[Fraction, Fraction]
 
 
 FARTHEST = 1 << 8
-"""Whole numbers that rounding is followed to."""
+"""Rounding is followed up to this integer."""
 
 
 @dataclass(frozen=True)
 class Piecewise:
-    """A function that is affine on the open intervals between `breaks`,
-    with a value of its own at each break.
+    """A function that is affine on the open intervals between `breaks`, with a separate value at each break.
 
     Examples
     --------
@@ -52,40 +50,40 @@ class Piecewise:
 
     breaks: tuple[Fraction, ...]
     lines: tuple[Line, ...]
-    """One more than there are breaks."""
+    """One per interval, one more than breaks."""
     points: tuple[Fraction, ...]
     """The value at each break."""
 
     @classmethod
     def identity(cls) -> Piecewise:
-        """The function that gives back its argument."""
+        """Return the identity function."""
         return cls((), ((Fraction(1), Fraction(0)),), ())
 
     @classmethod
     def constant(cls, value: Any) -> Piecewise:
-        """The function that is the same everywhere."""
+        """Return a constant function."""
         return cls((), ((Fraction(0), Fraction(value)),), ())
 
     # -- arithmetic ------------------------------------------------------------------------------------------
 
     def times(self, factor: Any) -> Piecewise:
-        """Multiplied by a number."""
+        """Return the function multiplied by a number."""
         return self.multiplied(Piecewise.constant(factor))
 
     def plus(self, number: Any) -> Piecewise:
-        """A number added."""
+        """Return the function plus a number."""
         return self.added(Piecewise.constant(number))
 
     def added(self, other: Piecewise) -> Piecewise:
-        """The sum of two functions of the same number."""
+        """Return the sum of two functions of the same number."""
         return self._with(other, lambda p, q: (p[0] + q[0], p[1] + q[1]))
 
     def minus(self, other: Piecewise) -> Piecewise:
-        """The difference of two functions of the same number."""
+        """Return the difference of two functions of the same number."""
         return self.added(other.times(-1))
 
     def multiplied(self, other: Piecewise) -> Piecewise:
-        """The product, where on each interval one of the two is constant."""
+        """Return the product; on each interval one of the two must be constant."""
         return self._with(other, _product)
 
     def _with(self, other: Piecewise, join: Callable[[Line, Line], Line]) -> Piecewise:
@@ -96,11 +94,11 @@ class Piecewise:
         return _tidy(breaks, lines, points)
 
     def _lines(self, breaks: list[Fraction]) -> list[Line]:
-        """The line on each interval between finer breaks."""
+        """Return the line on each interval between finer breaks."""
         return [self.lines[bisect_left(self.breaks, at)] for at in _inside(breaks)]
 
     def value(self, x: Fraction) -> Fraction:
-        """Value at a number."""
+        """Return the value at a number."""
         index = bisect_left(self.breaks, x)
         if index < len(self.breaks) and self.breaks[index] == x:
             return self.points[index]
@@ -110,35 +108,37 @@ class Piecewise:
     # -- decisions -------------------------------------------------------------------------------------------
 
     def choose(self, level: Any, below: Piecewise, equal: Piecewise, above: Piecewise) -> Piecewise:
-        """One of three functions, as this one is below, equal to or above a level."""
+        """Return one of three functions, depending on whether this one is below, equal to or above a
+        level.
+        """
         return _chosen(self, Fraction(level), below, equal, above)
 
     def sign(self) -> Piecewise:
-        """-1, 0 or 1, as `torch.sign`."""
+        """Return -1, 0 or 1, as `torch.sign`."""
         return self.choose(0, *(Piecewise.constant(value) for value in (-1, 0, 1)))
 
     def at_least(self, level: Any) -> Piecewise:
-        """1 where the value is at least a level, else 0."""
+        """Return 1 where the value is at least a level, else 0."""
         return self.choose(level, Piecewise.constant(0), Piecewise.constant(1), Piecewise.constant(1))
 
     def above(self, level: Any) -> Piecewise:
-        """1 where the value is above a level, else 0."""
+        """Return 1 where the value is above a level, else 0."""
         return self.choose(level, Piecewise.constant(0), Piecewise.constant(0), Piecewise.constant(1))
 
     def equal_to(self, level: Any) -> Piecewise:
-        """1 where the value is a level, else 0."""
+        """Return 1 where the value equals a level, else 0."""
         return self.choose(level, Piecewise.constant(0), Piecewise.constant(1), Piecewise.constant(0))
 
     def negated(self) -> Piecewise:
-        """1 - f: the opposite of a decision."""
+        """Return 1 - f: the negation of a decision."""
         return self.times(-1).plus(1)
 
     def select(self, yes: Piecewise, no: Piecewise) -> Piecewise:
-        """`yes` where this decision is 1, `no` where it is 0."""
+        """Return `yes` where this decision is 1, and `no` where it is 0."""
         return self.choose(Fraction(1, 2), no, no, yes)
 
     def clipped(self, low: float, high: float) -> Piecewise:
-        """Kept between two bounds, which may be infinite."""
+        """Return the function clipped to two bounds, which may be infinite."""
         clipped = self
         if not isinf(low):
             bound = Piecewise.constant(low)
@@ -149,9 +149,9 @@ class Piecewise:
         return clipped
 
     def rounded(self, way: Literal["round", "floor", "ceil"]) -> Piecewise:
-        """Rounded to whole numbers, a half to the even one.
+        """Return the function rounded to integers, ties to even.
 
-        Far from 0 a function without bounds stays as it is: what rounds must be clipped before or after.
+        Far from 0 an unbounded function stays as it is, so it must be clipped before or after rounding.
 
         Examples
         --------
@@ -169,7 +169,8 @@ class Piecewise:
                 slope * end + start if not isinstance(end, float) else end if slope > 0 else -end
                 for end in (low, high)
             )
-            # without bounds only so far: there the function stays as it is, for what follows to cut off
+            # An unbounded function is rounded only this far. Beyond, it stays as it is, and must be clipped
+            # later.
             first = -FARTHEST if ends[0] == -inf else ends[0]
             last = FARTHEST if ends[1] == inf else ends[1]
             refuse_if(
@@ -189,7 +190,7 @@ class Piecewise:
 
     @property
     def is_identity(self) -> bool:
-        """Whether nothing happens."""
+        """Whether this is the identity function."""
         return self == Piecewise.identity()
 
     @property
@@ -203,8 +204,9 @@ class Piecewise:
         return frozenset({*(start for _, start in self.lines), *self.points})
 
     def ops(self, where: str) -> tuple[Op, ...]:
-        """The function as operations: affine, clip or sign, and affine maps around them;
-        anything else is refused.
+        """Return the function as operations: affine, clip or sign, and affine maps around them.
+
+        Anything else is refused.
         """
         if not self.breaks:
             return _affine(where, *self.lines[0])
@@ -241,7 +243,7 @@ class Piecewise:
         return (*moved, Sign(where, rule[point]), *_affine(where, (high - low) / 2, (high + low) / 2))
 
     def _quantize(self, where: str) -> tuple[Op, ...]:
-        """Levels that rise or fall, all of them multiples of one distance apart."""
+        """Read increasing or decreasing levels, whose distances are multiples of one number."""
         levels = [start for _, start in self.lines]
         jumps = [b - a for a, b in pairwise(levels)]
         rises = jumps[0] >= 0
@@ -270,9 +272,7 @@ class Piecewise:
         return (*turned, steps, *_affine(where, unit, min(levels)))
 
     def _clip(self, where: str) -> tuple[Op, ...] | None:
-        """``slope * clip(x) + start``, where the function is continuous,
-        flat outside and rises or falls inside.
-        """
+        """Read ``slope * clip(x) + start``: continuous, flat outside, increasing or decreasing inside."""
         sloped = [k for k, (slope, _) in enumerate(self.lines) if slope]
         continuous = all(
             slope * t + start == point
@@ -297,9 +297,9 @@ class Piecewise:
         return None
 
 
-@lru_cache(maxsize=1024)  # a quantizer is the same few functions in every layer and every run
+@lru_cache(maxsize=1024)  # quantizers repeat the same few functions in every layer and run
 def _chosen(f: Piecewise, limit: Fraction, below: Piecewise, equal: Piecewise, above: Piecewise) -> Piecewise:
-    """One of three functions, as f is below, equal to or above a limit."""
+    """Return one of three functions, depending on whether f is below, equal to or above a limit."""
     edges: list[Any] = [-inf, *f.breaks, inf]
     crossings = {
         (limit - b) / a
@@ -323,7 +323,7 @@ def _whole(value: Fraction, way: Literal["round", "floor", "ceil"]) -> int:
 
 
 def _inside(breaks: list[Fraction]) -> list[Fraction]:
-    """A number in each interval between breaks."""
+    """Return a number in each interval between breaks."""
     if not breaks:
         return [Fraction(0)]
     return [breaks[0] - 1, *((a + b) / 2 for a, b in pairwise(breaks)), breaks[-1] + 1]
@@ -343,7 +343,7 @@ def _product(p: Line, q: Line) -> Line:
 
 
 def _tidy(breaks: list[Fraction], lines: list[Line], points: list[Fraction]) -> Piecewise:
-    """Without breaks at which nothing happens."""
+    """Return the function without breaks at which nothing changes."""
     kept_breaks: list[Fraction] = []
     kept_lines, kept_points = [lines[0]], []
     for t, line, point in zip(breaks, lines[1:], points, strict=True):

@@ -1,8 +1,8 @@
-"""PyTorch's quantized modules (torch.ao): integers all the way, read by following a batch through them.
+"""Read PyTorch's quantized modules (torch.ao), which compute in integers, by following a batch through them.
 
-Every operation gives bytes; a layer is a sum of integers and a requantizer in float32, whose steps are asked
-of PyTorch's own kernel, both sides of each. The network is compared with the module itself, byte by byte at
-every operation.
+Every operation returns bytes. A layer is a sum of integers and a requantizer in float32. The steps of the
+requantizer are found by querying PyTorch's own kernel, on both sides of each step. The network is compared
+with the module itself, byte by byte at every operation.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _OPERATIONS = _LINEAR | _CONV | {"quantize_per_tensor", "quantized_max_pool2d", 
 
 @dataclass(frozen=True, eq=False)
 class _QuantizedStep:
-    """One operation that ran: what it is, and the bytes that it gave, one row a sample."""
+    """One operation that ran, and the bytes that it returned, one row per sample."""
 
     name: str
     where: str
@@ -65,7 +65,7 @@ class _QuantizedStep:
 
 
 class _QuantizedRun:
-    """The module on raw whole numbers, showing every operation."""
+    """The module on raw integers, with all its operations."""
 
     def __init__(
         self, torch: Any, module: Any, batch: int, shape: tuple[int, ...], inputs: Integers, source: str
@@ -76,7 +76,7 @@ class _QuantizedRun:
         self.values = np.array(values, np.float32)
 
     def run(self, rows: npt.NDArray[Any]) -> tuple[list[_QuantizedStep], npt.NDArray[np.float64]]:
-        """All operations of samples, in batches as large as the example, and what came out."""
+        """Run samples in batches as large as the example; return all operations and the output."""
         full = np.concatenate([rows, np.repeat(rows[-1:], -len(rows) % self.batch, axis=0)])
         parts = [self._run(full[k : k + self.batch]) for k in range(0, len(full), self.batch)]
         steps = [
@@ -99,8 +99,9 @@ class _QuantizedRun:
         return recorder.steps, output.detach().numpy().astype(np.float64).reshape(len(rows), -1)
 
     def levels(self, steps: Sequence[_QuantizedStep]) -> Ints:
-        """The level of every raw number, asked of the quantizer of the inputs: all at once, and each alone at
-        every place of a sample.
+        """Return the level of every raw number, by querying the quantizer of the inputs.
+
+        It is queried with all numbers at once, and with each alone at every position of a sample.
         """
         refuse_if(
             not steps or steps[0].name != "quantize_per_tensor" or steps[-1].name != "dequantize",
@@ -125,7 +126,7 @@ class _QuantizedRun:
         return levels
 
     def coding(self, levels: Ints) -> Steps:
-        """Cuts where the level of raw numbers is more."""
+        """Return the cuts at which the level of raw numbers increases."""
         cuts: list[float] = [self.inputs.low - 1 + (k + 1) / (levels[0] + 1) for k in range(levels[0])]
         for x, turn in enumerate(np.diff(levels).tolist(), self.inputs.low + 1):
             cuts += [x - (turn - 1 - k) / turn for k in range(turn)]
@@ -134,13 +135,13 @@ class _QuantizedRun:
 
 
 def _bytes(tensor: Any) -> Ints:
-    """Levels 0..255 of a quantized tensor: signed bytes are counted from the least."""
+    """Return levels 0..255 of a quantized tensor; signed bytes are counted from the minimum."""
     codes = tensor.int_repr().numpy().astype(np.int64)
     return np.asarray(codes + 128 if str(tensor.dtype) == "torch.qint8" else codes)
 
 
 class _QuantizedRecorder:
-    """Sees every operation of a module that is one path of bytes from the input to the output."""
+    """A recorder of all operations of a module that is one path of bytes from the input to the output."""
 
     def __init__(self, torch: Any, start: Any, source: str) -> None:
         self.torch, self.start, self.source = torch, start, source
@@ -149,7 +150,7 @@ class _QuantizedRecorder:
         self.last = self.key(start)
 
     def key(self, tensor: Any) -> Any:
-        """What stands for a tensor."""
+        """Return the key of a tensor."""
         return tensor.untyped_storage().data_ptr(), tuple(tensor.shape)
 
     def see(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -206,7 +207,7 @@ class _QuantizedLayers:
         )
         self.share = sum(step.name in _LINEAR | _CONV for step in steps)
         self.ends = np.full(shape, raw[0]), np.full(shape, raw[-1])
-        """The least and the largest level of each value."""
+        """The minimum and maximum level of each value."""
         now = shape
         for step in steps[1:-1]:
             layer = self._layer(step, now)
@@ -273,7 +274,7 @@ class _QuantizedLayers:
         window: Window | None = None,
         groups: int = 1,
     ) -> Callable[[Ints], Ints]:
-        """The requantizer as the kernel has it."""
+        """Return the requantizer of the kernel."""
         before = step.args[-2]
         rows = weights.reshape(len(weights), -1)
         low, high = (ends.reshape(before.shape[1:]) for ends in self.ends)
@@ -303,7 +304,7 @@ class _QuantizedLayers:
         return requantizer
 
     def remarks(self) -> tuple[str, ...]:
-        """What was asked of the kernels, and what was not."""
+        """Return remarks on which steps were queried, and which were not."""
         if not self.asked:
             return ()
         steps, asked, moved, again, elsewhere = (
@@ -338,13 +339,13 @@ class _QuantizedLayers:
 
 
 def _levels_of(steps: Ints, sums: Ints) -> Ints:
-    """The levels of sums, by the steps of a requantizer."""
+    """Return the levels of sums, by the steps of a requantizer."""
     rows = [np.searchsorted(row, row_sums, side="right") for row, row_sums in zip(steps, sums, strict=True)]
     return np.array(rows).reshape(sums.shape)
 
 
 def _tensor(torch: Any, like: Any, levels: Ints) -> Any:
-    """Levels as a quantized tensor with the scale, the zero point and the layout of another."""
+    """Return levels as a quantized tensor with the scale, zero point and layout of another."""
     signed = str(like.dtype) == "torch.qint8"
     codes = torch.from_numpy((levels - 128).astype(np.int8) if signed else levels.astype(np.uint8))
     tensor = torch._make_per_tensor_quantized_tensor(codes, like.q_scale(), like.q_zero_point())
@@ -355,7 +356,7 @@ def _tensor(torch: Any, like: Any, levels: Ints) -> Any:
 
 _POOL: tuple[Any, ...] = (None, [], [0, 0], [1, 1], False)
 _REACH = 1 << 24
-"""Whole numbers up to here are float32 numbers."""
+"""Integers up to this one are exact in float32."""
 
 
 def _window(shape: tuple[int, ...], kernel: Any, stride: Any, pad: Any, dilation: Any) -> Window:
@@ -365,13 +366,14 @@ def _window(shape: tuple[int, ...], kernel: Any, stride: Any, pad: Any, dilation
 
 
 def _point(tensor: Any) -> int:
-    """The level that stands for 0."""
+    """Return the level of 0."""
     return int(tensor.q_zero_point()) + (128 if str(tensor.dtype) == "torch.qint8" else 0)
 
 
 class _Requantizer:
-    """Bytes of whole sums as FBGEMM computes them, in float32: bias added in units of the sum, one factor,
-    rounding half to even.
+    """Bytes of integer sums as FBGEMM computes them in float32.
+
+    The bias is added in units of the sum, then one factor is applied, and the result is rounded half to even.
     """
 
     def __init__(self, before: Any, after: Any, scales: Any, bias: Any, relu: bool) -> None:
@@ -382,7 +384,9 @@ class _Requantizer:
         self.min_level = self.zero if relu else 0
 
     def doubt(self, steps: Ints) -> npt.NDArray[np.float64]:
-        """How far from a tie the sums at and below each step are, in levels; infinite where there is none."""
+        """Return how far the sums at and below each step are from a tie, in levels; infinite if there is
+        none.
+        """
         ties = np.arange(1, 256) - self.zero - 0.5
         near = [
             np.abs((steps - k + self.bias.astype(float)) * self.factor.astype(float) - ties) for k in (0, 1)
@@ -399,7 +403,7 @@ _SAMPLES, _NEAR = 256, 8
 
 
 def is_quantized(module: Any) -> bool:
-    """Whether a module holds layers of torch.ao.nn.quantized, whose weights are packed."""
+    """Return whether a module has layers of torch.ao.nn.quantized, whose weights are packed."""
     return hasattr(module, "modules") and any(
         type(part).__module__.startswith(("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized"))
         for part in module.modules()
@@ -416,7 +420,7 @@ def read_quantized(
     image: Any = None,
     prove: bool = True,
 ) -> ImportReport:
-    """The exact network of a quantized module, compared with it byte by byte."""
+    """Return the exact network of a quantized module, compared with it byte by byte."""
     torch = require_torch()
     source = type(module).__name__
     batch, *sizes = (int(size) for size in checked_example(torch, example, source).shape)
@@ -450,7 +454,7 @@ def read_quantized(
 
 @contextmanager
 def _one_thread(torch: Any) -> Iterator[None]:
-    """Questions are many small calls, for which threads only wait for each other."""
+    """Use one thread: queries are many small calls, which threads only slow down."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -460,7 +464,7 @@ def _one_thread(torch: Any) -> Iterator[None]:
 
 
 def _all_used(source: str, module: Any, steps: Sequence[_QuantizedStep]) -> None:
-    """Refuse a module with a layer that did not run, or with parameters that are no part of one."""
+    """Refuse a module with a layer that did not run, or with parameters outside of layers."""
     used = sum(step.name in _LINEAR | _CONV for step in steps)
     there = [path for path, part in module.named_modules() if hasattr(part, "_packed_params")]
     layers = [path for path in there if not path.endswith("._packed_params")]
@@ -479,7 +483,7 @@ def _all_used(source: str, module: Any, steps: Sequence[_QuantizedStep]) -> None
 
 
 def _proved(imported: ImportReport, runner: _QuantizedRun) -> ImportReport:
-    """The import, after every byte of the module was compared with it."""
+    """Compare every byte of the module with the network, and return the import."""
     network, random = imported.network, np.random.default_rng(0)
     domain = RawRanges.of_encoder(network.encoder)
     hidden = partial(network.hidden, engine="numpy")

@@ -1,9 +1,8 @@
-"""PyTorch modules as chains: the module is run once on a few samples,
-and every operation that it performs is followed.
+"""Read a PyTorch module as a chain: run it once on a few samples, and follow every operation.
 
-What a layer does is seen from what it computes, not from its class: a layer that binarizes its weights in
-`forward`, a straight-through sign written as an autograd function, functional calls and modules of any
-library come out as the operations that they perform, with the weights that they use.
+A layer is read by what it computes, not by its class. Layers that binarize their weights in `forward`,
+straight-through signs written as autograd functions, functional calls and modules of any library are read as
+the operations that they perform, with the weights that they use.
 """
 
 from __future__ import annotations
@@ -50,17 +49,17 @@ _MAKES_CONSTANTS = frozenset(
         "new_empty_strided",
     )
 )
-"""Operations that look at the shape of their argument and not at its values."""
+"""Operations that use the shape of their argument and not its values."""
 
 
 _SAME_NUMBERS = frozenset(
     ("t", "transpose", "permute", "view", "_unsafe_view", "reshape", "detach", "alias", "clone", "_to_copy")
 )
-"""Operations that give the numbers of their first argument, perhaps in other places."""
+"""Operations that return the numbers of their first argument, possibly in other positions."""
 
 
 def chain_of_module(module: Any, example: Any, *, alone: bool = True) -> OpChain:
-    """The operations of a PyTorch module in eval mode, from raw samples to scores.
+    """Return the operations of a PyTorch module in eval mode, from raw samples to scores.
 
     Parameters
     ----------
@@ -74,8 +73,8 @@ def chain_of_module(module: Any, example: Any, *, alone: bool = True) -> OpChain
     Raises
     ------
     FileError
-        Where something cannot be read exactly; it names the module by its path, the operation, and the
-        nearest thing that works.
+        If something cannot be read exactly. The error names the module by its path, the operation, and the
+        nearest alternative that works.
 
     Examples
     --------
@@ -105,8 +104,10 @@ def chain_of_module(module: Any, example: Any, *, alone: bool = True) -> OpChain
 def signal_of_module(
     module: Any, batch: Any, *, alone: bool = False
 ) -> tuple[Signal, npt.NDArray[np.float64], int]:
-    """The output of a module for a batch, as a signal with all the nodes before it; its values; and how many
-    operations were compared alone, if that is asked for.
+    """Return the output of a module for a batch as a signal, its values, and the number of compared
+    operations.
+
+    The signal has all nodes before it. Operations are compared alone only if requested.
     """
     torch = require_torch()
     _check_mode(torch, module)
@@ -138,14 +139,14 @@ def signal_of_module(
 
 
 def first_of(output: Any) -> Any:
-    """What a module gives, or the first of several things."""
+    """Return the output of a module, or the first of several outputs."""
     while isinstance(output, tuple | list) and output:
         output = output[0]
     return output
 
 
 def require_torch() -> Any:
-    """PyTorch, or an error that says how to get it."""
+    """Return PyTorch, or raise an error that says how to install it."""
     try:
         import torch
     except ImportError:
@@ -163,7 +164,7 @@ def _numpy(torch: Any, value: Any) -> npt.NDArray[Any]:
 
 
 def checked_example(torch: Any, example: Any, source: str) -> Any:
-    """The example as a tensor, or an error that says what would be one."""
+    """Return the example as a tensor, or raise an error that describes a valid example."""
     wanted = "a batch of samples, such as torch.zeros(1, 784) or torch.zeros(1, 1, 28, 28)"
     refuse_if(
         example is None,
@@ -172,7 +173,7 @@ def checked_example(torch: Any, example: Any, source: str) -> Any:
     )
     try:
         tensor = torch.as_tensor(example).detach()
-    except Exception as error:  # PyTorch says in many ways that something is no tensor
+    except Exception as error:  # PyTorch raises many kinds of errors for invalid tensors
         raise FileError(
             f"{source}: the example, of type {type(example).__name__}, is no tensor "
             f"({str(error).splitlines()[0][:120]}). Give {wanted}."
@@ -191,15 +192,16 @@ def checked_example(torch: Any, example: Any, source: str) -> Any:
 
 
 def watched_output(module: Any, batch: Any, see: Callable[[Any, Any, Any], Any]) -> Any:
-    """What a module gives for a batch, or the first of several things, where every operation is run by a
-    function; refused if the module cannot take the batch.
+    """Return the output of a module for a batch, or the first of several, with every operation run by `see`.
+
+    Refuse the module if it cannot take the batch.
     """
     try:
         with require_torch().no_grad(), dispatching(see):
             output = module(batch)
     except FileError:
         raise
-    except Exception as error:  # whatever PyTorch or the module's own code raises
+    except Exception as error:  # any error of PyTorch or of the module's own code
         why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise FileError(
             f"{type(module).__name__}: its forward pass fails on samples of shape {tuple(batch.shape[1:])} "
@@ -210,8 +212,9 @@ def watched_output(module: Any, batch: Any, see: Callable[[Any, Any, Any], Any])
 
 
 def _batch(torch: Any, module: Any, example: Any) -> Any:
-    """The example, the same numbers in another order, and numbers of both signs:
-    enough to notice what is misunderstood.
+    """Return the example, the same numbers in another order, and numbers of both signs.
+
+    They are enough to detect misread operations.
     """
     tensor = checked_example(torch, example, type(module).__name__)
     first = next(iter(module.parameters()), tensor)
@@ -244,8 +247,8 @@ def _check_mode(torch: Any, module: Any) -> None:
 
 
 def _check_evaluation(torch: Any, module: Any, batch: Any) -> None:
-    """Refuse a module in training mode that computes something else in evaluation mode,
-    through a layer of its own.
+    """Refuse a module in training mode that computes something else in evaluation mode, through a custom
+    layer.
     """
     modes = [(part, part.training) for part in module.modules()]
     if not any(training for _, training in modes):
@@ -256,7 +259,7 @@ def _check_evaluation(torch: Any, module: Any, batch: Any) -> None:
             module.eval()
             outputs.append(first_of(module(batch.clone())))
     except Exception:
-        return  # it is run again, and what fails is said there
+        return  # it is run again later, and failures are reported then
     finally:
         for part, training in modes:
             part.training = training
@@ -272,7 +275,7 @@ def _check_evaluation(torch: Any, module: Any, batch: Any) -> None:
 
 @contextmanager
 def _watched(torch: Any, module: Any, recorder: _Recorder) -> Iterator[None]:
-    """Tell the recorder which module is running, and look at modules whose inside it cannot see."""
+    """Tell the recorder which module is running, and probe modules that hide their operations."""
     from torch.utils._python_dispatch import _disable_current_modes
 
     handles = []
@@ -308,8 +311,9 @@ def _watched(torch: Any, module: Any, recorder: _Recorder) -> Iterator[None]:
 
 
 def _probed(torch: Any, part: Any, example: Any, before: Signal, where: str) -> Signal:
-    """A module that works out of sight, recognized by what it does with chosen numbers: a step at 0,
-    the same at every place.
+    """Recognize a module with hidden operations by its results on chosen numbers.
+
+    It must be a step at 0 that is the same at every position.
     """
     forward = type(part).forward
     count = example[:1].numel()
@@ -335,7 +339,7 @@ def _probed(torch: Any, part: Any, example: Any, before: Signal, where: str) -> 
 
 
 def dispatching(see: Callable[[Any, Any, Any], Any]) -> Any:
-    """A context in which every operation of PyTorch is run by a function of it and of its arguments."""
+    """Return a context in which a function runs every operation of PyTorch, given it and its arguments."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Dispatching(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -347,38 +351,38 @@ def dispatching(see: Callable[[Any, Any, Any], Any]) -> Any:
 
 @dataclass
 class _Recorder:
-    """Sees every operation, and keeps account of the tensors that depend on the input."""
+    """A recorder of all operations, which tracks the tensors that depend on the input."""
 
     torch: Any
     alone: bool
     """Whether each operation is compared alone with PyTorch's own."""
     n_compared: int = 0
-    """How many were."""
+    """Number of compared operations."""
     signals: dict[Any, Signal] = field(default_factory=dict)
     alive: list[Any] = field(default_factory=list)
-    """Every tensor seen, so that no memory is used twice and its place can stand for it."""
+    """Every tensor seen, so that no memory is reused and its address identifies it."""
     stack: list[str] = field(default_factory=list)
     lost: dict[Any, str] = field(default_factory=dict)
-    """Tensors that depend on the input in a way that is not followed, and what made them so."""
+    """Tensors that depend on the input but are not followed, with the reasons."""
     exact: dict[Any, Any] = field(default_factory=dict)
-    """Whole numbers times a scale, as weight quantizers make them; their product is not rounded."""
+    """Integers times a scale, as weight quantizers make them; their product is not rounded."""
     read: set[int] = field(default_factory=set)
     """Memory that some operation read."""
 
     # -- tensors ---------------------------------------------------------------------------------------------
 
     def key(self, tensor: Any) -> Any:
-        """What stands for a tensor."""
+        """Return the key of a tensor."""
         memory = tensor.untyped_storage().data_ptr()
         return memory, tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride())
 
     def keep(self, tensor: Any) -> Any:
-        """The key of a tensor whose memory is not used again."""
+        """Return the key of a tensor, and keep its memory from being reused."""
         self.alive.append(tensor.detach())
         return self.key(tensor)
 
     def find(self, value: Any) -> Signal | None:
-        """What is known of a value, if it is followed."""
+        """Return the signal of a value, if it is followed."""
         return self.signals.get(self.key(value)) if isinstance(value, self.torch.Tensor) else None
 
     def put(self, tensor: Any, signal: Signal) -> None:
@@ -388,7 +392,7 @@ class _Recorder:
         self.lost.pop(key, None)
 
     def lose(self, tensors: Iterable[Any], why: str) -> None:
-        """Follow tensors no more."""
+        """Stop following tensors."""
         for tensor in tensors:
             if isinstance(tensor, self.torch.Tensor) and tensor.numel():
                 key = self.keep(tensor)
@@ -396,19 +400,19 @@ class _Recorder:
                 self.lost[key] = why
 
     def lose_views(self, tensor: Any, why: str) -> None:
-        """Follow no other tensors that share the memory of one which an operation wrote into."""
+        """Stop following other tensors that share the memory of one which an operation wrote to."""
         key = self.key(tensor)
         for other in [k for k in self.signals if k[0] == key[0] and k != key]:
             del self.signals[other]
             self.lost[other] = why
 
     def tensors(self, bound: Mapping[str, Any]) -> list[Any]:
-        """The tensors among the arguments of an operation."""
+        """Return the tensors among the arguments of an operation."""
         parts = (value if isinstance(value, list | tuple) else [value] for value in bound.values())
         return [v for part in parts for v in part if isinstance(v, self.torch.Tensor)]
 
     def keep_exact(self, func: Any, name: str, args: Any, out: Any) -> None:
-        """Follow quantized weights: codes times a scale, and the same in another shape."""
+        """Follow quantized weights: codes times a scale, also in another shape."""
         torch = self.torch
         if "fake_quantize_per" in name:
             out = _results(out)[0]
@@ -433,7 +437,7 @@ class _Recorder:
     # -- operations ------------------------------------------------------------------------------------------
 
     def see(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Run an operation, and follow what depends on the input."""
+        """Run an operation, and follow tensors that depend on the input."""
         name, bound = _bound(func, args, kwargs)
         tensors = self.tensors(bound)
         self.read |= {v.untyped_storage().data_ptr() for v in tensors}
@@ -452,16 +456,16 @@ class _Recorder:
             f"{name} looks at values of {lost}: the operations must not depend on them.",
         )
         out = func(*args, **kwargs)
-        self.lose(_results(out), lost)  # what is made of lost values is lost too
+        self.lose(_results(out), lost)  # results of lost values are lost too
         return out
 
     def _follow(self, func: Any, args: Any, kwargs: Any, where: str) -> Any:
-        """Run an operation whose arguments are followed; its first result, or the class, is followed."""
+        """Run an operation whose arguments are followed; follow its first result, or the class."""
         name, bound = _bound(func, args, kwargs)
         tensors = self.tensors(bound)
         tracked = {id(v): (v, known_signal) for v in tensors if (known_signal := self.find(v)) is not None}
         constants = {}
-        if self.alone and func._schema.is_mutable:  # as they are before an operation that writes
+        if self.alone and func._schema.is_mutable:  # their values before an operation that writes
             constants = {id(v): v.detach().clone() for v in tensors if id(v) not in tracked}
         find = {key: signal for key, (_, signal) in tracked.items()}
         out, first, signal = self._read(func, args, kwargs, where, lambda v: find.get(id(v)))
@@ -486,14 +490,14 @@ class _Recorder:
     def _read(
         self, func: Any, args: Any, kwargs: Any, where: str, find: Callable[[Any], Signal | None]
     ) -> tuple[Any, Any, Signal]:
-        """An operation run and read: what came out, which part of it is followed, and as what."""
+        """Run and read an operation: return its output, the followed part of it, and the signal."""
         torch = self.torch
         name, bound = _bound(func, args, kwargs)
         tensors = self.tensors(bound)
-        # a call in place changes them
+        # A call in place changes them.
         values = {id(v): _numpy(torch, self.exact.get(self.key(v), v)).copy() for v in tensors}
         out = None if name not in OPERATIONS else func(*args, **kwargs)
-        # the classes, not their scores
+        # The classes, not their scores.
         first = _results(out)[1 if name in ("max", "topk") and isinstance(out, tuple | list) else 0]
         result = None if first is None else _numpy(torch, first).copy()
         narrowed = (
@@ -514,20 +518,21 @@ class _Recorder:
         kwargs: Any,
         find: Callable[[Any], Signal | None],
     ) -> tuple[npt.NDArray[Any], Signal]:
-        """An operation run and read on other numbers, with the constants as they were before it."""
+        """Run and read an operation on other numbers, with the constants as they were before it."""
         args, kwargs = mapped([args, kwargs], lambda v: constants[id(v)].clone() if id(v) in constants else v)
         _, first, signal = self._read(func, args, kwargs, where, find)
         return _numpy(self.torch, first), signal
 
 
 def _results(out: Any) -> Any:
-    """All that an operation gave."""
+    """Yield all results of an operation."""
     return out if isinstance(out, tuple | list) else [out]
 
 
 def _bound(func: Any, args: Any, kwargs: Any) -> tuple[str, dict[str, Any]]:
-    """The name of an operation, in-place forms without their underscore, and all its arguments by name:
-    PyTorch leaves out those that equal the operator's own defaults.
+    """Return the name of an operation and all its arguments by name.
+
+    In-place forms lose their underscore. PyTorch leaves out arguments that equal the operator's own defaults.
     """
     schema = func._schema
     name = schema.name.removeprefix("aten::")

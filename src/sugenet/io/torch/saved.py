@@ -1,8 +1,8 @@
-"""What `torch.save` wrote, as plain values and arrays, without running anything.
+"""Read files of `torch.save` as plain values and arrays, without running code.
 
-A pickle is a program. This reader follows its steps and calls nothing: dicts, lists, texts and numbers become
-what they are, tensors become views of their storages, and every other name ends in a `FileError`. No storage
-is read before its tensor is asked for, and none is larger than what the file holds for it.
+A pickle is a program. This reader follows its steps and calls nothing. Dicts, lists, texts and numbers are
+read as such, tensors as views of their storages, and every other name raises a `FileError`. A storage is read
+only when its tensor is, and is never larger than its data in the file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MAX_ENTRIES = 100_000
 _MAX_STEPS, _MAX_PICKLE, _MAX_LINE = 1 << 19, 1 << 26, 1 << 12
 _MAX_DIMENSIONS = 32
 _SPARE = 1 << 26
-"""Bytes by which arrays may take more than twice the file."""
+"""Maximum bytes of arrays beyond twice the file size."""
 _MAGIC, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
 
 _STORAGES = {
@@ -84,7 +84,7 @@ _OPAQUE = {
     *(f"torch.{kind}{bits}" for kind in ("float", "int") for bits in (16, 32, 64)),
     *(f"torch.{kind}" for kind in ("bfloat16", "int8", "uint8", "bool", "qint8", "quint8", "qint32")),
 }
-"""Names that a checkpoint may hold beside its parameters. What they stand for is not made."""
+"""Names that a checkpoint may have beside its parameters. Their objects are not created."""
 _KNOWN = {
     *_TENSORS,
     *_PARAMETERS,
@@ -99,7 +99,7 @@ _KNOWN = {
 
 @dataclass(frozen=True)
 class OtherObject:
-    """A value that is neither plain nor a tensor of numbers, by the name of what makes it."""
+    """A value that is neither plain nor a tensor of numbers, by the name of its constructor."""
 
     name: str
 
@@ -110,13 +110,13 @@ class OtherObject:
 
 
 class _Allowance:
-    """What the arrays of a file may take: several tensors can share one storage."""
+    """Memory budget for the arrays of a file: several tensors can share one storage."""
 
     def __init__(self, size: int) -> None:
         self.size, self.left = size, 2 * size + _SPARE
 
     def spend(self, count: int) -> None:
-        """Refuse arrays beyond it."""
+        """Refuse arrays that exceed the budget."""
         self.left -= count
         refuse_if(
             self.left < 0,
@@ -166,7 +166,7 @@ class SavedTensor:
 
     @property
     def nbytes(self) -> int:
-        """What its array takes; half floats become float32."""
+        """Size of its array in bytes; half floats become float32."""
         return prod(self.shape) * max(self.storage.itemsize, 4 if self._is_half else 1)
 
     @property
@@ -174,7 +174,7 @@ class SavedTensor:
         return self.storage.dtype in ("f2", "bfloat16")
 
     def array(self) -> npt.NDArray[Any]:
-        """The numbers, in an array of its own."""
+        """Return the numbers, in a separate array."""
         self.storage.budget.spend(self.nbytes)
         kind = {"bfloat16": "u2", "?": "u1"}.get(self.storage.dtype, self.storage.dtype)
         dtype = np.dtype(self.storage.order + kind)
@@ -195,12 +195,12 @@ class SavedTensor:
 
 @contextmanager
 def open_saved(path: str | Path) -> Iterator[Any]:
-    """What a file of `torch.save` holds; its tensors can be read as long as it is open.
+    """Open a file of `torch.save`, and yield its contents; tensors can be read while it is open.
 
     Raises
     ------
     FileError
-        For a damaged file, one that needs code to be run, or one that claims more than it holds.
+        If the file is damaged, needs code to be run, or claims more than it contains.
     """
     try:
         with open_file(path, _MAX_FILE) as stream:
@@ -262,7 +262,7 @@ def _of_archive(archive: zipfile.ZipFile, size: int) -> Any:
 
 
 def _of_pickles(stream: IO[bytes], size: int) -> Any:
-    """The format before 2020: a few pickles, then the storages one by one."""
+    """Read the format before 2020: a few pickles, then the storages one by one."""
     budget = _Allowance(size)
     known: dict[str, _Storage] = {}
     indices: dict[str, int] = {}
@@ -306,7 +306,7 @@ def _of_pickles(stream: IO[bytes], size: int) -> Any:
 
 
 class _Name(str):
-    """What a pickle would import."""
+    """A name that a pickle would import."""
 
     __slots__ = ()
 
@@ -328,27 +328,27 @@ _PUTS, _GETS = ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"), ("GET", "BINGET", "L
 
 
 class _Short:
-    """A stream of which a pickle takes no more than one needs."""
+    """A stream that limits how much a pickle can read."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self.stream, self.left = stream, _MAX_PICKLE
 
     def read(self, count: int) -> bytes:
-        """Some bytes."""
+        """Return some bytes."""
         self.left -= count
         if self.left < 0:
             raise FileError(f"its pickle has more than {_MAX_PICKLE:,} bytes.")
         return self.stream.read(count)
 
     def readline(self) -> bytes:
-        """A line, of at most some letters."""
+        """Return a line of limited length."""
         line = self.stream.readline(_MAX_LINE)
         self.left -= len(line)
         return line
 
 
 class _PickleSteps:
-    """The steps of a pickle over plain values; nothing is imported and nothing is called."""
+    """The steps of a pickle over plain values; nothing is imported or called."""
 
     def __init__(self, storage: Callable[[str, str, int], _Storage]) -> None:
         self.storage = storage
@@ -358,7 +358,7 @@ class _PickleSteps:
         self.steps = 0
 
     def run(self, stream: IO[bytes]) -> Any:
-        """The value that the program ends with."""
+        """Return the value with which the program ends."""
         try:
             for code, argument, _ in pickletools.genops(cast(IO[bytes], _Short(stream))):
                 self.steps += 1
@@ -374,7 +374,7 @@ class _PickleSteps:
         raise FileError("its pickle is damaged: it has no end.")
 
     def step(self, code: str, argument: Any) -> None:
-        """One step, by the name of its code."""
+        """Run one step, by the name of its opcode."""
         stack = self.stack
         match code:
             case _ if code in _LITERALS:
@@ -406,14 +406,14 @@ class _PickleSteps:
             case "REDUCE" | "NEWOBJ":
                 stack.append(self.made(*self.last(2)))
             case "BUILD":
-                self.last(1)  # attributes, which no plain value has
+                self.last(1)  # attributes, which plain values do not have
             case "BINPERSID":
                 stack.append(self.stored(*self.last(1)))
             case _ if code not in ("PROTO", "FRAME"):
                 raise FileError(f"its pickle has the step {code}, which torch.save never writes. {PLAIN}")
 
     def last(self, count: int) -> list[Any]:
-        """Take the last values from the stack, but none before a mark."""
+        """Pop the last values from the stack, but none before a mark."""
         start = len(self.stack) - count
         if start < (self.marks[-1] if self.marks else 0):
             raise IndexError("a value is missing")
@@ -422,20 +422,20 @@ class _PickleSteps:
         return values
 
     def marked(self) -> list[Any]:
-        """Take all values behind the last mark, and the mark."""
+        """Pop all values after the last mark, and the mark."""
         values = self.last(len(self.stack) - self.marks[-1])
         self.marks.pop()
         return values
 
     def top(self, kind: type) -> Any:
-        """What items are added to: a new one in place of an object that is not made."""
+        """Return the container that items are added to; a new one for an object that is not created."""
         target = self.stack[-1]
         if not isinstance(target, kind | OtherObject):
             raise TypeError(f"items are added to what is no {kind.__name__}")
         return kind() if isinstance(target, OtherObject) else target
 
     def made(self, name: Any, args: Any) -> Any:
-        """What a call would give, if that is a plain value or a tensor."""
+        """Return the result of a call, if it is a plain value or a tensor."""
         if not isinstance(name, _Name) or not isinstance(args, tuple):
             raise TypeError("a call of what is no function")
         if name == _SUBCLASS and args[0] != _SUBCLASS:
@@ -451,7 +451,7 @@ class _PickleSteps:
         return _sizes(args[0]) if name == "torch.Size" else OtherObject(name)
 
     def stored(self, reference: Any) -> Any:
-        """The storage that a tensor refers to."""
+        """Return the storage that a tensor refers to."""
         word, kind, key, _, count, *view = reference
         refuse_if(
             word != "storage" or not isinstance(kind, _Name) or not isinstance(key, str) or any(view),
@@ -466,7 +466,7 @@ class _PickleSteps:
 
 
 def _key(key: Any) -> Any:
-    """A key of a dict; deep ones would take for ever to compare."""
+    """Return a key of a dict; deeply nested ones would take too long to compare."""
     refuse_if(
         isinstance(key, tuple) and (len(key) > 32 or any(isinstance(part, tuple) for part in key)),
         f"its pickle has a dict whose keys are long or nested tuples. {PLAIN}",
@@ -490,21 +490,20 @@ def _sizes(row: Any) -> tuple[Any, ...]:
 
 
 Arrays = dict[str, npt.NDArray[Any]]
-"""Parameters by name, as they stand in the file."""
+"""Parameters by name, as stored in the file."""
 
 _MAX_NAME = 1 << 10
 _INSIDE = ("state_dict", "model_state_dict", "model", "net", "network")
 
 
 def read_checkpoint(path: str | Path) -> Arrays:
-    """The parameters in a `.pt`, `.pth` or `.tar` file of `torch.save`: a state dict,
-    or a dict that holds one.
+    """Read the parameters in a `.pt`, `.pth` or `.tar` file of `torch.save`: a state dict, or a dict with
+    one.
 
     Raises
     ------
     FileError
-        For a damaged file, one that needs code to be run, or one whose tensors claim more memory
-        than the file has.
+        If the file is damaged, needs code to be run, or has tensors that claim more memory than the file has.
     """
     file = Path(path)
     with within(file.name), open_saved(file) as contents:
@@ -512,7 +511,7 @@ def read_checkpoint(path: str | Path) -> Arrays:
 
 
 def arrays_of_state(state: Mapping[str, Any]) -> Arrays:
-    """Tensors or arrays by name, as arrays; names lose the ``module.`` of data-parallel training.
+    """Return tensors or arrays by name, as arrays; names lose the ``module.`` of data-parallel training.
 
     Examples
     --------
@@ -551,7 +550,7 @@ def arrays_of_state(state: Mapping[str, Any]) -> Arrays:
 
 
 def _read(state: Mapping[str, Any], size: int) -> dict[str, Any]:
-    """The tensors of a file of so many bytes as arrays."""
+    """Return the tensors of a file as arrays; `size` is its number of bytes."""
     for name, value in state.items():
         if isinstance(value, SavedTensor) and prod(value.shape) * value.storage.itemsize > size:
             raise FileError(
@@ -565,7 +564,7 @@ def _kind(value: Any) -> str:
 
 
 def _state(contents: Any) -> Mapping[str, Any]:
-    for _ in _INSIDE:  # a pickle may hold itself
+    for _ in _INSIDE:  # a pickle may contain itself
         inside = [
             key for key in _INSIDE if isinstance(contents, Mapping) and isinstance(contents.get(key), Mapping)
         ]

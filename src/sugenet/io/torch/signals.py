@@ -1,9 +1,7 @@
-"""Following one signal through a program that runs: which operations it has passed, and where each of its
-numbers now stands.
+"""Follow a signal through a running program: the operations so far, and the position of each number.
 
-Next to the operations go the numbers that the program itself computed for a few samples. Every operation that
-a reader recognizes is computed again and compared with them, so a program that is misunderstood is noticed
-and not read wrongly.
+The program's own numbers for a few samples are kept next to the operations. Every operation that a reader
+recognizes is recomputed and compared with them, so a misread program is detected.
 """
 
 from __future__ import annotations
@@ -31,8 +29,9 @@ _Places = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class SignalNode:
-    """One operation done: its result has a shape, (features,) or (channels, height, width),
-    and values for a few samples.
+    """The result of one operation, with a shape and the values for a few samples.
+
+    The shape is (features,) or (channels, height, width).
     """
 
     shape: tuple[int, ...]
@@ -40,33 +39,33 @@ class SignalNode:
     op: Op | None = None
     before: SignalNode | None = None
     channels_last: bool = False
-    """Of the first node: whether the program got its samples as (height, width, channels)."""
+    """For the first node: whether the program got its samples as (height, width, channels)."""
     reach: float = 0.0
-    """The largest size of a number on the way from the node before,
-    where several steps of the program became one operation.
+    """The largest magnitude since the previous node, if several steps of the program became one operation.
     """
     branches: tuple[SignalNode, ...] = ()
-    """Where two branches met: the last node of each."""
+    """If two branches join here: the last node of each."""
     _known: dict[Any, Any] = field(default_factory=dict)
-    """Nodes made of this one before, so that who reads the same values reads the same node."""
+    """Nodes made from this one, so that readers of the same values share a node."""
 
     def once(self, key: Any, make: Callable[[], SignalNode]) -> SignalNode:
-        """The node that was made for this key, or a new one."""
+        """Return the node that was made for this key, or a new one."""
         if key not in self._known:
             self._known[key] = make()
         return self._known[key]  # type: ignore[no-any-return]
 
     def path(self) -> Iterator[SignalNode]:
-        """All nodes up to this one, first to last."""
+        """Yield all nodes up to this one, first to last."""
         return iter(_path_since(self, None))
 
     def every(self) -> Iterator[SignalNode]:
-        """As `path`, with the nodes of branches instead of where they meet, branch by branch."""
+        """Yield the same as `path`, but with the nodes of each branch in place of the joining node."""
         return _since(self, None)
 
     def then(self, op: Op, values: _Array | None = None) -> SignalNode:
-        """One operation further, with the program's own values where they are known;
-        refused where they are others.
+        """Return the node after one more operation, with the program's own values if known.
+
+        Refuse the operation if its values differ.
         """
         computed = apply(op, self.values)
         if values is not None:
@@ -79,32 +78,32 @@ class SignalNode:
 class Signal:
     """A tensor of the program, in terms of a node.
 
-    Its number at a place is ``function(node's number)`` of the place that `order` says, counted flat.
+    Its number at a position is ``function(node's number)`` at the flat index given by `order`.
     """
 
     node: SignalNode
     order: _Places
     function: Piecewise = Piecewise.identity()  # noqa: RUF009 - frozen
     written_at: str = ""
-    """Where the function was written, in words."""
+    """The place of the function in the program, in words."""
     tail: tuple[str, ...] = ()
-    """Operations at the end that do not change which score is largest."""
+    """Final operations that do not change which score is largest."""
     odd: bool = False
     """Whether the tail keeps the sign of every number, as tanh does."""
     reach: float = 0.0
-    """The largest size of a number on the way from the node."""
+    """The largest magnitude since the node."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one sample in the program."""
+        """Shape of one sample in the program."""
         return self.order.shape
 
     def same_position(self, other: Signal) -> bool:
-        """Whether both are functions of the same numbers."""
+        """Return whether both are functions of the same numbers."""
         return self.node is other.node and np.array_equal(self.order, other.order)
 
     def settled(self, actual: _Array, where: str) -> Signal:
-        """The function written as operations."""
+        """Write the function as operations."""
         if self.function.is_identity:
             return self
         where = self.written_at or where
@@ -112,7 +111,7 @@ class Signal:
         return Signal(self.node.once(key, lambda: self._written(actual, where)), self.order)
 
     def _written(self, actual: _Array, where: str) -> SignalNode:
-        """The node behind the function's operations, with the program's own values."""
+        """Return the node after the function's operations, with the program's own values."""
         node = self.node
         for op in self.function.ops(where):
             node = replace(node.then(op), reach=self.reach)
@@ -120,7 +119,7 @@ class Signal:
         seen = self.node.values.reshape(len(values), -1)[:, self.order.reshape(-1)]
         flat = actual.reshape(len(values), -1)
         near = np.zeros(seen.shape, bool)
-        # in the program's arithmetic a number beside a break may fall on its other side
+        # In the program's arithmetic, a number next to a break may fall on its other side.
         for index in self.function.breaks:
             near |= (np.abs(seen - float(index)) <= 1e-5 * np.maximum(1.0, np.abs(seen))) & (
                 seen != float(index)
@@ -135,7 +134,7 @@ class Signal:
         return replace(node, values=values.reshape(node.values.shape))
 
     def flat(self, where: str) -> Signal:
-        """Over flat features; `order` may still pick and permute them."""
+        """Return the signal over flat features; `order` may still select and permute them."""
         if len(self.node.shape) == 1:
             return self
         channels, height, width = self.node.shape
@@ -153,8 +152,9 @@ class Signal:
         return Signal(self.node.once("flat", lambda: self.node.then(Flatten(where))), self.order)
 
     def maps(self, where: str) -> Signal:
-        """Over maps, as a convolution reads them: natural order, channels first;
-        one dimension counts as height 1.
+        """Return the signal over maps, as a convolution reads them: natural order, channels first.
+
+        One dimension counts as height 1.
         """
         refuse_if(
             self.order.ndim not in (2, 3),
@@ -182,13 +182,13 @@ class Signal:
         )
 
     def channels(self, where: str) -> Signal:
-        """Over values whose first axis is the channel: flat features, or maps."""
+        """Return the signal over values whose first axis is the channel: flat features, or maps."""
         if self.order.size == self.shape[0] and (len(self.node.shape) == 1 or self.order.ndim == 1):
             return self.flat(where)
         return self.maps(where)
 
     def along_channels(self, values: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
-        """One number a place of a sample, as one a channel or feature of the node."""
+        """Convert one number per position of a sample to one per channel or feature of the node."""
         laid = np.empty(self.node.shape, values.dtype).reshape(-1)
         refuse_if(
             len(set(self.order.reshape(-1).tolist())) < laid.size,
@@ -205,7 +205,9 @@ class Signal:
         return np.asarray(rows[:, 0])
 
     def rescaled(self, op: Op, actual: _Array) -> Signal:
-        """Through an operation that leaves every number at its place; all places of the node are in use."""
+        """Apply an operation that keeps every number in its position; all positions of the node are in
+        use.
+        """
         laid = np.empty((len(actual), self.order.size))
         laid[:, self.order.reshape(-1)] = actual.reshape(len(actual), -1)
         return replace(self, node=self.node.then(op, laid))
@@ -213,7 +215,7 @@ class Signal:
     def linear(
         self, where: str, weights: npt.NDArray[Any], bias: npt.NDArray[Any] | None, actual: _Array
     ) -> Signal:
-        """Through a linear layer whose weights have the order of the program's features."""
+        """Apply a linear layer whose weights have the order of the program's features."""
         refuse_if(
             self.order.ndim != 1,
             where,
@@ -237,7 +239,7 @@ class Signal:
 
 
 def joined(where: str, left: Signal, right: Signal, sign: int, actual: _Array) -> Signal:
-    """The sum of two signals, or their difference: a shortcut."""
+    """Return the sum of two signals, or their difference: a shortcut."""
     refuse_if(
         left.node.shape != right.node.shape or not np.array_equal(left.order, right.order),
         where,
@@ -267,7 +269,7 @@ def joined(where: str, left: Signal, right: Signal, sign: int, actual: _Array) -
 
 
 def _path_since(end: SignalNode, start: SignalNode | None) -> list[SignalNode]:
-    """The nodes behind one, up to another."""
+    """Return the nodes after one, up to another."""
     nodes = []
     node: SignalNode | None = end
     while node is not None and node is not start:
@@ -286,18 +288,18 @@ def _since(end: SignalNode, start: SignalNode | None) -> Iterator[SignalNode]:
 
 
 def natural(node: SignalNode, shape: tuple[int, ...]) -> Signal:
-    """A node's numbers in their own order, seen in the shape that the program gives them."""
+    """Return a node's numbers in their own order, in the shape that the program gives them."""
     return Signal(node, np.arange(prod(node.shape)).reshape(shape))
 
 
 def start(samples: _Array) -> Signal:
-    """The raw input of a program, one row a sample; it counts as flat until something reads it as maps."""
+    """Return the raw input of a program, one row per sample; it is flat until something reads it as maps."""
     flat = samples.reshape(len(samples), -1)
     return natural(SignalNode(flat.shape[1:], flat), samples.shape[1:])
 
 
 def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> OpChain:
-    """All operations up to the scores."""
+    """Return all operations up to the scores."""
     if not signal.tail:
         signal = signal.settled(actual, where)
     signal = signal.flat(where)
@@ -321,8 +323,8 @@ def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> 
 
 
 def _reshaped(node: SignalNode, shape: tuple[int, ...], last: bool, where: str) -> SignalNode:
-    """The same operations from the input on, on maps; only such as do not care for the
-    shape can stand there.
+    """Repeat the operations from the input on, on maps; only operations that do not depend on the shape are
+    allowed.
     """
     first, *later = node.path()
     careless = all(
@@ -368,7 +370,7 @@ def _agree(expected: _Array, actual: _Array, where: str, size: float = 0.0) -> N
 
 
 def exact(value: Any) -> Fraction:
-    """A number of a file as the exact number it is."""
+    """Return the exact value of a number of a file."""
     number = value.item() if isinstance(value, np.generic) else value
     if isinstance(number, float) and not np.isfinite(number):
         raise FileError(f"a parameter is {number}, but every one must be a finite number.")

@@ -1,8 +1,7 @@
-"""State dicts as chains: parameters from a file, their order and use from an `Architecture`, every size
-checked against the next.
+"""Read state dicts as chains: parameters from a file, their order and use from an `Architecture`.
 
-A state dict says nothing of order, pads, signs or bit widths. What its names do not tell must be said, and a
-parameter that nothing uses is refused by name.
+Every size is checked against the next. A state dict does not contain the order, pads, signs or bit widths. If
+its names do not imply them, they must be given. Unused parameters are refused by name.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ __all__ = ["chain_of_parts", "declared"]
 
 _MAX_SIDE = 1 << 16
 _ACTIVATION_SCALE = re.compile(r"act_quant.*\.(learned_value|value|learned_value_\w+)$")
-"""A learned scale of activations, which quantizers of one bit do not have in the layouts that are known."""
+"""A learned scale of activations, which one-bit quantizers do not have in the known layouts."""
 
 
 def chain_of_parts(
     source: str, parameters: Arrays, parts: Architecture, shape: Sequence[int] | None = None
 ) -> OpChain:
-    """The operations of an architecture over parameters by their names."""
+    """Return the operations of an architecture over named parameters."""
     arrays = Ledger(parameters)
     with within(source):
         sizes = _declared_shape(shape) if shape is not None else _first_shape(parts, arrays)
@@ -73,8 +72,9 @@ def declared(
     architecture: str | Architecture | None = None,
     bits: int | Sequence[int] | None = None,
 ) -> tuple[Arrays, Architecture, str]:
-    """The parameters as they stand in the file, and the architecture that was said or
-    that their names tell; with whose layout that is, where it was not said.
+    """Return the parameters of the file, and the architecture that was given or that their names imply.
+
+    If it was not given, also return whose layout it is.
     """
     source = Path(state).name if isinstance(state, str | Path) else "state dict"
     arrays = read_checkpoint(state) if isinstance(state, str | Path) else arrays_of_state(state)
@@ -97,7 +97,7 @@ def declared(
 
 
 def _refuse_unsaid(source: str, arrays: Arrays) -> NoReturn:
-    """Refuse a file whose names do not tell what its parameters are for, and tell what they do tell."""
+    """Refuse a file whose names do not imply an architecture, and suggest one if possible."""
     refuse_if(
         any(name.endswith(".beta") and f"{name[:-5]}.threshold" in arrays for name in arrays),
         source,
@@ -118,7 +118,7 @@ def _refuse_unsaid(source: str, arrays: Arrays) -> NoReturn:
 def _of_layout(
     layout: Layout, arrays: Arrays, bits: Any, widths: tuple[int, int, int] | None
 ) -> Architecture:
-    """The architecture of a known layout, with the bits that were said."""
+    """Return the architecture of a known layout, with the given bits."""
     if not layout.tells_bits:
         scale = next((name for name in arrays if _ACTIVATION_SCALE.search(name)), None)
         refuse_if(
@@ -142,7 +142,7 @@ def _of_layout(
 
 
 def _widths(bits: int | Sequence[int], source: str) -> tuple[int, int, int]:
-    """Bits of weights, activations and inputs; inputs have as many as activations unless it is said."""
+    """Return the bits of weights, activations and inputs (default for inputs: those of activations)."""
     row = list(bits) if isinstance(bits, Sequence) and not isinstance(bits, str) else [bits]
     row = row * 2 if len(row) == 1 else row
     refuse_if(
@@ -241,7 +241,7 @@ def _parameter(part: Part, arrays: Ledger[npt.NDArray[Any]], name: str, ndim: in
 
 
 def _used(part: Part, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Weights as the forward pass uses them."""
+    """Return weights as the forward pass uses them."""
     one = stored.dtype.type(1)
     match part.text("weights", "stored"):
         case "sign":
@@ -260,7 +260,7 @@ def _used(part: Part, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _coded(part: Part, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Whole codes times the step of a quantizer, exactly: such products are float64 numbers."""
+    """Return integer codes times the step of a quantizer, exactly: such products are float64 numbers."""
     step, (low, high) = float(_step(part, {})), _codes(part)
     indices = (stored.astype(np.float32) / np.float32(step)).astype(np.float64)  # as the program divides
     return np.asarray(np.rint(np.clip(indices, low, high)) * step)
@@ -278,7 +278,7 @@ def _bias(part: Part, arrays: Ledger[npt.NDArray[Any]], outputs: int) -> npt.NDA
 
 
 def _codes(part: Part) -> tuple[int, int]:
-    """Least and largest whole number of a quantizer."""
+    """Return the minimum and maximum integer of a quantizer."""
     bits, narrow = part.pair("bits", 0)[0], part.text("narrow", "yes") == "yes"
     if part.text("signed", "yes") == "yes":
         return -(1 << bits - 1) + narrow, (1 << bits - 1) - 1
@@ -286,8 +286,8 @@ def _codes(part: Part) -> tuple[int, int]:
 
 
 def _step(part: Part, arrays: Mapping[str, npt.NDArray[Any]]) -> Fraction:
-    """What one whole number of a quantizer stands for, as the float32 that Brevitas computes:
-    the scale divided by the largest of them.
+    """Return the step of a quantizer, as the float32 that Brevitas computes: the scale divided by the largest
+    integer.
     """
     scale = np.float32(float(part.number("scale", 1)))
     if part.kind == "quantize" and part.name:
@@ -307,7 +307,7 @@ def _step(part: Part, arrays: Mapping[str, npt.NDArray[Any]]) -> Fraction:
 
 
 def _quantizer(part: Part, arrays: Ledger[npt.NDArray[Any]]) -> list[Op]:
-    """Whole steps of a scale between two ends."""
+    """Return rounding to integer multiples of a step, between two ends."""
     step, (low, high), where = _step(part, arrays), _codes(part), str(part)
     return [
         Affine(where, numbers([1 / step]), np.zeros(1)),
@@ -319,7 +319,7 @@ def _quantizer(part: Part, arrays: Ledger[npt.NDArray[Any]]) -> list[Op]:
 def _op(
     part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]
 ) -> tuple[Op | list[Op], tuple[int, ...]]:
-    """The operation, or several, and the shape behind it."""
+    """Return the operation, or several, and the shape after it."""
     where = str(part)
     match part.kind:
         case "linear":
@@ -415,7 +415,7 @@ def _convolution(
 
 
 def _map_op(part: Part, shape: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
-    """Pooling and padding."""
+    """Return pooling and padding."""
     where = str(part)
     if part.kind == "pad":
         (high, wide), value = part.pair("size", 1), part.float("value", 0.0)
