@@ -115,8 +115,8 @@ def part_text(share: Fraction, digits: int, towards: int = 0) -> str:
 def short_number(value: Fraction, towards: int = 0) -> str:
     """Return an exact number in at most six digits.
 
-    If these digits are not exact, the number is given as "about" its value, or rounded down (-1) or up (+1),
-    so that a bound stays valid when it is typed in.
+    If these digits are not exact, the number is given as "about" its value. Or it is rounded down (-1) or up
+    (+1), so that a bound stays valid when it is typed in.
 
     Examples
     --------

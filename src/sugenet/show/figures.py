@@ -311,7 +311,7 @@ class Lattice(_Titled):
         return "abcdefghij"[: len(self.criteria)]
 
     def key(self, one: LatticeSet) -> str:
-        """Return a set in letters."""
+        """Return a set as text, one letter per criterion."""
         return "".join(self.letters[index] for index in one.members) or "none"
 
     @property

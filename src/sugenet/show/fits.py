@@ -50,7 +50,7 @@ def _said(table: RatedTable, row: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class FitView:
-    """All capacities that fit, or the conflict; or a best fit; with its rules, and values of new cases."""
+    """All capacities that fit, the conflict, or a best fit, with its rules and the values of new cases."""
 
     table: RatedTable
     answer: VersionSpace | Conflict | CapacityFit

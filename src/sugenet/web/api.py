@@ -86,7 +86,7 @@ class Accepted(_Closed):
 
 
 class Answer(BaseModel):
-    """Everything that is known, with a certificate where something is claimed; further fields depend on the kind."""  # noqa: E501 one line of the description
+    """All results, with a certificate if something is claimed; further fields depend on the kind."""
 
     model_config = ConfigDict(extra="allow")
     kind: Literal["verify", "whatif", "why", "rule", "count", "predict"]

@@ -444,7 +444,7 @@ class ByRadius:
         )
 
     def _ball(self, radius: Fraction) -> Problem:
-        """Return the moves that are no larger than a radius."""
+        """Return the moves of at most a radius."""
         return Problem(self.searcher.whole.only(lambda move: move.price <= radius), self.searcher.prop.goal)
 
     def _reached(self, low: int, outcome: Holds) -> None:
@@ -493,7 +493,7 @@ def whatif(
     x : array, list or mapping
         One raw sample: values in the order of the features, or by name.
     cost : str, cost or Prices, default: L0
-        What a change costs: ``"L0"`` (features changed), ``"L1"``, ``"L2"`` (squares are summed) or
+        Cost of a change: ``"L0"`` (features changed), ``"L1"``, ``"L2"`` (squares are summed) or
         ``"Linf"`` on raw values, ``"Hamming"`` on bits, the classes of these names, or `Prices`.
     target : str or int, default: None
         Class to reach, by name or index. None: any other class.

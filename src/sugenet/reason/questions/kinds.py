@@ -546,7 +546,7 @@ class WhatIf(_ClassOf):
     sample : array, list, mapping or each
         One raw sample: values in the order of the features, or by name; or `each`.
     cost : str, cost or Prices, default: L0
-        What a change costs, as in `whatif`.
+        Cost of a change, as in `whatif`.
     target : str or int, default: None
         Class to reach. None: any other class.
     keep : iterable, default: ()
