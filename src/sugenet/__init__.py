@@ -1,5 +1,5 @@
-"""Binarized neural networks read exactly as Sugeno integrals: which rule fired,
-what would change the answer, can it fail.
+"""Exact reading of binarized neural networks as Sugeno integrals: explanations, counterfactuals,
+robustness.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ _PACKAGES = (
     "cli",
 )
 _FACES = ("nn", "io", "reason", "logic", "fit", "sweeps", "web")
-"""Packages that export public names, cheapest first; a name comes from the first that has it."""
+"""Packages that export public names, fastest import first; a name is imported from the first that has it."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Compilation by Numba: tell people who wait for it, and do not count it against their time limits."""
+"""Compilation by Numba: notify users who wait for it, and do not count it against their time limits."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ __all__ = ["compiling_seconds", "interrupt_after_compiling", "listen", "notify_c
 
 
 class _Watch:
-    """How long Numba has compiled in this process since it was asked to listen."""
+    """Time that Numba has compiled in this process since `listen` was called."""
 
     def __init__(self) -> None:
         self.lock, self.is_listening = Lock(), False
@@ -26,7 +26,7 @@ class _Watch:
 
     def end(self) -> None:
         with self.lock:
-            if self.depth == 0:  # it began before anybody listened, or its beginning was not heard
+            if self.depth == 0:  # it began before anybody listened, or its beginning was missed
                 return
             self.depth -= 1
             if self.depth == 0:
@@ -45,7 +45,7 @@ _watch = _Watch()
 
 
 def listen() -> None:
-    """From now on, know how long numba compiles; where there is none, nothing is compiled."""
+    """Start measuring how long Numba compiles; without Numba, nothing is compiled."""
     with _watch.lock:
         if _watch.is_listening:
             return
@@ -58,13 +58,14 @@ def listen() -> None:
 
 
 def compiling_seconds() -> float:
-    """How long numba has compiled since `listen` was called first, what it is compiling now included."""
+    """Return the seconds that Numba has compiled since the first call of `listen`, including current work."""
     return _watch.seconds()
 
 
 def interrupt_after_compiling() -> bool:
-    """If the main thread compiles now, let it raise `KeyboardInterrupt` when that is done, and return True:
-    an interrupted compiler leaves kernels that can neither be run nor compiled again.
+    """Make the main thread raise `KeyboardInterrupt` after it has compiled; return whether it compiles now.
+
+    An interrupted compiler leaves kernels that can neither be run nor compiled again.
     """
     _watch.is_interrupted = _watch.main_depth > 0
     return _watch.is_interrupted
@@ -72,8 +73,10 @@ def interrupt_after_compiling() -> bool:
 
 @contextmanager
 def notify_compiling(notify: Callable[[str], None] | None, each: str = "") -> Iterator[None]:
-    """Call `notify` once, before the first thing that numba has to compile meanwhile; or, with the beginning
-    of a module's name, with the name of each function in such a module that it compiles.
+    """Call `notify` once, before the first compilation by Numba inside this context.
+
+    If the beginning of a module's name is given, call it with the name of each compiled function of such a
+    module.
     """
     if notify is None:
         yield
@@ -96,7 +99,7 @@ def _listener(start: Callable[[Any], None], end: Callable[[], None]) -> Any:
     from numba.core import event
 
     class Both(event.Listener):
-        """Calls one function at the beginning and one at the end of every event."""
+        """Listener that calls one function at the beginning and one at the end of every event."""
 
         def on_start(self, event: Any) -> None:
             start(event.data["dispatcher"].py_func)

@@ -1,12 +1,12 @@
-"""Kernels that Numba compiles, cached where nobody else can write.
+"""Kernels that Numba compiles, cached in folders to which nobody else can write.
 
 Numba caches pickles, and loading a pickle runs code. So a kernel is cached only in a folder to which others
-cannot write: where Numba itself would cache it (`NUMBA_CACHE_DIR`, then ``__pycache__`` next to the source,
-then the user's cache folder), or else in a private folder of ours. If there is none, the kernel is compiled
-in memory if that pays, with one warning.
+cannot write. The first choice is Numba's own (`NUMBA_CACHE_DIR`, then ``__pycache__`` next to the source,
+then the user's cache folder). The second is a private folder of sugenet. If there is none, the kernel is
+compiled in memory if that is worthwhile, with one warning.
 
-Kernels are compiled when they are first needed. Interactive commands call `compile_in_background`, so that
-a person waits for a compiler once, and not in each of the first commands.
+Kernels are compiled when they are first needed. Interactive commands call `compile_in_background`, so that a
+user waits for the compiler once, not in each of the first commands.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ __all__ = ["compile_in_background", "is_private", "njit", "private_folder", "see
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _KEPT = (".nbi", ".nbc")
-"""Ends of the names of files that numba keeps."""
+"""File name endings of Numba's cache files."""
 _TOLD = "SUGENET_CACHE_TOLD"
 _BACKGROUND = "SUGENET_BACKGROUND"
-"""The environment variable that is 0 if nothing shall be compiled in the background."""
+"""Environment variable that disables compiling in the background if it is 0."""
 _LOWEST = 19
-"""Priority of a process that others do not notice."""
+"""Lowest priority of a process."""
 _SPACE, _CORE = 448 << 20, 32 << 20
-"""Address space that numba and LLVM take, and each thread of NumPy: with less they end the process."""
+"""Address space that Numba and LLVM require, and each thread of NumPy: with less they end the process."""
 _choosing = Lock()
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit`, whose cache on disk is one that nobody else can write, or none."""
+    """Apply `numba.njit` with a cache on disk to which nobody else can write, or without a cache."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         import numba
@@ -84,25 +84,27 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _kept(compile_it: Callable[[Callable[..., Any]], Any], function: Callable[..., Any]) -> Any:
-    """The kernel, where numba found a folder for it that nobody else can write."""
+    """Return the kernel if Numba found a folder for it to which nobody else can write."""
     try:
         kernel = compile_it(function)
-    except RuntimeError:  # no folder can be written
+    except RuntimeError:  # no folder is writable
         return None
     _see_stale(kernel)
     _save_alone(kernel)
     index = getattr(getattr(kernel, "stats", None), "cache_path", None)
-    if index is None:  # numba was told to compile nothing
+    if index is None:  # Numba's compiler is disabled
         return kernel
     source = function.__code__.co_filename
     beside = os.path.dirname(index) == os.path.dirname(source)
-    # whoever owns the source can run code anyway
+    # the owner of the source can run code anyway
     return kernel if is_private(index, _ours() | ({os.stat(source).st_uid} if beside else set())) else None
 
 
 def _see_stale(kernel: Any) -> None:
-    """Compile anew if the index of a cache cannot be read: numba reads what it holds before it compares the
-    age of the source, and types of an older version may be gone.
+    """Compile again if the index of a cache cannot be read.
+
+    Numba unpickles the index before it compares the age of the source, and types of an older version may no
+    longer exist.
     """
     kept = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
     load = getattr(kept, "_load_index", None)
@@ -119,8 +121,9 @@ def _see_stale(kernel: Any) -> None:
 
 
 def _save_alone(kernel: Any) -> None:
-    """Let one process at a time write the cache of a kernel: Numba picks names of files that are free, and
-    two processes could pick one name for different code.
+    """Let only one process at a time write the cache of a kernel.
+
+    Numba picks free file names, and two processes could pick the same name for different code.
     """
     cached: Any = getattr(kernel, "_cache", None)
     folder = getattr(cached, "cache_path", None)
@@ -130,7 +133,7 @@ def _save_alone(kernel: Any) -> None:
 
     def save_locked(signature: Any, data: Any) -> None:
         with ExitStack() as lock:
-            with suppress(OSError):  # then Numba cannot write either, and goes on
+            with suppress(OSError):  # then Numba cannot write either, and continues
                 os.makedirs(folder, exist_ok=True)
                 fcntl.flock(lock.enter_context(open(f"{folder}/sugenet.lock", "a")), fcntl.LOCK_EX)
             save(signature, data)
@@ -142,8 +145,9 @@ def _save_alone(kernel: Any) -> None:
 
 
 def compile_in_background() -> bool:
-    """Start ``sugenet warm-up`` at the lowest priority, once for each version of sugenet on a machine; True
-    if it was started.
+    """Start ``sugenet warm-up`` at the lowest priority, once per version of sugenet on a machine.
+
+    Return True if it was started.
     """
     folder = private_folder()
     if folder is None or os.name != "posix" or os.environ.get(_BACKGROUND) == "0":
@@ -164,9 +168,9 @@ def compile_in_background() -> bool:
             start_new_session=True,
         )
         os.setpriority(os.PRIO_PROCESS, process.pid, _LOWEST)
-    except OSError:  # it was started before, or cannot be
+    except OSError:  # it was started before, or cannot be started
         return False
-    process.returncode = 0  # it outlives this process, and Python shall not warn of that
+    process.returncode = 0  # it outlives this process, and Python must not warn of that
     return True
 
 
@@ -174,7 +178,9 @@ def compile_in_background() -> bool:
 
 
 def private_folder() -> str | None:
-    """The folder of ours in the user's cache folder, made where it is not there; None: it cannot be."""
+    """Return sugenet's folder in the user's cache folder, created if missing; None if this is not
+    possible.
+    """
     base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or ""
     if not os.path.isabs(base):
         base = os.path.join(os.path.expanduser("~"), ".cache")
@@ -190,14 +196,14 @@ def private_folder() -> str | None:
 
 @cache
 def _ours() -> frozenset[int]:
-    """Whose files are as good as our own: ours, and those of whoever owns the machine."""
+    """Return the trusted owners of files: this user, and the owner of the machine."""
     return frozenset({os.getuid(), 0, os.stat("/").st_uid}) if hasattr(os, "getuid") else frozenset()
 
 
 @cache
 def is_private(folder: str, owners: frozenset[int]) -> bool:
-    """Whether nobody but these can write into a folder, put another in its place, or has left files of numba
-    there.
+    """Return whether only trusted users can write to a folder or replace it, and all Numba files in it are
+    theirs.
     """
     if not hasattr(os, "getuid"):  # the folders of a user are private on Windows
         return True
@@ -222,7 +228,7 @@ def is_private(folder: str, owners: frozenset[int]) -> bool:
 
 
 def _is_open(info: os.stat_result) -> bool:
-    """Whether others can write: all, or a group in which somebody else is."""
+    """Return whether others can write: everybody, or a group with other members."""
     if stat.S_ISLNK(info.st_mode):
         return False
     if info.st_mode & _OTHERS == stat.S_IWGRP:
@@ -232,7 +238,7 @@ def _is_open(info: os.stat_result) -> bool:
 
 @cache
 def _is_own_group(group: int) -> bool:
-    """Whether a group is the one that many systems give to each user, with nobody else in it."""
+    """Return whether a group is a user's private group, as many systems create it, without other members."""
     import grp
     import pwd
 
@@ -254,8 +260,9 @@ def _say(text: str) -> None:
 
 
 def space_missing() -> str | None:
-    """What to say if a limit such as ``ulimit -v`` leaves too little for numba; None: it leaves enough, or
-    numba is loaded already.
+    """Return a message if a limit such as ``ulimit -v`` leaves too little space for Numba.
+
+    None if it leaves enough, or Numba is already loaded.
     """
     if "numba" in sys.modules or sys.platform == "win32":
         return None
@@ -278,7 +285,7 @@ def _space_used() -> int:
 
 
 def see_space() -> None:
-    """Refuse what needs kernels if a limit leaves too little space for the compiler."""
+    """Raise an error if a limit leaves too little space for the compiler."""
     missing = space_missing()
     if missing is not None:
         raise SugenetError(f"{missing}.")

@@ -1,19 +1,19 @@
-"""Everything sugenet raises on purpose, in one tree.
+"""All errors that sugenet raises on purpose, in one tree.
 
 ::
 
     SugenetError
-    ├── CapacityError            a set function, or what it is asked, is not what it must be
+    ├── CapacityError            a set function, or a question about it, is invalid
     │   ├── ScaleError           a value that is not on the scale
     │   ├── CriteriaError        an unknown, doubled or missing criterion
     │   ├── NotMonotoneError     a larger set worth less than a smaller one
     │   └── TooLargeError        right, but more work than fits: says what to use instead
     ├── RuleSyntaxError          a rule or a base that cannot be read
     ├── NetworkError             a neuron, layer, head or network that does not fit together
-    │   └── TieError             a sum of exactly zero can occur, and the sign(0) declared is no bipolar value
+    │   └── TieError             a sum of exactly zero can occur, and the declared sign(0) is not bipolar
     ├── EncodingError            a raw sample, or a bit pattern, that the encoder cannot take
     ├── FileError                a file that cannot be read or written
-    │   └── UncomparableError    operations of a file that its judge cannot evaluate
+    │   └── UncomparableError    operations of a file that its interpreter cannot evaluate
     ├── CertificateError         a certificate that is damaged, for another network, or untrue
     │   └── CheckLimitError      one not checked within the limits of time and memory: it may be right
     ├── SweepError               samples of a sweep without an answer, or workers that ended
@@ -21,7 +21,7 @@
     ├── UsageError               words of a command line that do not fit together
     └── SoundnessError           two ways to the same answer disagree: a bug in sugenet, please report it
 
-All of them are `ValueError`s too, since each names a wrong value and what would be right.
+All of them are `ValueError`s too, since each names a wrong value and the fix.
 """
 
 from sugenet.visible import visible
@@ -49,7 +49,7 @@ __all__ = [
 
 
 def how_to_install(extra: str) -> str:
-    """What to type for an extra that is missing; there is no release, so from a clone.
+    """Return the command that installs a missing extra; there is no release, so it uses a clone.
 
     >>> how_to_install("web")
     'from a clone of sugenet: pip install ".[web]"'
@@ -58,14 +58,16 @@ def how_to_install(extra: str) -> str:
 
 
 class SugenetError(ValueError):
-    """Base of all errors that sugenet raises on purpose; its text is safe to show, whatever it quotes."""
+    """Base class of all errors that sugenet raises on purpose; the text is safe to show, whatever it
+    quotes.
+    """
 
     def __str__(self) -> str:
         return visible(super().__str__(), keep="\n")
 
 
 class CapacityError(SugenetError):
-    """A set function, or a question to it, is not what it must be."""
+    """A set function, or a question about it, is invalid."""
 
 
 class ScaleError(CapacityError):
@@ -81,7 +83,7 @@ class NotMonotoneError(CapacityError):
 
 
 class TooLargeError(CapacityError):
-    """The answer exists but is more work than fits; the message says what to use instead."""
+    """The result exists but requires too much work; the message suggests an alternative."""
 
 
 class RuleSyntaxError(SugenetError):
@@ -109,9 +111,7 @@ class CertificateError(SugenetError):
 
 
 class CheckLimitError(CertificateError):
-    """A certificate was not checked within the limits of time and memory:
-    whether it is right is not known.
-    """
+    """A certificate was not checked within the limits of time and memory; it may still be right."""
 
 
 class QuestionError(SugenetError):
@@ -119,7 +119,7 @@ class QuestionError(SugenetError):
 
 
 class SweepError(SugenetError):
-    """Samples of a sweep have no answer, or its workers ended; what was answered is kept."""
+    """Samples of a sweep have no answer, or its workers ended; existing answers are kept."""
 
 
 class SoundnessError(SugenetError):
@@ -127,7 +127,7 @@ class SoundnessError(SugenetError):
 
 
 def refuse(error: type[SugenetError], *rules: tuple[object, str]) -> None:
-    """Raise an error for the first of some rules that is broken: whether it is, and what to say then.
+    """Raise an error for the first broken rule, given as pairs of a condition and a message.
 
     >>> refuse(QuestionError, (3 < 2, "3 is below 2."), (3 < 4, "3 is below 4."))
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Fields of each kind of question, declared once: option on the command line, help, choices and default.
+"""Fields of each kind of question, defined once: command-line option, help, choices and default.
 
 Python, the command line and the HTTP interface read these tables. Nothing is imported here, so that help and
 errors are fast.
@@ -18,7 +18,7 @@ class Field(NamedTuple):
     """The option on the command line."""
     metavar: str
     about: str
-    """In the help of that option."""
+    """Help of that option."""
     choices: tuple[str, ...] = ()
     default: Any = None
 
@@ -57,7 +57,7 @@ BALLS = {
     "l2": "distance of up to R",
     "linf": "each feature changed by up to R",
 }
-"""Regions with a radius R, as the command line has them."""
+"""Regions with a radius R, as the command line spells them."""
 
 
 class Kind(NamedTuple):
@@ -66,13 +66,13 @@ class Kind(NamedTuple):
     question: str
     """Its class in `sugenet.reason`."""
     fields: tuple[str, ...]
-    """What that is made with."""
+    """Its fields."""
     settings: dict[str, Any]
-    """What the function that answers it takes besides time, threads and seed; with defaults."""
+    """Settings of the function that answers it, other than time, threads and seed, with defaults."""
     required: tuple[str, ...] = ()
-    """Fields and settings without which it is not asked over HTTP; none: it is not asked there."""
+    """Fields and settings that HTTP requires; if there are none, HTTP does not offer it."""
     optional: tuple[str, ...] = ()
-    """Those that may be given there, too."""
+    """Fields and settings that HTTP accepts in addition."""
 
 
 KINDS = {
@@ -106,4 +106,4 @@ KINDS = {
     ),
     "predict": Kind("Predict", ("sample",), {}),
 }
-"""By the name of the command that asks it; a rule is asked by text."""
+"""Kinds by the name of their command; a rule is given as text."""

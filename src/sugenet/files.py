@@ -1,4 +1,4 @@
-"""The one way a file is written: whole or not at all; and what to say where a file cannot be reached."""
+"""Writing of files, whole or not at all, and messages for files that are not accessible."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["advice", "check_owner", "check_writable", "target_of", "write_bytes"
 
 _MOST_LINKS = 40
 _END = ".sugenet.tmp"
-"""Of files that are being written."""
+"""Ending of files that are being written."""
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -34,16 +34,16 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def write_bytes(path: str | os.PathLike[str], raw: bytes) -> None:
     """Write a file whole or not at all.
 
-    The bytes go to a temporary file beside the target, which takes its place in one step when all is on the
-    disk: a failure leaves no half-written file, and an older one stays as it was. The temporary file has no
-    name where the file system can do that; otherwise, the next write to the folder removes it if its process
-    was killed. Links are followed, except for those of other users in folders that everybody may write to.
+    The bytes go to a temporary file next to the target, which replaces it in one step when everything is on
+    disk. A failure leaves no half-written file, and an older file stays unchanged. The temporary file has no
+    name if the file system supports that; otherwise, if its process was killed, the next write to the folder
+    removes it. Links are followed, except for those of other users in folders that everybody may write to.
     Permissions of an older file are kept.
 
     Raises
     ------
     FileError
-        When the path cannot be written.
+        If the path cannot be written.
     """
     try:
         _replace(target_of(path), raw)
@@ -54,7 +54,7 @@ def write_bytes(path: str | os.PathLike[str], raw: bytes) -> None:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise `FileError` where a file cannot be written, before the work whose result it shall hold.
+    """Raise `FileError` if a file cannot be written, before the work that computes its contents.
 
     Nothing is changed.
     """
@@ -68,7 +68,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def advice(error: Exception) -> str:
-    """What is wrong with a file, and what to do."""
+    """Return a message with the problem of a file and the fix."""
     match error:
         case FileError():
             return str(error)
@@ -87,17 +87,17 @@ def advice(error: Exception) -> str:
 
 
 def target_of(path: str | os.PathLike[str]) -> Path:
-    """Where a path leads that is to be written, links followed.
+    """Return the final path of a file to write, with links followed.
 
     Raises
     ------
     FileError
-        When there is no such folder, or another user could have chosen the place.
+        If the folder does not exist, or another user could have chosen the path.
     """
     _check_links(Path(os.fsdecode(path)).absolute())
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
-        named = Path(path).parent  # as it was given, unless it is a link that leads to nothing
+        named = Path(path).parent  # the path as given, unless it is a broken link
         raise FileError(
             f"there is no folder {str(target.parent if named.is_dir() else named)!r}. Make it first."
         )
@@ -120,7 +120,7 @@ def check_owner(file: Path) -> None:
 
 
 def _check_links(path: Path, depth: int = 0) -> None:
-    """Look at the owners of all links that a path leads through."""
+    """Check the owners of all links on a path."""
     if depth > _MOST_LINKS:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     for index in (*reversed(path.parents), path):
@@ -130,7 +130,9 @@ def _check_links(path: Path, depth: int = 0) -> None:
 
 
 def _mode_of(target: Path) -> int | None:
-    """Permissions of the file to be replaced, None when there is none; refuses what must not be replaced."""
+    """Return the permissions of the file to be replaced, None if there is none; refuse files that must
+    stay.
+    """
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
@@ -145,7 +147,7 @@ def _mode_of(target: Path) -> int | None:
 
 
 def _replace(target: Path, raw: bytes) -> None:
-    """Put `raw` in the place of `target` in one step, or leave everything as it was."""
+    """Replace `target` by `raw` in one step, or leave everything unchanged."""
     mode = _mode_of(target)
     start = _start()
     _remove_leftovers(target.parent, start)
@@ -164,11 +166,11 @@ def _replace(target: Path, raw: bytes) -> None:
             if mode is not None:
                 os.chmod(temporary, mode)
             os.replace(temporary, target)
-        except BaseException:  # an interrupt too leaves nothing behind
+        except BaseException:  # an interrupt leaves no file either
             with suppress(OSError):
                 os.unlink(temporary)
             raise
-    with suppress(OSError), _folder(target) as folder:  # the new name is made to last as well
+    with suppress(OSError), _folder(target) as folder:  # the new name is synchronized to disk, too
         os.fsync(folder)
 
 
@@ -176,7 +178,9 @@ def _replace(target: Path, raw: bytes) -> None:
 
 
 def _start() -> str:
-    """How temporary files of this machine begin: whether their processes live is known here alone."""
+    """Return the beginning of this machine's temporary names: only here is known whether their processes
+    run.
+    """
     name = os.uname().nodename if hasattr(os, "uname") else ""
     return f".{zlib.crc32(name.encode()):08x}-"
 
@@ -190,7 +194,7 @@ def _opened(bits: int, temporary: str, flags: int) -> int:
         handle = _locked(os.open(temporary, flags, bits))
         if os.fstat(handle).st_nlink:
             return handle
-        os.close(handle)  # taken for a leftover before it was locked
+        os.close(handle)  # removed as a leftover before it was locked
 
 
 def _locked(handle: int) -> int:
@@ -201,13 +205,13 @@ def _locked(handle: int) -> int:
 
 
 def _name(handle: int, path: Path) -> None:
-    """Give a file without a name this one."""
+    """Give a file without a name this name."""
     with _folder(path) as folder:
         os.link(f"/proc/self/fd/{handle}", path.name, dst_dir_fd=folder, follow_symlinks=True)
 
 
 def _remove_leftovers(folder: Path, start: str) -> None:
-    """Remove temporary files of processes that were killed: nobody has a lock on them any more."""
+    """Remove temporary files of killed processes: nobody holds a lock on them."""
     if fcntl is None or not os.access(folder, os.R_OK):
         return
     for name in os.listdir(folder):
@@ -224,7 +228,7 @@ def _remove_leftovers(folder: Path, start: str) -> None:
 
 @contextmanager
 def _folder(path: Path) -> Iterator[int]:
-    """The folder of a file, open."""
+    """Open the folder of a file."""
     handle = os.open(path.parent, os.O_RDONLY)
     try:
         yield handle

@@ -1,6 +1,6 @@
-"""Workers that end with the process that started them, however that ends.
+"""Workers that end when the process that started them ends.
 
-This file imports nothing heavy: a worker calls it before anything else, while it still starts.
+This file imports nothing heavy: a worker calls it first, while it starts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 __all__ = ["end_with_parent", "start_worker"]
 
 _PAUSE = 0.5
-"""Seconds between two looks at the parent."""
+"""Seconds between two checks of the parent."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -29,7 +29,7 @@ def start_worker(by_kernel: bool, also: Callable[..., None] | None = None, *valu
     Parameters
     ----------
     by_kernel
-        Whether Linux shall kill it, which works in the middle of a computation, too. The kernel looks at the
+        Whether Linux kills it, which also works in the middle of a computation. The kernel looks at the
         thread that started the worker: pass False if that thread can end before its process.
     also, values
         Another initializer to call, with its arguments.
@@ -48,7 +48,7 @@ def start_worker(by_kernel: bool, also: Callable[..., None] | None = None, *valu
 def end_with_parent() -> None:
     """End this process soon after the one that started it through `multiprocessing` or joblib.
 
-    That process told its number before this one began, so its end is noticed also if it came first.
+    The parent sent its process id before this process began, so its end is noticed even if it came first.
     """
     parent = multiprocessing.parent_process()
     if parent is None or os.name == "nt":

@@ -15,20 +15,20 @@ __all__ = ["Plottable"]
 class Plottable(Sentences):
     """A value that can be drawn.
 
-    Answers are in packages below `show`, and must not import it. But a notebook asks the value itself for
-    its picture, so the value needs the methods. Both look `sugenet.show` up by name when they are called,
-    and hand themselves over; `show` chooses the drawing by type, and nothing here knows any drawing.
+    Answers are in packages below `show`, and must not import it. But a notebook asks the value itself for its
+    picture, so the value needs the methods. Both methods import `sugenet.show` by name when they are called.
+    `show` chooses the drawing by type, so this module depends on no drawing.
     """
 
     __slots__ = ()
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the main picture with matplotlib, on new axes unless some are given; returns the axes."""
+        """Draw the main figure with matplotlib, on new axes by default; return the axes."""
         return import_module("sugenet.show.drawings").plot(self, ax)
 
     def _repr_html_(self) -> str:
-        """A sentence, pictures as inline SVG and a small table; plain text where that fails, since a notebook
-        must never stop here.
+        """Return a sentence, inline SVG and a small table; plain text if that fails, since a notebook must
+        not stop here.
         """
         try:
             return str(import_module("sugenet.show.drawings").html(self))

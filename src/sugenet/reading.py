@@ -1,6 +1,7 @@
-"""The one way a file is opened for reading: a regular file of at most so many bytes, or a `FileError`.
+"""Opening of files for reading: a regular file of limited size, or a `FileError`.
 
-Pipes, devices and sockets are refused at once, wherever a link leads. A file that grows while it is read, or
+Pipes, devices and sockets are refused at once, also at the end of a link. A file that grows while it is read,
+or
 that does not state its size, is refused when it passes the limit.
 """
 
@@ -17,7 +18,7 @@ __all__ = ["open_file", "open_text", "read_file"]
 
 _CHUNK = 1 << 20
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY"))
-"""To open a pipe without waiting for its writer, so that it can be refused."""
+"""Flags that open a pipe without waiting for its writer, so that it can be refused."""
 
 
 def open_file(path: str | os.PathLike[str], limit: int) -> io.BufferedReader:
@@ -42,18 +43,18 @@ def open_file(path: str | os.PathLike[str], limit: int) -> io.BufferedReader:
 def open_text(
     path: str | os.PathLike[str], limit: int, encoding: str = "utf-8-sig", newline: str | None = ""
 ) -> io.TextIOWrapper:
-    """The same as text; line ends stay as they are (default), as CSV needs them."""
+    """Open a regular file as text; by default, line ends stay unchanged, as CSV requires."""
     return io.TextIOWrapper(open_file(path, limit), encoding=encoding, newline=newline)
 
 
 def read_file(path: str | os.PathLike[str], limit: int) -> bytes:
-    """All bytes of a regular file, of which there are at most `limit`."""
+    """Return all bytes of a regular file of at most `limit` bytes."""
     with open_file(path, limit) as stream:
         return stream.read()
 
 
 class _Bounded(io.FileIO):
-    """A regular file, read up to a limit."""
+    """Regular file, read up to a limit."""
 
     def __init__(self, path: str | os.PathLike[str], most: int) -> None:
         super().__init__(path, opener=lambda name, flags: os.open(name, flags | _FLAGS))
@@ -69,13 +70,13 @@ class _Bounded(io.FileIO):
         self._size = about.st_size
 
     def readinto(self, buffer: Any) -> int:
-        """As of any stream, within the limit."""
+        """Read bytes, as for any stream, within the limit."""
         count = super().readinto(buffer)
         self._check(self.tell())
         return count
 
     def readall(self) -> bytes:
-        """The rest of the file, in one piece if it is as long as it says."""
+        """Return the rest of the file, in one piece if it has the stated length."""
         parts, wanted = [], max(0, self._size - self.tell()) + 1
         while part := self.read(wanted):
             self._check(self.tell())

@@ -1,4 +1,4 @@
-"""Short reprs: what a prompt prints of a value fits ten lines, whatever it holds."""
+"""Short reprs: a value prints in at most ten lines at a prompt."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["Sentences", "ShortRepr", "cut", "quoted", "roughly", "set_fields"]
 
 LINES, LETTERS = 10, 1000
 _ROOM = 240
-"""Letters for a field, when they do not all fit."""
+"""Number of characters for a field, if not all fields fit."""
 _WRITTEN_BITS = 400
-"""Larger whole numbers are given by their size: Python refuses to write huge ones."""
+"""Larger integers are shown by their size: Python refuses to print huge ones."""
 
 
 def cut(text: str, lines: int = LINES, letters: int = LETTERS) -> str:
-    r"""The beginning of a text; that there is more is said.
+    r"""Return the beginning of a text, with a note if it was cut.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def cut(text: str, lines: int = LINES, letters: int = LETTERS) -> str:
 
 
 def roughly(value: Any, digits: int = 6) -> str:
-    """An exact number to so many digits, also beyond the largest float.
+    """Return an exact number rounded to a few digits, also beyond the largest float.
 
     Examples
     --------
@@ -51,8 +51,7 @@ def roughly(value: Any, digits: int = 6) -> str:
 
 
 def quoted(value: Any, letters: int = 60) -> str:
-    """What a user handed in, as an error shows it: in quotes where it is text, on one line, and no longer
-    than this.
+    """Return a user's value for an error message: quoted if it is text, on one line, and of limited length.
 
     Examples
     --------
@@ -65,19 +64,19 @@ def quoted(value: Any, letters: int = 60) -> str:
 
 
 def set_fields(value: object, **fields: object) -> None:
-    """Set fields of a frozen value, by the class itself while it is made."""
+    """Set fields of a frozen value while its class constructs it."""
     for name, field in fields.items():
         object.__setattr__(value, name, field)
 
 
 class Sentences:
-    """A value that prints as sentences: at a prompt the same, with its type, and no more than ten lines."""
+    """Base class of values that print as sentences; the repr adds the type, in at most ten lines."""
 
     __slots__ = ()
 
     def said(self, mark: Callable[[str], str] = str) -> str:  # noqa: ARG002
-        """The same sentences, with each word that says the verdict put through `mark`: a name that is such a
-        word is not one.
+        """Return the sentences with `mark` applied to each verdict, but not to names that equal such a
+        word.
         """
         return str(self)
 
@@ -86,7 +85,7 @@ class Sentences:
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        if "__repr__" not in cls.__dict__:  # before a dataclass gives it one with all its fields
+        if "__repr__" not in cls.__dict__:  # before a dataclass adds one with all its fields
             cls.__repr__ = Sentences.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
@@ -95,7 +94,7 @@ class Sentences:
 
 
 class ShortRepr:
-    """A dataclass whose repr is the usual one while that is short; else what is long is cut, and counted."""
+    """Base class of dataclasses with a short repr; long parts are cut and counted."""
 
     __slots__ = ()
 
@@ -115,7 +114,7 @@ class ShortRepr:
 
 
 def _short(value: Any, room: int) -> str:
-    """A repr of about so many letters."""
+    """Return a repr of about this many characters."""
     match value:
         case bool() | float() | None:
             return repr(value)
@@ -141,7 +140,7 @@ def _short(value: Any, room: int) -> str:
 
 
 def _joined(parts: Iterable[str], total: int, room: int, ends: Any) -> str:
-    """Parts as far as there is room for them, and how many are left."""
+    """Return the parts that fit, and the number of the others."""
     shown: list[str] = []
     used = 0
     for part in parts:

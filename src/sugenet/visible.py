@@ -1,8 +1,8 @@
-r"""Text that is safe to show: what a terminal obeys, what reorders text, what cannot be seen is spelled out.
+r"""Text that is safe to show: control, reordering and invisible characters are escaped.
 
-Names and values come from files that others wrote. Shown as they are, an escape sequence in a class name
-clears the screen and forges a verdict, a line break forges a second line, and a bidirectional control turns
-text around. `visible` is the one place where such characters become visible: ``\x1b``, ``\n``, ``\u202e``.
+Names and values come from files that others wrote. Printed unescaped, an escape sequence in a class name
+clears the screen and forges a verdict. A line break forges a second line, and a bidirectional control
+reverses text. `visible` is the one function that escapes such characters: ``\x1b``, ``\n``, ``\u202e``.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ import re
 __all__ = ["see_name", "see_unicode", "visible"]
 
 _ROOM = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
-"""Spaces that take room: harmless, though Python does not call them printable."""
+"""Visible spaces: harmless, though Python does not call them printable."""
 _NONE = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
-"""Printable for Python, and yet nothing is seen of them."""
+"""Characters that are printable for Python, but invisible."""
 _SPACE, _EMPTY = re.compile(f"[{_ROOM}]"), re.compile(f"[{_NONE}]")
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""A text whose control, bidirectional, invisible and broken characters are spelled out, but for those to
-    `keep`. What is spelled out already stays as it is.
+    r"""Return a text with control, bidirectional, invisible and broken characters escaped, except those to
+    `keep`.
+
+    Text that is already escaped stays unchanged.
 
     Examples
     --------
@@ -33,8 +35,9 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def see_name(name: str, what: str, wrong: type[Exception]) -> None:
-    """Refuse a name that a file cannot hold, or that begins or ends with a blank: CSV files, laws and rules
-    are read without those, so it could not be given there.
+    """Refuse a name that a file cannot hold, or that begins or ends with a blank.
+
+    CSV files, laws and rules are read without such blanks, so the name could not be used there.
 
     Examples
     --------
@@ -52,7 +55,7 @@ def see_name(name: str, what: str, wrong: type[Exception]) -> None:
 
 
 def see_unicode(name: str, what: str, wrong: type[Exception]) -> None:
-    r"""Refuse a name with half of a surrogate pair, which no file can hold and no terminal can show.
+    r"""Refuse a name with half of a surrogate pair, which no file can store and no terminal can show.
 
     Examples
     --------

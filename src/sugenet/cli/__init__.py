@@ -2,9 +2,9 @@
 
 ``sugenet --help`` lists the commands, docs/cli.md shows them.
 
-Exit codes: 0 done, found or proved, 1 refuted or a certificate that does not hold, 2 wrong usage or bad
-input, 3 undecided, 70 a bug in sugenet, 130 interrupted. A training that is interrupted after its first
-epoch keeps its best epoch, writes the model and ends with 0.
+Exit codes: 0 for done, found or proved; 1 for refuted, or a certificate that does not hold. 2 for wrong usage
+or bad input, 3 for undecided, 70 for a bug in sugenet, 130 for interrupted. A training that is interrupted
+after its first epoch keeps its best epoch, writes the model and ends with 0.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _BUG, _LONGEST = 70, 300
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    # else Numba, if colorama is installed, ends every command on a terminal with an escape sequence
+    # otherwise Numba, if colorama is installed, ends every command on a terminal with an escape sequence
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     try:
-        # here, so that Ctrl-C is answered while modules are still being loaded
+        # here, so that Ctrl-C works while modules are still being loaded
         from sugenet.cli.session import run
 
         code = run(arguments)
-        if arguments is None:  # the answer is out: Ctrl-C must not change the exit code any more
+        if arguments is None:  # the answer is printed: Ctrl-C must not change the exit code any more
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         return code
     except (Exception, KeyboardInterrupt) as error:
@@ -46,14 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and its causes: Python makes other errors of an interrupt in the middle of a class."""
+    """Yield an error and its causes: an interrupt inside a class definition is wrapped in other errors."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
 
 
 def _internal(error: BaseException) -> int:
-    """Say that there is a bug, and where with SUGENET_DEBUG=1; the exit code is never that of an answer."""
+    """Report a bug, with a traceback if SUGENET_DEBUG=1; the exit code is never that of an answer."""
     if sys.stderr is not None:
         from traceback import format_exception
 

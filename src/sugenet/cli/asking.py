@@ -1,5 +1,7 @@
-"""Shared by the commands that ask: options of each kind of question, as `sugenet.fields` declares them, and
-how they become a question about one sample, or about each, with its settings; certificates.
+"""Shared parts of the commands that ask: options for each kind of question, as declared in `sugenet.fields`.
+
+The module converts options to a question about one sample or about `each`, with its settings, and writes
+certificates.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ REGIONS = (*BALLS, "free", "any_input")
 
 
 def _how_many(text: str) -> Any:
-    """A number, or the word all."""
+    """Return a number, or the word all."""
     if text == "all":
         return text
     with suppress(SugenetError):
@@ -78,11 +80,11 @@ _READING: dict[str, dict[str, Any]] = {
     "where": _REPEATED,
     "n": {"type": typed(_how_many)},
 }
-"""How the words of an option become the value of a field."""
+"""Conversions of an option's text to the value of a field."""
 
 
 def field(name: str, **changes: Any) -> Argument:
-    """The option of a field of questions."""
+    """Return the option of a field of questions."""
     about = FIELDS[name]
     settings = {"metavar": about.metavar, "help": about.about, "default": about.default}
     return option(about.flag, **settings, choices=list(about.choices) or None).but(
@@ -91,7 +93,7 @@ def field(name: str, **changes: Any) -> Argument:
 
 
 def on_regions(title: str, default: str = "", balls: dict[str, str] = BALLS, *, named: bool = True) -> Group:
-    """Options for regions; those that name features only if it is about one sample."""
+    """Return options for regions; those that name features only for questions about one sample."""
     free = option("--free", metavar="FEATURES", help="these features free, separated by commas")
     rows = [
         option(f"--{name}", type=typed(number), metavar="R", help=description)
@@ -102,9 +104,9 @@ def on_regions(title: str, default: str = "", balls: dict[str, str] = BALLS, *, 
 
 
 CLASSES = (field("target"), field("ties"))
-"""What counts as a change."""
+"""Options that define a change of class."""
 CHANGES = tuple(field(name) for name in ("cost", "prices", "keep", "max_cost"))
-"""What a change costs, and what may change."""
+"""Options for the cost of a change, and for features that may change."""
 DOMAIN = Group(
     "realistic inputs only",
     [
@@ -119,25 +121,25 @@ DOMAIN = Group(
         ),
     ],
 )
-"""Which inputs can occur."""
+"""Options that restrict the inputs."""
 WORK_OPTIONS: Arguments = (DOMAIN, *shared("output", *WORK))
-"""How a question is answered, and where the answer goes."""
+"""Options for the search and the output."""
 WITNESS = option(
     "--witness",
     metavar="FILE",
     help="write the whole input that was found: .csv or .npy",
 )
-"""Where a whole input goes."""
+"""Option for the file of a complete input."""
 
 
 def asked_network(options: Namespace) -> Network:
-    """The model that is asked, for inputs that can occur."""
+    """Return the model, restricted to inputs that can occur."""
     network = network_of(options.model)
     return network.within(options.within).within(options.law or None)
 
 
 def how(options: Namespace, screen: Screen) -> dict[str, Any]:
-    """Arguments that all questions have."""
+    """Return the arguments that all questions share."""
     return {
         "time_limit": options.time_limit,
         "threads": options.threads,
@@ -150,7 +152,7 @@ def how(options: Namespace, screen: Screen) -> dict[str, Any]:
 
 
 def announced(screen: Screen, run: Callable[[], Any]) -> Any:
-    """Run something that may compile kernels; people who watch are told, and the rest is compiled in the
+    """Run something that may compile kernels; notify interactive users, and compile the rest in the
     background.
     """
     from sugenet.compile_notice import notify_compiling
@@ -165,7 +167,7 @@ def announced(screen: Screen, run: Callable[[], Any]) -> Any:
 def keep_certificate(
     options: Namespace, screen: Screen, certificate: dict[str, Any] | None, missing: str = ""
 ) -> None:
-    """Write a certificate if the options say so, and tell where it is, or why there is none."""
+    """Write a certificate if the options say so, and report its path, or why there is none."""
     if options.output is None:
         return
     if certificate is None:
@@ -175,8 +177,8 @@ def keep_certificate(
 
 
 def keep_witness(options: Namespace, screen: Screen, answer: Any) -> tuple[str, dict[str, Any]]:
-    """Write the input that an answer has found where the options say so; the answer with that in words,
-    and as JSON data.
+    """Write the input that an answer has found if the options say so; return the answer with a note and as
+    JSON data.
     """
     from sugenet.reason import Counterfactual, Refuted
 
@@ -201,21 +203,19 @@ def keep_witness(options: Namespace, screen: Screen, answer: Any) -> tuple[str, 
 
 
 def class_number(network: Network, name: str | None, option: str) -> int:
-    """The number of a class by its name."""
+    """Return the index of a class by name."""
     if name not in network.classes:
         raise SugenetError(f"{option} {name} is not a class. Use {', '.join(network.classes)}.")
     return network.classes.index(name)
 
 
 def target_of(options: Namespace, network: Network) -> int | None:
-    """The class that ``--target`` names."""
+    """Return the class that ``--target`` names."""
     return None if options.target is None else class_number(network, options.target, "--target")
 
 
 def names_in(text: str, network: Network) -> list[str]:
-    """Names with commas between them; a name may hold a comma itself,
-    and the longest that is one is meant.
-    """
+    """Split names at commas; a name may contain a comma itself, and the longest match is used."""
     parts, names = text.split(","), []
     while parts:
         lengths = (
@@ -230,7 +230,7 @@ def names_in(text: str, network: Network) -> list[str]:
 
 
 def limits_in(texts: list[str], network: Network) -> dict[str, Any]:
-    """Limits of features by name, from the conditions of ``--where``."""
+    """Return limits of features by name, from the conditions of ``--where``."""
     from sugenet.reason.rules.rule import limits_in
 
     limits = limits_in(network, texts)
@@ -238,17 +238,17 @@ def limits_in(texts: list[str], network: Network) -> dict[str, Any]:
 
 
 def dest_of(flag: str) -> str:
-    """The name under which the parser stores an option."""
+    """Return the name under which the parser stores an option."""
     return flag.lstrip("-").replace("-", "_")
 
 
 def flags_of(names: Iterable[str], between: str = ", ") -> str:
-    """Options as they are typed, by the names under which they are stored."""
+    """Return options as they are typed, by the names under which they are stored."""
     return between.join(f"--{name.replace('_', '-')}" for name in names)
 
 
 def asked_among(options: Namespace, names: tuple[str, ...]) -> list[str]:
-    """Those of some options that are given; 0 is given."""
+    """Return the given ones of some options; 0 counts as given."""
     values = {name: getattr(options, name, None) for name in names}
     return [name for name, value in values.items() if value is not None and value is not False]
 
@@ -261,7 +261,7 @@ def check_region(options: Namespace) -> None:
 
 
 def region_of(options: Namespace, network: Network) -> Any:
-    """The region that the options name; any input if they name none."""
+    """Return the region of the options; any input if they name none."""
     from sugenet.problem.regions import BALLS as KNOWN
     from sugenet.problem.regions import AnyInput, Box, Free
 
@@ -280,9 +280,9 @@ class Asker(NamedTuple):
     """A kind of question about a sample, as the command line asks it."""
 
     options: tuple[str, ...]
-    """Those that mean something to it."""
+    """Options that apply to it."""
     check: Callable[[Namespace], None]
-    """Refuses what makes no sense together, before anything is loaded."""
+    """Function that refuses invalid combinations before anything is loaded."""
 
 
 def _check_ball(options: Namespace) -> None:
@@ -297,7 +297,7 @@ def _check_cost(options: Namespace) -> None:
 
 
 def _spelled(kind: str) -> tuple[str, ...]:
-    """The options for the fields and the settings of a kind of question."""
+    """Return the options for the fields and the settings of a kind of question."""
     names = [*KINDS[kind].fields, *KINDS[kind].settings, *["prices"] * (kind == "whatif")]
     fields = ("where",) if kind == "whatif" else (*REGIONS, "where") if "region" in names else ()
     return (
@@ -314,7 +314,7 @@ _CHECKS = {
     "predict": lambda _options: None,
 }
 ASKERS = {kind: Asker(_spelled(kind), check) for kind, check in _CHECKS.items()}
-"""By the command that asks it."""
+"""Askers by the name of their command."""
 
 
 def _cost(options: Namespace, _network: Network) -> Any:
@@ -336,12 +336,13 @@ _VALUES: dict[str, Callable[[Namespace, Network], Any]] = {
     "keep": _kept,
     "max_cost": lambda options, _: options.max_cost,
 }
-"""The value of a field, as the options say it."""
+"""Functions that compute the value of a field from the options."""
 
 
 def asked(kind: str, options: Namespace, network: Network, x: Any) -> tuple[Any, dict[str, Any]]:
-    """What the options ask of a network about a sample, or about each, and the settings for it; of no sample,
-    how many inputs there are in all.
+    """Return the question of the options about a sample or `each`, with its settings.
+
+    Without a sample, the question is how many inputs there are in all.
     """
     from sugenet import reason
 

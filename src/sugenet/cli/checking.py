@@ -1,4 +1,4 @@
-"""The command that checks a certificate. It loads the checker and what reads the files, nothing else."""
+"""The command that checks a certificate. It loads only the checker and the readers of the files."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sugenet.reading import read_file
 __all__ = ["COMMANDS"]
 
 _READING = 4
-"""Of the memory of a check, a fourth may go to the certificate itself."""
+"""A fourth of the memory of a check may be used for the certificate itself."""
 _LARGEST = 1 << 30
-"""Bytes of a network file."""
+"""Maximum number of bytes of a network file."""
 
 
 def _check_certificate(options: Namespace, screen: Screen) -> int:
@@ -59,9 +59,9 @@ def _check_certificate(options: Namespace, screen: Screen) -> int:
 
 
 def _network(name: str, certificate: dict[str, Any]) -> Any:
-    """The network that a word of the command line names, as the checker reads its file.
+    """Return the network that an argument names, as the checker reads its file.
 
-    The words of laws are read by the package's reader of laws, which needs its own network.
+    Laws are parsed by the package's own parser, which needs its own network.
     """
     if has_laws(certificate):
         return network_of(name)
@@ -70,7 +70,7 @@ def _network(name: str, certificate: dict[str, Any]) -> Any:
     try:
         return load_network(read_file(path, _LARGEST))
     except (FileError, OSError, UnicodeDecodeError):
-        network_of(name)  # says what is wrong with the file
+        network_of(name)  # its error describes the problem of the file
         raise
 
 

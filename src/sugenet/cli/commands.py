@@ -1,4 +1,4 @@
-"""All commands in one parser, built without loading what they need, so that help and errors are fast."""
+"""All commands in one parser, built without loading their dependencies, so that help and errors are fast."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _GROUPS = {
     "logic": ("sum", "sudoku", "state"),
     "tools": ("demo", "report", "page", "serve", "export", "instance", "vnncomp", "warm-up", "completion"),
 }
-"""Names of commands by what people come for."""
+"""Names of commands by task."""
 
 
 @cache
 def groups() -> dict[str, Commands]:
-    """Commands by what people come for."""
+    """Return the commands by task."""
     from sugenet.cli import (
         competition,
         complete,
@@ -61,7 +61,7 @@ _CODES = (
 
 
 class _Sugenet(Parser):
-    """The parser of all commands; its help lists them in groups."""
+    """Parser of all commands; its help lists them in groups."""
 
     def format_usage(self) -> str:
         return "usage: sugenet COMMAND [OPTIONS]\n"
@@ -90,8 +90,9 @@ class _Sugenet(Parser):
 
 
 def parser_of_all(word: str | None = None) -> tuple[Parser, dict[str, Parser]]:
-    """The parser, and those of the commands by name; only the parser of ``check`` if that is the command, so
-    that a check loads little.
+    """Return the parser, and those of the commands by name.
+
+    For ``check`` only its own parser is built, so that a check loads little.
     """
     parser = _Sugenet(prog="sugenet")
     parser.add_argument("--version", action="version", version=f"sugenet {__version__}")

@@ -1,4 +1,6 @@
-"""Commands for VNN-COMP: one instance decided into a result file, and the three scripts that call it."""
+"""Commands for VNN-COMP: decide one instance and write a result file, and print the three scripts that call
+it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ __all__ = ["COMMANDS"]
 
 _LIMIT = 300.0
 _SPARE = 0.05
-"""Part of the time that is kept for beginning and writing."""
+"""Share of the time that is reserved for startup and writing."""
 
 
 def _run_instance(options: Namespace, screen: Screen) -> int:

@@ -1,5 +1,6 @@
-"""``sugenet completion``: scripts that complete commands, options, values and models in bash, zsh and fish,
-made from the parser.
+"""``sugenet completion``: completion scripts for bash, zsh and fish, generated from the parser.
+
+They complete commands, options, values and models.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ def _print_script(options: Namespace, screen: Screen) -> int:
 
 
 def _kind(action: argparse.Action) -> str:
-    """What the value of an option or argument is: models, files, one of some words, or something else."""
+    """Return the kind of an option's or argument's value: models, files, one of some words, or something
+    else.
+    """
     if action.choices is not None:
         return "words"
     return "models" if action.metavar in _MODELS else "files" if action.metavar in _FILES else "other"
 
 
 def _valued(parser: Parser, kind: str) -> Iterator[tuple[str, argparse.Action]]:
-    """Options with a value of that kind, by each of their spellings; a value that may be left out is not
-    waited for.
-    """
+    """Return options with a value of that kind, by each of their spellings; optional values are left out."""
     for action in options_of(parser):
         if action.nargs not in (0, "?") and _kind(action) == kind:
             yield from ((flag, action) for flag in action.option_strings)
@@ -101,7 +102,7 @@ def _bash(commands: dict[str, str], parsers: dict[str, Parser]) -> str:
         ]
         options.append(f'            {name}) words="{_flags(parser)}" ;;')
         kinds = [(_kind(action), _choices(action)) for action in positionals_of(parser)]
-        if kinds:  # all of them take files, some also models; words stand alone
+        if kinds:  # all of them take files, some also models; words come alone
             kind = next((kind for kind in ("models", "words", "files") if kind in dict(kinds)), "other")
             arguments.append(
                 f"            {name}) kind={kind} "

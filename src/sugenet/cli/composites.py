@@ -41,7 +41,7 @@ _CODES = {"refuted": 1, "undecided": 3, "unknown": 3}
 
 
 def _places(text: str) -> list[int]:
-    """Numbers of samples with commas between them."""
+    """Return indices of samples, separated by commas."""
     parts = [part.strip() for part in text.split(",")]
     with suppress(SugenetError):
         indices = [integer(part) for part in parts]
@@ -51,7 +51,7 @@ def _places(text: str) -> list[int]:
 
 
 def _check_usage(options: Namespace) -> str | None:
-    """The question that is asked; refuses two, and what means nothing to it."""
+    """Return the question of the options; refuse two questions, and options that do not apply."""
     asked, regions = asked_among(options, _VERBS), asked_among(options, _PLACES)
     verb, region = next(iter(asked), None), next(iter(regions), None)
     refuse(
@@ -200,7 +200,7 @@ _QUESTION: Arguments = (
     ),
     *WORK_OPTIONS,
 )
-"""What is asked, and how."""
+"""Options for the question and the search."""
 
 
 def _digits(side: str) -> Argument:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "without_times"]
 
 _SECONDS = "30"
-"""For all questions of a page together, unless said otherwise."""
+"""Default seconds for all questions of a page together."""
 
 
 def _write_report(options: Namespace, screen: Screen) -> int:
@@ -68,7 +68,7 @@ def _written(options: Namespace, screen: Screen, page: str, about: dict[str, Any
 
 
 def _samples(options: Namespace, network: Network) -> tuple[Any, Any]:
-    """Those that the options name; a results file has its own."""
+    """Return the samples of the options; a results file has its own."""
     if options.results is not None and options.samples is None:
         if options.label_column is not None:
             raise UsageError("--label-column needs SAMPLES: the results file has its own classes.")
@@ -111,7 +111,7 @@ def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, t
 
 
 def without_times(data: Any) -> Any:
-    """Answers as JSON data without the seconds that they took, so that a page is the same in every run.
+    """Return answers as JSON data without their times, so that a page is the same in every run.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def _run_server(options: Namespace, screen: Screen) -> int:
         host=options.host,
         port=options.port,
         open_browser=options.open,
-        # the link is needed even by those who want no notes
+        # the link is printed even with --quiet
         notify=partial(print, flush=True) if options.quiet and not options.no_token else screen.tell,
         results=options.results,
         token=not options.no_token,

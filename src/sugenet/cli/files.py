@@ -1,7 +1,7 @@
 """Commands that write files: train, convert, export.
 
-The file of a spiking network does not say how its neurons run. Each part of that convention is an option, and
-an error names those that are missing.
+The file of a spiking network does not contain the firing convention. Each part of it is an option, and an
+error names the missing ones.
 """
 
 from __future__ import annotations
@@ -101,18 +101,18 @@ SPIKING = Group(
         ),
     ],
 )
-"""Options that are for spiking networks."""
+"""Options for spiking networks."""
 SPIKING_NAMES = tuple(one.flags[0].lstrip("-") for one in SPIKING.options)
 
 
 def is_spiking(options: Namespace) -> bool:
-    """Whether a spiking network is to be read."""
+    """Return whether a spiking network is to be read."""
     name = options.source.lower().removesuffix(".gz")
     return name.endswith(".nir") or any(name in options.given for name in SPIKING_NAMES)
 
 
 def read_spiking(options: Namespace, names: Any, classes: Any, others: tuple[str, ...]) -> Network:
-    """Read it, with the convention that the options say."""
+    """Read it, with the convention of the options."""
     refuse_idle(options, others, "is not for spiking networks.")
     needed = ["steps", *(name for name in _WORDS if name != "when")]
     if options.reset in ("zero", "subtract"):
@@ -157,7 +157,7 @@ def read_spiking(options: Namespace, names: Any, classes: Any, others: tuple[str
 _OTHER = {"steps": "number of steps", "step": "length of a step"}
 
 
-_MANY = 20  # categories of a column that is rather a name, a date or a text
+_MANY = 20  # categories of a column that is more likely a name, a date or a text
 _CERTIFICATE = 1 << 26  # bytes of a certificate
 _MODEL_FILE = {"required": True, "help": "write the model to FILE"}
 
@@ -209,8 +209,9 @@ _SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
     "robust": (typed(_region), None, "REGION", "train against linf:R or hamming:K around each sample"),
     "bound_share": (typed(_number), 0.1, "SHARE", "with --robust: share of the bound loss"),
 }
-"""Options that are fields of `fit.Settings`: type, default, what to write, help. They stand here, too, so
-that help needs no import; a test compares them.
+"""Options for the fields of `fit.Settings`: type, default, metavar, help.
+
+They are repeated here, so that help needs no import; a test compares them.
 """
 
 
@@ -290,11 +291,11 @@ def _run_training(options: Namespace, screen: Screen) -> int:
 
 
 _OTHERS = {".onnx": "ONNX", ".c": "C"}
-"""What our networks are written as for others."""
+"""Formats to which networks are exported."""
 _PYNQ = ("design", "last", "rounding")
 _PLAIN = ("inputs", "zero", "image", "shape", "bits", "features", "outputs", "above", "weights_file", *_PYNQ)
 _READING = (*_PLAIN, "names", "classes", "architecture", "no_strict", "no_proof")
-"""Options for reading networks of others; the first are handed on as they are."""
+"""Options for reading networks from other tools; the first ones are passed on unchanged."""
 _NOT_SPIKING = tuple(name for name in _READING if name not in ("image", "names", "classes", "no_proof"))
 
 
@@ -309,8 +310,8 @@ _EXACT = r"[0-9.]{1,30}(?:/[0-9]{1,18})?(?:e-?[0-9]{1,3})?"
 
 
 def _kind(text: str) -> tuple[Any, ...]:
-    """What raw samples are: one word, or the ends of a range of integers, what they are multiplied by, and
-    what is added then.
+    """Return the kind of raw samples: one word, or the ends of a range of integers with a factor and an
+    offset.
     """
     ends = r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})"
     match = re.fullmatch(rf"{ends}(?:(/|\*)({_EXACT}))?([+-]{_EXACT})?", text)
@@ -348,7 +349,7 @@ def _inputs(kind: tuple[Any, ...] | None) -> Any:
 
 
 def _names(text: str | None) -> list[str] | None:
-    """Names with commas between them, or the lines of a file."""
+    """Return names, separated by commas or given as the lines of a file."""
     if text is None:
         return None
     if os.path.isfile(text):

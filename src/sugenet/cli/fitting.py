@@ -40,7 +40,7 @@ def _direction(text: str) -> tuple[str, str]:
 
 
 def _check(options: Namespace) -> None:
-    """Refuse options that mean nothing here."""
+    """Refuse options that do not apply."""
     if options.terms is not None:
         refuse_idle(options, _EXACT, "is for exact fits, without --terms.")
     else:

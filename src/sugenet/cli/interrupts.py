@@ -1,6 +1,6 @@
-"""Ctrl-C: the command finishes what it can within two seconds; pressed again, it stops at once.
+"""Ctrl-C: the command returns partial results within two seconds; pressed again, it stops at once.
 
-A thread hears the signal also while compiled code runs, which Python's own handlers do not.
+A thread receives the signal even while compiled code runs, unlike Python's own handlers.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ INTERRUPTED = 130
 FINISHING = "finishing; Ctrl-C again to stop now"
 _SECONDS = 1.8
 _ONE_PRESS = 0.25
-"""Seconds within which signals are one press: some programs pass on a signal that the terminal sends too."""
+"""Seconds within which signals count as one press: some programs pass on a signal that the terminal also
+sends.
+"""
 
 
 @contextmanager
 def finish_on_interrupt(screen: Screen, *, limited: bool = True) -> Iterator[None]:
-    """Raise `KeyboardInterrupt` at the first Ctrl-C, and end the process at the second, or after two seconds
-    if the time is `limited`.
+    """Raise `KeyboardInterrupt` at the first Ctrl-C, and end the process at the second.
+
+    If the time is `limited`, it also ends after two seconds.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
@@ -39,7 +42,7 @@ def finish_on_interrupt(screen: Screen, *, limited: bool = True) -> Iterator[Non
     rings.setblocking(False)
 
     def interrupt(_number: int, frame: FrameType | None) -> None:
-        if frame is None:  # called by a solver that has handlers of its own
+        if frame is None:  # called by a solver that has its own handlers
             with suppress(OSError):
                 rings.send(bytes([signal.SIGINT]))
         if not interrupt_after_compiling():
@@ -62,8 +65,10 @@ def finish_on_interrupt(screen: Screen, *, limited: bool = True) -> Iterator[Non
 
 
 def _listen(heard: socket.socket, screen: Screen, seconds: float | None) -> None:
-    """Wait for signals until the other end is closed; end the process at the second, or after the time: files
-    are written whole or not at all.
+    """Wait for signals until the other end is closed; end the process at the second one, or after the time
+    limit.
+
+    Files are written whole or not at all.
     """
     pressed = 0.0
     with suppress(TimeoutError):

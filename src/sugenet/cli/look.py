@@ -1,4 +1,4 @@
-"""Commands that look at a model: demo, summary, predict, trace, rules."""
+"""Commands that show a model: demo, summary, predict, trace, rules."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from sugenet.visible import visible
 __all__ = ["COMMANDS"]
 
 MOST_RULES = 100_000
-"""Listed at once; a neuron can have more rules than any memory holds."""
+"""Maximum number of rules listed at once; a neuron can have more rules than fit into memory."""
 
 
 _SHOWN = 7
-"""The sample of the demonstration."""
+"""Index of the sample of the demonstration."""
 _BOOK_SECONDS = 30
-"""For the rules of a network, unless said otherwise."""
+"""Default seconds for the rules of a network."""
 
 
 def _show_demo(options: Namespace, screen: Screen) -> int:

@@ -47,7 +47,7 @@ MOST_THREADS = 1024
 
 
 def typed(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A function that reads a value and raises `SugenetError`, as the parser wants it."""
+    """Return a function for the parser that reads a value and raises `SugenetError`."""
 
     def convert(text: str) -> Any:
         try:
@@ -59,7 +59,7 @@ def typed(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def whole(low: int | None = 0, high: int | None = None) -> Callable[[str], int]:
-    """A reader of integers within limits, as the parser wants it."""
+    """Return a function for the parser that reads integers within limits."""
 
     def read(text: str) -> int:
         value = integer(text)
@@ -73,14 +73,14 @@ def whole(low: int | None = 0, high: int | None = None) -> Callable[[str], int]:
 
 
 def number(text: str) -> Any:
-    """A number as Python reads it: 2, 1.5, 1e-3; or exactly 3/2."""
+    """Return a number as Python reads it: 2, 1.5, 1e-3; or exactly 3/2."""
     from sugenet.capacity.arguments import read_number
 
     return read_number(text)
 
 
 def integer(text: str) -> int:
-    """An integer."""
+    """Return an integer."""
     with suppress(SugenetError):
         value = number(text)
         if isinstance(value, int):
@@ -89,7 +89,7 @@ def integer(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """A time that may be 0."""
+    """Return a time that may be 0."""
     with suppress(SugenetError, OverflowError):
         value = float(number(text))
         if value >= 0:
@@ -153,8 +153,8 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 
 
 def shared(*names: str, **changes: dict[str, Any]) -> tuple[Argument, ...]:
-    """Some of the shared arguments and options, for a command; `changes` may set a default,
-    or say what N counts.
+    """Return some of the shared arguments and options; `changes` may set a default, or name the items that N
+    counts.
     """
     return tuple(Argument(*_SHARED[name]).but(**changes.get(name, {})) for name in names)
 
@@ -170,8 +170,8 @@ WORK = ("time_limit", "threads", "seed", "json", "quiet")
 _MODELS = ("model", "source", "other", "agree")
 _TEXTS = ("samples", "certificate")
 _INPUTS = (*_MODELS, *_TEXTS, "data", "predict", "query", "results", "seen")
-"""Options that name something to read: a model, which may be a shipped one; a text, which may come on
-standard input; or a file.
+"""Options that name an input: a model, possibly a shipped one; or a text, possibly from standard input, or a
+file.
 """
 
 _OUTPUTS = {
@@ -256,17 +256,17 @@ def _check_input(name: str, path: str) -> None:
 
 
 def is_shipped(name: str) -> bool:
-    """Whether this is a model that ships with the package; a file of that name takes precedence."""
+    """Return whether this is a model that ships with the package; a file of that name takes precedence."""
     return name in SHIPPED and not os.path.isfile(name)
 
 
 def title_of(model: str) -> str:
-    """Title of a page about the model."""
+    """Return the title of a page about the model."""
     return model if is_shipped(model) else os.path.splitext(os.path.basename(model))[0]
 
 
 def network_of(name: str) -> Network:
-    """The model with this name or path."""
+    """Return the model with this name or path."""
     if is_shipped(name):
         from sugenet import data
 
@@ -281,7 +281,7 @@ def network_of(name: str) -> Network:
 
 
 def samples_of(options: argparse.Namespace, network: Network) -> tuple[Any, Any]:
-    """All raw samples that the options name, and their true classes if known."""
+    """Return all raw samples that the options name, and their true classes if known."""
     if options.samples is not None:
         from sugenet.io import read_samples
 
@@ -314,7 +314,7 @@ def samples_of(options: argparse.Namespace, network: Network) -> tuple[Any, Any]
 
 
 def sign_of(delimiter: str) -> str:
-    """The separator itself."""
+    """Return the separator itself."""
     return {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
 
 
@@ -326,13 +326,13 @@ def refuse_idle(options: argparse.Namespace, names: Iterable[str], why: str) -> 
 
 
 def chosen_sample(options: argparse.Namespace, X: Any) -> int:
-    """The number of the one sample that the options name."""
+    """Return the index of the one sample that the options name."""
     if options.index is None and len(X) != 1:
         raise SugenetError(f"there are {len(X)} samples. Choose one with --index.")
     return options.index or 0
 
 
 def one_sample(options: argparse.Namespace, network: Network) -> Any:
-    """The one raw sample that the options name."""
+    """Return the one raw sample that the options name."""
     X, _ = samples_of(options, network)
     return X[chosen_sample(options, X)]

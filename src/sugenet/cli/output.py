@@ -1,8 +1,9 @@
-"""Output: answers on standard output; notes, progress and errors on standard error; colour and progress on
-terminals only.
+"""Output: answers on standard output, and notes, progress and errors on standard error.
+
+Colour and progress appear only on terminals.
 
 Messages are written once, for Python. If they name an argument that a command has as an option, such as
-``bits=(1, 2)``, they name the option here, ``--bits 1,2``.
+``bits=(1, 2)``, they are changed to name the option, ``--bits 1,2``.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _FIRES = {">": "above", ">=": "reaching"}
 
 
 def as_typed_hints(text: str) -> str:
-    """An answer whose advice can be typed; what it says of samples stays as it is.
+    """Return an answer whose hints can be typed; text about samples stays unchanged.
 
     Examples
     --------
@@ -62,7 +63,8 @@ def as_typed_hints(text: str) -> str:
 
 
 def as_typed(text: str, flags: Mapping[str, str]) -> str:
-    """A message about arguments as one about the options of a command: `flags` by name of the argument.
+    """Return a message about arguments as one about the options of a command: `flags` by name of the
+    argument.
 
     Examples
     --------
@@ -74,7 +76,7 @@ def as_typed(text: str, flags: Mapping[str, str]) -> str:
     >>> as_typed("weight_bits=9 must be at most 8.", flags)
     '--weight-bits 9 must be at most 8.'
     """
-    if not flags:  # no name would be any name, of no letters
+    if not flags:  # an empty name would match everywhere
         return text
     if "inputs" in flags:
         text = _INPUTS.sub(lambda match: f"{flags['inputs']} {_inputs(match[1], match[2])}", text)
@@ -90,7 +92,9 @@ def as_typed(text: str, flags: Mapping[str, str]) -> str:
 
 
 def _is_inside(text: str, index: int) -> bool:
-    """Whether a place is between the brackets of ``quantize(bits=2)``, where options have no meaning."""
+    """Return whether a position is between the brackets of ``quantize(bits=2)``, where options have no
+    meaning.
+    """
     start = text.rfind("(", 0, index)
     return start > 0 and text[start - 1].isalnum() and ")" not in text[start:index]
 
@@ -113,7 +117,7 @@ def _option(match: re.Match[str], flags: Mapping[str, str]) -> str:
 
 
 def _inputs(kind: str, about: str) -> str:
-    """What raw samples are, in the words of ``--inputs``.
+    """Return the kind of raw samples, in the syntax of ``--inputs``.
 
     Examples
     --------
@@ -143,7 +147,7 @@ WIDEST = 100
 """Longer lines are hard to read, even on a wide terminal."""
 _COLOURS = {"proved": "32", "holds": "32", "refuted": "31", "undecided": "33"}
 _OPEN, _CLOSE = "\ud800", "\ud801"
-"""Around a verdict, until it is printed: halves of surrogate pairs, which no name can hold."""
+"""Markers around a verdict until it is printed: halves of surrogate pairs, which no name can contain."""
 _GAP = re.compile(r"\S {2,}(?=\S)")
 _MARKED = re.compile(f"{_OPEN}(.*?){_CLOSE}")
 
@@ -160,7 +164,7 @@ class Screen:
         self._told: set[str] = set()
 
     def say(self, text: str, data: Any, *, beside: bool = False) -> int:
-        """Print an answer, as text or as JSON data; `beside` other output, on standard error.
+        """Print an answer, as text or as JSON data; on standard error if it is `beside` other output.
 
         Returns exit code 0.
         """
@@ -173,16 +177,18 @@ class Screen:
 
     @staticmethod
     def mark(word: str) -> str:
-        """A word of ours that says a verdict, and may have the colour of that."""
+        """Return a verdict with markers, so that it can be printed in colour."""
         return f"{_OPEN}{word}{_CLOSE}"
 
     def put(self, text: str) -> None:
-        """Print data to standard output: as it is, but on a terminal what that would obey is spelled out."""
+        """Print data to standard output unchanged, except that control characters are escaped on a
+        terminal.
+        """
         is_shown = sys.stdout is not None and _is_terminal(sys.stdout)
         self._print(visible(text, keep="\t\r\n") if is_shown else text)
 
     def write(self, path: str, text: str, what: str = "") -> None:
-        """Write a file of text and tell where it is; - is standard output."""
+        """Write a text file and report its path; - is standard output."""
         if path == "-":
             self.put(text.removesuffix("\n"))
             return
@@ -192,8 +198,8 @@ class Screen:
         self.tell(f"{what} written to {path}".lstrip())
 
     def _print(self, text: str) -> None:
-        """Print to standard output. What nobody reads any more, as behind head, is dropped, and the exit code
-        stays.
+        """Print to standard output. After a closed pipe, as with head, output is dropped and the exit code
+        stays the same.
         """
         self.clear()
         if sys.stdout is None:
@@ -204,7 +210,7 @@ class Screen:
             drop_output()
 
     def finish(self) -> None:
-        """Take the line of progress away, and write what still waits to be written."""
+        """Remove the progress line, and flush the output."""
         self.clear()
         if sys.stdout is not None:
             try:
@@ -213,12 +219,12 @@ class Screen:
                 drop_output()
 
     def tell(self, note: str) -> None:
-        """Print a note of one line to standard error, unless it shall be quiet."""
+        """Print a note of one line to standard error, unless quiet."""
         if not self.quiet:
             self._warn(visible(as_typed_hints(note)))
 
     def tell_once(self, note: str) -> None:
-        """Print a note that is printed once in a command."""
+        """Print a note at most once per command."""
         if note not in self._told:
             self._told.add(note)
             self.tell(note)
@@ -240,7 +246,7 @@ class Screen:
         return not self.quiet and sys.stderr is not None and _is_terminal(sys.stderr)
 
     def progress(self, message: str) -> None:
-        """On a terminal, one line that is written over; elsewhere nothing."""
+        """Overwrite the progress line on a terminal; elsewhere do nothing."""
         if self.is_watched():
             with suppress(OSError):
                 sys.stderr.write(f"\r\x1b[K{visible(message)[: columns() - 1]}")
@@ -248,7 +254,7 @@ class Screen:
                 self._in_progress = True
 
     def clear(self) -> None:
-        """Take the line of progress away."""
+        """Remove the progress line."""
         if self._in_progress:
             self._in_progress = False
             with suppress(OSError):
@@ -257,7 +263,7 @@ class Screen:
 
 
 def drop_output() -> None:
-    """Let what cannot be written go, so that the interpreter does not try once more when it ends."""
+    """Drop output that cannot be written, so that the interpreter does not try again at exit."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -267,14 +273,14 @@ def drop_output() -> None:
 
 
 def columns() -> int:
-    """Width of the terminal, of at most 100; 80 where it is not known."""
+    """Return the width of the terminal, at most 100; 80 if it is unknown."""
     return max(20, min(shutil.get_terminal_size((80, 24)).columns, WIDEST))
 
 
 def wrapped(text: str, width: int) -> str:
-    """Break lines that are too long between words; what follows is set in by two more than the line.
+    """Break lines that are too long between words; continuation lines are indented by two more.
 
-    Rows of tables stay whole.
+    Rows of tables are not broken.
     """
     lines = []
     for line in text.splitlines():
@@ -289,8 +295,8 @@ def wrapped(text: str, width: int) -> str:
 
 
 def _dressed(text: str, stream: TextIO | None) -> str:
-    """Text as a stream shall have it: safe to show, wrapped where the width is known, and marked verdicts in
-    colour where there is colour.
+    """Return text for a stream: safe to show, wrapped if the width is known, and with coloured verdicts if
+    supported.
     """
     terminal = stream is not None and _is_terminal(stream)
     coloured = terminal and not os.environ.get("NO_COLOR")
@@ -308,8 +314,9 @@ def _is_terminal(stream: TextIO) -> bool:
 
 
 def _json(data: Any) -> str:
-    """JSON in letters that standard output can write: a letter spelled out by the stream
-    would not be JSON. What a terminal obeys, or does not show, is spelled out as JSON does it.
+    """Return JSON in characters that standard output can write: escapes by the stream would not be JSON.
+
+    Control and invisible characters are escaped as in JSON.
     """
     written = json.dumps(data, indent=2, ensure_ascii=False)
     odd: dict[str, str | int | None] = {

@@ -30,13 +30,13 @@ __all__ = [
 ]
 
 _ALIKE = 0.7
-"""How alike a suggestion is: with less, it surprises."""
+"""Minimum similarity of a suggestion."""
 _LEFT = 24
-"""Columns for the names of options; their help comes after."""
+"""Columns for the names of options; their help follows."""
 
 
 class UsageError(SugenetError):
-    """A wrong command line; the message says what is wrong, the hint where to look."""
+    """A wrong command line; the message names the problem, the hint where to find help."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class UsageError(SugenetError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Suggest the known word that is nearest to a wrong one: one with this part, or one spelled alike.
+    """Return the known word that is nearest to a wrong one: one that contains it, or a similar one.
 
     Examples
     --------
@@ -61,45 +61,45 @@ def nearest(word: str, known: Iterable[str]) -> str:
 # -- commands as values --------------------------------------------------------------------------------------
 
 Run = Callable[[argparse.Namespace, Screen], int]
-"""Does what the options ask, shows it, and returns the exit code."""
+"""Function that runs a command, prints the result, and returns the exit code."""
 
 
 class Argument(NamedTuple):
-    """An argument or an option, as argparse takes it."""
+    """An argument or an option, with the settings of argparse."""
 
     flags: tuple[str, ...]
     settings: dict[str, Any]
 
     def but(self, **changes: Any) -> Argument:
-        """The same with other settings."""
+        """Return the same argument with other settings."""
         return Argument(self.flags, self.settings | changes)
 
 
 def option(*flags: str, **settings: Any) -> Argument:
-    """An argument or an option by its spellings."""
+    """Return an argument or an option by its spellings."""
     return Argument(flags, settings)
 
 
 class Group(NamedTuple):
-    """Options under a title of their own."""
+    """Options under their own title."""
 
     title: str
     options: Sequence[Argument]
 
 
 Arguments = Sequence[Argument | Group]
-"""Of a command, in their order."""
+"""Arguments and options of a command, in order."""
 
 
 class Command(NamedTuple):
-    """A command: what runs it, a line of help, examples, its arguments and options in their order."""
+    """A command: the function to run, a line of help, examples, arguments and options in order."""
 
     run: Run
     about: str
     examples: Sequence[str]
     options: Arguments = ()
     elsewhere: Mapping[str, str] = {}
-    """Options of other commands, and where they belong."""
+    """Options of other commands, and the commands to which they belong."""
     defaults: Mapping[str, Any] = {}
     """Values of options that it does not have."""
 
@@ -109,7 +109,7 @@ Commands = dict[str, Command]
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser of one command, or of all; errors are raised, not printed."""
+    """Parser of one command, or of all; errors are raised, not printed."""
 
     def __init__(self, *, command: Command | None = None, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, add_help=False, **settings)
@@ -127,13 +127,13 @@ class Parser(argparse.ArgumentParser):
                 container.add_argument(*one.flags, **one.settings)
 
     def _print_message(self, message: str, _file: Any = None) -> None:
-        """Print help or the version; argparse itself would keep quiet about a full disk."""
+        """Print help or the version; argparse itself would ignore a full disk."""
         if sys.stdout is None:
             raise OSError(EBADF, CLOSED)
         sys.stdout.write(message)
 
     def error(self, message: str) -> NoReturn:
-        """Raise a `UsageError` in the words of this project."""
+        """Raise a `UsageError` in the style of this project."""
         message = re.sub(r"^argument (?:-\w/)?(\S+): ", r"\1 ", message)
         message = re.sub(r"^the following arguments are required: (.*)$", r"missing: \1", message)
         message = message.replace(" expected one argument", " needs a value")
@@ -150,7 +150,7 @@ class Parser(argparse.ArgumentParser):
             )
 
     def refuse(self, rest: Sequence[str]) -> NoReturn:
-        """Raise a `UsageError` about arguments that nothing takes."""
+        """Raise a `UsageError` about unknown arguments."""
         wrong = next((word for word in rest if word.startswith("-") and word != "-"), None)
         if wrong is None:
             self.error(f"{rest[0]} is one argument too many")
@@ -163,7 +163,7 @@ class Parser(argparse.ArgumentParser):
         self.error(f"there is no option {name}.{nearest(name, known)}")
 
     def format_usage(self) -> str:
-        """One line: the command, its arguments, and that there are options."""
+        """Return one line: the command, its arguments, and whether there are options."""
         parts = [self.prog]
         for action in positionals_of(self):
             name = _name(action)
@@ -174,7 +174,7 @@ class Parser(argparse.ArgumentParser):
         return f"usage: {' '.join(parts)} [OPTIONS]\n"
 
     def format_help(self) -> str:
-        """Usage, purpose, arguments and options by group, examples."""
+        """Return usage, purpose, arguments and options by group, examples."""
         parts = [self.format_usage(), _paragraph(self.description or "")]
         groups = [group for group in self._action_groups if group._group_actions]
         for group in sorted(groups, key=lambda group: group.title == "options"):  # the general ones come last
@@ -188,12 +188,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def options_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """Options, which begin with a dash."""
+    """Return the options, which begin with a dash."""
     return [action for action in parser._actions if action.option_strings]
 
 
 def positionals_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """Positional arguments."""
+    """Return the positional arguments."""
     return [action for action in parser._actions if not action.option_strings]
 
 
@@ -206,7 +206,7 @@ def _value(action: argparse.Action) -> str:
 
 
 def _entry(action: argparse.Action) -> str:
-    """Name and help of one argument or option."""
+    """Return name and help of one argument or option."""
     left = (
         f"{', '.join(action.option_strings)} {_value(action)}".rstrip()
         if action.option_strings

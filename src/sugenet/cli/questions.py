@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS"]
 
 _FEW_CONDITIONS = 3
-"""Conditions that are read in one line."""
+"""Maximum number of conditions in one line."""
 _CLAIMS = {
     "always": ("CLASS", "every input has this class"),
     "never": ("CLASS", "no input has this class"),
@@ -49,11 +49,11 @@ _CLAIMS = {
     "agree": ("MODEL2", "both models give the same classes"),
     "query": ("FILE", "query in a VNNLIB or .ipq file"),
 }
-"""Claims about all inputs: their options."""
+"""Options for claims about all inputs."""
 
 
 def _answer(options: Namespace, screen: Screen, network: Network, asks: tuple[Any, dict[str, Any]]) -> Any:
-    """The answer to what the options ask."""
+    """Return the answer to the question of the options."""
     from sugenet.reason import ask
 
     question, settings = asks
@@ -82,7 +82,7 @@ def _ask_why(options: Namespace, screen: Screen) -> int:
 
 
 def _listed(answer: Any, screen: Screen) -> str:
-    """Reasons as text, long ones with one condition per line."""
+    """Return reasons as text, long ones with one condition per line."""
     text: str = answer.said(screen.mark)
     for reason in answer.reasons:
         conditions = reason.conditions()
@@ -113,7 +113,7 @@ def _ask_whatif(options: Namespace, screen: Screen) -> int:
 
 
 def _check_question(options: Namespace) -> None:
-    """Refuse none, and two at once."""
+    """Refuse a missing question, and two at once."""
     named = asked_among(options, (*REGIONS, *_CLAIMS))
     refuse(
         UsageError,
@@ -158,7 +158,7 @@ def _check_question(options: Namespace) -> None:
 
 
 def _claim(options: Namespace, network: Network, claim: str) -> Any:
-    """A question about all inputs that the options ask."""
+    """Return the question about all inputs that the options ask."""
     from sugenet import reason
 
     where = limits_in(options.where, network)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS"]
 
 _OF_ONE = ("csv", "parquet", "sample")
-"""What is made of one file."""
+"""Outputs that use only one file."""
 
 
 def _share(text: str) -> Any:
@@ -41,7 +41,7 @@ def _radii(text: str) -> list[Any]:
 
 
 def _check_usage(options: Namespace) -> None:
-    """Refuse options that mean nothing here."""
+    """Refuse options that do not apply."""
     needs = {"radii": "curve", "output": "sample", "jobs": "check", "time_limit": "check", "seed": "check"}
     for name, needed in needs.items():
         flag = "-o" if name == "output" else f"--{name.replace('_', '-')}"
@@ -148,7 +148,7 @@ def _curve(options: Namespace, opened: list[Results]) -> AccuracyCurve | None:
 
 
 def _write(options: Namespace, screen: Screen, opened: list[Results], curve: AccuracyCurve | None) -> bool:
-    """Write what the options name; whether something of it went to standard output."""
+    """Write the files of the options; return whether something went to standard output."""
     first = opened[0]
     texts = {}
     if options.csv is not None:

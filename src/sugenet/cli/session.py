@@ -1,4 +1,4 @@
-"""One command from its words to its exit code: errors in one or two lines, closed pipes, full disks."""
+"""Execution of one command: errors in one or two lines, closed pipes, full disks, exit code."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sugenet.errors import CertificateError, CheckLimitError, SoundnessError, Su
 __all__ = ["run"]
 
 _OWN_INTERRUPTS = ("serve",)
-"""Commands that handle Ctrl-C themselves; so does a sweep whose time is limited, which ends by a signal."""
+"""Commands that handle Ctrl-C themselves; so does a sweep with a time limit, which ends by a signal."""
 _SAVING = ("train",)
 """Commands that still evaluate and save a model, for as long as that takes."""
 
 
 def run(arguments: Sequence[str] | None) -> int:
-    """Run one command and return its exit code; Ctrl-C and errors that are bugs go on to the caller."""
-    if isinstance(sys.stdout, TextIOWrapper):  # a letter that the terminal cannot show is spelled out
+    """Run one command and return its exit code; Ctrl-C and bugs are raised to the caller."""
+    if isinstance(sys.stdout, TextIOWrapper):  # a character that the terminal cannot show is escaped
         sys.stdout.reconfigure(errors="backslashreplace")
     screen = Screen()
     try:
@@ -36,10 +36,10 @@ def run(arguments: Sequence[str] | None) -> int:
         screen.complain(str(error))
         return 1
     except SoundnessError:
-        raise  # a bug, though one that was looked for
+        raise  # a bug that sugenet itself detected
     except SugenetError as error:
         screen.complain(str(error), getattr(error, "hint", ""))
-    except BrokenPipeError:  # the reader of a help, such as head, has seen enough
+    except BrokenPipeError:  # the reader of the help, such as head, has closed the pipe
         drop_output()
         return 0
     except MemoryError:
@@ -72,4 +72,4 @@ def _answer(arguments: Sequence[str] | None, screen: Screen) -> int:
             with finish_on_interrupt(screen, limited=options.command not in _SAVING):
                 return int(options.run(options, screen))
     finally:
-        screen.finish()  # here, where a full disk can still be answered
+        screen.finish()  # here, where a full disk can still be reported

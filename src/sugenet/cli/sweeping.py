@@ -42,10 +42,10 @@ _ELSEWHERE = {
     "--counterexample": "it is for sugenet verify",
     **{f"--{name}": _CLAIM for name in ("always", "never", "monotone", "falling", "fair", "agree", "query")},
 }
-"""Options of the commands that ask about one sample, and where they belong."""
+"""Options of the commands that ask about one sample, and the commands to which they belong."""
 
 _REGISTER = {"ray": ("ray.util.joblib", "register_ray"), "spark": ("joblibspark", "register_spark")}
-"""Backends that joblib knows only when they have told it: where, and how."""
+"""Backends that must be registered with joblib: module and function."""
 
 
 def _pair(text: str) -> tuple[str, Any]:
@@ -63,12 +63,13 @@ _QUESTIONS = (
     Group("changes (whatif)", CHANGES),
     Group("answers", [field(name) for name in ("n", "minimal", "engine", "method")]),
 )
-"""The options of all questions."""
+"""Options of all questions."""
 
 
 def _unset(group: Group) -> Group:
-    """Options that are None unless they are given, so that one which is can be told; their help says for
-    which questions they are, where its title does not, and their default.
+    """Return options whose default is None, so that given ones can be recognized.
+
+    Their help names the default, and the questions to which they apply if the title does not.
     """
     rows = []
     for one in group.options:
@@ -83,7 +84,7 @@ def _unset(group: Group) -> Group:
 
 
 def _check(options: Namespace) -> None:
-    """Refuse options that mean nothing to what is asked, and set what is not given."""
+    """Refuse options that do not apply to the question, and set missing ones."""
     kind = ASKERS[options.ask]
     for group in _QUESTIONS:
         for one in group.options:
@@ -140,7 +141,7 @@ def _run(options: Namespace, screen: Screen) -> int:
 
 
 def _register(backend: str | None) -> None:
-    """Make a backend known to joblib, as a program that uses it would."""
+    """Register a backend with joblib, as a program that uses it would."""
     if backend not in _REGISTER:
         return
     module, function = _REGISTER[backend]

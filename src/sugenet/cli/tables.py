@@ -1,4 +1,4 @@
-"""Tables of rated alternatives: the options that say how one is read, for fit and check."""
+"""Tables of rated alternatives: options for reading one, for fit and check."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ __all__ = [
 ]
 
 TABLE = ("label_column", "order", "name", "weights", "ignore", "delimiter")
-"""Options that say how a table is read."""
+"""Options for reading a table."""
 _MOST_LEVELS = 1000
 
 
 def table_options(*, required: bool) -> list[Argument]:
-    """How a table is read."""
+    """Return the options for reading a table."""
     return [
         *shared("label_column", label_column={"required": required, "help": "CSV column with the ratings"}),
         option(
@@ -55,7 +55,7 @@ def table_options(*, required: bool) -> list[Argument]:
 
 
 def table_of(options: Namespace, path: str) -> RatedTable:
-    """The table that the options name."""
+    """Return the table that the options name."""
     from sugenet.fit.table import read_ratings
 
     return read_ratings(
@@ -69,7 +69,7 @@ def table_of(options: Namespace, path: str) -> RatedTable:
 
 
 def ratings_of(options: Namespace, path: str) -> Ratings:
-    """The table as ratings, all on one scale."""
+    """Return the table as ratings, all on one scale."""
     if options.label_column is None:
         raise SugenetError(
             "the certificate is about rated alternatives. Give the options of sugenet fit: --label-column "
@@ -79,7 +79,7 @@ def ratings_of(options: Namespace, path: str) -> Ratings:
 
 
 def one_order(options: Namespace) -> list[str] | None:
-    """The one scale of all columns; None for numbers."""
+    """Return the one scale of all columns; None for numbers."""
     orders = orders_in(options.order)
     named = next((column for column in orders if column is not None), None)
     if named is not None:
@@ -91,7 +91,7 @@ def one_order(options: Namespace) -> list[str] | None:
 
 
 def orders_in(texts: list[str]) -> dict[str | None, list[str]]:
-    """Levels by column; those of None are of the ratings."""
+    """Return levels by column; those of the ratings under None."""
     orders: dict[str | None, list[str]] = {}
     for text in texts:
         first, sign, rest = text.partition("<")
@@ -104,7 +104,7 @@ def orders_in(texts: list[str]) -> dict[str | None, list[str]]:
 
 
 def levels_in(text: str) -> list[str]:
-    """Levels from worst to best.
+    """Return levels from worst to best.
 
     Examples
     --------
@@ -128,5 +128,5 @@ def levels_in(text: str) -> list[str]:
 
 
 def refuse_table(options: Namespace) -> None:
-    """Refuse what says how a table is read where there is none."""
+    """Refuse options for reading a table if there is none."""
     refuse_idle(options, TABLE, "is for tables of ratings, and the certificate is about a network.")

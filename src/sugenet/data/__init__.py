@@ -1,6 +1,4 @@
-"""Small trained networks that ship with the package, held-out samples to ask them about,
-and the script that trained them.
-"""
+"""Small trained networks that ship with the package, held-out samples, and the script that trained them."""
 
 from sugenet.data.models import breast_cancer, digits, samples
 

@@ -20,8 +20,8 @@ ModelName = Literal["digits", "breast_cancer"]
 
 
 def digits() -> Network:
-    """A network that reads handwritten digits of 8 x 8 pixels with values 0 to 16,
-    each compared with 4, 8 and 12.
+    """Return a network that reads handwritten digits of 8 x 8 pixels with values 0 to 16, each compared with
+    4, 8 and 12.
 
     Trained on scikit-learn's copy of "Optical Recognition of Handwritten Digits" (E. Alpaydin, C. Kaynak, UCI
     Machine Learning Repository, CC BY 4.0). The notes hold its accuracy on held-out images.
@@ -38,7 +38,8 @@ def digits() -> Network:
 
 
 def breast_cancer() -> Network:
-    """A network that tells malignant from benign tumours by 30 measurements of cell nuclei, two cuts each.
+    """Return a network that tells malignant from benign tumours by 30 measurements of cell nuclei, two cuts
+    each.
 
     Not for medical use.
 
@@ -55,7 +56,7 @@ def breast_cancer() -> Network:
 
 
 def samples(name: ModelName) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Raw samples that the network of this name never saw in training, and their class numbers.
+    """Return raw samples that the network of this name never saw in training, and their class indices.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """Train the shipped networks again: ``python -m sugenet.data.train digits`` (or ``breast_cancer``).
 
-Needs PyTorch and scikit-learn, which brings the data. Split and seed are fixed. A fifth of the samples, of
-each class alike, is held out before anything is learned, cuts included; sizes and settings were chosen by
-their mean over five other random splits of the same data. With the same versions on the same kind of machine
-the same network comes out.
+Requires PyTorch and scikit-learn, which provides the data. Split and seed are fixed. A fifth of the samples,
+stratified by class, is held out before anything is learned, including the cuts. Sizes and settings were
+chosen by their mean over five other random splits of the same data. The same versions on the same kind of
+machine give the same network.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _HELD_OUT = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """Everything that decides a shipped network."""
+    """All settings of a shipped network."""
 
     name: str
     loader: str
-    """Function of `sklearn.datasets`."""
+    """Name of the function in `sklearn.datasets`."""
     dtype: str
-    """Of the raw values as shipped."""
+    """Type of the raw values as shipped."""
     hidden: tuple[int, ...]
     settings: Settings
     encoder: Callable[[npt.NDArray[Any], Any], Encoder]
-    """From the training samples and what scikit-learn says of the data."""
+    """Function of the training samples and scikit-learn's description of the data."""
     credit: str
 
 
@@ -83,8 +83,8 @@ RECIPES = {
 
 
 def make(recipe: Recipe, folder: Path) -> tuple[Trained, float]:
-    """Train one network; write it and its held-out samples to a folder;
-    return it with its held-out accuracy.
+    """Train one network, write it and its held-out samples to a folder, and return it with its held-out
+    accuracy.
     """
     X, y, held, trained = _train_on_split(recipe, 0, recipe.settings, print_progress)
     right = int((trained.network.predict(X[held], engine="definition") == y[held]).sum())
@@ -106,16 +106,16 @@ def make(recipe: Recipe, folder: Path) -> tuple[Trained, float]:
 
 
 def try_split(recipe: Recipe, split: int, settings: Settings) -> tuple[Trained, float]:
-    """Train on another random split of the same data, with these settings; nothing is written.
+    """Train on another random split of the same data with these settings, without writing anything.
 
-    Split 0 is the shipped network's.
+    Split 0 is the split of the shipped network.
     """
     X, y, held, trained = _train_on_split(recipe, split, settings, None)
     return trained, float((trained.network.predict(X[held]) == y[held]).mean())
 
 
 def main() -> None:
-    """Train one of the networks and say how good it is."""
+    """Train one of the networks and print its accuracy."""
     parser = argparse.ArgumentParser(
         prog="python -m sugenet.data.train", description="Train a shipped network again."
     )

@@ -1,11 +1,10 @@
-"""Logic over networks: what several readings together say, how possible it is, why, what would change it, can
-it fail (docs/theory.md 12).
+"""Logic over networks: questions about several readings together (docs/theory.md 12).
 
-A network reads a sample: a `Reading`, a variable whose values are the classes, each with the gap by which it
-is behind the best. A *whole* follows from several readings: a `Sum` of digits, a `Sudoku` of cells, a
-`Statement` about them. `read`, `verify`, `whatif` and `why` ask about a whole what the verbs of
-`sugenet.reason` ask about one sample, and their certificates are made of those of the parts. `integrate` is
-the Sugeno integral over interpretations by any capacity, of which possibility is one.
+A network reads a sample: a `Reading`, a variable whose values are the classes, each with its gap to the best
+score. A *composite* follows from several readings: a `Sum` of digits, a `Sudoku` of cells, a `Statement`
+about them. `read`, `verify`, `whatif` and `why` ask about a composite what the functions of `sugenet.reason`
+ask about one sample. Their certificates are composed of those of the parts. `integrate` is the Sugeno
+integral over interpretations by any capacity, of which possibility is one.
 """
 
 from sugenet.logic.addition import Sum

@@ -1,10 +1,11 @@
-"""The sum of two numbers, each a row of digits that a network reads: how possible each sum is takes one pass
-over the columns, from the last to the first (docs/theory.md 12.3).
+"""The sum of two numbers whose digits are read by a network.
 
-The column j with carry c in and carry d out allows the digits with a + b + c = t_j + 10 d, where t_j is the
-digit of the sum. Its least gaps are a 2 x 2 matrix over c and d, and a sum's gap is their product in which
-sums are minima and products maxima; with costs, products are sums. A second flag, whether all digits of the
-sum were as wanted so far, makes of it the least for any *other* sum.
+The possibility of a sum takes one pass over the columns, from the last to the first (docs/theory.md 12.3).
+
+Column j with carry c in and carry d out allows the digits with a + b + c = t_j + 10 d, where t_j is the digit
+of the sum. Its minimum gaps form a 2 x 2 matrix over c and d. The gap of a sum is the product of these
+matrices, with minimum as sum and maximum as product; for costs, products are sums. A second flag records
+whether all digits so far were as wanted, which gives the minimum over any *other* sum.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from sugenet.nn import Network
 __all__ = ["Sum"]
 
 _LONGEST = 4000
-"""Digits of a number: JSON in Python has none of more than 4300."""
+"""Maximum number of digits: Python's JSON reads integers of at most 4300."""
 
 _Join: TypeAlias = Callable[[Gap, Gap], Gap]
 _Column: TypeAlias = dict[int, tuple[Gap, tuple[tuple[int, int], ...]]]
-"""For each sum of two digits the least gap or cost, and values that have it, by place."""
+"""For each sum of two digits, the minimum gap or cost, and values that attain it, by position."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sum(Composed):
-    """The sum of two numbers whose digits are read, the first digit of each first.
+    """Sum of two numbers whose digits are read, most significant digit first.
 
     Examples
     --------
@@ -69,7 +70,7 @@ class Sum(Composed):
 
     @classmethod
     def of(cls, network: Network, left: Any, right: Any) -> Sum:
-        """Raw samples, one for each digit, that one network reads."""
+        """Return the sum of raw samples, one per digit, that one network reads."""
         rows = [*left, *right]
         names = [f"left {index}" for index in range(1, len(left) + 1)]
         names += [f"right {index}" for index in range(1, len(right) + 1)]
@@ -96,19 +97,20 @@ class Sum(Composed):
         return int("".join(written[:n_left])), int("".join(written[n_left:]))
 
     def gap(self, total: int) -> Gap | None:
-        """How far a sum is behind the most possible one; None: no digits make it."""
+        """Return the gap of a sum to the most possible one; None if no digits give this sum."""
         best = self.min_gap(Wanted(total))
         return None if best is None else best[0]
 
     @property
     def margin(self) -> Gap | None:
-        """How far any other sum is behind the one that is read: the least margin of the digits, which is the
-        necessity of the sum. None: there is no other.
+        """Return the gap of any other sum to the one that is read: the smallest margin of the digits.
+
+        It is the necessity of the sum. None if there is no other sum.
         """
         return min((r.margin for r in self.readings if r.margin is not None), default=None)
 
     def min_gap(self, wanted: Wanted, gaps: Costs | None = None) -> Least | None:
-        """By the product of carry matrices over minimum and maximum."""
+        """Return the minimum gap by the product of carry matrices over minimum and maximum."""
         return self._least(wanted, self.gaps if gaps is None else gaps, max)
 
     def min_cost(
@@ -117,7 +119,7 @@ class Sum(Composed):
         costs: Costs,
         is_up: Callable[[], bool] | None = None,  # noqa: ARG002 one pass takes no time
     ) -> Least | None:
-        """By the product of carry matrices over minimum and sum."""
+        """Return the minimum cost by the product of carry matrices over minimum and sum."""
         return self._least(wanted, costs, lambda a, b: a + b)
 
     def _least(self, wanted: Wanted, costs: Costs, join: _Join) -> Least | None:
@@ -130,7 +132,7 @@ class Sum(Composed):
         digits = [int(digit) for digit in reversed(str(max(total, 0)))]
         fits = total >= 0 and len(digits) <= len(columns) + 1
         digits += [0] * (len(columns) + 1 - len(digits))
-        # (carry, whether the sum is as wanted so far) -> least, and the values that have it
+        # (carry, whether the sum is as wanted so far) -> minimum, and the values that attain it
         states: dict[tuple[int, bool], tuple[Gap, tuple[Any, ...]]] = {(0, fits): (0, ())}
         for column, digit in zip(columns, digits, strict=False):
             after: dict[tuple[int, bool], tuple[Gap, tuple[Any, ...]]] = {}
@@ -153,7 +155,7 @@ class Sum(Composed):
         return cost, tuple(at[index] for index in range(len(self.readings)))
 
     def _columns(self, costs: Costs, join: _Join) -> Iterable[_Column]:
-        """Each column from the last to the first."""
+        """Yield each column from the last to the first."""
         n_left = len(self.left)
         lefts, rights = range(n_left - 1, -1, -1), range(len(self.readings) - 1, n_left - 1, -1)
         for number in range(max(len(lefts), len(rights))):
@@ -174,16 +176,16 @@ class Sum(Composed):
         return joined
 
     def words(self, value: Any) -> str:
-        """The sum in words."""
+        """Return the sum in words."""
         return f"the sum is {value}"
 
     def equation(self, choice: Sequence[int]) -> str:
-        """The sum as an equation."""
+        """Return the sum as an equation."""
         left, right = self.addends(choice)
         return f"{left} + {right} = {left + right}"
 
     def composite_data(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the composite as JSON data."""
         return {"kind": self.kind, "left": len(self.left)}
 
     def __str__(self) -> str:

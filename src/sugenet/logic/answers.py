@@ -1,5 +1,7 @@
-"""What questions about a whole answer: one type for each outcome; each prints as a sentence, goes to JSON and
-back (`answer_of`), and has a certificate that is made of those of its parts.
+"""Answers about composites, one type for each outcome.
+
+Each prints as a sentence and is written to JSON and read back (`answer_of`). Its certificate is composed of
+those of its parts.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ __all__ = [
 
 
 def _fields(**extra: Source) -> Mapping[str, Source]:
-    """The fields of an answer in JSON: its own between those that all have."""
+    """Return the fields of an answer in JSON: its own between the common ones."""
     return {
         "claim": "claim",
         "stated": lambda answer: answer.whole.text if isinstance(answer.whole, Statement) else ...,
@@ -54,7 +56,7 @@ def _fields(**extra: Source) -> Mapping[str, Source]:
 
 
 def _certified(name: str, about: str, read: Callable[[Any], Any] = exact) -> Any:
-    """A property that the certificate states; None where it does not."""
+    """Return a property that reads a field of the certificate; None if it is missing."""
 
     def value(answer: ComposedAnswer) -> Any:
         stated = answer.certificate.get(name)
@@ -69,7 +71,7 @@ def _gap_in(text: str) -> Gap:
 
 @dataclass(frozen=True, eq=False)
 class ComposedAnswer(Recorded):
-    """An answer about a whole."""
+    """Base class of answers about a composite."""
 
     outcome: ClassVar[str]
     json: ClassVar[Mapping[str, Source]] = _fields()
@@ -85,7 +87,7 @@ class ComposedAnswer(Recorded):
 
     @property
     def question(self) -> dict[str, Any]:
-        """The question as JSON data, as the certificate has it."""
+        """The question as JSON data, as in the certificate."""
         question: dict[str, Any] = self.certificate["question"]
         return question
 
@@ -94,7 +96,7 @@ class ComposedAnswer(Recorded):
 
     @property
     def is_certified(self) -> bool:
-        """Whether the certificate shows something: all but undecided answers."""
+        """Whether the certificate proves something: all except undecided answers."""
         return self.outcome != "undecided"
 
     @property
@@ -112,7 +114,7 @@ class ComposedAnswer(Recorded):
         return tuple(self.certificate["choice"])
 
     def _changes(self) -> dict[int, dict[str, tuple[Any, Any]]]:
-        """How images change, by the place of their reading."""
+        """Return the changes of images, by the position of their reading."""
         changes: dict[int, dict[str, tuple[Any, Any]]] = {}
         costs: dict[int, Fraction] = {}
         for index, part in self._parts:
@@ -134,7 +136,7 @@ class ComposedAnswer(Recorded):
         return changes
 
     def _listed(self) -> str:
-        """The changed images in words."""
+        """Return the changed images in words."""
         rows = []
         for index, changes in sorted(self._changes().items()):
             reading = self.whole.readings[index]
@@ -150,7 +152,7 @@ def _label(network: Network, witness: Sequence[Any]) -> str:
 
 
 def _shown(composed: Composed, choice: Choice) -> str:
-    """A choice in words."""
+    """Return a choice in words."""
     match composed:
         case Sum():
             return composed.equation(choice)
@@ -161,7 +163,7 @@ def _shown(composed: Composed, choice: Choice) -> str:
 
 
 def _claimed(composed: Composed) -> str:
-    """What the whole is, as it is read."""
+    """Return the value of the composite as it is read."""
     return composed.equation(composed.read) if isinstance(composed, Sum) else composed.words(composed.says)
 
 
@@ -170,7 +172,7 @@ def _claimed(composed: Composed) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ComposedRead(ComposedAnswer):
-    """How possible it is that a whole has a value, and how far any other value is behind."""
+    """Possibility of a value of a composite, and the gap of any other value."""
 
     is_read = is_outcome("read")
     outcome: ClassVar[str] = "read"
@@ -183,7 +185,7 @@ class ComposedRead(ComposedAnswer):
 
     @property
     def value(self) -> Any:
-        """The value that was asked about."""
+        """The value in question."""
         return self.certificate["question"]["value"]
 
     gap = _certified(
@@ -197,7 +199,7 @@ class ComposedRead(ComposedAnswer):
 
     @property
     def choice(self) -> Choice | None:
-        """The most possible values of the readings with which the whole has the value."""
+        """The most possible values of the readings that give the composite this value."""
         return None if self.gap is None else self._choice
 
     def __str__(self) -> str:
@@ -213,15 +215,15 @@ class ComposedRead(ComposedAnswer):
 
 
 class _Changed(ComposedAnswer):
-    """An answer with images that change the whole."""
+    """Base class of answers with images that change the composite."""
 
     @property
     def value(self) -> Any:
-        """The value that the whole has then."""
+        """The value of the composite after the change."""
         return self.whole.value(self._choice)
 
     def changes(self) -> dict[str, dict[str, tuple[Any, Any]]]:
-        """How images change, by the name of their reading."""
+        """Return the changes of images, by the name of their reading."""
         return {
             self.whole.readings[index].name: changes for index, changes in sorted(self._changes().items())
         }
@@ -237,7 +239,7 @@ class _Changed(ComposedAnswer):
 class _OfRegion(ComposedAnswer):
     @property
     def where(self) -> str:
-        """Where images may go, in words."""
+        """The region of the images, in words."""
         question = self.certificate["question"]
         network = next(reading.network for reading in self.whole.readings if reading.network is not None)
         region = region_of(question["region"], network)
@@ -258,48 +260,48 @@ class _OfVerify(_OfRegion):
 
 @dataclass(frozen=True, eq=False)
 class ComposedProved(_OfVerify):
-    """The whole stays what it is."""
+    """The composite keeps its value."""
 
     outcome: ClassVar[str] = "proved"
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """One sentence, its verdict put through `mark`."""
+        """Return one sentence, with `mark` applied to its verdict."""
         n_parts = len(self._parts)
         return f"{self._claim}: {mark('proved')}, by {n_parts} {'part' if n_parts == 1 else 'parts'}"
 
 
 @dataclass(frozen=True, eq=False)
 class ComposedRefuted(_OfVerify, _Changed):
-    """The whole changes: with these images."""
+    """The composite changes with these images."""
 
     outcome: ClassVar[str] = "refuted"
     json: ClassVar[Mapping[str, Source]] = _fields(value="value", changes="_changes_data")
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """One sentence, its verdict put through `mark`."""
+        """Return one sentence, with `mark` applied to its verdict."""
         return f"{self._claim}: {mark('refuted')}. {_shown(self.whole, self._choice)}, with {self._listed()}"
 
 
 @dataclass(frozen=True, eq=False)
 class ComposedUndecided(_OfVerify):
-    """Neither shown: some parts are open."""
+    """Neither proved nor refuted: some parts are undecided."""
 
     outcome: ClassVar[str] = "undecided"
     json: ClassVar[Mapping[str, Source]] = _fields(open="open", proved="proved")
 
     @property
     def open(self) -> tuple[str, ...]:
-        """The readings that are open."""
+        """The undecided readings."""
         indices = {index for index, part in self._parts if part["answer"] == "undecided"}
         return tuple(self.whole.readings[index].name for index in sorted(indices))
 
     @property
     def proved(self) -> int:
-        """How many parts are proved."""
+        """Number of proved parts."""
         return sum(part["answer"] == "proved" for _, part in self._parts)
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """One sentence, its verdict put through `mark`."""
+        """Return one sentence, with `mark` applied to its verdict."""
         left = ", ".join(map(visible, self.open)) or "some parts"
         return (
             f"{self._claim}: {mark('undecided')}; {self.proved} parts are proved, and open are {left}. "
@@ -318,7 +320,7 @@ class _OfChange(ComposedAnswer):
 
     @property
     def metric(self) -> str:
-        """How changes are counted."""
+        """Cost function of the changes."""
         return str(self.certificate["question"]["cost"]["kind"])
 
     @property
@@ -332,7 +334,7 @@ class _OfChange(ComposedAnswer):
 
 @dataclass(frozen=True, eq=False)
 class ComposedChange(_OfChange, _Changed):
-    """Changed images with which the whole has another value, and what is proved of their cost."""
+    """Changed images that give the composite another value, and the proved bound on their cost."""
 
     outcome: ClassVar[str] = "found"
     json: ClassVar[Mapping[str, Source]] = _fields(
@@ -350,11 +352,11 @@ class ComposedChange(_OfChange, _Changed):
 
     @property
     def is_minimum(self) -> bool:
-        """Whether nothing cheaper does it, proved."""
+        """Whether it is proved that no cheaper change exists."""
         return bool(self.lower == self.cost)
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """One sentence, its verdict put through `mark`."""
+        """Return one sentence, with `mark` applied to its verdict."""
         proof = f"{mark('proved')} to be the least"
         if not self.is_minimum:
             proof = f"the least is at least {show_cost(self.metric, self.lower, -1)}"
@@ -367,12 +369,12 @@ class ComposedChange(_OfChange, _Changed):
 
 @dataclass(frozen=True, eq=False)
 class NoComposedChange(_OfChange):
-    """Nothing changes the whole so: proved."""
+    """No change gives the composite this value: proved."""
 
     outcome: ClassVar[str] = "none"
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """One sentence, its verdict put through `mark`."""
+        """Return one sentence, with `mark` applied to its verdict."""
         question, claim = self.certificate["question"], _claimed(self.whole)
         if isinstance(self.whole, Sum) and not question["other"]:
             claim += f", and never {question['value']}"
@@ -381,14 +383,14 @@ class NoComposedChange(_OfChange):
 
 @dataclass(frozen=True, eq=False)
 class OpenComposedChange(_OfChange):
-    """Nothing was found, and nothing more proved than a lower bound."""
+    """No change was found, and only a lower bound is proved."""
 
     outcome: ClassVar[str] = "undecided"
     json: ClassVar[Mapping[str, Source]] = _fields(metric="metric", lower="lower")
     lower = _certified("lower", "Nothing cheaper than this does it.")
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """One sentence, its verdict put through `mark`."""
+        """Return one sentence, with `mark` applied to its verdict."""
         bound = show_cost(self.metric, self.lower, -1)
         return (
             f"{self._wanted}: {mark('undecided')}. Proved so far: it needs at least {bound}. "
@@ -401,7 +403,9 @@ class OpenComposedChange(_OfChange):
 
 @dataclass(frozen=True, eq=False)
 class ComposedReason(_OfRegion):
-    """Features of the images that suffice for the value of the whole, whatever else changes in the region."""
+    """Features of the images that suffice for the value of the composite, whatever else changes in the
+    region.
+    """
 
     is_found = is_outcome("found")
     is_undecided = is_outcome("undecided")
@@ -422,7 +426,7 @@ class ComposedReason(_OfRegion):
 
     @cached_property
     def reasons(self) -> dict[str, Reason]:
-        """The reason of each sample that is needed, by the name of its reading."""
+        """The reason of each required sample, by the name of its reading."""
         return {
             self.whole.readings[index].name: Reason.of(
                 self._network(index), opened(part, self._network(index)), {"certificate": part}
@@ -432,11 +436,11 @@ class ComposedReason(_OfRegion):
 
     @property
     def size(self) -> int:
-        """How many features there are in all."""
+        """Total number of features."""
         return sum(len(reason.features) for reason in self.reasons.values())
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """One sentence, its verdict put through `mark`."""
+        """Return one sentence, with `mark` applied to its verdict."""
         if self.status == "unknown":
             names = [visible(name) for name, reason in self.reasons.items() if reason.status == "unknown"]
             about = f", for {', '.join(names)}" if names else ""
@@ -472,8 +476,9 @@ _TYPES: dict[tuple[str, str], type[ComposedAnswer]] = {
 
 
 def answer_of(data: Mapping[str, Any], *networks: Network) -> ComposedAnswer:
-    """Read an answer about a whole from what its `data` gave, for the same networks. That reads, it does not
-    believe: `check` the certificate, which covers every field but `seconds`.
+    """Read an answer about a composite from the data that `data` returned, for the same networks.
+
+    Reading does not verify it: call `check`, which covers every field except `seconds`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The questions to a whole: how possible, can it fail, what would change it, why (docs/theory.md 12.5).
+"""Questions about a composite: `read`, `verify`, `why` (docs/theory.md 12.5).
 
-Each asks its parts with the verbs there are, `verify`, `whatif` and `why`, as few of them as are needed, and
-puts their certificates together.
+Each asks as few questions about the parts as possible, with `verify`, `whatif` and `why`, and combines their
+certificates.
 """
 
 from __future__ import annotations
@@ -34,15 +34,17 @@ _STATUS = ("unknown", "sufficient", "minimal", "minimum")
 
 
 def read(composed: Composed, value: Any = None) -> ComposedRead:
-    """How possible it is that a whole has a value: by how many points it is behind the most possible one, and
-    by how many any other value is behind (possibility and necessity, as gaps).
+    """Return how possible a value of a composite is.
+
+    The result has the gap of the value to the most possible one, and the gap of any other value (possibility
+    and necessity, as gaps).
 
     Parameters
     ----------
     composed
         A `Sum`, a `Sudoku` or a `Statement`.
     value
-        The sum; or whether it is a Sudoku, or holds. The sum as it is read, or True, unless given.
+        The sum; or whether it is a Sudoku, or holds (default: the sum as it is read, or True).
 
     Examples
     --------
@@ -74,7 +76,7 @@ def read(composed: Composed, value: Any = None) -> ComposedRead:
 
 
 def _proof_of_gap(composed: Composed, wanted: Wanted, best: Least | None) -> dict[str, Any] | None:
-    """Why no choice with a wanted value has a smaller gap than the best."""
+    """Return why no choice with a wanted value has a smaller gap than the best."""
     rows = [
         {k: 0 for k, gap in enumerate(reading.gaps) if best is None or gap < best[0]}
         for reading in composed.readings
@@ -92,7 +94,7 @@ def _wanted(composed: Composed, value: Any) -> Wanted:
 
 
 def _region_data(region: Any, *, joint: bool = False) -> dict[str, Any]:
-    """A region as JSON that means the same for every network; refuses those that name features."""
+    """Return a region as JSON with the same meaning for every network; refuse regions that name features."""
     if not isinstance(region, Hamming | L0 | L1 | L2 | Linf | AnyInput):
         raise QuestionError(
             f"region={quoted(region)} is none for several images: give Hamming, L0, L1, L2, Linf or AnyInput."
@@ -105,7 +107,7 @@ def _region_data(region: Any, *, joint: bool = False) -> dict[str, Any]:
 
 
 def see_network(composed: Composed) -> list[int]:
-    """The places of readings that can change; refuses a whole without any."""
+    """Return the positions of readings that can change; refuse a composite without any."""
     indices = [index for index, reading in enumerate(composed.readings) if reading.network is not None]
     if not indices:
         raise QuestionError("no reading comes from a network, so there are no images that could change.")
@@ -125,7 +127,7 @@ def verify(
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
 ) -> ComposedProved | ComposedRefuted | ComposedUndecided:
-    """Decide whether a whole stays what it is while its images change.
+    """Decide whether a composite keeps its value while its images change.
 
     Parameters
     ----------
@@ -134,8 +136,8 @@ def verify(
     region
         How far each image may change: `L0`, `L1`, `L2`, `Linf`, `Hamming` or `AnyInput`.
     joint
-        Whether the images share the budget of the region, instead of having it each. For a sum and a valid
-        Sudoku both come to the same: one changed reading changes them.
+        Whether the images share the budget of the region, instead of each having its own. For a sum and a
+        valid Sudoku both are equivalent, since one changed reading changes them.
     time_limit, threads, seed, notify
         As in `sugenet.verify`; the time is for all parts together.
 
@@ -175,7 +177,7 @@ def verify(
 
 
 class _Verifying:
-    """What is known of where the readings may go in a region."""
+    """State of a verification: which classes the readings may have in a region."""
 
     def __init__(self, whole: Composed, region: Region, clock: Clock, places: list[int]) -> None:
         self.whole, self.region, self.clock, self.places = whole, region, clock, places
@@ -184,7 +186,7 @@ class _Verifying:
         self.proof: dict[str, Any] | None = None
         self.asked: set[int] = set()
         self.reached: dict[tuple[int, int], dict[str, Any]] = {}
-        """For readings and classes that they can have, what shows it."""
+        """For readings and classes that they can have, the evidence."""
         as_read = whole.read
         self.possible = [
             {as_read[index]} | (set(range(len(reading.values))) if index in places else set())
@@ -193,7 +195,7 @@ class _Verifying:
         self.unclear: set[tuple[int, int]] = set()
 
     def ask(self, index: int, target: int | None = None) -> None:
-        """Ask whether a reading stays, or does not become one class."""
+        """Decide whether a reading keeps its class, or does not become one class."""
         reading = self.whole.readings[index]
         network = reading.network
         assert network is not None
@@ -224,7 +226,7 @@ class _Verifying:
             raise KeyboardInterrupt
 
     def one_by_one(self) -> tuple[int, ...] | None:
-        """Ask every reading: one that changes alone changes the whole."""
+        """Decide every reading: one that changes alone changes the composite."""
         as_read = self.whole.read
         for index in self.places:
             self.ask(index)
@@ -234,7 +236,9 @@ class _Verifying:
         return None
 
     def by_need(self) -> tuple[int, ...] | None:
-        """Ask what a choice that changes the whole needs, until there is none, or all of one is reached."""
+        """Decide the parts of each choice that changes the composite, until there is none, or one is
+        reached.
+        """
         wanted = Wanted(self.whole.says, other=True)
         while True:
             clear = [{k for k in row if (p, k) not in self.unclear} for p, row in enumerate(self.possible)]
@@ -250,18 +254,18 @@ class _Verifying:
             self.ask(index, None if index not in self.asked else k)
 
     def prove(self) -> None:
-        """Prove that no choice of classes that are possible changes the whole."""
+        """Prove that no choice of possible classes changes the composite."""
         wanted, rows = Wanted(self.whole.says, other=True), [dict.fromkeys(row, 0) for row in self.possible]
         self.proof = proof_that_none(self.whole, wanted, rows, clock=self.clock.for_proof())
 
     def refuted(self, choice: tuple[int, ...]) -> list[PartOf]:
-        """What shows that a choice is reached."""
+        """Return the evidence that a choice is reached."""
         as_read = self.whole.read
         return [(p, self.reached[p, k]) for p, k in enumerate(choice) if k != as_read[p]]
 
 
 def _share(clock: Clock, parts: int) -> float | None:
-    """Seconds for the next of several parts."""
+    """Return the seconds for the next of several parts."""
     left = clock.left()
     return None if left is None else left / max(1, parts)
 
@@ -279,19 +283,20 @@ def why(
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
 ) -> ComposedReason:
-    """Find features of the images that suffice for the value of a whole: while they stay, it does, whatever
-    else changes inside a region in every image.
+    """Find features of the images that suffice for the value of a composite.
+
+    While they keep their values, it keeps its value, whatever else changes inside a region in every image.
 
     Parameters
     ----------
     composed
         A `Sum`, a `Sudoku` or a `Statement`.
     region
-        How far each image may change, as in `verify`; any input unless given.
+        How far each image may change, as in `verify` (default: any input).
     minimal
-        ``subset``, ``size`` or None, as in `sugenet.why`. It is claimed of the whole where every reading
-        matters, as in a sum; where some readings suffice, as two equal digits do for a grid that is no
-        Sudoku, only these have a reason, and it is claimed to be sufficient.
+        ``subset``, ``size`` or None, as in `sugenet.why`. In a sum every reading matters, and the claim is
+        about the composite. If some readings suffice, as two equal digits do for an invalid Sudoku, only
+        these have a reason. It is then claimed to be sufficient.
     time_limit, threads, seed, notify
         As in `sugenet.why`; the time is for all parts together.
 
@@ -322,7 +327,7 @@ def why(
             reading.network.encoder.values(reading.sample),
             region,
             minimal=minimal,
-            time_limit=0 if stopped else _share(clock, len(needed) - done),  # then all that it has
+            time_limit=0 if stopped else _share(clock, len(needed) - done),  # then all of its features
             threads=threads,
             seed=seed,
             notify=notify,

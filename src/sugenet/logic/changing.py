@@ -1,8 +1,8 @@
-"""What would change a whole: the cheapest changes of its images, with proof (docs/theory.md 12.6).
+"""Counterfactuals of a composite: the cheapest changes of its images, with proof (docs/theory.md 12.6).
 
-What a reading needs to become each class are costs, of which at first only bounds are known. The cheapest
-choice by these bounds is looked for; what it needs is asked of `whatif`, which raises bounds or confirms
-them; and so on, until the cheapest choice by bounds is one that is really that cheap.
+The cost of changing a reading to each class is known only by bounds at first. The search finds the cheapest
+choice by these bounds, then asks `whatif` about its parts, which raises or confirms the bounds. It repeats
+this until the cheapest choice by bounds really has that cost.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sugenet.reprs import quoted
 __all__ = ["whatif"]
 
 _ANY = -1
-"""Instead of a class: any other."""
+"""Placeholder for a class: any other."""
 
 
 def whatif(
@@ -46,15 +46,16 @@ def whatif(
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
 ) -> ComposedChange | NoComposedChange | OpenComposedChange:
-    """Find the cheapest changes of the images with which a whole has another value, and prove that nothing
-    cheaper does it.
+    """Find the cheapest changes of the images that give a composite another value.
+
+    The answer proves that no cheaper changes exist.
 
     Parameters
     ----------
     composed
         A `Sum`, a `Sudoku` or a `Statement`.
     value
-        The sum that it shall have; any other than it has unless given. A statement or a Sudoku can only turn.
+        The wanted sum (default: any other than the current one). A statement or a Sudoku has one other value.
     cost
         `L0`, `L1`, `L2` (squares) or `Hamming`; the costs of all images are added up.
     time_limit, threads, seed, notify
@@ -76,7 +77,7 @@ def whatif(
     clock = Clock(time_limit, threads, seed, notify)
     wanted = _other(composed, value)
     searcher = _CompositeSearch(composed, wanted, cost, clock)
-    with suppress(KeyboardInterrupt, TimeoutError):  # what is known until then is kept
+    with suppress(KeyboardInterrupt, TimeoutError):  # results up to then are kept
         searcher.go()
     question = {"kind": "whatif", "cost": {"kind": cost.__name__}, **wanted.data()}
     known, best = searcher.known()
@@ -95,7 +96,7 @@ def whatif(
 
 
 def _other(composed: Composed, value: Any) -> Wanted:
-    """What is wanted; refuses what is so already."""
+    """Return the wanted value; refuse the current one."""
     if value is None:
         return Wanted(composed.says, other=True)
     fits = (isinstance(value, int) and not isinstance(value, bool)) == (composed.kind == "sum")
@@ -108,7 +109,7 @@ def _other(composed: Composed, value: Any) -> Wanted:
 
 
 class _CompositeSearch:
-    """What reaching each class costs each reading: at least, and at most."""
+    """Search with lower and upper bounds on the cost of each class for each reading."""
 
     def __init__(self, whole: Composed, wanted: Wanted, cost: type[Cost], clock: Clock) -> None:
         self.whole, self.wanted, self.cost, self.clock = whole, wanted, cost, clock
@@ -117,7 +118,7 @@ class _CompositeSearch:
         self.parts: list[PartOf] = []
         self.settled: set[tuple[int, int]] = set()
         self.once: set[tuple[int, int]] = set()
-        """What was asked, and left open."""
+        """Questions that were asked and left undecided."""
         self.lower: list[list[Gap | None]] = []
         self.upper: list[list[Gap | None]] = []
         steps: list[Gap] = []
@@ -129,21 +130,23 @@ class _CompositeSearch:
             self.upper.append([0 if k == current else None for k in range(n_values)])
 
         self.step = min(steps)
-        """Something must change."""
+        """Minimum cost of any change."""
         self.cheapest: Least = (self.step, ())
         self.best: Least | None = None
 
     def _min_step(self, network: Network) -> Gap:
-        """What another class costs at least; bits of silent cuts cost nothing."""
+        """Return the minimum cost of another class; bits of silent cuts cost nothing."""
         silent = any(getattr(coding, "silent", ()) for coding in network.encoder.codings)
         return int(self.cost is L0 or (self.cost is Hamming and not silent))
 
     def least(self, costs: list[list[Gap | None]], clock: Clock | None = None) -> Least | None:
-        """The cheapest choice by some costs."""
+        """Return the cheapest choice by some costs."""
         return self.whole.min_cost(self.wanted, costs, (clock or self.clock).up)
 
     def known(self) -> tuple[Least | None, Least | None]:
-        """The cheapest by bounds and of those found, worked out again in a little more time, or as it was."""
+        """Return the cheapest choices by bounds and among those found, recomputed in a little extra time if
+        possible.
+        """
         lower: Least | None = self.cheapest
         best = self.best
         if best is not None:  # its parts may have become cheaper since
@@ -155,8 +158,9 @@ class _CompositeSearch:
         return lower, best
 
     def proved(self, lower: Gap | None) -> tuple[Gap | None, dict[str, Any] | None]:
-        """A lower bound with its proof, None if no changes do it; if no proof is found in time, of the least
-        step, or 0.
+        """Return a lower bound with its proof, None if no changes suffice.
+
+        If no proof is found in time, it is the bound by the smallest step, or 0.
         """
         rows = [{k: cost for k, cost in enumerate(row) if cost is not None} for row in self.lower]
         for bound in (lower, self.step):
@@ -191,7 +195,7 @@ class _CompositeSearch:
                     return
 
     def _ask(self, index: int, target: int | None, limit: Gap | None) -> None:
-        """Ask one reading what reaching a class, or any other, costs; no further than a limit."""
+        """Find the cost of changing one reading to a class, or to any other, up to a limit."""
         reading, asked = self.whole.readings[index], (index, _ANY if target is None else target)
         network = reading.network
         assert network is not None
@@ -216,7 +220,7 @@ class _CompositeSearch:
         if isinstance(answer, Counterfactual):
             is_open = not answer.is_minimum
         if asked in self.once or not is_open or self.clock.time_limit is None:
-            self.settled.add(asked)  # else it is asked once more, with all the time that is left
+            self.settled.add(asked)  # otherwise it is asked once more, with all remaining time
         self.once.add(asked)
         current = self.whole.read[index]
         others = [k for k in range(len(reading.values)) if k != current and target in (None, k)]
@@ -227,12 +231,14 @@ class _CompositeSearch:
             raise KeyboardInterrupt
 
     def _seconds(self, asked: tuple[int, int]) -> float | None:
-        """For one question: a third of the time, and at least a second; all of it the second time."""
+        """Return the seconds for one question: a third of the time, at least one second; everything the
+        second time.
+        """
         left = self.clock.left()
         return None if left is None else max(left / (1 if asked in self.once else 3), min(left, 1.0))
 
     def _bound(self, index: int, answer: Answer) -> Gap | None:
-        """What the classes that were asked about cost at least; None: they cannot be reached."""
+        """Return the minimum cost of the classes in question; None if they cannot be reached."""
         if isinstance(answer, Counterfactual):
             became = answer.index
             known, value = self.upper[index][became], _short(answer.cost)
@@ -245,7 +251,7 @@ class _CompositeSearch:
         return None if limit is None else limit.__floor__() + 1 if self.integer_steps else _short(limit)
 
     def _learn(self, index: int, others: list[int], bound: Gap | None) -> None:
-        """Raise what classes cost at least."""
+        """Raise lower bounds of classes."""
         for k in others:
             known = self.lower[index][k]
             if bound is None:
@@ -256,7 +262,7 @@ class _CompositeSearch:
 
 
 def _shown(answer: Answer) -> Answer:
-    """An answer with what its certificate shows alone."""
+    """Return an answer with only the values that its certificate proves."""
     match answer:
         case Counterfactual():
             return replace(answer, lower=exact(answer.certificate["lower"]))

@@ -1,4 +1,4 @@
-"""A whole that is composed of several readings, such as a sum of digits: its value follows from theirs."""
+"""Composites of several readings, such as a sum of digits: their value follows from the readings."""
 
 from __future__ import annotations
 
@@ -15,63 +15,66 @@ from sugenet.reprs import Sentences
 __all__ = ["Choice", "Composed", "Least", "Wanted"]
 
 Choice = tuple[int, ...]
-"""A value for each reading, by its number."""
+"""A value for each reading, by index."""
 Least = tuple[Gap, Choice]
-"""The least gap or cost, and values that have it."""
+"""The minimum gap or cost, and values that attain it."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A value that a whole shall have; or, with `other`, any but that."""
+    """Wanted value of a composite; with `other`, any value except this one."""
 
     value: Any
     other: bool = False
 
     def met(self, value: Any) -> bool:
-        """Whether a value is wanted."""
+        """Return whether a value is wanted."""
         return bool((value == self.value) != self.other)
 
     def data(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the wanted value as JSON data."""
         return {"value": self.value, "other": self.other}
 
 
 class Composed(Sentences, ABC):
-    """A whole over readings. What it computes is `value`; all else are ways to ask about that."""
+    """Base class of composites of readings. `value` defines it; all other methods follow from it."""
 
     kind: ClassVar[str]
     readings: tuple[Reading, ...]
 
     @abstractmethod
     def value(self, choice: Sequence[int]) -> Any:
-        """The value of the whole for values of its readings: the definition."""
+        """Return the value of the composite for values of its readings: the definition."""
 
     @abstractmethod
     def min_gap(self, wanted: Wanted, gaps: Costs | None = None) -> Least | None:
-        """How possible it is: the least gap over all choices that have a wanted value, the gap of a choice
-        being the largest of its readings'. None: no choice has such a value.
+        """Return the minimum gap over all choices that have a wanted value; None if no choice has one.
+
+        The gap of a choice is the largest gap of its readings.
         """
 
     @abstractmethod
     def min_cost(self, wanted: Wanted, costs: Costs, is_up: Callable[[], bool] | None = None) -> Least | None:
-        """The least sum of costs of a choice with a wanted value; `TimeoutError` where time `is_up` first."""
+        """Return the minimum total cost of a choice with a wanted value; `TimeoutError` if time `is_up`
+        first.
+        """
 
     @abstractmethod
     def words(self, value: Any) -> str:
-        """That it has a value, in words."""
+        """Return the claim that it has a value, in words."""
 
     @abstractmethod
     def composite_data(self) -> dict[str, Any]:
-        """What it is, as JSON, but for its readings."""
+        """Return the composite as JSON data, without its readings."""
 
     @cached_property
     def read(self) -> Choice:
-        """The most possible value of each reading: what the networks say."""
+        """The most possible value of each reading: the predictions of the networks."""
         return tuple(reading.best for reading in self.readings)
 
     @property
     def says(self) -> Any:
-        """The value of the whole as it is read."""
+        """The value of the composite as it is read."""
         return self.value(self.read)
 
     @property
@@ -80,7 +83,7 @@ class Composed(Sentences, ABC):
         return [reading.gaps for reading in self.readings]
 
     def find(self, wanted: Wanted, allowed: Sequence[Iterable[int]]) -> Choice | None:
-        """Some choice among allowed values with a wanted value."""
+        """Return a choice among allowed values with a wanted value."""
         allowed_sets = [set(row) for row in allowed]
         rows = [
             [0 if value in allowed_sets[index] else None for value in range(len(reading.values))]
@@ -90,15 +93,17 @@ class Composed(Sentences, ABC):
         return None if best is None else best[1]
 
     def is_sensitive(self) -> bool:
-        """Whether every change of one reading alone, as they are read, changes the value: then the whole is
-        as safe as its parts, no more and no less (docs/theory.md 12.5).
+        """Whether every change of a single reading changes the value.
+
+        Then the composite is exactly as robust as its parts (docs/theory.md 12.5).
         """
         as_read, says = self.read, self.says
         return all(self.value(other) != says for other in self._neighbours(as_read))
 
     def deciding(self, indices: Sequence[int]) -> list[int]:
-        """Some of the readings at these places that suffice for the value as they are, of which none can be
-        left out; the others may be anything, those at no such place stay.
+        """Return an irreducible subset of the readings at these positions that suffices for the value.
+
+        The others may change, and readings at other positions stay fixed.
         """
         as_read, wanted = self.read, Wanted(self.says, other=True)
         free: set[int] = set()

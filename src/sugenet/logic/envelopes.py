@@ -1,8 +1,7 @@
-"""Certificates about several readings: as JSON, and the proofs that no choice of classes has a value, which
-they add to those of their parts.
+"""Certificates about several readings as JSON, with proofs that no choice of classes has a value.
 
-A claim is written as the checker writes it, a small network over the classes of the readings, and search with
-learning proves it. So the checker follows clauses instead of searching.
+A claim has the checker's form, a small network over the classes of the readings. The CDCL search proves it,
+so the checker follows clauses instead of searching.
 """
 
 from __future__ import annotations
@@ -50,17 +49,17 @@ __all__ = [
 ]
 
 PartOf = tuple[int, dict[str, Any]]
-"""The place of a reading, and a certificate about it."""
+"""The position of a reading, and a certificate about it."""
 
 
 def sample_of(reading: Reading) -> list[Any]:
-    """The raw values of a reading's sample."""
+    """Return the raw values of a reading's sample."""
     assert reading.network is not None
     return [plain(value) for value in reading.network.encoder.values(reading.sample)]
 
 
 def networks_of(composed: Composed) -> list[Network]:
-    """The networks that read a whole, each once, with all their classes."""
+    """Return the networks that read a composite, each once, with all their classes."""
     networks: dict[str, Network] = {}
     for reading in composed.readings:
         network = reading.base or reading.network
@@ -72,7 +71,7 @@ def networks_of(composed: Composed) -> list[Network]:
 def certificate_of(
     composed: Composed, question: Mapping[str, Any], answer: str, parts: Sequence[PartOf] = (), **more: Any
 ) -> dict[str, Any]:
-    """A certificate about a whole, made of certificates of its parts."""
+    """Return a certificate about a composite, composed of certificates of its parts."""
     named = [network.fingerprint for network in networks_of(composed)]
     return composed_envelope(
         named,
@@ -104,7 +103,7 @@ def _reading_data(reading: Reading, named: Sequence[str]) -> dict[str, Any]:
 
 
 def composite_in(certificate: Mapping[str, Any], networks: Sequence[Network], text: str | None) -> Composed:
-    """The whole that a certificate is about; `text` is what a statement says."""
+    """Return the composite of a certificate; `text` is the text of a statement."""
     known = {network.fingerprint: network for network in networks}
     readings = [_reading_in(data, certificate["networks"], known) for data in certificate["readings"]]
     data = certificate["whole"]
@@ -136,14 +135,14 @@ def _reading_in(data: Mapping[str, Any], named: Sequence[str], known: Mapping[st
 
 
 def _says(text: str, formula: LogicFormula, readings: Sequence[Reading]) -> bool:
-    """Whether a text is that of a formula; rows and functions of Python are called something, no more."""
+    """Return whether a text is that of a formula; rows and Python functions only have a name."""
     with suppress(RuleSyntaxError):
         return parse_formula(text, readings) == formula
     if isinstance(formula, Listed):
         return formula.on and _is_called(text, formula, readings)
     if not isinstance(formula, Every) or len(formula.parts) != 2:
         return False
-    cuts = [hit.start() for hit in finditer(r"\) and \(", text)]  # as `Statement.also` joins two
+    cuts = [hit.start() for hit in finditer(r"\) and \(", text)]  # joined as in `Statement.also`
     return (
         text.startswith("(")
         and text.endswith(")")
@@ -156,14 +155,16 @@ def _says(text: str, formula: LogicFormula, readings: Sequence[Reading]) -> bool
 
 
 def _is_called(text: str, formula: Listed, readings: Sequence[Reading]) -> bool:
-    """Whether a text is one that rows or a function of Python get."""
+    """Return whether a text is a name that rows or a Python function get."""
     names = ", ".join(readings[index].name for index in formula.places)
     called = rf"(the predicate|a predicate|[^\W\d]\w*)\({escape(names)}\)"
     return text == f"{names} are one of {len(formula.rows)} rows" or fullmatch(called, text) is not None
 
 
 _FEW = 1000
-"""Choices that the checker enumerates, or as many as a formula has parts; more need clauses."""
+"""Number of choices that the checker enumerates, or the number of parts of a formula; more require
+clauses.
+"""
 
 
 def proof_that_none(
@@ -178,13 +179,13 @@ def proof_that_none(
     Parameters
     ----------
     composed, wanted
-        What it is about.
+        The composite and the value.
     costs
-        For each reading the classes that it may have, by number, and what each costs.
+        For each reading, the possible classes by index, with their costs.
     below
         The bound (default: none).
     clock
-        The time (default: without limit).
+        The time limit (default: none).
 
     Returns
     -------
@@ -194,7 +195,7 @@ def proof_that_none(
     Raises
     ------
     TimeoutError
-        If the time is up first.
+        If the time runs out.
     """
     min_total = sum(min(row.values()) for row in costs) if all(costs) else None
     if min_total is None or (below is not None and min_total >= below):
@@ -212,8 +213,10 @@ def proof_that_none(
 
 
 def lemma_of(problem: IntegerProblem, clock: Clock) -> dict[str, Any]:
-    """Clauses that show that a problem has no violation, as JSON; `TimeoutError` if the time is up first."""
-    solver = Solver(_cascade(problem), has_cuts=False)  # each would be as long as all costs, and say little
+    """Return clauses that prove that a problem has no violation, as JSON; `TimeoutError` if the time runs
+    out.
+    """
+    solver = Solver(_cascade(problem), has_cuts=False)  # each would be as long as all costs, and prove little
     match solver.solve(clock):
         case Core():
             return solver.proof()
@@ -223,7 +226,7 @@ def lemma_of(problem: IntegerProblem, clock: Clock) -> dict[str, Any]:
 
 
 def _cascade(problem: IntegerProblem) -> Cascade:
-    """A problem of the checker as the search reads it."""
+    """Return a problem of the checker in the form of the search."""
     system = system_of(problem)
     chains = []
     for number, steps in enumerate(system.chains):

@@ -1,13 +1,15 @@
-"""Formulas over readings: conditions on values, lists of allowed rows, *and*, *or*; negation stands at the
-conditions alone, so that a formula and its opposite have one form. How possible they are takes linear time
-where their form allows it (docs/theory.md 12.2).
+"""Formulas over readings: conditions on values, lists of allowed rows, *and*, *or*.
 
-Text is read by `sugenet.logic.parsing`. A formula goes to JSON as the checker reads it, and back.
+Only conditions are negated, so that a formula and its negation have the same form. The possibility takes
+linear time if the form allows it (docs/theory.md 12.2).
 
-The joint possibility is the minimum over the readings, so the joint gap is the largest of theirs; a formula
-is as possible as its most possible interpretation. Gaps turn the order round: *or* takes the least, a term
-the largest, and necessity is the gap of the opposite. So Pi of a disjunction of terms and N of a conjunction
-of clauses take one pass; more generally Pi does where the parts of every *and* speak of different readings.
+`sugenet.logic.parsing` reads formulas from text. A formula is written to JSON in the checker's form, and read
+back.
+
+The joint possibility is the minimum over the readings, so the joint gap is the largest of theirs. A formula
+is as possible as its most possible interpretation. Gaps reverse the order: *or* takes the minimum, a term the
+maximum, and necessity is the gap of the negation. So Pi of a disjunction of terms and N of a conjunction of
+clauses take one pass. More generally, Pi takes one pass if the parts of every *and* have disjoint readings.
 """
 
 from __future__ import annotations
@@ -42,12 +44,12 @@ __all__ = [
 ]
 
 _MOST = 1 << 20
-"""Rows that a predicate may be asked about."""
+"""Maximum number of rows on which a predicate is evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A reading, by its place, has one of some values, by their numbers."""
+    """Condition that a reading, by position, has one of some values, by index."""
 
     place: int
     allowed: frozenset[int]
@@ -55,7 +57,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Listed(ShortRepr):
-    """Some readings have values together that stand in a list of rows; or, where it is not `on`, do not."""
+    """Condition that some readings jointly have values from a list of rows; if not `on`, that they do not."""
 
     places: tuple[int, ...]
     rows: frozenset[tuple[int, ...]]
@@ -64,14 +66,14 @@ class Listed(ShortRepr):
 
 @dataclass(frozen=True)
 class Every(ShortRepr):
-    """All parts hold; so it is where there are none."""
+    """Conjunction: all parts hold. It is true if there are no parts."""
 
     parts: tuple[LogicFormula, ...]
 
 
 @dataclass(frozen=True)
 class Some(ShortRepr):
-    """A part holds; so it is not where there are none."""
+    """Disjunction: some part holds. It is false if there are no parts."""
 
     parts: tuple[LogicFormula, ...]
 
@@ -80,7 +82,7 @@ LogicFormula: TypeAlias = OneOf | Listed | Every | Some
 
 
 def holds(formula: LogicFormula, values: Sequence[int]) -> bool:
-    """Whether values, by their numbers, make a formula true: the definition.
+    """Return whether values, by index, satisfy a formula: the definition.
 
     Examples
     --------
@@ -99,7 +101,7 @@ def holds(formula: LogicFormula, values: Sequence[int]) -> bool:
 
 
 def negated(formula: LogicFormula, sizes: Sequence[int]) -> LogicFormula:
-    """The opposite, for readings of these numbers of values."""
+    """Return the negation, for readings with these numbers of values."""
     match formula:
         case OneOf(place, allowed):
             return OneOf(place, frozenset(range(sizes[place])) - allowed)
@@ -111,7 +113,7 @@ def negated(formula: LogicFormula, sizes: Sequence[int]) -> LogicFormula:
 
 
 def indices_in(formula: LogicFormula) -> frozenset[int]:
-    """Which readings it speaks of."""
+    """Return the readings of a formula."""
     match formula:
         case OneOf():
             return frozenset([formula.place])
@@ -124,7 +126,7 @@ def indices_in(formula: LogicFormula) -> frozenset[int]:
 
 
 def listed_rows(readings: Sequence[Reading], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Listed:
-    """A list of rows of values that are allowed together, for the readings of these names."""
+    """Return a list of rows of values that are allowed together, for the readings of these names."""
     indices = _places(readings, names)
     allowed = set()
     for row in rows:
@@ -146,7 +148,7 @@ def listed_rows(readings: Sequence[Reading], names: Sequence[str], rows: Iterabl
 def predicate_rows(
     readings: Sequence[Reading], names: Sequence[str], predicate: Callable[..., Any]
 ) -> Listed:
-    """The rows of values, as text, for which a function of Python is true: it is asked about each once.
+    """Return the rows of values, as text, for which a Python function is true; it is called once for each.
 
     Examples
     --------
@@ -188,7 +190,7 @@ def _places(readings: Sequence[Reading], names: Sequence[str]) -> tuple[int, ...
 
 
 def data_of(formula: LogicFormula) -> dict[str, Any]:
-    """A formula as JSON."""
+    """Return a formula as JSON data."""
     match formula:
         case OneOf(place, allowed):
             return {"kind": "one of", "reading": place, "classes": sorted(allowed)}
@@ -199,7 +201,7 @@ def data_of(formula: LogicFormula) -> dict[str, Any]:
 
 
 def formula_of(data: Mapping[str, Any]) -> LogicFormula:
-    """A formula from its JSON."""
+    """Return a formula from its JSON."""
     match data["kind"]:
         case "one of":
             return OneOf(data["reading"], frozenset(data["classes"]))
@@ -215,11 +217,13 @@ def formula_of(data: Mapping[str, Any]) -> LogicFormula:
 Gaps = Sequence[Sequence[Gap]]
 """For each reading the gaps of its values."""
 Best = tuple[Gap, dict[int, int]]
-"""A gap, and values of some readings that have it; the others have their best."""
+"""A gap, and values of some readings that attain it; the others have their best values."""
 
 
 def is_decomposable(formula: LogicFormula) -> bool:
-    """Whether the parts of every *and* speak of different readings; conditions on one reading are one."""
+    """Return whether the parts of every *and* have disjoint readings; conditions on one reading are
+    merged.
+    """
     if isinstance(formula, OneOf | Listed):
         return True
     if isinstance(formula, Every):
@@ -233,7 +237,7 @@ def is_decomposable(formula: LogicFormula) -> bool:
 
 
 def easiest(formula: LogicFormula, gaps: Gaps) -> Best | None:
-    """The least gap with which a decomposable formula holds; None: it never does.
+    """Return the minimum gap with which a decomposable formula holds; None if it never holds.
 
     Examples
     --------
@@ -263,7 +267,9 @@ def easiest(formula: LogicFormula, gaps: Gaps) -> Best | None:
 
 
 def _easiest_row(formula: Listed, gaps: Gaps) -> Best | None:
-    """Of a list of rows; of its opposite, the first combination by rising gap that is not in the list."""
+    """Return the minimum for a list of rows, or for its negation: the first missing combination by increasing
+    gap.
+    """
     indices, rows = formula.places, formula.rows
     if formula.on:
         candidates = ((max(gaps[p][v] for p, v in zip(indices, row, strict=True)), row) for row in rows)
@@ -279,12 +285,12 @@ def _easiest_row(formula: Listed, gaps: Gaps) -> Best | None:
 
 
 def _outside(values: list[list[int]], rows: frozenset[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """A combination that is no row: among one more than there are rows, there is one."""
+    """Return a combination that is not a row: one exists among one more than the number of rows."""
     return next((row for row in islice(product(*values), len(rows) + 1) if row not in rows), None)
 
 
 def _joined(parts: Sequence[LogicFormula]) -> list[LogicFormula]:
-    """Parts of an *and* with those inside of it, conditions on one reading made one."""
+    """Return the parts of an *and*, flattened, with the conditions on one reading merged."""
     conditions: dict[int, frozenset[int]] = {}
     others: list[LogicFormula] = []
     left = list(reversed(parts))

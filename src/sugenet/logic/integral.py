@@ -1,9 +1,10 @@
-"""The neurosymbolic Sugeno integral: how far a capacity over interpretations supports a formula, graded or
-not (docs/theory.md 12.1).
+"""The neurosymbolic Sugeno integral: how much a capacity over interpretations supports a formula.
+
+The formula may be graded (docs/theory.md 12.1).
 
 An interpretation gives a value to every reading. F_mu(phi) = S_mu(l_phi), the Sugeno integral of the truth of
-phi; of a Boolean phi it is mu of its models. Where mu is the possibility of the readings, it is what `read`
-says in gaps; any other capacity of `sugenet.capacity` over the interpretations will do.
+phi; for a Boolean phi it is mu of its models. If mu is the possibility of the readings, it is the result of
+`read` as gaps. Any other capacity of `sugenet.capacity` over the interpretations works, too.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from sugenet.logic.readings import Reading, see_names
 __all__ = ["integrate", "interpretations", "necessity_of", "possibility_of"]
 
 _MOST = 1 << 16
-"""Interpretations that are listed."""
+"""Maximum number of interpretations that are listed."""
 
 
 def interpretations(readings: Sequence[Reading]) -> list[str]:
-    """All interpretations by name, such as ``a=1, b=2``, the last reading changing first: the criteria of
-    capacities over them.
+    """Return all interpretations by name, such as ``a=1, b=2``; the last reading changes fastest.
+
+    They are the criteria of capacities.
 
     Examples
     --------
@@ -53,8 +55,10 @@ def _all(readings: Sequence[Reading]) -> list[tuple[int, ...]]:
 
 
 def possibility_of(readings: Sequence[Reading]) -> Possibility:
-    """The possibility measure of the readings over their interpretations: the minimum of theirs. Gaps become
-    degrees by their rank among all gaps, from 1 for gap 0 down, above 0: what is compared is the same.
+    """Return the possibility measure of the readings over their interpretations: the minimum of theirs.
+
+    Gaps become degrees by their rank among all gaps, from 1 for gap 0 down to above 0. Comparisons stay the
+    same.
 
     Examples
     --------
@@ -67,7 +71,7 @@ def possibility_of(readings: Sequence[Reading]) -> Possibility:
 
 
 def necessity_of(readings: Sequence[Reading]) -> Necessity:
-    """The necessity measure: its conjugate."""
+    """Return the necessity measure: the conjugate."""
     return Necessity(_degrees(readings))
 
 
@@ -85,7 +89,7 @@ def integrate(
     readings: Sequence[Reading],
     truth: str | LogicFormula | Callable[[Mapping[str, str]], Any],
 ) -> Any:
-    """F_mu(phi): the Sugeno integral of the truth of a formula by a capacity over interpretations.
+    """Return F_mu(phi): the Sugeno integral of the truth of a formula by a capacity over interpretations.
 
     Parameters
     ----------

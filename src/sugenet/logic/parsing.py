@@ -1,9 +1,8 @@
-"""Formulas as text, in the words of laws: ``if valve = open then pressure in {low, mid}``.
+"""Formulas as text, in the syntax of laws: ``if valve = open then pressure in {low, mid}``.
 
-A condition compares a reading with a value, or two readings with each other; it is joined by *not*, *and*,
-*or*, *if ... then ...*, *iff* and brackets. Order (``<``, ``>=``) is that of numbers. A name or a value with
-blanks or signs in it goes into quotes. What cannot be read is refused with its
-place, counted from 1.
+A condition compares a reading with a value, or two readings with each other. Conditions are joined by *not*,
+*and*, *or*, *if ... then ...*, *iff* and brackets. Order (``<``, ``>=``) is numeric. A name or a value with
+blanks or signs in it goes into quotes. An error gives the position, counted from 1.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ _TOKEN = re.compile(
 _LISTED = ("<=", ">=", "!=", "==", "=", "<", ">")
 _WORDS = ("and", "or", "not", "if", "then", "iff", "in", "true", "false")
 _MOST_IFF = 12
-"""Each *iff* writes both of its sides twice."""
+"""Maximum number of *iff*: each writes both of its sides twice."""
 
 
 class _Word(NamedTuple):
     text: str
     kind: str
     place: int
-    """Where in the text it begins, from 1."""
+    """Position in the text, from 1."""
 
 
 def parse_formula(text: str, readings: Sequence[Reading]) -> LogicFormula:
@@ -60,7 +59,7 @@ def parse_formula(text: str, readings: Sequence[Reading]) -> LogicFormula:
 
 
 class _FormulaReader(Connectives[LogicFormula]):
-    """Reads one formula, word by word."""
+    """Parser of one formula, word by word."""
 
     def __init__(self, text: str, readings: Sequence[Reading]) -> None:
         self.readings = readings
@@ -79,7 +78,7 @@ class _FormulaReader(Connectives[LogicFormula]):
         return formula
 
     def _formula(self) -> LogicFormula:
-        """if F then F, or F, F -> F, F iff F; these bind least."""
+        """Read "if F then F", "F, F -> F" or "F iff F", which bind least, or a disjunction."""
         self.depth += 1
         if self.depth > DEEPEST + 1:
             raise RuleSyntaxError(

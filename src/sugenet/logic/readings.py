@@ -1,9 +1,11 @@
-"""What a network reads in one sample, as a variable: its values are the classes, and each has a gap, by how
-many points its score is behind the best one (docs/theory.md 12.1).
+"""Readings: the predictions of networks as variables (docs/theory.md 12.1).
+
+The values of a reading are the classes. The gap of a class is the number of points between its score and the
+best one.
 
 A gap is exact: g_k = max s_j - s_k in rational numbers, so the possibility of the class is exp(-g_k). Gaps of
-different networks compare as their possibilities do, whatever the scales of their heads. They are compared,
-never rounded. The smaller, the more possible.
+different networks compare like their possibilities, whatever the scales of their heads. They are compared,
+never rounded. Smaller gaps are more possible.
 """
 
 from __future__ import annotations
@@ -26,23 +28,23 @@ from sugenet.visible import visible
 __all__ = ["Gap", "Reading", "exact_gap", "gap_text", "readings_of", "see_names"]
 
 Gap: TypeAlias = int | Fraction
-"""How far behind the best, exactly."""
+"""Exact distance to the best score."""
 
 
 def exact_gap(value: Any) -> Gap:
-    """An exact number, an integer where it is one."""
+    """Return an exact number, as an integer if possible."""
     number = Fraction(value)
     return int(number) if number.denominator == 1 else number
 
 
 def gap_text(gap: Gap) -> str:
-    """A gap in words: points are units of the score."""
+    """Return a gap in words: points are units of the score."""
     return "1 point" if gap == 1 else f"{number_text(gap)} points"
 
 
 @dataclass(frozen=True, eq=False)
 class Reading(ShortRepr):
-    """A variable over a few values, each with the gap by which it is behind the best.
+    """Variable over a few values, each with its gap to the best.
 
     Examples
     --------
@@ -58,23 +60,23 @@ class Reading(ShortRepr):
     values: tuple[str, ...]
     gaps: tuple[Gap, ...]
     network: Network | None = field(default=None, repr=False)
-    """What read it; None where the gaps are given: then nothing can change it."""
+    """The network that read it; None if the gaps are given: then nothing can change it."""
     sample: Any = field(default=None, repr=False)
     """The raw sample that was read."""
     base: Network | None = field(default=None, repr=False)
-    """The network with all its classes, where `network` chooses among some."""
+    """The network with all its classes, if `network` chooses among some."""
 
     @classmethod
     def of(
         cls, network: Network, sample: Any, name: str = "x", among: Iterable[Any] | None = None
     ) -> Reading:
-        """What a network reads in a raw sample; `among` some of its classes, where others cannot be."""
+        """Return the reading of a raw sample by a network; `among` restricts its classes."""
         values = network.encoder.values(sample)
         return readings_of(network, [values], [name], among)[0]
 
     @classmethod
     def given(cls, name: str, gaps: Mapping[Any, Any]) -> Reading:
-        """A variable whose gaps are known from elsewhere, by value; the best has 0."""
+        """Return a variable whose gaps are given, by value; the best has 0."""
         values = tuple(str(value) for value in gaps)
         exact = tuple(exact_gap(exact_number(gap, f"the gap of {value}")) for value, gap in gaps.items())
         refuse(
@@ -92,12 +94,12 @@ class Reading(ShortRepr):
 
     @property
     def best(self) -> int:
-        """The most possible value, by number; of equal ones the first, as `predict` has it."""
+        """Index of the most possible value; in a tie the first, as in `predict`."""
         return self.gaps.index(0)
 
     @property
     def margin(self) -> Gap | None:
-        """The gap of the next best value; None: there is only one."""
+        """The gap of the second best value; None if there is only one."""
         others = [gap for index, gap in enumerate(self.gaps) if index != self.best]
         return min(others, default=None)
 
@@ -109,7 +111,7 @@ class Reading(ShortRepr):
 def readings_of(
     network: Network, X: Any, names: Sequence[str] | None = None, among: Iterable[Any] | None = None
 ) -> tuple[Reading, ...]:
-    """What a network reads in each of several raw samples, evaluated together.
+    """Return the readings of several raw samples by a network, evaluated together.
 
     Examples
     --------
@@ -142,7 +144,7 @@ def readings_of(
 
 
 def see_names(readings: Sequence[Reading]) -> None:
-    """Refuse two readings of one name."""
+    """Refuse two readings with the same name."""
     names = [reading.name for reading in readings]
     twice = next((name for index, name in enumerate(names) if name in names[:index]), None)
     wrong = next((reading for reading in readings if not isinstance(reading, Reading)), None)

@@ -1,8 +1,10 @@
-"""Search where no form helps: the least gap by halving over the levels, one SAT call each, and the least sum
-of costs by MaxSAT and by branch and bound, all by python-sat.
+"""Search for formulas without a special form, with python-sat.
 
-Each reading has a variable for each value, of which one is true. What the solvers find is looked at again by
-the caller; that there is nothing better is theirs to say here, and the judge's to see again.
+The minimum gap is found by bisection over the levels, one SAT call each. The minimum total cost is found by
+MaxSAT and by branch and bound.
+
+Each reading has one variable per value, exactly one of which is true. The caller evaluates the solutions
+again. That nothing is better is only claimed here, and the checker verifies it.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ from sugenet.logic.readings import Gap
 __all__ = ["Choices", "Costs"]
 
 Costs = Sequence[Sequence["Gap | None"]]
-"""For each reading what each of its values costs; None: it cannot have it."""
+"""For each reading, the cost of each value; None: it cannot have this value."""
 _Prices = list[list[int | None]]
 """Costs as integers."""
 _WORK = 1_000_000
-"""Propagations after which MaxSAT is left for branch and bound, at first; about a second."""
+"""Initial number of propagations after which MaxSAT is suspended for branch and bound; about a second."""
 _CONFLICTS = 200
-"""Of a solver, between two looks at the clock."""
+"""Number of conflicts of a solver between two checks of the clock."""
 
 
 class Choices:
@@ -48,26 +50,26 @@ class Choices:
         self.variables = self._first[-1] - 1
         self.clauses: list[list[int]] = []
         self.apart: list[list[int]] = []
-        """Sets of variables of which at most one is true: the solver counts them itself."""
+        """Sets of variables at most one of which is true: the solver handles them itself."""
         for index, size in enumerate(self.sizes):
             variables = [self.of(index, value) for value in range(size)]
             self.clauses.append(variables)
             self.apart.append(variables)
 
     def of(self, index: int, value: int) -> int:
-        """The variable that says that a reading has a value."""
+        """Return the variable that says that a reading has a value."""
         return self._first[index] + value
 
     def add(self, clause: Iterable[int]) -> None:
-        """Demand that a literal of a clause be true."""
+        """Add a clause."""
         self.clauses.append(list(clause))
 
     def add_apart(self, variables: Iterable[int]) -> None:
-        """Demand that at most one of some variables be true."""
+        """Require that at most one of some variables is true."""
         self.apart.append(list(variables))
 
     def demand(self, formula: LogicFormula) -> None:
-        """Demand that a formula holds."""
+        """Require that a formula holds."""
         if isinstance(formula, Every):
             for part in formula.parts:
                 self.demand(part)
@@ -75,7 +77,7 @@ class Choices:
         self.add(self._literals(formula))
 
     def _literals(self, formula: LogicFormula) -> list[int]:
-        """Literals of which one is true only if a formula holds."""
+        """Return literals one of which is true only if a formula holds."""
         match formula:
             case OneOf(place, allowed):
                 return [self.of(place, value) for value in sorted(allowed)]
@@ -95,7 +97,7 @@ class Choices:
         return [literal for part in formula.parts for literal in self._literals(part)]
 
     def _all(self, clauses: list[list[int]]) -> int:
-        """A new variable that is true only if all clauses are."""
+        """Return a new variable that is true only if all clauses are."""
         self.variables += 1
         mine = self.variables
         self.clauses += [[-mine, *clause] for clause in clauses]
@@ -104,12 +106,14 @@ class Choices:
     # -- solving ---------------------------------------------------------------------------------------------
 
     def min_gap(self, gaps: Sequence[Sequence[Gap | None]]) -> tuple[Gap, tuple[int, ...]] | None:
-        """The least gap with which values obey all clauses, and such values; None: none do."""
+        """Return the minimum gap with which values satisfy all clauses, and such values; None if there are
+        none.
+        """
         from pysat.solvers import Solver
 
         levels = sorted({gap for row in gaps for gap in row if gap is not None})
         ranks = {gap: rank for rank, gap in enumerate(levels)}
-        forbidden = [  # for each rank the literals of the values that are behind it
+        forbidden = [  # for each rank, the literals of the values with a larger gap
             (len(levels) if gap is None else ranks[gap], -self.of(index, value))
             for index, row in enumerate(gaps)
             for value, gap in enumerate(row)
@@ -144,15 +148,16 @@ class Choices:
     def min_cost(
         self, costs: Costs, is_up: Callable[[], bool] | None = None
     ) -> tuple[Gap, tuple[int, ...]] | None:
-        """The least sum of costs with which all clauses are obeyed, and such values; None: there are none.
+        """Return the minimum total cost with which all clauses are satisfied, and such values; None if there
+        are none.
 
-        Two ways take turns, each time with twice the work: MaxSAT, which is quick while few costs differ, and
-        branch and bound, to which numbers of any size are alike.
+        Two methods alternate, each time with twice the work: MaxSAT, which is fast if few costs differ, and
+        branch and bound, whose time does not depend on the size of numbers.
 
         Raises
         ------
         TimeoutError
-            Where the time `is_up` first.
+            If the time `is_up` first.
         """
         known = [Fraction(cost) for row in costs for cost in row if cost is not None]
         unit = lcm(1, *(cost.denominator for cost in known))
@@ -176,7 +181,7 @@ class Choices:
     def _by_cores(
         self, prices: _Prices, is_up: Callable[[], bool] | None, limit: int
     ) -> tuple[int, ...] | None:
-        """Values of the least cost by MaxSAT; raises `_WorkDoneError` after so many propagations."""
+        """Return values of minimum cost by MaxSAT; raises `_WorkDoneError` after this many propagations."""
         from pysat.examples.rc2 import RC2
         from pysat.formula import WCNF
 
@@ -200,7 +205,7 @@ class Choices:
         return None if model is None else self._values(model)
 
     def _values(self, model: Sequence[int]) -> tuple[int, ...]:
-        """What a model chooses for each reading."""
+        """Return the values of the readings in a model."""
         true = {literal for literal in model[: self._first[-1] - 1] if literal > 0}
         return tuple(
             next(value for value in range(size) if self.of(index, value) in true)
@@ -209,18 +214,18 @@ class Choices:
 
 
 class _WorkDoneError(Exception):
-    """The work that was allowed is done."""
+    """The allowed work is done."""
 
 
 def _solved(solver: Any, assumed: list[int], is_up: Callable[[], bool] | None, limit: int) -> bool:
-    """Whether clauses can be obeyed under assumptions.
+    """Return whether clauses are satisfiable under assumptions.
 
     Raises
     ------
     TimeoutError
-        Where the time is up first.
+        If the time runs out.
     _WorkDoneError
-        Where the solver has made more than so many propagations since it began.
+        If the solver has made more than this many propagations since it began.
     """
     while True:
         if is_up is not None and is_up():
@@ -235,12 +240,13 @@ def _solved(solver: Any, assumed: list[int], is_up: Callable[[], bool] | None, l
 
 
 class _Bounding:
-    """Branch and bound: a node has assumptions about values, and each reading its cheapest value under them.
+    """Branch and bound: a node has assumptions about values, and each reading has its cheapest value under
+    them.
 
-    If these values exclude each other, the solver names some of them that do: one of these readings has
-    another value. That costs at least the least step from a value that is named to the next cheapest one.
-    Readings that are named once are not asked about again, so these steps add up to a lower bound. A node
-    that may beat the best values so far is split by one value that was named: the reading has it, or not.
+    If these values contradict each other, the solver returns a core of them: one of its readings has another
+    value. That costs at least the smallest step from a value in the core to the next cheapest one. Readings
+    of a core are not used again, so these steps add up to a lower bound. A node that may beat the best values
+    so far is split by one value of a core: the reading has it, or not.
     """
 
     def __init__(self, choices: Choices, prices: _Prices, is_up: Callable[[], bool] | None) -> None:
@@ -262,8 +268,9 @@ class _Bounding:
             self.solver.delete()
 
     def run(self, work: int) -> bool:
-        """Go on for so many propagations; whether nothing is left to look at, so that `values` are the best
-        there are, or None.
+        """Continue for this many propagations.
+
+        Return whether nothing is left to search, so that `values` are the best, or None if there are none.
         """
         from pysat.solvers import Solver
 

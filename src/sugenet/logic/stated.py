@@ -1,4 +1,4 @@
-"""What is stated of several readings: formulas as text, rows that are allowed, functions of Python."""
+"""Statements about several readings: formulas as text, allowed rows, Python functions."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from sugenet.visible import visible
 __all__ = ["Statement"]
 
 _LONGEST = 200
-"""Letters of a statement in a sentence."""
+"""Maximum number of characters of a statement in a sentence."""
 
 
 @dataclass(frozen=True, eq=False)
 class Statement(Composed):
-    """A statement about readings; its value is whether it holds.
+    """Statement about readings; its value is whether it holds.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Statement(Composed):
 
     @classmethod
     def of(cls, readings: Iterable[Reading], *claims: str) -> Statement:
-        """Formulas as text, all of which shall hold (`sugenet.logic.parse_formula`)."""
+        """Return the statement that all formulas, given as text, hold (`sugenet.logic.parse_formula`)."""
         all_readings = tuple(readings)
         see_names(all_readings)
         parts = [parse_formula(claim, all_readings) for claim in claims]
@@ -72,7 +72,7 @@ class Statement(Composed):
     def of_rows(
         cls, readings: Iterable[Reading], names: Sequence[str], rows: Iterable[Sequence[Any]]
     ) -> Statement:
-        """The values of some readings stand together in a list of rows."""
+        """Return the statement that the values of some readings are in a list of rows."""
         all_readings = tuple(readings)
         listed = listed_rows(all_readings, names, rows)
         return cls(all_readings, listed, f"{', '.join(names)} are one of {len(listed.rows)} rows")
@@ -81,8 +81,9 @@ class Statement(Composed):
     def of_predicate(
         cls, readings: Iterable[Reading], names: Sequence[str], predicate: Callable[..., Any]
     ) -> Statement:
-        """A function of Python is true of the values of some readings, which it gets as text; it is asked
-        once about each combination of them.
+        """Return the statement that a Python function is true for the values of some readings, given as text.
+
+        It is called once for each combination of values.
         """
         all_readings = tuple(readings)
         called = getattr(predicate, "__name__", "a predicate")
@@ -92,7 +93,7 @@ class Statement(Composed):
         )
 
     def also(self, other: Statement) -> Statement:
-        """Both statements, about the same readings."""
+        """Return the conjunction of both statements, about the same readings."""
         if list(map(_described, other.readings)) != list(map(_described, self.readings)):
             raise QuestionError("the two statements are not about the same readings.")
         return Statement(
@@ -100,11 +101,13 @@ class Statement(Composed):
         )
 
     def value(self, choice: Sequence[int]) -> bool:
-        """Whether it holds."""
+        """Return whether it holds."""
         return holds(self.formula, choice)
 
     def min_gap(self, wanted: Wanted, gaps: Costs | None = None) -> Least | None:
-        """In one pass where its form allows that, else by halving over the levels, one SAT call each."""
+        """Return the minimum gap in one pass if the form allows it, else by bisection, one SAT call per
+        step.
+        """
         formula = self._formula(wanted)
         if gaps is None and is_decomposable(formula):
             best = easiest(formula, self.gaps)
@@ -116,7 +119,7 @@ class Statement(Composed):
         return self._choices(formula).min_gap(self.gaps if gaps is None else gaps)
 
     def min_cost(self, wanted: Wanted, costs: Costs, is_up: Callable[[], bool] | None = None) -> Least | None:
-        """By MaxSAT."""
+        """Return the minimum cost by MaxSAT."""
         return self._choices(self._formula(wanted)).min_cost(costs, is_up)
 
     def _formula(self, wanted: Wanted) -> LogicFormula:
@@ -132,11 +135,11 @@ class Statement(Composed):
         return choices
 
     def words(self, value: Any) -> str:
-        """Whether it holds, in words."""
+        """Return whether it holds, in words."""
         return f"it {'holds' if value else 'does not hold'} that {cut(visible(self.text), letters=_LONGEST)}"
 
     def composite_data(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the statement as JSON data."""
         return {"kind": self.kind, "formula": data_of(self.formula)}
 
     def __str__(self) -> str:
@@ -147,7 +150,7 @@ class Statement(Composed):
 
 
 def _described(reading: Reading) -> tuple[Any, ...]:
-    """All that makes a reading what it is."""
+    """Return everything that identifies a reading."""
     network = reading.network
     read = None if network is None else (network.fingerprint, list(network.encoder.values(reading.sample)))
     return reading.name, reading.values, reading.gaps, read

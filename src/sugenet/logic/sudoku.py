@@ -1,5 +1,7 @@
-"""A grid of images that must be a Sudoku: how possible that is, the most possible Sudoku, and where to draw
-the line between valid and invalid (docs/theory.md 12.4).
+"""Grids of images that must form a Sudoku (docs/theory.md 12.4).
+
+The module computes how possible that is, the most possible Sudoku, and the best threshold between valid and
+invalid grids.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ _LARGEST = 25
 
 @lru_cache
 def units(size: int) -> tuple[tuple[int, ...], ...]:
-    """Rows, columns and boxes of a grid, by the numbers of their cells, row by row."""
+    """Return the rows, columns and boxes of a grid, as cell indices, row by row."""
     box, side = isqrt(size), range(size)
     rows = [tuple(size * r + c for c in side) for r in side]
     columns = [tuple(size * r + c for r in side) for c in side]
@@ -39,13 +41,13 @@ def units(size: int) -> tuple[tuple[int, ...], ...]:
 
 @lru_cache
 def _peers(size: int) -> tuple[tuple[int, int], ...]:
-    """Pairs of cells that stand in one row, column or box."""
+    """Return the pairs of cells in the same row, column or box."""
     return tuple(sorted({pair for unit in units(size) for pair in combinations(sorted(unit), 2)}))
 
 
 @lru_cache(maxsize=8)
 def _choices(values: tuple[tuple[str, ...], ...]) -> Choices:
-    """What makes a grid a Sudoku, as clauses."""
+    """Return the rules of a Sudoku as clauses."""
     size = isqrt(len(values))
     choices = Choices([len(row) for row in values])
     indices = [{value: k for k, value in enumerate(row)} for row in values]
@@ -57,14 +59,14 @@ def _choices(values: tuple[tuple[str, ...], ...]) -> Choices:
     for digit in known:
         for unit in units(size):
             mine = [choices.of(c, indices[c][digit]) for c in unit if digit in indices[c]]
-            choices.add(mine)  # follows from the rest, and helps the solver
+            choices.add(mine)  # redundant, but helps the solver
             choices.add_apart(mine)
     return choices
 
 
 @dataclass(frozen=True, eq=False)
 class Sudoku(Composed):
-    """A grid whose cells are read, row by row; its value is whether it is a Sudoku.
+    """Grid whose cells are read, row by row; its value is whether it is a Sudoku.
 
     Examples
     --------
@@ -92,7 +94,9 @@ class Sudoku(Composed):
 
     @classmethod
     def of(cls, network: Network, cells: Any) -> Sudoku:
-        """Raw samples, row by row, that one network reads; it chooses among the digits of the grid alone."""
+        """Return the grid of raw samples, row by row, that one network reads; it chooses only among the
+        grid's digits.
+        """
         size = isqrt(len(cells))
         names = [f"cell ({k // size + 1},{k % size + 1})" for k in range(len(cells))] if size else []
         digits = [str(digit) for digit in range(1, size + 1)]
@@ -112,23 +116,25 @@ class Sudoku(Composed):
 
     @cached_property
     def size(self) -> int:
-        """Cells of a row."""
+        """Number of cells of a row."""
         return isqrt(len(self.cells))
 
     def value(self, choice: Sequence[int]) -> bool:
-        """Whether it is a Sudoku: every row, column and box has every digit."""
+        """Return whether it is a Sudoku: every row, column and box has every digit."""
         written = [reading.values[value] for reading, value in zip(self.cells, choice, strict=True)]
         digits = {str(digit) for digit in range(1, self.size + 1)}
         return all({written[cell] for cell in unit} == digits for unit in units(self.size))
 
     def digits(self, choice: Sequence[int]) -> list[str]:
-        """The rows of a grid as text."""
+        """Return the rows of a grid as text."""
         written = [visible(reading.values[value]) for reading, value in zip(self.cells, choice, strict=True)]
         sign = "" if all(len(value) == 1 for value in written) else " "
         return [sign.join(written[r : r + self.size]) for r in range(0, len(written), self.size)]
 
     def min_gap(self, wanted: Wanted, gaps: Costs | None = None) -> Least | None:
-        """By halving over the levels, one SAT call each; an invalid grid is found by looking at pairs."""
+        """Return the minimum gap by bisection, one SAT call per step; an invalid grid is found by pairs of
+        cells.
+        """
         rows = self.gaps if gaps is None else gaps
         if wanted.met(True) and wanted.met(False):
             raise QuestionError("a grid is a Sudoku or is none.")
@@ -139,7 +145,7 @@ class Sudoku(Composed):
         return best
 
     def min_cost(self, wanted: Wanted, costs: Costs, is_up: Callable[[], bool] | None = None) -> Least | None:
-        """By MaxSAT; an invalid grid by looking at pairs."""
+        """Return the minimum cost by MaxSAT; for an invalid grid, by pairs of cells."""
         if not wanted.met(True):
             return self._min_broken(costs, is_sum=True)
         best = self._choices.min_cost(costs, is_up)
@@ -151,8 +157,9 @@ class Sudoku(Composed):
         return _choices(tuple(cell.values for cell in self.cells))
 
     def _min_broken(self, costs: Costs, *, is_sum: bool) -> Least | None:
-        """The least that makes it no Sudoku: one cell without a digit, or two equal ones in a row, column or
-        box, and everything else as it is least.
+        """Return the minimum for an invalid grid; all other cells have their minimum.
+
+        It has one cell without a digit, or two equal digits in a row, column or box.
         """
         allowed = [[(cost, k) for k, cost in enumerate(row) if cost is not None] for row in costs]
         if not all(allowed):
@@ -182,7 +189,9 @@ class Sudoku(Composed):
         return (base + extra if is_sum else max(base, extra)), tuple(choice)
 
     def deciding(self, indices: Sequence[int]) -> list[int]:
-        """Of a grid that is none: a cell without a digit, or two equal ones in a row, column or box."""
+        """Return, for an invalid grid, a cell without a digit, or two equal digits in a row, column or
+        box.
+        """
         written = [cell.values[k] for cell, k in zip(self.cells, self.read, strict=True)]
         known = {str(digit) for digit in range(1, self.size + 1)}
         alone = [[k] for k, value in enumerate(written) if value not in known]
@@ -191,7 +200,7 @@ class Sudoku(Composed):
         return super().deciding(indices) if chosen is None else [k for k in chosen if k in indices]
 
     def conflict(self, choice: Choice | None = None) -> str | None:
-        """What keeps a grid, as it is read unless given, from being a Sudoku; None: nothing."""
+        """Return what violates the rules in a grid (default: as it is read); None if it is a Sudoku."""
         chosen = self.read if choice is None else choice
         written = [reading.values[value] for reading, value in zip(self.cells, chosen, strict=True)]
         digits = {str(digit) for digit in range(1, self.size + 1)}
@@ -207,11 +216,11 @@ class Sudoku(Composed):
         return None
 
     def words(self, value: Any) -> str:
-        """Valid or not."""
+        """Return whether it is valid, in words."""
         return "the grid is a Sudoku" if value else "the grid is no Sudoku"
 
     def composite_data(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the grid as JSON data."""
         return {"kind": self.kind}
 
     def __str__(self) -> str:
@@ -227,7 +236,7 @@ class Sudoku(Composed):
 
 @dataclass(frozen=True)
 class GapLine(ShortRepr):
-    """Where to draw the line: a whole counts as true whose gap is at most this; None: never.
+    """Threshold on the gap: a composite counts as true if its gap is at most this; None: never.
 
     Examples
     --------
@@ -240,14 +249,14 @@ class GapLine(ShortRepr):
 
     @classmethod
     def fit(cls, gaps: Iterable[Gap | None], truths: Iterable[Any]) -> GapLine:
-        """The line that tells most of these right, in the middle between two of their gaps; of equally good
-        ones the lowest.
+        """Return the threshold with the most correct decisions, midway between two gaps; in a tie the
+        lowest.
         """
         rows = list(zip(gaps, map(bool, truths), strict=True))
         if not rows:
             raise QuestionError("a line needs some wholes whose truth is known.")
         levels = sorted({gap for gap, _ in rows if gap is not None})
-        right = sum(not truth for _, truth in rows)  # where nothing counts as true
+        right = sum(not truth for _, truth in rows)  # if nothing counts as true
         best: tuple[int, Gap | None] = (right, None)
         for index, level in enumerate(levels):
             right += sum(1 if truth else -1 for gap, truth in rows if gap == level)
@@ -257,5 +266,5 @@ class GapLine(ShortRepr):
         return cls(best[1])
 
     def says(self, gap: Gap | None) -> bool:
-        """Whether a whole with this gap counts as true."""
+        """Return whether a composite with this gap counts as true."""
         return gap is not None and self.most is not None and gap <= self.most

@@ -1,5 +1,6 @@
-"""Any question to the function that answers it: `ask`; any answer from its JSON data: `answer_of`; and of any
-answer whether it is settled, and its outcome in one word. Which class a sample has is answered here, too.
+"""Functions for any question and any answer: `ask` answers a question, `answer_of` reads an answer from JSON.
+
+The module also tells whether an answer is settled, gives its outcome in one word, and answers `Predict`.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Predicted(Recorded):
-    """The class of a sample: what the question `Predict` gives.
+    """The class of a sample: the answer to `Predict`.
 
-    There is no certificate: to check it, predict again by the definition.
+    It has no certificate: to check it, predict again by the definition.
 
     Examples
     --------
@@ -67,7 +68,7 @@ class Predicted(Recorded):
     network: Network
     question: Predict
     matches: tuple[int, ...]
-    """Match count M of every class, which decides all else."""
+    """Match count M of every class; all other attributes follow from it."""
 
     @property
     def label(self) -> str:
@@ -76,7 +77,7 @@ class Predicted(Recorded):
 
     @property
     def index(self) -> int:
-        """The class with the largest exact score; of equal ones the lowest number."""
+        """The class with the largest exact score; in a tie, the lowest index."""
         return int(self.network.head.classes(self._counts)[0])
 
     @property
@@ -99,13 +100,13 @@ class Predicted(Recorded):
         return np.array([self.matches], dtype=np.int64)
 
     def is_as_defined(self) -> bool:
-        """Whether the definition, neuron by neuron, has the same match counts."""
+        """Whether evaluating the definition, neuron by neuron, gives the same match counts."""
         row = row_of(self.question.values(self.network))
         return tuple(self.network.match_counts(row, engine="definition")[0].tolist()) == self.matches
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
-        """The match counts, if they can be those of the network."""
+        """The match counts, if they are possible for the network."""
         sizes, matches = network.head.sizes.tolist(), data["matches"]
         for n_matches, size in zip(matches, sizes, strict=True):
             if type(n_matches) is not int or not 0 <= n_matches <= size:
@@ -132,19 +133,20 @@ Found: TypeAlias = (
     | CountSampled
     | Predicted
 )
-"""What `ask` answers."""
+"""Answers that `ask` returns."""
 
 _SETTINGS = {kind.question: kind.settings for kind in KINDS.values()}
 
 
 def settings_of(question: Asked, **values: Any) -> dict[str, Any]:
-    """The settings that a kind of question has besides time, threads and seed: those given, else their
-    defaults, as the verb that answers it has them.
+    """Return the settings of a kind of question other than time, threads and seed.
+
+    Settings that are not given have the defaults of the function that answers the question.
 
     Raises
     ------
     QuestionError
-        Where there is no such setting, or no such question.
+        If the setting or the question does not exist.
 
     Examples
     --------
@@ -177,7 +179,7 @@ def ask(
     notify: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> Found:
-    """Answer any question that is a value: as `verify`, `whatif`, `why` and `count` do; or `Predict`.
+    """Answer any question: as `verify`, `whatif`, `why` and `count` do, or `Predict`.
 
     Parameters
     ----------
@@ -186,11 +188,11 @@ def ask(
     question
         `Robust`, `Why`, `WhatIf`, `Count`, `Predict`, or anything else that `verify` decides.
     within
-        Ask about inputs that can occur, as in `Network.within`.
+        Ask only about inputs that can occur, as in `Network.within`.
     time_limit, threads, seed, notify
         As in `verify`.
     settings
-        Those that its kind has (`settings_of`), as in the verb that answers it.
+        Settings of its kind (`settings_of`), as in the function that answers it.
 
     Examples
     --------
@@ -222,7 +224,7 @@ def ask(
 
 
 def is_settled(answer: Found, **settings: Any) -> bool:
-    """Whether an answer is all that was asked for with these settings, so that more time could not better it.
+    """Return whether an answer is complete for these settings, so that more time could not improve it.
 
     Examples
     --------
@@ -281,30 +283,30 @@ _FREE: dict[str, Any] = {
     "seconds": int | float,
     "sets": int | None,
 }
-"""Fields that are kept as they are given, and of which kind they must be."""
+"""Fields that are kept as they are given, with their required types."""
 
 _ADDED = ("conditions",)
-"""Fields that answers of earlier versions do not have."""
+"""Fields that answers of earlier versions lack."""
 
 
 def answer_of(data: Mapping[str, Any], network: Network, other: Network | None = None) -> Answer:
-    """Read an answer from what its `data` gave: the same type, which says the same.
+    """Read an answer from the JSON data that its `data` returned; the result has the same type and content.
 
-    Whether it is true is another matter: `check` its certificate. Only a rulebook is checked at once.
+    Reading does not verify the answer: call `check` on it. Only a rulebook is checked at once.
 
     Parameters
     ----------
     data
         JSON data of any answer.
     network
-        The network that it is about.
+        The network of the answer.
     other
-        The second network, where the question was `Agree`.
+        The second network, if the question was `Agree`.
 
     Raises
     ------
     CertificateError
-        Where a field is missing or unknown, does not fit the others, or is about another network.
+        If a field is missing or unknown, contradicts the others, or belongs to another network.
 
     Examples
     --------
@@ -320,7 +322,7 @@ def answer_of(data: Mapping[str, Any], network: Network, other: Network | None =
         return Rulebook.from_data(network, data)
     with reading_data("the answer"):
         answer: Answer = _read(data, network, other)
-        again, _ = answer.data(), str(answer)  # what cannot be said is damaged
+        again, _ = answer.data(), str(answer)  # an answer that cannot be printed is damaged
     for name in (*again, *data):
         if name not in data and name in _ADDED:
             continue
@@ -351,7 +353,7 @@ def _read(data: Mapping[str, Any], network: Network, other: Network | None) -> A
 
 
 def _type(asked: Asked, outcome: Any) -> Any:
-    """The type of an answer."""
+    """Return the type of an answer."""
     if isinstance(asked, Why | Suffices):
         return Reasons if isinstance(asked, Why) else Reason
     others = {WhatIf: _WHATIFS, Count: _COUNTS, Predict: _PREDICTIONS}

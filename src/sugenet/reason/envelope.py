@@ -1,6 +1,4 @@
-"""The envelope of every certificate: of which network, about which question; and what answers with a
-certificate have in common.
-"""
+"""The envelope of certificates, with network and question, and base classes of certified answers."""
 
 from __future__ import annotations
 
@@ -40,19 +38,19 @@ _FORMAT, _VERSION = "sugenet certificate", 3
 
 
 def envelope(network: Network, question: Asked, **contents: Any) -> dict[str, Any]:
-    """A certificate about a question; its contents are the answer, and what shows it."""
+    """Return a certificate about a question; its contents are the answer and the proof."""
     data = data_of(network, question)
     about = {"format": _FORMAT, "version": _VERSION, "network": network.fingerprint, "question": data}
     return Envelope(about | domain_data(network) | contents)
 
 
 def composed_envelope(networks: Sequence[str], **contents: Any) -> dict[str, Any]:
-    """A certificate about a whole of several readings, by the fingerprints of the networks that read them."""
+    """Return a certificate about a composite of several readings, with the fingerprints of their networks."""
     return Envelope({"format": _FORMAT, "version": _VERSION, "networks": list(networks)} | contents)
 
 
 def domain_data(network: Network) -> dict[str, Any]:
-    """Which inputs can occur, where the network knows that, as JSON."""
+    """Return the inputs that can occur as JSON data, if the network restricts them."""
     if not network.domain:
         return {}
     laws = [
@@ -68,19 +66,19 @@ def domain_data(network: Network) -> dict[str, Any]:
 
 
 def asked_of(data: Mapping[str, Any], network: Network) -> Network:
-    """The network that an answer or a certificate is about: with the domain that it names, and no other."""
+    """Return the network of an answer or a certificate, restricted to exactly the domain that it names."""
     free = network.anywhere()
     if "domain" not in data:
         return free
     domain = data["domain"]
-    if isinstance(domain, Mapping) and isinstance(domain.get("laws"), list):  # Domain.of refuses all others
+    if isinstance(domain, Mapping) and isinstance(domain.get("laws"), list):  # Domain.of rejects all others
         texts = [law.get("text") if isinstance(law, Mapping) else None for law in domain["laws"]]
         domain = {**domain, "laws": texts}
     return free.within(Domain.of(domain, network.encoder))
 
 
 class Envelope(dict[str, Any]):
-    """JSON data that shows an answer; at a prompt it says what it is about, since a proof may be long."""
+    """JSON data that proves an answer; its repr is a short description, since a proof may be long."""
 
     def __repr__(self) -> str:
         kind, network = kind_of(self.get("proof")), self.get("network", "")[:12]
@@ -91,7 +89,7 @@ class Envelope(dict[str, Any]):
 
 
 def opened(certificate: Any, network: Network, other: Network | None = None) -> Asked:
-    """The question that a certificate is about. What it says of it is not checked."""
+    """Return the question of a certificate. Its claims are not checked."""
     if not isinstance(certificate, Mapping) or certificate.get("format") != _FORMAT:
         raise CertificateError("this is no sugenet certificate.")
     name, fingerprint = certificate.get("network"), network.fingerprint
@@ -115,7 +113,7 @@ def opened(certificate: Any, network: Network, other: Network | None = None) -> 
 
 
 def answered(data: Any, network: Network, other: Network | None = None) -> Asked:
-    """The question that an answer says it answers: never one about each sample."""
+    """Return the question of an answer, which is never about `each` sample."""
     question = question_of(data, network, other)
     if getattr(question, "sample", None) is each:
         raise CertificateError("an answer is about one sample, but its question says each.")
@@ -123,32 +121,32 @@ def answered(data: Any, network: Network, other: Network | None = None) -> Asked
 
 
 def kind_of(proof: Any) -> str | None:
-    """Of which kind a proof is; of which kinds the proofs of all cases are; None: there is none."""
+    """Return the kind of a proof, or the kinds of the proofs of all cases; None if there is no proof."""
     if isinstance(proof, list):
         return ", ".join(dict.fromkeys(str(part["kind"]) for part in proof))
     return None if proof is None else str(proof["kind"])
 
 
 Source = str | Callable[[Any], Any]
-"""Where a field of JSON comes from: an attribute or method of the answer, or a function of the answer."""
+"""Source of a JSON field: an attribute or method of the answer, or a function of the answer."""
 
 
 class _OutcomeTest(property):
-    """A property that tests for one outcome."""
+    """Property that tests for one outcome."""
 
 
 def is_outcome(word: str) -> Any:
-    """A property of an answer: whether its outcome is this word."""
+    """Return a property that tells whether the outcome of an answer is this word."""
     return _OutcomeTest(lambda answer: answer.outcome == word, doc=f"Whether `outcome` is ``{word!r}``.")
 
 
 class Answered(Plottable):
-    """What all answers have in common: an outcome in one word, a question and a certificate.
+    """Base class of all answers: an outcome in one word, a question and a certificate.
 
-    For each outcome that an answer may have there is a property, such as `is_proved`.
+    Each possible outcome of an answer has a property, such as `is_proved`.
     """
 
-    if TYPE_CHECKING:  # a property here would be the default of fields of that name
+    if TYPE_CHECKING:  # a property here would become the default of fields with that name
 
         @property
         def outcome(self) -> str:
@@ -177,20 +175,21 @@ class Answered(Plottable):
 
 
 class Recorded(Answered):
-    """An answer that goes to JSON and back by a table of its fields."""
+    """Answer that is written to JSON and read back by a table of its fields."""
 
     json: ClassVar[Mapping[str, Source]]
-    """The fields in JSON, in their order, besides outcome, question and certificate. One whose value is `...`
-    is left out.
+    """JSON fields in order, except outcome, question and certificate. A field with the value `...` is left
+    out.
     """
 
     network: Network
     question: Any
 
     def data(self) -> dict[str, Any]:
-        """Everything as JSON data: the outcome, fields named like the attributes, question and certificate.
+        """Return everything as JSON data: the outcome, fields named like the attributes, question and
+        certificate.
 
-        With the question go the inputs that can occur, if these are limited.
+        If inputs are restricted, the data includes the restrictions.
         """
         contents: dict[str, Any] = {"outcome": self.outcome}
         for name, source in self.json.items():
@@ -205,7 +204,9 @@ class Recorded(Answered):
 
     @classmethod
     def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data; what follows from the question and the certificate is found anew."""
+        """Return the answer from its JSON data; values that follow from question and certificate are
+        recomputed.
+        """
         known = cls.known(network, question, data)
         init_fields = [one for one in fields(cls) if one.init and one.name not in ("network", "question")]  # type: ignore[arg-type]
         values = {one.name: known[one.name] for one in init_fields if one.name in known}
@@ -215,18 +216,18 @@ class Recorded(Answered):
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
-        """Fields that are not in the data as they are."""
+        """Return the fields that the data does not store directly."""
         return {}
 
     @property
     def sample(self) -> tuple[Any, ...]:
-        """The raw sample that was asked about."""
+        """The raw sample of the question."""
         return tuple(self.question.values(self.network))
 
 
 def _plain_data(value: Any) -> Any:
-    """A value of an answer as JSON: exact numbers as text, tuples as lists; all others, such as a proof, are
-    as JSON has them.
+    """Return a value of an answer as JSON data: exact numbers as text, tuples as lists, other values
+    unchanged.
     """
     if isinstance(value, tuple):
         return [_plain_data(one) for one in value]
@@ -234,23 +235,23 @@ def _plain_data(value: Any) -> Any:
 
 
 class Certified(Recorded):
-    """An answer with a certificate; None: the engine gives no proof."""
+    """Answer with a certificate, which is None if the engine gives no proof."""
 
     certificate: dict[str, Any] | None
 
     @property
     def proof_kind(self) -> str | None:
-        """Of which kind the proof is, such as ``bound`` or ``enumerate``; None: there is none."""
+        """Kind of the proof, such as ``bound`` or ``enumerate``; None if there is no proof."""
         return None if self.certificate is None else kind_of(self.certificate["proof"])
 
     @property
     def is_certified(self) -> bool:
-        """Whether a certificate shows all that is claimed."""
+        """Whether a certificate proves the whole claim."""
         return self.certificate is not None
 
 
 class Settled(Certified):
-    """An answer that an engine gave."""
+    """Answer that an engine gave."""
 
     engine: str
     sets: int | None = None
@@ -258,7 +259,7 @@ class Settled(Certified):
 
     @property
     def settled_by(self) -> str:
-        """What settled the question, in words."""
+        """Description of the method that settled the question."""
         return engine_text(self.engine, self.sets)
 
     @property
@@ -270,13 +271,13 @@ Changes = dict[str, tuple[Any, Any]]
 
 
 def changes_between(network: Network, before: Sequence[Any], after: Sequence[Any]) -> Changes:
-    """How two raw samples differ, by feature."""
+    """Return the differences between two raw samples, by feature."""
     rows = zip(network.encoder.names, before, after, strict=True)
     return {name: (a, b) for name, a, b in rows if a != b}
 
 
 def changes_data(changes: Changes) -> dict[str, Any]:
-    """The same as JSON; a fraction that a float is, such as 5/2, as that number."""
+    """Return the changes as JSON data; a fraction that equals a float, such as 5/2, becomes that float."""
 
     def number(value: Any) -> Any:
         is_float = isinstance(value, Fraction) and abs(value) < 1 << 53 and float(value) == value
@@ -286,7 +287,7 @@ def changes_data(changes: Changes) -> dict[str, Any]:
 
 
 def conditions_of(network: Network, changes: Changes) -> dict[str, str]:
-    """What each changed value must fulfil to be as good: the range of raw values with the same code."""
+    """Return the condition on each changed value: the range of raw values with the same code."""
     encoder = network.encoder
     indices = {name: index for index, name in enumerate(encoder.names) if name in changes}
     codings = {name: encoder.codings[index] for name, index in indices.items()}

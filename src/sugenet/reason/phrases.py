@@ -1,4 +1,4 @@
-"""Words that answers share: who settled a question, what a change costs, what to do next."""
+"""Phrases that answers share: the method, the cost of a change, the next step."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 LISTED = 6
-"""Changes that a sentence lists; more are counted."""
+"""Number of changes that a sentence lists; further ones are counted."""
 
 _ENGINES = {
     "evaluation": "evaluating one input",
@@ -44,7 +44,7 @@ _ENGINES = {
 
 
 def uncovered_text(names: Iterable[str]) -> str:
-    """Which fields of an answer nothing shows, in words.
+    """Return a phrase that lists the fields of an answer without proof.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def uncovered_text(names: Iterable[str]) -> str:
 
 
 def engine_text(engine: str, sets: int | None = None) -> str:
-    """What settled a question, in words, and how many sets of changes it enumerated.
+    """Return a phrase that names the engine, and the number of sets of changes that it enumerated.
 
     Examples
     --------
@@ -67,8 +67,10 @@ def engine_text(engine: str, sets: int | None = None) -> str:
 
 
 def percent_text(share: Fraction, towards: int = 0) -> str:
-    """A share in percent with two decimals: the nearest, or rounded down (-1) or up (+1), so that a bound
-    stays one; 0 and 100 are written only where they are exact.
+    """Return a share in percent with two decimals.
+
+    It is rounded to the nearest value, or down (-1) or up (+1), so that a bound stays valid. 0 and 100 are
+    written only if they are exact.
 
     Examples
     --------
@@ -89,8 +91,9 @@ def percent_text(share: Fraction, towards: int = 0) -> str:
 
 
 def part_text(share: Fraction, digits: int, towards: int = 0) -> str:
-    """A part of a whole in few digits, rounded down (-1) or up (+1) where it is a bound; or one in how many,
-    or all but so many, since nearly all is not all.
+    """Return a share in few digits, rounded down (-1) or up (+1) if it is a bound.
+
+    A share near 0 is written as "1 in n", and a share near 1 as "all but 1 in n".
 
     Examples
     --------
@@ -110,8 +113,10 @@ def part_text(share: Fraction, digits: int, towards: int = 0) -> str:
 
 
 def short_number(value: Fraction, towards: int = 0) -> str:
-    """An exact number for people: as it reads back, in up to six digits; else about what it is, or rounded
-    down (-1) or up (+1) to six of them, so that a bound stays one when it is typed in.
+    """Return an exact number in at most six digits.
+
+    If these digits are not exact, the number is given as "about" its value. Or it is rounded down (-1) or up
+    (+1), so that a bound stays valid when it is typed in.
 
     Examples
     --------
@@ -120,23 +125,23 @@ def short_number(value: Fraction, towards: int = 0) -> str:
     >>> [short_number(Fraction(2, 3), towards) for towards in (-1, 0, 1)]
     ['0.666666', 'about 0.666667', '0.666667']
     """
-    if value.denominator == 1 or abs(value) >= 1 << 1023:  # beyond that there are no floats
+    if value.denominator == 1 or abs(value) >= 1 << 1023:  # larger than any float
         return str(value)
     near = _rounded(value, 6, 0)
     if value == float(near):
         return number_text(float(near))
-    if value == Fraction(near):  # a decimal, but no float: what is typed in as a decimal would be another
+    if value == Fraction(near):  # a decimal, but not a float: typed in, it would be another number
         return str(value)
     if towards == 0:
         return f"about {number_text(float(near))}"
     rounded = _rounded(value, 6, towards)
-    while (Fraction(float(rounded)) - value) * towards < 0:  # the float of a decimal may be on the other side
+    while (Fraction(float(rounded)) - value) * towards < 0:  # its float may be on the other side
         rounded = Context(prec=6).add(rounded, towards * Decimal(1).scaleb(rounded.adjusted() - 5))
     return number_text(float(rounded))
 
 
 def _rounded(value: Fraction, digits: int, towards: int) -> Decimal:
-    """Some digits of a number."""
+    """Return a number rounded to a few digits."""
     how = {-1: ROUND_FLOOR, 0: ROUND_HALF_EVEN, 1: ROUND_CEILING}[towards]
     return Context(prec=digits, rounding=how).divide(Decimal(value.numerator), Decimal(value.denominator))
 
@@ -152,13 +157,13 @@ _COSTS = {
 
 
 def show_cost(cost: str, value: Fraction, towards: int = 0) -> str:
-    """A cost in words; a bound is rounded `towards` one side."""
+    """Return a cost as text; a bound is rounded `towards` one side."""
     number, root = short_number(value, towards), _root(value, towards) if cost == "L2" else ""
     return _COSTS.get(cost, _COSTS["Linf"]).format(number=number, s="" if value == 1 else "s", root=root)
 
 
 def _root(value: Fraction, towards: int) -> str:
-    """A distance whose square is known."""
+    """Return a distance, given its square."""
     root = Fraction(isqrt(value.numerator), isqrt(value.denominator))
     if root**2 == value:
         return short_number(root, towards)
@@ -169,7 +174,7 @@ def _root(value: Fraction, towards: int) -> str:
 
 
 def advice(reason: str, smaller: str = "ask about a smaller region") -> str:
-    """What to do next: more time helps only where it ran out."""
+    """Return a hint for the next step: more time helps only if it ran out."""
     if any(
         phrase in reason for phrase in ("time was up", "time is up", "time limit", "stopped", "interrupted")
     ):
@@ -178,8 +183,9 @@ def advice(reason: str, smaller: str = "ask about a smaller region") -> str:
 
 
 def changes_listed(network: Network, changes: Mapping[str, tuple[Any, Any]], limit: int = LISTED) -> str:
-    """Some changes, each to a value that can be typed, with the condition that it fulfils where other values
-    do so too; and how many more there are.
+    """Return a list of some changes as text, and the number of further ones.
+
+    Each change goes to a value that can be typed. If other values do as well, their condition is added.
     """
     listed = [
         f"{visible(name)} from {number_text(before)} to {value_text(network, name, after)}"
@@ -189,7 +195,7 @@ def changes_listed(network: Network, changes: Mapping[str, tuple[Any, Any]], lim
 
 
 def value_text(network: Network, name: str, value: Any) -> str:
-    """A raw value of a feature, with the condition that it fulfils."""
+    """Return a raw value of a feature with its condition."""
     coding = network.encoder.codings[network.encoder.names.index(name)]
     span = coding.span(coding.state(value))
     return f"{number_text(value)} ({span})" if span else number_text(value)

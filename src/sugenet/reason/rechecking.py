@@ -1,8 +1,8 @@
-"""Checking a whole answer, not its certificate alone: `check_answer`.
+"""Checking of whole answers, not only their certificates: `check_answer`.
 
-An answer says more than its certificate proves: further counterfactuals, that all reasons are listed, what is
-known of every feature. Reading it (`answer_of`) sees that its fields fit one another and the question. Here
-each claim is compared with what certificates prove, or proved anew, or named as not covered.
+An answer says more than its certificate proves: further counterfactuals, that all reasons are listed, facts
+about every feature. `answer_of` checks that its fields fit each other and the question. This module compares
+each claim with the certificates, proves it again, or reports it as not covered.
 """
 
 from __future__ import annotations
@@ -54,23 +54,23 @@ STATUSES = {
     "not checked": "not checked within the limits",
     "fails": "do not hold",
 }
-"""What can come of checking one answer, and the words for many."""
+"""Possible results of checking one answer, and the words for many."""
 
 REMARKS = ("engine", "facts", "is_nearest", "method", "order", "reason", "seconds", "sets")
-"""Fields that say how an answer came about. Nothing shows them, and no claim rests on them."""
+"""Fields that describe how an answer was found. They have no proof, and no claim depends on them."""
 
 _DRAWN = 1 << 24
-"""Inputs that are drawn again, at most."""
+"""Maximum number of inputs that are drawn again."""
 _PROOFS = 64
-"""Further reasons that are proved, at most, to see that all contrastive sets are listed."""
+"""Maximum number of further reasons that are proved to check that all contrastive sets are listed."""
 
 
 @dataclass(frozen=True)
 class AnswerCheck(Sentences):
-    """What came of checking an answer.
+    """Result of checking an answer.
 
-    `status` is ``holds``, ``partly``, ``recomputed``, ``trusted`` or ``nothing``; `words` says what was seen;
-    `uncovered` are the fields that nothing shows, and `claims` those of them that claim something.
+    `status` is ``holds``, ``partly``, ``recomputed``, ``trusted`` or ``nothing``. `words` describes the
+    checks. `uncovered` lists the fields without proof, and `claims` those of them that claim something.
     """
 
     status: str
@@ -79,7 +79,7 @@ class AnswerCheck(Sentences):
     claims: tuple[str, ...]
 
     def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
+        """Return everything as JSON data."""
         return {"status": self.status, "checked": self.words.split("; "), "not_covered": list(self.uncovered)}
 
     def __str__(self) -> str:
@@ -100,23 +100,23 @@ def check(
     Parameters
     ----------
     answer : answer or dict
-        An answer of any verb, or a certificate as JSON data. If an answer has several certificates, such as
+        Any answer, or a certificate as JSON data. If an answer has several certificates, such as
         one for each reason, all of them are checked.
     network : Network or list of Network or Ratings
-        What it is about. For a whole that several networks read, all of them.
+        The network of the answer. For a composite of several readings, the list of their networks.
     other : Network, default: None
-        The second network of a certificate about `Agree`. An answer has it with its question.
+        The second network of a certificate about `Agree`. The question of an answer already has it.
     time_limit : float or None, default: 60
         Seconds for each certificate. None: no limit.
     memory_limit : int or None
-        Bytes that may be used besides network and certificate (default: 2 GiB). None: no limit.
+        Bytes that may be used in addition to network and certificate (default: 2 GiB). None: no limit.
     plain : bool, default: False
-        Use only the plain form of each rule: short to read, and for small cases only.
+        Use only the plain form of each rule, which is short to read but only suitable for small cases.
 
     Returns
     -------
     str
-        What was checked, in words.
+        Description of the checks.
 
     Raises
     ------
@@ -152,24 +152,23 @@ def check(
 def check_answer(
     answer: Answer, *, n: int | Literal["all"] | None = None, time_limit: float | None = SECONDS
 ) -> AnswerCheck:
-    """Check all that an answer says, by the definition: its certificates, and what it says beside them.
+    """Check everything that an answer says by the definition: its certificates and all its other claims.
 
     Parameters
     ----------
     answer
         The answer, as it was given or as `answer_of` read it.
     n
-        How many counterfactuals were asked for, where that is known: with ``"all"``, all of least cost must
-        be there.
+        Requested number of counterfactuals, if known. With ``"all"``, all of minimum cost must be listed.
     time_limit
-        Seconds for each certificate, and for what is proved anew; None: any.
+        Seconds for each certificate, and for each new proof. None: no limit.
 
     Raises
     ------
     CertificateError
-        Where the answer says something that is not so.
+        If the answer says something false.
     CheckLimitError
-        Where time or memory ended first.
+        If time or memory runs out.
 
     Examples
     --------
@@ -204,7 +203,7 @@ def check_answer(
 
 
 def certificates_of(answer: Answer) -> list[dict[str, Any]]:
-    """All certificates of an answer, the main one first; none where nothing was certified."""
+    """Return all certificates of an answer, the main one first; an empty list if nothing was certified."""
     match answer:
         case Reasons():
             return [reason.certificate for reason in answer.reasons]
@@ -220,15 +219,15 @@ def certificates_of(answer: Answer) -> list[dict[str, Any]]:
 
 
 def is_checkable(answer: Answer) -> bool:
-    """Whether `check` finds a proof or a witness in every certificate of an answer."""
+    """Return whether every certificate of an answer has a proof or a witness that `check` can verify."""
     certificates = certificates_of(answer)
-    if isinstance(answer, Counterfactual | Refuted):  # a witness is enough, if nothing more is claimed
+    if isinstance(answer, Counterfactual | Refuted):  # a witness is enough if the answer claims nothing more
         return trusted_in(answer) is None
     return bool(certificates) and all(one["proof"] is not None for one in certificates)
 
 
 def trusted_in(answer: Answer) -> str | None:
-    """The engine without a proof whose word an answer rests on; None: nobody is trusted."""
+    """Return the engine without a proof that an answer relies on; None if there is no such engine."""
     every = [answer, *answer.others] if isinstance(answer, Counterfactual) else [answer]
     settled = (one for one in every if isinstance(one, Counterfactual | NoCounterfactual | Proved))
     return next((one.engine for one in settled if not one.is_certified), None)
@@ -238,7 +237,7 @@ def trusted_in(answer: Answer) -> str | None:
 
 
 class _Recheck:
-    """One answer on its way; `claims` are the fields that turn out not to be covered."""
+    """Check of one answer; `claims` collects the fields that are not covered."""
 
     def __init__(self, answer: Any, limit: Limit, n: int | Literal["all"] | None) -> None:
         self.network: Network = answer.network
@@ -247,7 +246,7 @@ class _Recheck:
         self.claims: list[str] = []
 
     def see(self, answer: Answer) -> tuple[str, str]:
-        """The status of an answer, and what was seen."""
+        """Return the status of an answer, and a description of the checks."""
         match answer:
             case Predicted():
                 if not answer.is_as_defined():
@@ -274,11 +273,11 @@ class _Recheck:
         return "holds" if is_checkable(answer) else "nothing", "; ".join(messages) or "nothing is claimed"
 
     def checked(self, certificate: dict[str, Any]) -> str:
-        """What `check` says of a certificate."""
+        """Return the result of `check` for a certificate."""
         return check_certificate(certificate, self.network, self.other, time_limit=self.limit.seconds)
 
     def _trusting(self, answer: Answer, solver: str) -> tuple[str, str]:
-        for certificate in certificates_of(answer):  # a witness can be replayed all the same
+        for certificate in certificates_of(answer):  # the witness can still be replayed
             self.checked(certificate)
         return "trusted", f"not certified: {solver} gives no proof"
 
@@ -298,7 +297,7 @@ class _Recheck:
         return "recomputed", "drawn again with the same seed"
 
     def _facts(self, answer: Undecided) -> None:
-        """Of what is known so far, the certificate shows up to where the claim holds."""
+        """Check the known facts: the certificate proves up to which radius the claim holds."""
         known, shown = answer.facts.get("proved_up_to"), answer.certificate["proved_up_to"]
         if shown is not None and known != shown:
             raise CertificateError("the answer is proved up to another bound than its certificate says.")
@@ -308,7 +307,7 @@ class _Recheck:
     # -- rules -----------------------------------------------------------------------------------------------
 
     def _rule(self, answer: CheckedRule) -> tuple[str, str]:
-        """The verdict, and the count that the figures are from."""
+        """Check the verdict on a rule, and the count of its figures."""
         status, text = self.see(answer.verdict)
         figures, certificate = answer.figures, answer.figures.certificate
         if certificate is None:
@@ -322,7 +321,7 @@ class _Recheck:
         right = counts[answer.rule.index]
         if (figures.covered, figures.right, figures.max_right) != (sum(counts), right, right):
             raise CertificateError("the figures of the rule are not those of the count.")
-        if self.network.domain.laws:  # how many inputs obey them, nothing shows
+        if self.network.domain.laws:  # the number of inputs that obey the laws has no proof
             self.claims.append("figures")
         elif figures.total != combinations_within(Box({}).of(self.network)):
             raise CertificateError("the figures are shares of another number of inputs than there are.")
@@ -331,8 +330,9 @@ class _Recheck:
     # -- counterfactuals -------------------------------------------------------------------------------------
 
     def _several(self, answer: Counterfactual) -> list[str]:
-        """See that further counterfactuals are about the same question, and dearer; and that there are no
-        more of them, where all of least cost were asked for.
+        """Check that further counterfactuals answer the same question at higher cost.
+
+        If all of minimum cost were requested, also check that none is missing.
         """
         rows, n = [answer, *answer.others], self.n
         asked = answer.question.data(self.network)
@@ -372,8 +372,9 @@ class _Recheck:
         return tuple(coding.state(value) for coding, value in zip(codings, values, strict=True))
 
     def _of_min_cost(self, answer: Counterfactual) -> int | None:
-        """How many changes do it at the cost of a counterfactual that is proved to be the least: a count
-        around the sample. None where that cannot be counted.
+        """Return how many changes have the proved minimum cost, by counting around the sample.
+
+        None if they cannot be counted.
         """
         question, asked = answer.question, answer.question.data(self.network)
         simple = asked["region"] is None and asked["ties"] == "lowest"
@@ -384,7 +385,7 @@ class _Recheck:
         try:
             region = kind(int(answer.cost) if answer.cost.denominator == 1 else answer.cost)
             counted = count(self.network, question.sample, region, time_limit=self.limit.left())
-        except SugenetError:  # too large, or too finely divided
+        except SugenetError:  # too large, or costs are divided too finely
             return None
         if not isinstance(counted, Counted):
             return None
@@ -397,7 +398,7 @@ class _Recheck:
 
 
 class _Reasons:
-    """What an answer to why says beyond the certificate of each reason."""
+    """Check of the claims of an answer to `why` that go beyond the certificates of its reasons."""
 
     def __init__(self, work: _Recheck, answer: Reasons) -> None:
         self.work, self.answer, self.network, self.limit = work, answer, answer.network, work.limit
@@ -406,7 +407,7 @@ class _Reasons:
         self.said: list[str] = []
 
     def see(self) -> list[str]:
-        """Check everything; what was seen."""
+        """Check everything, and return a description of the checks."""
         answer = self.answer
         self._questions()
         sizes = [len(reason.features) for reason in answer.reasons]
@@ -421,7 +422,7 @@ class _Reasons:
         return self.said
 
     def _questions(self) -> None:
-        """See that each reason is about the question."""
+        """Check that each reason answers the question."""
         asked = self.answer.question.data(self.network)
         for reason in self.answer.reasons:
             its = reason.question.data(self.network)
@@ -430,7 +431,7 @@ class _Reasons:
                     raise CertificateError(f"a reason is about another question: it has another {name}.")
 
     def _replay(self, index: int) -> None:
-        """See that a contrastive set changes the class, by the values that it has then."""
+        """Check that a contrastive set changes the class with the values given for it."""
         self.limit.look()
         why, contrast = self.answer.question, self.answer.contrasts[index]
         question = Robust(why.sample, why.region, why.target, why.ties)
@@ -452,7 +453,7 @@ class _Reasons:
             ) from error
 
     def _lower(self) -> None:
-        """See that no reason is smaller: none meets all contrastive sets."""
+        """Check that no reason is smaller: no smaller set meets all contrastive sets."""
         lower = self.answer.lower
         if lower < 0 or (self.answer.upper is not None and lower > self.answer.upper):
             raise CertificateError(f"a reason is said to have {lower} features at least.")
@@ -464,7 +465,7 @@ class _Reasons:
         self.said.append(f"no {lower - 1} features meet all contrastive sets")
 
     def _all(self) -> None:
-        """See that no reason and no contrastive set is missing, where that is said."""
+        """Check that no reason and no contrastive set is missing, if the answer says so."""
         answer = self.answer
         if not answer.all_reasons and not answer.all_contrasts:
             return
@@ -488,14 +489,14 @@ class _Reasons:
         self.work.claims += ["all_contrasts", "relevant", "irrelevant"]
 
     def _least(self, features: Features) -> Features:
-        """As few of the features as meet every contrastive set."""
+        """Return a minimum set of features that meets every contrastive set."""
         for feature in sorted(features):
             if all(row & (features - {feature}) for row in self.contrasts):
                 features -= {feature}
         return features
 
     def _suffices(self, features: Features) -> bool:
-        """Prove that features suffice, and check that; False where it is open."""
+        """Prove that features suffice, and check the proof; False if it stays undecided."""
         why = self.answer.question
         fixed = tuple(sorted(features))
         near = why.near(self.network).fixing(set(fixed))

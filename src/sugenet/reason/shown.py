@@ -1,9 +1,9 @@
-"""Witnesses: which class wins at an input, in exact numbers, and how the input is shown, in few digits.
+"""Witnesses: the class that wins at an input, in exact numbers, and a short form of the input to display.
 
-Typed back in exactly as it is shown, a witness is of the promised class, and inside all that the question
-allows. What is proved is about the nearest raw value of a step, such as the float just below a cut: its
-distance is the cost that a certificate has. People are shown a value of the same step that they can type, a
-little further on, beside the condition that makes the class: ``mean radius from 13.2 to 12.6 (below 12.62)``.
+A displayed witness has the promised class and satisfies the question if it is typed back in exactly. Proofs
+are about the nearest raw value of a step, such as the float just below a cut; its distance is the cost in the
+certificate. The displayed value is a typeable value of the same step, slightly further away. It comes with
+the condition for the class: ``mean radius from 13.2 to 12.6 (below 12.62)``.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ __all__ = [
 
 
 def winners(network: Network, row: Sequence[Any], counts: Ints | None = None) -> tuple[int, ...]:
-    """The classes with the largest exact score at a raw input, lowest number first; several where there is
-    a tie. Match counts of the classes, where they are known, are not worked out again.
+    """Return the classes with the largest exact score at a raw input, lowest index first; several in a tie.
+
+    Match counts of the classes are not recomputed if they are given.
 
     Examples
     --------
@@ -51,7 +52,7 @@ def winners(network: Network, row: Sequence[Any], counts: Ints | None = None) ->
 
 
 def tie_text(names: Sequence[str]) -> str:
-    """Classes that share the largest score."""
+    """Return a phrase for classes that share the largest score."""
     names = [*map(visible, names)]
     return f"a tie of classes {', '.join(names[:-1])} and {names[-1]}"
 
@@ -59,20 +60,21 @@ def tie_text(names: Sequence[str]) -> str:
 Admits: TypeAlias = Callable[[Sequence[Any]], bool]
 
 _DIGITS = 6
-"""A value of so few digits is shown as it is."""
+"""A value of at most this many digits is shown unchanged."""
 _SMALL = 4
-"""Zeros behind the point that do not make a number long."""
+"""Number of zeros after the decimal point that do not make a number long."""
 _FINER = 24
-"""Powers of ten that are tried; doubles have fewer digits."""
+"""Number of powers of ten that are tried; doubles have fewer digits."""
 _FURTHER = 10
-"""A value that is shown goes at most one part in so many further than the nearest one."""
+"""A displayed value is at most one part in this many further away than the nearest one."""
 
 
 def short_witness(network: Network, question: Any, witness: Sequence[Any]) -> tuple[Any, ...]:
-    """A witness with every value in few digits: of the same states, hence of the same class, and allowed by
-    the question as it is.
+    """Return a witness with every value in few digits, in the same states and thus of the same class.
+
+    The question allows it as it is written.
     """
-    if isinstance(question, Query):  # in the numbers of its file
+    if isinstance(question, Query):  # in the numbers of the query's file
         return tuple(witness)
     before = question.values(network) if isinstance(question, Robust | WhatIf) else None
     codings = [network.encoder.codings]
@@ -98,7 +100,7 @@ def short_witness(network: Network, question: Any, witness: Sequence[Any]) -> tu
 
 
 def _minus(network: Network, question: Any, before: Sequence[Any] | None) -> bool:
-    """Whether bits that are off are written -1: unless the sample, or the limits, write them 0."""
+    """Return whether inactive bits are written as -1: unless the sample or the limits write 0."""
     codings = network.encoder.codings
     if before is not None:
         return not any(
@@ -114,7 +116,7 @@ def _minus(network: Network, question: Any, before: Sequence[Any] | None) -> boo
 
 
 def _holds(limit: Any, value: int) -> bool:
-    """Whether a limit has a number in it, as it is written."""
+    """Return whether a limit contains a number, as it is written."""
     if isinstance(limit, tuple):
         low, high = limit
         return (low is None or low <= value) and (high is None or value <= high)
@@ -124,12 +126,12 @@ def _holds(limit: Any, value: int) -> bool:
 def short_pair(
     network: Network, question: Any, one: Sequence[Any], other: Sequence[Any]
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Two witnesses that differ in what the question names alone, and still do."""
+    """Return two short witnesses that still differ only in the features that the question names."""
     first = short_witness(network, question, one)
     second = short_witness(network, question, other)
     same = [a == b for a, b in zip(one, other, strict=True)]
     second = tuple(a if alike else b for a, b, alike in zip(first, second, same, strict=True))
-    if network.domain.broken(second) is not None:  # it has values of the first now
+    if network.domain.broken(second) is not None:  # it has the values of the first one now
         return tuple(one), tuple(other)
     return first, second
 
@@ -137,7 +139,7 @@ def short_pair(
 def _shorten(
     shown: list[Any], index: int, near: Any, codings: Sequence[Any], admits: Admits, *, minus: bool
 ) -> None:
-    """Put a value of few digits in one place, if one is allowed there."""
+    """Replace one value by a shorter one, if one is allowed."""
     value = shown[index]
     if any(isinstance(coding, OneHot) for coding in codings):
         return
@@ -153,7 +155,7 @@ def _shorten(
 
 
 def _shorter(value: Any, near: Any, codings: Sequence[Steps]) -> Iterator[Any]:
-    """Values of fewer digits in the same step, the shortest first, none much further from `near`."""
+    """Yield values of fewer digits in the same step, the shortest first, none much further from `near`."""
     n_digits = _length(value)
     if n_digits <= _DIGITS:
         return
@@ -172,7 +174,7 @@ def _shorter(value: Any, near: Any, codings: Sequence[Steps]) -> Iterator[Any]:
             decimal = unit * (-(-exact // unit) if rising else exact // unit)
             try:
                 number = int(decimal) if is_integer else float(decimal)
-            except OverflowError:  # beyond all floats
+            except OverflowError:  # beyond the range of floats
                 continue
             inside = all(end is not None and end[0] <= number <= end[1] for end in ends)
             if inside and abs(decimal - exact) <= further and _length(number) < n_digits:
@@ -180,13 +182,14 @@ def _shorter(value: Any, near: Any, codings: Sequence[Steps]) -> Iterator[Any]:
 
 
 def _power(value: Fraction) -> int:
-    """The largest power of ten that is at most this."""
+    """Return the largest power of ten that is at most this number."""
     return floor(log10(value.numerator) - log10(value.denominator)) if value else 0
 
 
 def _length(value: Any) -> int:
-    """How many digits a number is written with, zeros at either end apart, but those of a very small one
-    count; a fraction is as it was written.
+    """Return the number of digits of a number without zeros at either end.
+
+    The leading zeros of a very small number count. A fraction is counted as it was written.
     """
     text = number_text(value)
     if "/" in text:
@@ -199,7 +202,7 @@ def _length(value: Any) -> int:
 
 
 def _admits(network: Network, question: Any, before: Sequence[Any] | None) -> Admits:
-    """Whether a raw input may be shown: inside the limits, or no further from the sample than was asked."""
+    """Return whether a raw input may be shown: it is inside the limits, or close enough to the sample."""
     if before is None:
         box = getattr(question, "box", None)
         return lambda shown: box is None or _in_box(network, box, shown)
@@ -216,7 +219,7 @@ def _admits(network: Network, question: Any, before: Sequence[Any] | None) -> Ad
 
 
 def _in_region(network: Network, region: Region, before: Sequence[Any], shown: Sequence[Any]) -> bool:
-    """Whether a sample whose states are those of one in the region is there itself."""
+    """Return whether a sample lies in the region itself, given that its states do."""
     match region:
         case L1() | Linf():
             return raw_cost(network, type(region), before, shown) <= exact_number(region.radius, "radius")
@@ -233,7 +236,7 @@ def _in_box(network: Network, box: Box, shown: Sequence[Any]) -> bool:
 
 
 def raw_cost(network: Network, cost: Any, before: Sequence[Any], shown: Sequence[Any]) -> Fraction:
-    """What a change costs by raw values; 0 where only states matter, which are those of the witness."""
+    """Return the cost of a change in raw values; 0 if only states matter, which are those of the witness."""
     prices = cost.exact(network) if isinstance(cost, Prices) and cost.per_unit else {}
     if cost not in (L1, L2, Linf) and not prices:
         return Fraction(0)

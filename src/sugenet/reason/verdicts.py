@@ -1,7 +1,6 @@
-"""Can it fail: `verify`, a question decided for every input it is about, with a certificate
-(docs/theory.md 7).
+"""`verify`: decide a question for every input it covers, with a certificate (docs/theory.md 7).
 
-There is one type of answer for each outcome. Each prints as a sentence and goes to JSON and back, with its
+Each outcome has its own type of answer. It prints as a sentence and is written to JSON and read back with its
 certificate.
 """
 
@@ -47,12 +46,12 @@ __all__ = [
 ]
 
 _WHOLE, _SOME = 12, 4
-"""A witness of up to so many values is shown whole; of a longer one the first few."""
+"""A witness of up to 12 values is shown whole; of a longer one the first 4."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Verdict(Settled):
-    """Something about a claim."""
+    """Base class of the answers about a claim."""
 
     is_proved = is_outcome("proved")
     is_refuted = is_outcome("refuted")
@@ -72,7 +71,7 @@ class _Verdict(Settled):
 class Proved(_Verdict):
     """The claim holds: the outcome ``"proved"`` of `verify`.
 
-    Besides `claim`, `question` and `certificate` it has the `engine` and the `seconds` that it took.
+    In addition to `claim`, `question` and `certificate` it has the `engine` and the `seconds` that it took.
     `is_certified` is False if a solver gave no proof; then `certificate` is None.
 
     Examples
@@ -98,7 +97,7 @@ class Proved(_Verdict):
     sets: int | None = None
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """One sentence, its verdict put through `mark`."""
+        """Return one sentence, with `mark` applied to its verdict."""
         if not self.is_certified:
             return f"{self.claim}: holds, {self._uncertified}"
         return f"{self.claim}: {mark('proved')} by {self.settled_by}"
@@ -108,8 +107,8 @@ class Proved(_Verdict):
 class Refuted(_Verdict):
     """The claim does not hold: the outcome ``"refuted"`` of `verify`.
 
-    `witness` is an input against it, or a pair of inputs; `label` and `index` are its class, and `changes()`
-    says how it differs from the sample.
+    `witness` is an input, or a pair of inputs, that violates the claim. `label` and `index` are its class,
+    and `changes()` returns its differences from the sample.
 
     Examples
     --------
@@ -146,14 +145,14 @@ class Refuted(_Verdict):
     witness: tuple[Any, ...]
     """Raw sample; for questions about pairs, two of them."""
     labels: tuple[str, ...]
-    """Names of their classes: of one input, of two inputs, or of one input by two networks."""
+    """Names of their classes: for one input, for two inputs, or for one input of two networks."""
     engine: str
     seconds: float
     certificate: dict[str, Any]
 
     @property
     def label(self) -> str:
-        """Name of the class of the witness; of a pair, that of its first input."""
+        """Name of the class of the witness; for a pair, of its first input."""
         return self.labels[0]
 
     @property
@@ -170,18 +169,20 @@ class Refuted(_Verdict):
 
     @property
     def is_pair(self) -> bool:
-        """Whether two inputs are against the claim, not one."""
+        """Whether the witness is a pair of inputs."""
         return len(self.labels) == 2 and not isinstance(self.question, Agree)
 
     @cached_property
     def example(self) -> tuple[Any, ...]:
-        """The witness in few digits, as it is shown: of the same class, and against the claim as well."""
+        """The witness in few digits for display: it has the same class and also violates the claim."""
         if self.is_pair:
             return short_pair(self.network, self.question, *self.witness)
         return short_witness(self.network, self.question, self.witness)
 
     def changes(self) -> dict[str, tuple[Any, Any]]:
-        """How `example` differs: from the sample of the question, or the two of a pair from each other."""
+        """Return the differences between `example` and the sample of the question, or between the two of a
+        pair.
+        """
         if self.is_pair:
             return changes_between(self.network, *self.example)
         if isinstance(self.question, Robust):
@@ -190,16 +191,14 @@ class Refuted(_Verdict):
 
     @property
     def is_long(self) -> bool:
-        """Whether its sentence leaves some of the witness out; `example` has it all."""
+        """Whether the sentence leaves out part of the witness; `example` is complete."""
         if isinstance(self.question, Robust):
             return len(self.changes()) > LISTED
         return self.network.encoder.features > _WHOLE and not isinstance(self.question, Query)
 
     @cached_property
     def tied(self) -> tuple[str, ...]:
-        """The classes that share the largest score at the witness, where there is more than one and a tie
-        is against the claim.
-        """
+        """The classes that share the largest score at the witness, if the tie itself violates the claim."""
         if self.is_pair or not (
             isinstance(self.question, Query) or getattr(self.question, "ties", "") == "against"
         ):
@@ -208,17 +207,17 @@ class Refuted(_Verdict):
         return tuple(self.network.classes[k] for k in labels) if len(labels) > 1 else ()
 
     def conditions(self) -> dict[str, str]:
-        """What each changed value must fulfil, in words."""
+        """Return the condition on each changed value, as text."""
         return conditions_of(self.network, self.changes())
 
     @property
     def is_certified(self) -> bool:
-        """A witness can always be replayed."""
+        """Whether it can be checked: always, since a witness can be replayed."""
         return True
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The witness, whose classes are computed again, and the claim."""
+        """Return the claim and the witness, whose classes are recomputed."""
         row, networks = data["certificate"]["witness"], [network]
         if isinstance(question, Monotone | Fair):
             witness: tuple[Any, ...] = tuple(raw_of(network, one) for one in row)
@@ -232,7 +231,7 @@ class Refuted(_Verdict):
         return {**super().known(network, question, data), "witness": witness, "labels": labels}
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """One sentence, its verdict put through `mark`."""
+        """Return one sentence, with `mark` applied to its verdict."""
         subject = f"Class {' and '.join(map(visible, self.labels))}"
         if self.tied:
             subject = tie_text(self.tied).capitalize()
@@ -256,9 +255,7 @@ class Refuted(_Verdict):
 
     @property
     def source_witness(self) -> tuple[Any, ...] | None:
-        """The witness in the numbers of the file that a query is about,
-        where these are not the network's own.
-        """
+        """Return the witness in the numbers of the query's file, if they differ from the network's own."""
         is_native = self.network.source.is_plain or not isinstance(self.question, Query)
         return None if is_native else self.network.source.inputs(self.witness)
 
@@ -267,7 +264,7 @@ class Refuted(_Verdict):
 class Undecided(_Verdict):
     """The claim is neither proved nor refuted: the outcome ``"undecided"`` of `verify`.
 
-    `reason` says why it ended, and `facts` what is known so far.
+    `reason` says why the search ended, and `facts` contains the partial results.
 
     Examples
     --------
@@ -296,11 +293,11 @@ class Undecided(_Verdict):
 
     @property
     def is_certified(self) -> bool:
-        """Nothing is claimed but what the certificate says."""
+        """Whether it can be checked: always, since it claims nothing beyond the certificate."""
         return False
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """One sentence, its verdict put through `mark`."""
+        """Return one sentence, with `mark` applied to its verdict."""
         known = ""
         if "proved_up_to" in self.facts and isinstance(self.question, Robust):
             kind = type(self.question.region).__name__
@@ -405,7 +402,7 @@ def verify(
     except TooLargeError as error:
         if is_cut(network.layers, network.head):
             raise
-        outcome = Open("", str(error), {})  # two sides are made of the steps of all neurons
+        outcome = Open("", str(error), {})  # two-sided problems use the steps of all neurons
     if isinstance(outcome, Holds):
         certificate = None
         if outcome.proof is not None:
@@ -425,7 +422,7 @@ def verify(
 
 
 def _question_in(question: Any, region: Any) -> Question:
-    """The question that is asked: as it is given, or `Robust` for a sample and a region."""
+    """Return the question: as it is given, or `Robust` for a sample and a region."""
     if isinstance(question, Question):
         if region is not None:
             raise QuestionError(
@@ -442,7 +439,7 @@ def _question_in(question: Any, region: Any) -> Question:
 
 
 def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
-    """Problems one after another: one violation is enough, and all must hold."""
+    """Decide problems one after another: one violation refutes the claim, and all must hold to prove it."""
     held: list[Holds] = []
     still_open = None
     for problem in problems:
@@ -472,13 +469,13 @@ def _refuted(
 ) -> Refuted:
     rows = [tuple(outcome.witness)] if joint is None else list(joint.pair(outcome.witness))
     networks = [network] if joint is None else [joint.left, joint.right]
-    known = outcome.counts if joint is None and network.lawful is network else None  # of the same classes
+    known = outcome.counts if joint is None and network.lawful is network else None  # in the same classes
     labels = tuple(net.classes[winners(net, row, known)[0]] for net, row in zip(networks, rows, strict=True))
     if joint is not None and labels[0] == labels[1]:
         raise SoundnessError(
             f"the two inputs of a violation have the same class {labels[0]}. Please report this input."
         )
-    if joint is None or joint.left is not joint.right:  # two networks read the same input
+    if joint is None or joint.left is not joint.right:  # two networks that read the same input
         witness: Any = plain_row(rows[0], network)
         rows = rows[:1]
     else:

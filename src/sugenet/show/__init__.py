@@ -1,5 +1,5 @@
-"""What people see: sentences and tables, figures, notebooks, the printed report,
-and the same content as JSON data.
+"""Output for people: sentences, tables, figures, notebooks and printed reports, and the same content as JSON
+data.
 """
 
 from importlib import import_module
@@ -67,13 +67,13 @@ __all__ = [
 ]
 
 _LATER = ("prepare", "plots", "fits", "drawings", "reports", "sweep_report")
-"""Files that need the questions: their names are loaded when first asked for, since a table of predictions
-needs none of them.
+"""Modules that need the questions: their names are loaded on first use, since a table of predictions needs
+none.
 """
 
 
 def __getattr__(name: str) -> Any:
-    """Names of figures and reports, when first asked for."""
+    """Load names of figures and reports on first use."""
     if name not in __all__:
         raise AttributeError(f"module 'sugenet.show' has no attribute {name!r}")
     files = (import_module(f"sugenet.show.{file}") for file in _LATER)

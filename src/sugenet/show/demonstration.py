@@ -1,4 +1,4 @@
-"""A demonstration in a few lines: one neuron of the paper, then four questions about a trained network."""
+"""A short demonstration: one neuron of the paper, then four questions about a trained network."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["demo", "example_1", "questions"]
 
 
 def example_1() -> str:
-    """The neuron of the paper's Example 1: its rules, an input that does not activate it,
-    and the flips that would.
+    """Return the neuron of the paper's Example 1: its rules, an input that does not activate it, and flips
+    that do.
     """
     neuron = DenseLayer([[+1, +1, -1, +1]], tau=[2])
     network = Network.of_bits([neuron], Head([[-1], [+1]]), classes=["off", "on"])
@@ -47,7 +47,9 @@ def demo(network: Network, X: Any, y: Any, index: int = 7) -> str:
 
 def questions(network: Network, x: Any, mark: Callable[[str], str] = str) -> Iterator[str]:
     """Ask what would change a sample, whether it can fail and why; check each certificate by the definition
-    alone. Verdicts are put through `mark`.
+    alone.
+
+    `mark` is applied to verdicts.
     """
     from sugenet.reason import L0, Robust, check, count, verify, whatif, why
 

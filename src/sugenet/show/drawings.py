@@ -1,5 +1,6 @@
-"""How each value is drawn: by its type, a sentence, figures and a small table; as HTML for notebooks, or the
-main figure as a plot.
+"""Drawings of values by type: a sentence, figures and a small table.
+
+They are rendered as HTML for notebooks, or the main figure as a plot.
 """
 
 from __future__ import annotations
@@ -80,13 +81,13 @@ from sugenet.sweeps.tally import SweepTally, time_text
 __all__ = ["Cells", "Drawing", "drawing", "html", "plot", "summary_table", "table_html"]
 
 _SHOWN = 10
-"""Rows of a table in a notebook."""
+"""Number of table rows in a notebook."""
 _BANDS = 8
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a small table: words only."""
+    """Cells of a small table, as text."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -94,18 +95,19 @@ class Cells:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a value looks like; the first figure is the main one."""
+    """Drawing of a value; the first figure is the main one."""
 
     sentence: str
     figures: tuple[Figure, ...]
     table: Cells | None = None
     text: str = ""
-    """Plain text below, with its own lines."""
+    """Plain text at the end, with its own lines."""
 
 
 def html(value: Any) -> str:
-    """A value as static HTML: a sentence, inline SVG and a small table; everything escaped,
-    nothing that runs or loads.
+    """Return a value as static HTML: a sentence, inline SVG and a small table.
+
+    Everything is escaped, and nothing runs or loads.
     """
     shown = drawing(value)
     sentence = element("p", Html("<br>").join(shown.sentence.splitlines())) if shown.sentence else ""
@@ -116,7 +118,7 @@ def html(value: Any) -> str:
 
 
 def table_html(table: Cells) -> Html:
-    """A table as HTML; columns of numbers are marked as such."""
+    """Return a table as HTML; numeric columns are marked."""
     columns = [[row[column] for row in table.rows] for column in range(len(table.head))]
     marks = ["number" if any(cells) and all(map(_is_number, cells)) else None for cells in columns]
     head = (
@@ -130,18 +132,18 @@ def table_html(table: Cells) -> Html:
 
 
 def _is_number(cell: str) -> bool:
-    """Whether it is one, with what belongs to it; an empty cell may be."""
+    """Return whether a cell is a number, with its unit; an empty cell counts as one."""
     return all(c in "0123456789.,-" for c in cell.removesuffix(" %"))
 
 
 def plot(value: Any, ax: Any = None) -> Any:
-    """Draw the main figure of a value with matplotlib; returns the axes."""
+    """Draw the main figure of a value with matplotlib; return the axes."""
     return plot_figure(drawing(value).figures[0], ax)
 
 
 @singledispatch
 def drawing(value: Any) -> Drawing:
-    """What a value looks like, by its type."""
+    """Return the drawing of a value, by type."""
     raise SugenetError(
         f"there is no drawing of {type(value).__name__}. Give an answer, a trace, a chain, "
         f"a summary, a network or a capacity."
@@ -167,7 +169,7 @@ def _bands(network: Network, question: Robust) -> tuple[Meters, ...]:
         return ()
     try:
         return (match_meters(network, question.sample, region=question.region, limit=_BANDS),)
-    except (NetworkError, TooLargeError):  # too large: the picture is left out, the sentence says it all
+    except (NetworkError, TooLargeError):  # too large: the figure is left out, the sentence is complete
         return ()
 
 
@@ -179,7 +181,7 @@ def _limit_text(name: str, limit: Any) -> str:
 
 
 def _limits(network: Network, question: Question) -> Strip:
-    """What a question without a sample is about: its limits, and the features it names."""
+    """Return the limits and the features of a question without a sample."""
     names = network.encoder.names
     rows, rest = [], "all other features are free"
     match question:
@@ -236,13 +238,13 @@ def _(answer: Refuted) -> Drawing:
 
 
 def _before(network: Network, sample: Any) -> tuple[Figure, ...]:
-    """The sample beside its change, where it is an image; a table shows both already."""
+    """Return the sample next to its change, if it is an image; a table already shows both."""
     first = sample_figure(network, sample, "before")
     return (first,) if isinstance(first, Pixels) else ()
 
 
 def _input(network: Network, row: Sequence[Any], title: str) -> Figure:
-    """An input; as bare numbers where they lie between the whole numbers that the network reads."""
+    """Return an input; as bare numbers if they lie between the integers that the network reads."""
     try:
         return sample_figure(network, row, title)
     except SugenetError:
@@ -310,7 +312,7 @@ def _(answer: Reason) -> Drawing:
 
 
 def _reason_figure(reason: Reason, title: str) -> Pixels | Strip:
-    """The sample with the features of a reason; one that is not proved says so."""
+    """Return the sample with the features of a reason; an unproved one is marked as such."""
     figure = kept_figure(reason.network, reason.sample, reason.features, title)
     if reason.status != "unknown":
         return figure
@@ -437,7 +439,7 @@ def _(answer: CountSampled) -> Drawing:
 @drawing.register
 def _(answer: CheckedRule) -> Drawing:
     figures, verdict = answer.figures, drawing(answer.verdict)
-    if not figures.total:  # how many inputs obey the laws is not known
+    if not figures.total:  # it is not known how many inputs obey the laws
         return Drawing(str(answer), verdict.figures, verdict.table)
     low, high = figures.precision_bounds if figures.covered else (Fraction(0), Fraction(0))
     label = answer.rule.label
@@ -561,7 +563,7 @@ def _(value: Trace) -> Drawing:
 
 
 def summary_table(value: Summary) -> Cells:
-    """One row a layer."""
+    """Return a table with one row per layer."""
     wide = any(row.wide for row in value.layers)
     head = (
         "layer",

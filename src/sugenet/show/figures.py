@@ -1,8 +1,8 @@
-"""What is to be drawn, as frozen values with exact numbers: nothing here draws.
+"""Figures as frozen values with exact numbers; nothing here draws.
 
-`svg_writer` and `plots` are the two ways to draw them.
+`svg_writer` and `plots` draw them.
 
-In a notebook a figure shows itself, and `plot` draws it on axes, as answers do.
+In a notebook a figure displays itself, and `plot` draws it on axes, as for answers.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ __all__ = [
 
 
 def plural(count: int, noun: str) -> str:
-    """A noun as a number asks for it: one class, two classes."""
+    """Return a noun in the form that a number requires: one class, two classes."""
     return noun if count == 1 else f"{noun}es" if noun.endswith("s") else f"{noun}s"
 
 
 def percent(share: Fraction) -> str:
-    """A share in whole percent; 0 and 100 are written only where they are exact.
+    """Return a share in whole percent; 0 and 100 are written only if they are exact.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def percent(share: Fraction) -> str:
 
 @dataclass(frozen=True)
 class _Titled(Plottable):
-    """What every figure has."""
+    """Base class of figures."""
 
     title: str
 
@@ -69,27 +69,27 @@ class _Titled(Plottable):
 
 @dataclass(frozen=True)
 class Meter:
-    """One neuron: its match count M against its threshold tau, or against the nearest of its steps."""
+    """Match count M of one neuron, with its threshold tau or the nearest of its steps."""
 
     name: str
     matches: int
     tau: int
     size: int
-    """Largest match count it can have."""
+    """Largest possible match count."""
     low: int | None = None
-    """Least match count that the inputs that are still free can bring about; None where that is not asked."""
+    """Minimum match count that the free inputs allow; None if not requested."""
     high: int | None = None
-    """Largest such match count; never too small, sometimes too large."""
+    """Upper bound on such match counts."""
     steps: tuple[int, ...] = ()
     """All thresholds of a neuron of several levels."""
 
     def level(self, matches: int) -> int:
-        """How many steps a match count reaches."""
+        """Return how many steps a match count reaches."""
         return sum(matches >= step for step in self.steps or (self.tau,))
 
     @property
     def slack(self) -> int:
-        """M - tau: 0 or more is active."""
+        """M - tau: active if at least 0."""
         return self.matches - self.tau
 
     @property
@@ -99,7 +99,7 @@ class Meter:
 
     @property
     def state(self) -> str:
-        """``on`` or ``off``; with a band also whether anything can change that."""
+        """``on`` or ``off``; with a band, also whether anything can change this."""
         if self.steps:
             level, top = self.level(self.matches), len(self.steps)
             if self.low is None or self.high is None:
@@ -114,13 +114,13 @@ class Meter:
 
 @dataclass(frozen=True)
 class Meters(_Titled):
-    """Match meters of some neurons, those nearest to turning first."""
+    """Match meters of some neurons, those closest to turning first."""
 
     meters: tuple[Meter, ...]
     left_out: int = 0
-    """Further neurons that are not drawn."""
+    """Number of further neurons that are not drawn."""
     banded: str = ""
-    """What the bands allow, in words; empty where there are none."""
+    """Description of the region of the bands; empty if there are none."""
 
     @property
     def has_levels(self) -> bool:
@@ -129,7 +129,7 @@ class Meters(_Titled):
 
     @property
     def axis(self) -> str:
-        """What lies along it."""
+        """Label of the axis."""
         if self.has_levels:
             return "matches above the nearest step (M - tau); 0 or more reaches it"
         return "matches above the threshold (M - tau); 0 or more is on"
@@ -142,7 +142,7 @@ class Vote:
     name: str
     votes: int
     size: int
-    """Most votes it can have."""
+    """Maximum number of votes."""
     score: Fraction
     possibility: float
     predicted: bool = False
@@ -151,7 +151,7 @@ class Vote:
 
 @dataclass(frozen=True)
 class Race(_Titled):
-    """The race of the classes, best score first: votes, and the possibility distribution."""
+    """Ranking of the classes, best score first: votes, and the possibility distribution."""
 
     votes: tuple[Vote, ...]
     left_out: int = 0
@@ -159,8 +159,8 @@ class Race(_Titled):
 
 @dataclass(frozen=True)
 class Cell:
-    """A marked pixel: ``kept`` (must stay), ``up`` (becomes larger), ``down`` (becomes smaller) or ``other``
-    (another category).
+    """A marked pixel: ``kept`` (must stay), ``up`` (increases), ``down`` (decreases) or ``other`` (another
+    category).
     """
 
     row: int
@@ -174,7 +174,7 @@ class Pixels(_Titled):
     """An image with marked pixels."""
 
     shades: tuple[tuple[float, ...], ...]
-    """Rows of pixels, each from 0 (least, drawn white) to 1 (largest, drawn black)."""
+    """Rows of pixels, each from 0 (minimum, drawn white) to 1 (maximum, drawn black)."""
     cells: tuple[Cell, ...] = ()
     caption: str = ""
 
@@ -190,9 +190,7 @@ class Heat(_Titled):
 
 @dataclass(frozen=True)
 class StripRow:
-    """One feature of a table: its value, what is said of it, and a mark as in `Cell`;
-    ``plain`` without one.
-    """
+    """One feature of a table: its value, a note, and a mark as in `Cell`; ``plain`` without one."""
 
     name: str
     value: str
@@ -202,7 +200,7 @@ class StripRow:
 
 @dataclass(frozen=True)
 class Strip(_Titled):
-    """Features of a table, one a row."""
+    """Features of a table, one per row."""
 
     rows: tuple[StripRow, ...]
     left_out: int = 0
@@ -211,7 +209,7 @@ class Strip(_Titled):
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar, with the number written out, and a span where only bounds or an interval are known."""
+    """One bar with its number, and a span if only bounds or an interval are known."""
 
     name: str
     value: Fraction
@@ -223,24 +221,24 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars(_Titled):
-    """Named bars on one scale that begins at 0."""
+    """Named bars on one scale from 0."""
 
     axis: str
     bars: tuple[Bar, ...]
     top: Fraction
-    """Where the scale ends."""
+    """End of the scale."""
     left_out: int = 0
     percent: bool = False
-    """Whether values are shares, written in percent along the axis."""
+    """Whether values are shares, labelled in percent."""
 
 
 @dataclass(frozen=True)
 class Histogram(_Titled):
-    """How many things fall between edges; `mark` is a value that a line is drawn at."""
+    """Number of items between edges; a line is drawn at the value `mark`."""
 
     axis: str
     what: str
-    """What is counted."""
+    """Name of the counted items."""
     edges: tuple[float, ...]
     counts: tuple[int, ...]
     mark: float | None = None
@@ -249,17 +247,17 @@ class Histogram(_Titled):
 
 @dataclass(frozen=True)
 class Cactus(_Titled):
-    """How many questions were settled within how many seconds each, one line a series."""
+    """Number of questions that were settled within a time per question, one line per series."""
 
     of: int
-    """How many questions there were."""
+    """Number of questions."""
     series: tuple[tuple[str, tuple[float, ...]], ...]
-    """Name and seconds of those that were settled."""
+    """Name and seconds of the settled ones."""
 
 
 @dataclass(frozen=True)
 class BandPoint:
-    """A share that is known between two ends, at one place of the axis; and how both are written."""
+    """Share between two bounds at one position of the axis, with both bounds as text."""
 
     x: float
     low: Fraction
@@ -270,19 +268,19 @@ class BandPoint:
 
 @dataclass(frozen=True)
 class Band(_Titled):
-    """Shares between two ends along an axis that begins at 0."""
+    """Shares between two bounds along an axis from 0."""
 
     axis: str
     what: str
-    """What the shares are of."""
+    """Name of the shares."""
     points: tuple[BandPoint, ...]
-    """From left to right."""
+    """Points from left to right."""
 
 
 @dataclass(frozen=True)
 class LatticeSet:
-    """A set of criteria, by their places, and what it is worth at least and at most: the share of the scale
-    below, from 0 to 1, and the value in words.
+    """A set of criteria, by position, and bounds on its worth: as shares of the scale from 0 to 1, and as
+    text.
     """
 
     members: tuple[int, ...]
@@ -291,34 +289,34 @@ class LatticeSet:
     low_text: str
     high_text: str
     focal: bool
-    """Worth more at least than each smaller set inside it."""
+    """Whether its lower bound is larger than that of each proper subset."""
 
     @property
     def settled(self) -> bool:
-        """Whether the worth is known."""
+        """Whether the worth is known exactly."""
         return self.low_text == self.high_text
 
 
 @dataclass(frozen=True)
 class Lattice(_Titled):
-    """All sets of a few criteria by size, the largest on top, with what each is worth."""
+    """All sets of a few criteria by size, the largest on top, with their worths."""
 
     criteria: tuple[str, ...]
     sets: tuple[LatticeSet, ...]
-    """By mask: the set {i, j} is at 2^i + 2^j."""
+    """Sets by mask: the set {i, j} is at 2^i + 2^j."""
 
     @property
     def letters(self) -> str:
-        """One for each criterion."""
+        """One letter for each criterion."""
         return "abcdefghij"[: len(self.criteria)]
 
     def key(self, one: LatticeSet) -> str:
-        """A set in letters."""
+        """Return a set as text, one letter per criterion."""
         return "".join(self.letters[index] for index in one.members) or "none"
 
     @property
     def caption(self) -> str:
-        """What is drawn."""
+        """Description of the figure."""
         if all(one.settled for one in self.sets):
             return "darker: worth more; framed: focal sets, worth more than every smaller set inside"
         return (
@@ -328,11 +326,11 @@ class Lattice(_Titled):
 
 @dataclass(frozen=True)
 class FocalRow:
-    """A set of criteria, by their places, and what it brings about."""
+    """A set of criteria, by position, and its value."""
 
     members: tuple[int, ...]
     share: Fraction
-    """Of the scale below that, from 0 to 1."""
+    """Share of the scale below this value, from 0 to 1."""
     words: str
 
 
@@ -341,14 +339,14 @@ class Focals(_Titled):
     """Sets of criteria as rows of dots."""
 
     criteria: tuple[str, ...]
-    """Only those that are in a row."""
+    """Only criteria that occur in a row."""
     rows: tuple[FocalRow, ...]
     left_out: int = 0
     caption: str = ""
 
     @property
     def short_names(self) -> list[str]:
-        """The criteria, long names without their middle: names often differ at their ends."""
+        """Return the criteria; long names are cut in the middle, since names often differ at their ends."""
         return [name if len(name) <= 26 else f"{name[:14]}…{name[-11:]}" for name in self.criteria]
 
 

@@ -1,6 +1,4 @@
-"""What a report says: the questions about one decision, asked one after another within a time,
-with whatever came out.
-"""
+"""Findings of a report: the questions about one decision, asked one after another within a time limit."""
 
 from __future__ import annotations
 
@@ -45,43 +43,44 @@ _T = TypeVar("_T")
 
 _TARGETS = 3
 _HEAT = 200
-"""Reasons that a heat map is made of, at most."""
+"""Maximum number of reasons for a heat map."""
 _NEURONS = 2000
-"""Neurons of all layers together that a chain is followed through."""
+"""Maximum number of neurons of all layers for a chain."""
 _WORK = 1 << 26
-"""Numbers that a question may need at the start: changes of one feature times neurons of the first layer.
+"""Maximum initial size of a question: changes of one feature times neurons of the first layer.
 
-Beyond, it is not asked.
+Larger questions are not asked.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What is known of one decision. An answer that is None was not asked for; `skipped` says why."""
+    """Answers about one decision. None means that a question was not asked; `skipped` says why."""
 
     network: Network
     sample: tuple[Any, ...]
     trace: Trace
     nearest: Answer | None
-    """The least number of features whose change alters the class."""
+    """The minimum number of features whose change alters the class."""
     stays: Proved | Refuted | Undecided | None
     """The largest number of changed features that is known not to alter it, with its own proof."""
     shifts: Answer | None
-    """The same for images by the largest change of all pixels at once, for tables by flipped bits."""
+    """The same for images by the largest change of all pixels at once; for tables by flipped bits."""
     shifts_stay: Proved | Refuted | Undecided | None
     near: Reasons | None
     """Reasons within the smallest region in which the class can change."""
     everywhere: Reasons | None
     """A reason for any input."""
     targets: tuple[tuple[int, Answer], ...]
-    """For the classes with the next best scores: the least change that leads there."""
+    """For the classes with the next best scores: the cheapest change that leads there."""
     chain: Chain | None
     skipped: tuple[str, ...]
 
     @property
     def best(self) -> Counterfactual | None:
-        """The cheapest change that was found, to whatever class: one to a certain class may be cheaper while
-        the least is open.
+        """Return the cheapest change that was found, to any class.
+
+        A change to a specific class may be cheaper while the minimum is undecided.
         """
         counterfactuals = [
             answer
@@ -92,16 +91,14 @@ class Findings:
 
 
 class _Asking:
-    """Questions one after another, each with a share of the time that is left."""
+    """Questions asked one after another, each with a share of the remaining time."""
 
     def __init__(self, time_limit: float, notify: Callable[[str], None] | None) -> None:
         self.clock, self.notify, self.is_stopped = Clock(time_limit), notify, False
         self.skipped: list[str] = []
 
     def stop(self, before: Handler, number: int, frame: FrameType | None) -> None:
-        """Ctrl-C ends the question at hand, which gives what is known; it also leaves no time for those that
-        follow.
-        """
+        """End the current question on Ctrl-C with its partial results, and leave no time for later ones."""
         self.is_stopped = True
         before(number, frame)
 
@@ -110,7 +107,7 @@ class _Asking:
             self.notify(f"report: {what} ...")
         try:
             return question(0.0 if self.is_stopped else (self.clock.left() or 0.0) * share)
-        except SugenetError as error:  # a network that this question is not for: the report says so
+        except SugenetError as error:  # this network does not support the question: the report says so
             self.skipped.append(f"{what}: {error}")
             return None
 
@@ -124,7 +121,7 @@ def find(
     threads: int | None = None,
     notify: Callable[[str], None] | None = None,
 ) -> Findings:
-    """Ask all that a report needs; the questions together take about `time_limit` seconds at most.
+    """Ask all questions of a report, in about `time_limit` seconds in total.
 
     Ctrl-C ends them all.
     """
@@ -150,7 +147,7 @@ def _ask_all(
             "large to ask them within a report. Ask about a small region with sugenet verify"
         )
         chain = None
-        if network.has_levels:  # a chain goes by the levels themselves, which are few
+        if network.has_levels:  # a chain uses the levels directly, which are few
             chain = asking.ask("the chain of neurons", 0, lambda _: _chain(network, values))
         nothing = (None, None, None, None, None, None)
         return Findings(network, tuple(values), trace, *nothing, (), chain, tuple(asking.skipped))
@@ -165,7 +162,7 @@ def _ask_all(
     )
     targets = []
     order = sorted(range(len(network.classes)), key=lambda k: (-trace.scores[k], k))
-    # the nearest of all answers that one
+    # the minimum over all classes already answers that one
     known = nearest.index if isinstance(nearest, Counterfactual) and nearest.is_minimum else None
     rivals = [k for k in order if k not in (trace.index, known)][:_TARGETS] if len(order) > 2 else []
     for k in rivals:
@@ -206,14 +203,12 @@ def _chain(network: Network, values: list[Any]) -> Chain:
 
 
 def _first_work(network: Network) -> int:
-    """What looking at every change of one feature takes in the first layer;
-    unrolling a convolution counts too.
-    """
+    """Return the work in the first layer for all changes of one feature, including unrolled convolutions."""
     outputs = (
         network.layers[0].outputs * _height(network.layers[0]) if network.layers else network.encoder.width
     )
     moves = sum(coding.states - 1 for coding in network.encoder.codings)
-    read = [1, *map(_height, network.layers)]  # steps of what each layer reads, behind the first
+    read = [1, *map(_height, network.layers)]  # steps of the inputs of each later layer
     largest = max(
         (
             n * layer.inputs * layer.outputs * _height(layer)
@@ -225,13 +220,14 @@ def _first_work(network: Network) -> int:
 
 
 def _height(layer: Layer) -> int:
-    """Steps of a neuron."""
+    """Return the number of steps of a neuron."""
     return layer.max_level or 1
 
 
 def _whole(network: Network) -> bool:
-    """Whether one largest change means the same for every feature: pixels of an image that take whole
-    numbers, not just bits.
+    """Return whether one largest change has the same meaning for every feature.
+
+    This holds for pixels with integer values other than bits.
     """
     codings = network.encoder.codings
     return grid_of(network) is not None and all(
@@ -247,7 +243,7 @@ def _stays(
     t: float,
     how: dict[str, Any],
 ) -> Proved | Refuted | Undecided:
-    """Robustness in the largest region for which it is known; in the smallest region where nothing is."""
+    """Return robustness in the largest region for which it is known, else in the smallest region."""
     radius = Fraction(1)
     if isinstance(nearest, Counterfactual | OpenCounterfactual):
         radius = max(Fraction(1), nearest.lower - 1)
@@ -261,9 +257,7 @@ def _stays(
 def _near(
     network: Network, values: list[Any], nearest: Answer | None, t: float, how: dict[str, Any]
 ) -> Reasons:
-    """Reasons in the smallest region where there may be something to explain: within fewer changed features
-    nothing alters the class.
-    """
+    """Return reasons in the smallest region where the class may change."""
     radius = max(1, int(nearest.lower)) if isinstance(nearest, Counterfactual | OpenCounterfactual) else 2
     clock = Clock(t)
     first = why(network, values, L0(radius), minimal="size", time_limit=t, **how)

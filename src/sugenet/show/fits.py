@@ -1,5 +1,5 @@
-"""What was learned from a table of rated alternatives, to be read: conflicts, error, rules, and what new
-cases get; the same content as JSON data.
+"""Results of fitting rated alternatives as text and JSON: conflicts, error, rules, and values of new
+cases.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["FitView", "LearnedView", "view_fit", "view_learned"]
 
 
 def _listed(items: Sequence[str], limit: int | None, noun: str) -> list[str]:
-    """The first lines of a list, and how many more there are."""
+    """Return the first lines of a list, and the number of further ones."""
     shown = list(items if limit is None else items[:limit])
     left = len(items) - len(shown)
     return [*shown, *([f"... and {left:,} more {plural(left, noun)}"] if left else [])]
@@ -50,23 +50,25 @@ def _said(table: RatedTable, row: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class FitView:
-    """All capacities that fit, or the conflict; or a best fit; with its rules, and what new cases get."""
+    """All capacities that fit, the conflict, or a best fit, with its rules and the values of new cases."""
 
     table: RatedTable
     answer: VersionSpace | Conflict | CapacityFit
-    """To the question that was asked: its certificate is the one to keep."""
+    """Answer to the question; its certificate is the one to keep."""
     fit: VersionSpace | CapacityFit
-    """Whose rules are shown."""
+    """Fit whose rules are shown."""
     cases: RatedTable | None
 
     @property
     def is_settled(self) -> bool:
-        """Whether no capacity is known to be missed: a fit that time ended may not be the best."""
+        """Whether no better capacity can exist: a fit that ran out of time may not be the best."""
         return not isinstance(self.fit, CapacityFit) or self.fit.is_best
 
     @cached_property
     def rules(self) -> RuleSet:
-        """What all capacities of the fit say; of a k-maxitive or k-minitive one, what says all of it."""
+        """Return rules that hold for all capacities of the fit; for a k-maxitive or k-minitive one, complete
+        rules.
+        """
         fit = self.fit
         if not isinstance(fit, CapacityFit) or fit.envelopes is not None:
             return fit.rules
@@ -75,7 +77,7 @@ class FitView:
 
     @cached_property
     def intervals(self) -> list[tuple[Any, Any]]:
-        """For each new case the least and the greatest value."""
+        """Return the minimum and the maximum value for each new case."""
         if self.cases is None:
             return []
         low, high = self.fit.values(self._values)
@@ -89,7 +91,7 @@ class FitView:
         return self.cases.values(names)
 
     def text(self, limit: int | None = None) -> str:
-        """At most so many conflicts, rules and cases."""
+        """Return text with at most this many conflicts, rules and cases."""
         answer, lines = self.answer, list[str]()
         if isinstance(answer, Conflict):
             lines += self._conflict(answer, limit)
@@ -111,7 +113,7 @@ class FitView:
         return "\n".join(lines)
 
     def _conflict(self, answer: Conflict, limit: int | None) -> list[str]:
-        """The sentences of the answer, as many as are asked for."""
+        """Return the first sentences of the answer."""
         lines = str(answer).splitlines()
         total = len(answer.alone) + len(answer.pairs)
         sentences = answer.sentences(limit)
@@ -120,7 +122,7 @@ class FitView:
         return [lines[0], *(f"- {one[:1].upper()}{one[1:]}" for one in sentences), *more, lines[-1]]
 
     def data(self, limit: int | None = None) -> dict[str, Any]:
-        """The same as JSON data: all rules and cases; at most so many conflicts in words."""
+        """Return the same as JSON data: all rules and cases, and at most this many conflicts in words."""
         answer, fit, lines = self.answer, self.fit, self.table.lines
         ratings = fit.ratings
         out: dict[str, Any] = {
@@ -162,7 +164,9 @@ def view_fit(
     time_limit: float | None = None,
     cases: RatedTable | None = None,
 ) -> FitView:
-    """What capacities say of a table: all that fit, or the conflict and a best fit; with a loss, that fit."""
+    """Return the capacities of a table: all that fit, or the conflict and a best fit; with a loss, that
+    fit.
+    """
     ratings = table.ratings(order)
     if loss is None and maxitive is None and minitive is None:
         space = version_space(ratings)
@@ -177,25 +181,25 @@ def view_fit(
 
 @dataclass(frozen=True, eq=False)
 class LearnedView:
-    """A model learned from a table whose columns are on scales of their own."""
+    """Model learned from a table whose columns have their own scales."""
 
     is_settled: ClassVar[bool] = True
-    """It is not claimed to be the best."""
+    """Whether it is proved to be the best: this is not claimed."""
     table: RatedTable
     model: LearnedModel
     orders: Mapping[str, Sequence[str]]
     truth: Any
-    """The level of each row, by its place."""
+    """The level of each row, by position."""
     cases: RatedTable | None
 
     @cached_property
     def errors(self) -> Any:
-        """How many levels each row is off."""
+        """Error of each row, in levels."""
         return np.abs(self.model.ranks(self.table.columns(self.orders)) - self.truth)
 
     @cached_property
     def answers(self) -> list[dict[str, Any]]:
-        """For each new case the value, and the interval where there is one."""
+        """Return the value of each new case, and the interval if there is one."""
         if self.cases is None:
             return []
         X, levels = self.cases.columns(self.orders), self.model.levels
@@ -207,7 +211,7 @@ class LearnedView:
 
     @property
     def worths(self) -> dict[str, dict[str, Any]]:
-        """What the levels of each feature are worth: in a level of the target, or in points."""
+        """Return the worth of the levels of each feature: a level of the target, or points."""
         model = self.model
         if model.card is not None:
             values: dict[str, Sequence[Any]] = {
@@ -223,7 +227,7 @@ class LearnedView:
         }
 
     def text(self, limit: int | None = None) -> str:
-        """At most so many rules and cases."""
+        """Return text with at most this many rules and cases."""
         model, lines = self.model, [str(self.model)]
         worths, wide = self.worths, max(3, *(len(visible(name)) for name in self.table.criteria))
         if worths:
@@ -259,7 +263,7 @@ class LearnedView:
         return "\n".join(lines)
 
     def data(self, _limit: int | None = None) -> dict[str, Any]:
-        """The same as JSON data."""
+        """Return the same as JSON data."""
         model = self.model
         out: dict[str, Any] = {
             "file": self.table.file,
@@ -282,7 +286,7 @@ class LearnedView:
 
 
 def _steps(chain: Any, values: Sequence[Any], worst: Any) -> dict[str, Any]:
-    """The steps of a feature at which its worth rises, from there on; first what any value is worth."""
+    """Return the steps of a feature at which its worth rises; the first is the worth of any value."""
     out = {} if values[0] == worst else {"any": _plain(values[0])}
     for level in range(1, len(values)):
         if values[level] != values[level - 1]:
@@ -311,14 +315,15 @@ def view_learned(
     seed: int = 0,
     cases: RatedTable | None = None,
 ) -> LearnedView:
-    """A model of a table by `SugenoRegressor`: orders of columns by name, that of the ratings under None.
+    """Return a model of a table by `SugenoRegressor`: orders of columns by name, that of the ratings under
+    None.
 
-    The order of the ratings is also that of columns which hold nothing else. A column with an order is better
-    the further up, unless a direction is given; of others the direction is learned.
+    The order of the ratings also applies to columns with no other values. In a column with an order, later
+    levels are better, unless a direction is given. For other columns the direction is learned.
     """
     try:
         from sugenet.fit.estimators import SugenoRegressor
-    except ImportError as error:  # it says what to install
+    except ImportError as error:  # the error says what to install
         raise SugenetError(str(error)) from None
 
     rated = orders.get(None)

@@ -1,6 +1,4 @@
-"""HTML and SVG by type: text that is no `Html` is escaped wherever it is put into one, so nobody has to
-remember it.
-"""
+"""HTML and SVG by type: text that is not `Html` is escaped automatically when it is inserted."""
 
 from __future__ import annotations
 
@@ -14,10 +12,10 @@ __all__ = ["Html", "decimal", "element", "short"]
 
 
 class Html(Markup):
-    """Text that is HTML already: a template, or what was made of one by `format`, `join` or `+`.
+    """Text that is already HTML: a template, or the result of its `format`, `join` or `+`.
 
-    As in `markupsafe`, whatever is put in and is no HTML is escaped; characters that XML has no place for,
-    or that would turn text around unseen, are spelled out.
+    As in `markupsafe`, inserted values that are not HTML are escaped. Characters that XML does not allow, or
+    that would reorder text invisibly, are spelled out.
 
     Examples
     --------
@@ -29,15 +27,15 @@ class Html(Markup):
 
     @classmethod
     def escape(cls, s: Any, /) -> Html:
-        """A value as HTML: escaped unless it is HTML."""
+        """Return a value as HTML: escaped unless it is HTML."""
         return s if isinstance(s, Html) else super().escape(visible(str(s), keep="\t\n"))
 
 
 def element(name: str, *inside: object, **attributes: object) -> Html:
-    """An element with what is inside it; closed in one tag where that is nothing.
+    """Return an element with its content; a single tag if it is empty.
 
-    An underscore in the name of an attribute is a hyphen, the last one nothing (`class_`). Numbers have up to
-    two decimals, and an attribute that is None is left out.
+    An underscore in the name of an attribute becomes a hyphen; a trailing one is dropped (`class_`). Numbers
+    have up to two decimals, and an attribute that is None is left out.
 
     Examples
     --------
@@ -59,10 +57,10 @@ def element(name: str, *inside: object, **attributes: object) -> Html:
 
 
 def decimal(value: float) -> str:
-    """A number with at most two decimals, as short as it goes."""
+    """Return a number with at most two decimals, as short as possible."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def short(text: str, limit: int) -> str:
-    """The beginning of a text that is too long."""
+    """Return the beginning of a text that is too long."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"

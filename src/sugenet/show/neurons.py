@@ -1,6 +1,8 @@
-"""One neuron in words, as the paper's Example 1 shows it: its literals, its threshold, its minimal rules,
-what would turn it; of several levels its steps, and the minimal levels of its inputs that lift it to one of
-them (docs/theory.md 3.4).
+"""One neuron in words, as in the paper's Example 1: literals, threshold, minimal rules, and changes that turn
+it.
+
+A neuron of several levels is shown with its steps, and with the minimal levels of its inputs that raise it to
+one of them (docs/theory.md 3.4).
 """
 
 from __future__ import annotations
@@ -22,17 +24,17 @@ from sugenet.problem.neighbourhood import row_of
 
 __all__ = ["NeuronView", "QuantizedView", "view_neuron"]
 
-INPUTS = 4096  # inputs listed in the JSON data; of more only the first are
+INPUTS = 4096  # inputs listed in the JSON data; of more, only the first
 
 
 class _View:
-    """What views of neurons share: which neuron it is, its rules, and a sample to look at it with."""
+    """Base class of views of neurons: the neuron, its rules, and a sample."""
 
     network: Network
     layer: int
     number: int
     level = 1
-    """The level that rules and changes are about."""
+    """The level of rules and changes."""
     limit: int
     sample: Any
     reads_raw: bool
@@ -40,28 +42,28 @@ class _View:
 
     @cached_property
     def raw(self) -> RawNeuron | None:
-        """Whether it reaches the level, in raw features, where it reads them."""
+        """Return the condition that it reaches the level, in raw features if it reads them."""
         return RawNeuron.of(self.network, self.number, self.level) if self.reads_raw else None
 
     @property
     def title(self) -> str:
-        """Which neuron it is."""
+        """Name of the neuron."""
         return f"neuron {self.number} of layer {self.layer}"
 
     def shown(self, inputs: Sequence[Any]) -> Sequence[Any]:
-        """The inputs that are listed."""
+        """The listed inputs."""
         return inputs if len(inputs) <= INPUTS else inputs[: max(self.limit, 12)]
 
     def rule_count(self) -> int | None:
-        """How many minimal rules there are, or None where counting them would take too long."""
+        """Number of minimal rules, or None if counting them would take too long."""
         raise NotImplementedError
 
     def own_rules(self) -> Iterator[dict[str, Any]]:
-        """Minimal rules in what the layer before gives."""
+        """Return minimal rules over the outputs of the previous layer."""
         raise NotImplementedError
 
     def rules(self) -> list[dict[str, Any]]:
-        """The first minimal rules: in raw features where the neuron reads them."""
+        """Return the first minimal rules, in raw features if the neuron reads them."""
         rules = (
             self.own_rules()
             if self.raw is None
@@ -70,19 +72,19 @@ class _View:
         return list(islice(rules, self.limit))
 
     def raw_turn(self) -> tuple[int | None, list[str]]:
-        """The least number of features whose change turns it, and an example."""
+        """Return the minimum number of features whose change turns it, and an example."""
         assert self.raw is not None
         encoder = self.network.encoder
         turn = self.raw.turn(encoder.levels(row_of(encoder.values(self.sample)))[0])
         return (None, []) if turn is None else (turn[0], turn[1].words(encoder))
 
     def input_line(self, what: str, phrases: Sequence[str], count: int) -> str:
-        """What it reads, and that there is more."""
+        """Return its inputs, with a note if there are more."""
         more = f"; and {count - len(phrases):,} more" if count > len(phrases) else ""
         return f"{what}: {'; '.join(phrases)}{more}"
 
     def rule_lines(self, rules: list[dict[str, Any]], about: str, outcome: str) -> list[str]:
-        """How many rules there are, and the first of them."""
+        """Return the number of rules, and the first of them."""
         count = self.rule_count()
         total = "too many to count" if count is None else magnitude(count)
         what = "minimal rules in raw features" if self.raw is not None else "minimal rules"
@@ -112,7 +114,7 @@ class NeuronView(_View):
         return neuron
 
     def _bits(self) -> list[int] | None:
-        """What the neuron reads in the sample, as -1 and +1."""
+        """The inputs of the neuron for the sample, as -1 and +1."""
         if self.sample is None:
             return None
         trace = self.network.trace(self.network.encoder.values(self.sample))
@@ -125,7 +127,7 @@ class NeuronView(_View):
         return self.layer == 1
 
     def data(self) -> dict[str, Any]:
-        """Everything the text says, as JSON data."""
+        """Return the content of the text as JSON data."""
         neuron, describe = self.neuron, self.network.words
         literals = sorted(neuron.lam, key=abs)
         out: dict[str, Any] = {
@@ -156,11 +158,11 @@ class NeuronView(_View):
         return out
 
     def rule_count(self) -> int | None:
-        """How many minimal rules there are."""
+        """Number of minimal rules."""
         return self.neuron.rule_count() if self.raw is None else self.raw.count()
 
     def own_rules(self) -> Iterator[dict[str, Any]]:
-        """Minimal rules in neurons of the layer before."""
+        """Return minimal rules over neurons of the previous layer."""
         for rule in self.neuron.rules(by="size"):
             ordered = sorted(rule, key=abs)
             yield {
@@ -169,8 +171,8 @@ class NeuronView(_View):
             }
 
     def _turn(self, bits: list[int]) -> dict[str, Any]:
-        """The least number of features, or of neurons of the layer before,
-        whose change turns the neuron; with examples.
+        """Return the minimum number of features, or of previous neurons, whose change turns it; with
+        examples.
         """
         if self.raw is not None and self.network.encoder.width != self.network.encoder.features:
             changes, example = self.raw_turn()
@@ -217,14 +219,14 @@ class QuantizedView(_View):
     layer: int
     number: int
     level: int
-    """The level that rules and changes are about."""
+    """The level of rules and changes."""
     limit: int = 10
     sample: Any = None
     """One raw sample to look at the neuron with, or None."""
 
     @classmethod
     def of(cls, network: Network, layer: int, number: int, level: int | None, **about: Any) -> QuantizedView:
-        """The neuron at a level; unless one is given, at the lowest that not all inputs reach."""
+        """Return the neuron at a level (default: the lowest that not all inputs reach)."""
         view = cls(network, layer, number, 1, **about)
         steps = view.steps
         if level is not None and not 1 <= level <= len(steps):
@@ -236,7 +238,7 @@ class QuantizedView(_View):
 
     @cached_property
     def stair(self) -> QuantizedNeuron | None:
-        """The neuron itself; None where it is the largest or the least of several levels."""
+        """The neuron itself; None if it is the maximum or minimum of several levels."""
         if self._pool is not None:
             return None
         layer = self.network.layer(self.layer)
@@ -261,14 +263,14 @@ class QuantizedView(_View):
 
     @cached_property
     def _every(self) -> bool:
-        """Of pooling, whether it takes the least."""
+        """Whether pooling takes the minimum."""
         assert self._pool is not None
         return bool(self._pool.every[(self.number - 1) // len(self._pool.window.taps)])
 
     @property
     def steps(self) -> list[int | None]:
-        """For each level the match count that it takes; None where no input reaches it. For pooling the
-        level itself.
+        """For each level the required match count; None if no input reaches it. For pooling the level
+        itself.
         """
         if self.stair is None:
             assert self._pool is not None
@@ -282,7 +284,7 @@ class QuantizedView(_View):
         return self.layer == 1 and self.stair is not None
 
     def data(self) -> dict[str, Any]:
-        """Everything the text says, as JSON data."""
+        """Return the content of the text as JSON data."""
         tops = self.network.layer(self.layer).input_tops.tolist()
         out: dict[str, Any] = {
             "layer": self.layer,
@@ -322,7 +324,7 @@ class QuantizedView(_View):
         return encoder.names[index] if self.network.reads_levels else encoder.words(index, True)
 
     def rule_count(self) -> int | None:
-        """How many minimal rules there are, or None where counting them would take too long."""
+        """Number of minimal rules, or None if counting them would take too long."""
         if self.raw is not None:
             return self.raw.count()
         if self.stair is not None:
@@ -330,7 +332,7 @@ class QuantizedView(_View):
         return 1 if self._every else len(self.weights)
 
     def own_rules(self) -> Iterator[dict[str, Any]]:
-        """Minimal conditions on the levels of neurons of the layer before."""
+        """Return minimal conditions on the levels of neurons of the previous layer."""
         for rule in self._level_rules():
             yield {
                 "conditions": [
@@ -358,8 +360,8 @@ class QuantizedView(_View):
         }
 
     def _turn(self, reached: bool, trace: Any) -> dict[str, Any]:
-        """The least number of features, or of inputs, whose change lifts it to the level or drops it below;
-        with an example.
+        """Return the minimum number of features, or inputs, whose change moves it across the level; with an
+        example.
         """
         if self.raw is not None:
             changes, example = self.raw_turn()
@@ -383,7 +385,7 @@ class QuantizedView(_View):
             some = wrong if reached is not self._every else wrong[:1]
             return [Condition(position + 1, **asked) for position in some]
         weights, tops = np.array(self.stair.weights), np.array(self.stair.tops)
-        ups = (weights > 0) != reached  # which way each input has to go
+        ups = (weights > 0) != reached  # the direction in which each input must change
         gains = np.abs(weights) * np.where(ups, tops - values, values)
         count = self.stair.match_count(values.tolist())
         need = (
@@ -444,8 +446,9 @@ def view_neuron(
     limit: int = 10,
     sample: Any = None,
 ) -> NeuronView | QuantizedView:
-    """Look at one neuron, on its own or on a sample; of several levels, with the rules for one of them: the
-    lowest that is not always reached, unless `level` says another.
+    """Return a view of one neuron, on its own or on a sample.
+
+    For several levels, the rules are for `level` (default: the lowest that is not always reached).
 
     Examples
     --------

@@ -1,5 +1,5 @@
-"""Colours that both renderers share: those of Okabe and Ito, which colour-blind people tell apart,
-and greys that print.
+"""Colours of both renderers: those of Okabe and Ito, which colour-blind people can tell apart, and greys for
+print.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ INK, MUTED, RULE, TRACK, PAPER = "#1b1f24", "#57606a", "#d8dee4", "#eef1f4", "#f
 
 SERIES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 SHAPES = ("circle", "square", "triangle", "diamond", "circle", "square")
-"""One shape beside each colour of a series, for people without colours."""
+"""One shape for each colour of a series, for readers without colours."""
 
 _LIGHT, _DARK = (247, 251, 255), (0, 68, 107)
 
 
 def grey(share: float) -> str:
-    """Ink on paper: white for 0, black for 1."""
+    """Return a shade of ink on paper: white for 0, black for 1."""
     level = round(255 * (1 - share))
     return f"#{level:02x}{level:02x}{level:02x}"
 
 
 def blues(share: Fraction | float) -> str:
-    """A scale that only darkens: nearly white for 0, dark blue for 1."""
+    """Return a colour of a scale that only darkens: nearly white for 0, dark blue for 1."""
     return "#" + "".join(
         f"{round(a + (b - a) * float(share)):02x}" for a, b in zip(_LIGHT, _DARK, strict=True)
     )

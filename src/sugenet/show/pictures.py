@@ -1,4 +1,4 @@
-"""Samples that are images, drawn with characters; and the one rule that says which samples are images."""
+"""Samples that are images, drawn with characters, and the rule that decides which samples are images."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SHADES = " .:-=+*#%@"
 
 
 def grid_of(network: Network) -> tuple[int, int] | None:
-    """The rows and columns of the image that a sample is, or None when it is not an image.
+    """Return the rows and columns of a sample as an image, or None if it is not an image.
 
-    Features count as pixels when there is a square number of them, at least 16, all numbers with the same
-    finite range, and their names say so or say nothing: "pixel ...", or x1, x2, ... as they are called when
-    nobody named them. A table has names of its own.
+    Features count as pixels if their number is a square of at least 16, and all are numbers with the same
+    finite range. In addition, they must be named "pixel ..." or have the default names x1, x2, ... A table
+    has names of its own.
 
     Examples
     --------
@@ -46,8 +46,8 @@ def grid_of(network: Network) -> tuple[int, int] | None:
 
 
 def shades(network: Network, x: Any) -> Any:
-    """How far up its range each pixel of an image is, from 0 to 1, as rows and columns;
-    None when the sample is not an image.
+    """Return the relative value of each pixel of an image, from 0 to 1, as rows and columns; None if it is
+    not one.
     """
     grid = grid_of(network)
     if grid is None:
@@ -59,9 +59,7 @@ def shades(network: Network, x: Any) -> Any:
 
 
 def picture(network: Network, x: Any) -> str | None:
-    """Draw a sample whose features are the pixels of a square image with characters;
-    None when they are not.
-    """
+    """Draw a sample whose features are the pixels of a square image with characters; None if they are not."""
     share = shades(network, x)
     if share is None:
         return None

@@ -1,4 +1,4 @@
-"""Figures with matplotlib, the extra ``plot``: for papers and for people who go on working with the axes."""
+"""Figures with matplotlib, the extra ``plot``: for papers, and for users who edit the axes further."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KINDS = {"up": ("^", VERMILLION), "down": ("v", BLUE), "other": ("D", VERMILLIO
 
 
 def plot_figure(figure: Figure, ax: Any = None) -> Any:
-    """Draw a figure on matplotlib axes, on new ones unless some are given; returns them."""
+    """Draw a figure on matplotlib axes, by default new ones; return them."""
     if ax is None:
         ax = _axes(figure)
     _draw(figure, ax)
@@ -69,7 +69,7 @@ def _size(figure: Figure) -> tuple[float, float]:
 
 
 def _plain(text: str) -> str:
-    """Text as it is: a dollar sign must not begin a formula, and what cannot be seen is spelled out."""
+    """Return plain text: a dollar sign must not begin a formula, and invisible characters are spelled out."""
     return visible(text, keep="\n").replace("$", r"\$")
 
 
@@ -152,7 +152,7 @@ def _(figure: Heat, ax: Any) -> None:
 
 
 def _rows(ax: Any, names: list[str], caption: str, left_out: int, what: str) -> None:
-    """Names down the left side, first on top."""
+    """Write names on the left side, the first on top."""
     ax.set_yticks(range(len(names)), [_plain(name) for name in names])
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(left=False)
@@ -163,7 +163,7 @@ def _rows(ax: Any, names: list[str], caption: str, left_out: int, what: str) -> 
 
 
 def _beside(ax: Any, y: float, text: str, *, bold: bool = False, at: float = 1.01) -> None:
-    """Text at the right of a row, outside the axes."""
+    """Write text to the right of a row, outside the axes."""
     ax.annotate(
         _plain(text),
         (at, y),

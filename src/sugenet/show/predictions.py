@@ -16,11 +16,11 @@ __all__ = ["PredictionView", "TraceView", "view_predictions", "view_trace"]
 
 @dataclass(frozen=True, eq=False)
 class PredictionView(Sentences):
-    """Classes of a batch of samples, with how clear each decision was."""
+    """Classes of a batch of samples, with the margin of each decision."""
 
     network: Network
     first: int
-    """Number of the first sample."""
+    """Index of the first sample."""
     classes: Any
     logits: Any
     tied: Any
@@ -28,7 +28,7 @@ class PredictionView(Sentences):
 
     @property
     def margins(self) -> Any:
-        """Best score less second best; 0 for a tie."""
+        """Best score minus second best; 0 for a tie."""
         if self.logits.shape[1] < 2:
             return np.zeros(len(self.logits))
         ordered = np.sort(self.logits, axis=1)
@@ -36,7 +36,7 @@ class PredictionView(Sentences):
         return np.where(self.tied, 0.0, ordered[:, -1] - ordered[:, -2])
 
     def data(self) -> dict[str, Any]:
-        """All samples as JSON data."""
+        """Return all samples as JSON data."""
         names, margins = self.network.classes, self.margins
         rows = []
         for i, k in enumerate(self.classes.tolist()):
@@ -55,7 +55,7 @@ class PredictionView(Sentences):
 
     @property
     def accuracy(self) -> float | None:
-        """Share of right classes, where the truth is known."""
+        """Share of correct classes, if the true ones are known."""
         return (
             None
             if self.truth is None or not len(self.truth)
@@ -63,7 +63,7 @@ class PredictionView(Sentences):
         )
 
     def table(self, limit: int | None = None) -> str:
-        """One line a sample, up to a limit, and the accuracy where the truth is known."""
+        """Return one line per sample, up to a limit, and the accuracy if the true classes are known."""
         rows = self.data()["predictions"]
         shown = rows if limit is None else rows[:limit]
         names = self.network.class_texts
@@ -108,14 +108,14 @@ def view_predictions(
 
 @dataclass(frozen=True, eq=False)
 class TraceView(Sentences):
-    """One sample's way through the network, with the neurons of one layer if asked."""
+    """Activity of the network for one sample, optionally with the neurons of one layer."""
 
     trace: Trace
     layer: int | None = None
     limit: int = 20
 
     def data(self) -> dict[str, Any]:
-        """Every layer's match counts, thresholds and activity as JSON data."""
+        """Return the match counts, thresholds and activity of every layer as JSON data."""
         trace = self.trace
         layers = [
             {
@@ -162,7 +162,7 @@ class TraceView(Sentences):
 
 
 def _steps(tau: Any) -> list[Any]:
-    """Thresholds; of staircases one list a neuron, with None for a step that no input reaches."""
+    """Return thresholds; for staircases one list per neuron, with None for a step that no input reaches."""
     if tau.ndim == 1:
         return list(tau.tolist())
     return [[None if step == NEVER else step for step in row] for row in tau.tolist()]

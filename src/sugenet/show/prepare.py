@@ -1,6 +1,4 @@
-"""Figures of networks, samples and capacities: what each picture needs, worked out exactly, ready for either
-renderer.
-"""
+"""Figures of networks, samples and capacities, computed exactly, ready for either renderer."""
 
 from __future__ import annotations
 
@@ -75,8 +73,9 @@ __all__ = [
 
 
 def level_bands(near: Neighbourhood, layer: int) -> tuple[Ints, Ints]:
-    """Least and largest match counts of a layer, from 1; of pooling, levels. What lies outside cannot
-    happen.
+    """Return the minimum and maximum match counts of a layer, from 1; for pooling, levels.
+
+    Values outside cannot occur.
     """
     network = near.network
     low, high = np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -93,7 +92,7 @@ def level_bands(near: Neighbourhood, layer: int) -> tuple[Ints, Ints]:
 
 
 def _first(near: Neighbourhood) -> tuple[Ints, Ints]:
-    """The first layer: sums over the features that can move together."""
+    """Return bounds for the first layer: sums over the features that can move together."""
     network = near.network
     rows = network.layers[0].rows()
     tau = np.zeros(len(rows), np.int64)
@@ -103,7 +102,7 @@ def _first(near: Neighbourhood) -> tuple[Ints, Ints]:
 
 
 def _input_ends(near: Neighbourhood) -> tuple[Ints, Ints]:
-    """The least and the largest level of every feature."""
+    """Return the minimum and the maximum level of every feature."""
     low = np.asarray(near.inputs[0], np.int64).copy()
     high = low.copy()
     for move in near.moves:
@@ -126,16 +125,16 @@ def _levels_at(layer: Any, counts: Ints) -> Ints:
 
 
 ROWS = 12
-"""Rows of a picture that can be read at a glance; the rest is counted."""
+"""Number of rows that are easy to read in a figure; further ones are counted."""
 _BAND_WORK = 1 << 26
-"""Products of inputs and neurons up to which bands are worked out."""
+"""Maximum number of products of inputs and neurons for which bands are computed."""
 
 
 # -- words ---------------------------------------------------------------------------------------------------
 
 
 def value_text(coding: Coding, value: Any) -> str:
-    """A raw value in few digits, but never so few that it would fall on the other side of a cut.
+    """Return a raw value in few digits, but always on the same side of each cut.
 
     Examples
     --------
@@ -151,14 +150,15 @@ def value_text(coding: Coding, value: Any) -> str:
 
 
 def state_text(network: Network, feature: int, value: Any) -> str:
-    """What a raw value means to the network: the condition that its state says."""
+    """Return the condition that the state of a raw value means for the network."""
     coding, name = network.encoder.codings[feature], network.encoder.names[feature]
     return coding.describe(name, coding.state(value))
 
 
 def change_text(network: Network, feature: int, before: Any, after: Any) -> tuple[str, str]:
-    """The value before, and the condition that the change brings about; of a number that need not be whole,
-    the value that is shown and what is as good.
+    """Return the value before, and the condition after the change.
+
+    For a number that need not be an integer, the shown value is added to the condition.
     """
     coding = network.encoder.codings[feature]
     span = coding.span(coding.state(after))
@@ -167,7 +167,7 @@ def change_text(network: Network, feature: int, before: Any, after: Any) -> tupl
 
 
 def _kind(coding: Coding, before: Any, after: Any) -> str:
-    """Whether a change goes up or down; a change of category is neither."""
+    """Return whether a change increases or decreases the value; a change of category does neither."""
     if not isinstance(coding, Steps):
         return "other"
     return "up" if coding.state(after) > coding.state(before) else "down"
@@ -185,7 +185,7 @@ def _limited(rows: Sequence[StripRow], limit: int) -> tuple[tuple[StripRow, ...]
 
 
 def sample_figure(network: Network, x: Any, title: str = "the sample", limit: int = ROWS) -> Pixels | Strip:
-    """A sample as an image where it is one, else its features one by one."""
+    """Return a sample as an image if it is one, else its features one by one."""
     values = network.encoder.values(x)
     if grid_of(network) is not None:
         return Pixels(title, _shade_rows(network, values), caption="white: least, black: largest value")
@@ -200,7 +200,7 @@ def sample_figure(network: Network, x: Any, title: str = "the sample", limit: in
 def kept_figure(
     network: Network, x: Any, features: Iterable[int], title: str, limit: int = ROWS
 ) -> Pixels | Strip:
-    """A reason: the sample with the features that must stay as they are."""
+    """Return a reason: the sample with the features that must stay fixed."""
     values, chosen = network.encoder.values(x), sorted(features)
     if not chosen:
         return replace(
@@ -229,9 +229,7 @@ def kept_figure(
 def changes_figure(
     network: Network, before: Any, after: Any, title: str, limit: int = ROWS
 ) -> Pixels | Strip:
-    """A changed sample with what changed: as an image where it is one,
-    else the changed features one by one.
-    """
+    """Return a changed sample with its changes: as an image if it is one, else feature by feature."""
     old, new = (network.encoder.values(x) for x in (before, after))
     encoder, grid = network.encoder, grid_of(network)
     moved = [
@@ -252,7 +250,7 @@ def changes_figure(
 
 
 def heat_map(network: Network, attribution: Mapping[str, Fraction], title: str, exact: bool) -> Heat | Bars:
-    """The share of reasons that each feature is in (FFA), on the image or as bars, largest first."""
+    """Return the share of reasons that contain each feature (FFA), on the image or as bars, largest first."""
     caption = (
         "share of all minimal reasons, exact" if exact else "share of the reasons found so far: an estimate"
     )
@@ -275,9 +273,7 @@ def heat_map(network: Network, attribution: Mapping[str, Fraction], title: str, 
 def votes_of(
     trace: Trace, truth: int | None = None, title: str = "votes of the classes", limit: int = ROWS
 ) -> Race:
-    """The race of the classes on one sample, best first;
-    the predicted and the true class are always shown.
-    """
+    """Return the ranking of the classes on one sample; the predicted and the true class are always shown."""
     head, network = trace.network.head, trace.network
     possibility = head.possibility(trace.matches[None, :])[0]
     order = sorted(range(head.outputs), key=lambda k: (-trace.scores[k], k))
@@ -302,8 +298,9 @@ def votes_of(
 def meters_of(
     trace: Trace, layer: int = 1, limit: int = ROWS, neurons: Iterable[int] | None = None
 ) -> Meters:
-    """Match meters of a hidden layer on one sample, nearest to turning first;
-    or of some neurons, numbered from 1.
+    """Return match meters of a hidden layer on one sample, closest to turning first.
+
+    `neurons` selects some neurons, numbered from 1.
     """
     trace.network.layer(layer)
     seen = trace.layers[layer - 1]
@@ -319,7 +316,7 @@ def meters_of(
 
 
 def meter_of(seen: LayerTrace, j: int) -> Meter:
-    """One neuron of a layer, from 0; of several levels with the step that is nearest."""
+    """Return one neuron of a layer, by index from 0; for several levels, with the nearest step."""
     name, matches, size = f"neuron {j + 1}", int(seen.matches[j]), int(seen.sizes[j])
     if seen.levels is None:
         return Meter(name, matches, int(seen.tau[j]), size)
@@ -338,10 +335,11 @@ def match_meters(
     neurons: Iterable[int] | None = None,
     limit: int = ROWS,
 ) -> Meters:
-    """Match meters of a hidden layer, with the band of match counts that a region around the sample allows.
+    """Return match meters of a hidden layer, with bands of match counts that a region around the sample
+    allows.
 
-    Bands are sound: what lies outside cannot happen. `Free([...])` as region:
-    those inputs are free, all others fixed.
+    Bands are sound: values outside cannot occur. With `Free([...])` as region, those inputs are free and all
+    others fixed.
 
     Examples
     --------
@@ -365,8 +363,9 @@ def match_meters(
 
 
 def _bands(network: Network, values: list[Any], layer: int, region: Region) -> tuple[Any, Any]:
-    """Bounds on the match counts of a layer within a region: sums over features in the first layer,
-    unknown inputs behind it.
+    """Return bounds on the match counts of a layer within a region.
+
+    They are sums over features in the first layer, and over unknown inputs in later ones.
     """
     near = region.around(network, values)
     if (
@@ -398,7 +397,7 @@ def _bands(network: Network, values: list[Any], layer: int, region: Region) -> t
 
 
 def margin_histogram(network: Network, X: Any, bins: int = 20) -> Histogram:
-    """How clearly each sample is decided: the best score less the second best."""
+    """Return the histogram of margins over samples: the best score minus the second best."""
     logits = np.sort(network.logits(X), axis=1)
     margins = logits[:, -1] - logits[:, -2] if logits.shape[1] > 1 else np.zeros(len(logits))
     counts, edges = np.histogram(margins, bins=bins, range=(0.0, float(margins.max(initial=0.0)) or 1.0))
@@ -408,9 +407,7 @@ def margin_histogram(network: Network, X: Any, bins: int = 20) -> Histogram:
 
 
 def slack_histogram(network: Network, X: Any, layer: int = 1, bins: int = 41) -> Histogram:
-    """How far the neurons of a layer are from turning, over samples: M - tau,
-    one count for each neuron and sample.
-    """
+    """Return the histogram of M - tau of a layer over samples, one count for each neuron and sample."""
     chosen = network.layer(layer)
     bits = network.inputs(X)
     for before in network.layers[: layer - 1]:
@@ -429,7 +426,7 @@ def slack_histogram(network: Network, X: Any, layer: int = 1, bins: int = 41) ->
     far = max(1, int(np.abs(slack).max(initial=1)))
     step = max(1, -(-2 * far // bins))
     steps = -(-far // step)
-    # whole numbers lie inside, and 0 begins a bin: it is active
+    # integers lie inside bins, and 0 begins one: it is active
     edges = np.arange(-steps, steps + 2) * step - 0.5
     counts, _ = np.histogram(slack, bins=edges)
     title = f"slack of layer {layer} over {len(bits):,} samples"
@@ -437,7 +434,7 @@ def slack_histogram(network: Network, X: Any, layer: int = 1, bins: int = 41) ->
 
 
 def cactus(series: Mapping[str, Sequence[float]], of: int, title: str) -> Cactus:
-    """How many questions were settled within how many seconds each.
+    """Return the number of questions that were settled within a time per question.
 
     Parameters
     ----------
@@ -446,7 +443,7 @@ def cactus(series: Mapping[str, Sequence[float]], of: int, title: str) -> Cactus
     of
         How many questions there were.
     title
-        What they were.
+        Description of the questions.
     """
     return Cactus(
         title, of, tuple((name, tuple(sorted(float(t) for t in row))) for name, row in series.items())
@@ -454,12 +451,12 @@ def cactus(series: Mapping[str, Sequence[float]], of: int, title: str) -> Cactus
 
 
 _LATTICE = 5
-"""Criteria whose 2^n sets can be seen at a glance."""
+"""Maximum number of criteria whose 2^n sets are easy to read."""
 _SORTED = 10_000
 
 
 def capacity_figure(mu: SetFunction, upper: SetFunction | None = None) -> tuple[Lattice | Focals, ...]:
-    """A capacity, or all those from one to another: the lattice of up to 5 criteria, else focal sets.
+    """Return a capacity, or an interval of capacities: the lattice of up to 5 criteria, else focal sets.
 
     Examples
     --------
@@ -480,7 +477,7 @@ def capacity_figure(mu: SetFunction, upper: SetFunction | None = None) -> tuple[
 
 
 def lattice_of(mu: SetFunction, upper: SetFunction | None = None, title: str = "") -> Lattice:
-    """All sets of criteria by size with what they are worth: to `upper`, where that is given.
+    """Return all sets of criteria by size with their worths; up to those of `upper`, if it is given.
 
     Examples
     --------
@@ -507,8 +504,9 @@ def lattice_of(mu: SetFunction, upper: SetFunction | None = None, title: str = "
 
 
 def focal_dots(mu: SetFunction, title: str, limit: int = ROWS, *, up: bool = True) -> Focals:
-    """The focal sets of a capacity, best first: those that suffice for a level. Or, unless `up`, the sets
-    that hold the value at or below a level: the focal sets of its conjugate.
+    """Return the focal sets of a capacity, best first: those that suffice for a level.
+
+    With `up=False`, return the sets that keep the value at or below a level: the focal sets of its conjugate.
 
     Examples
     --------
@@ -537,7 +535,9 @@ def focal_dots(mu: SetFunction, title: str, limit: int = ROWS, *, up: bool = Tru
 
 
 def _focal_sets(mu: SetFunction, limit: int) -> tuple[Sequence[FocalSet], int, str]:
-    """Some focal sets, how many more there are, and which these are: the best, of very many the shortest."""
+    """Return some focal sets, the number of others, and which these are: the best, or the shortest of very
+    many.
+    """
     try:
         count = mu.focal_count()
     except TooLargeError:
@@ -550,7 +550,7 @@ def _focal_sets(mu: SetFunction, limit: int) -> tuple[Sequence[FocalSet], int, s
 
 
 def _share(scale: Scale, value: Any) -> Fraction:
-    """How much of the scale is below a value: ranks of levels, else the number."""
+    """Return the share of the scale below a value: by ranks of levels, else the number."""
     if isinstance(scale, Ordinal):
         return Fraction(scale.rank(value), len(scale.names) - 1)
     return Fraction(value)

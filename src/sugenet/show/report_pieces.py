@@ -1,5 +1,5 @@
-"""Pieces that reports are put together from: sections, figures, tables, how a claim stands, certificates, the
-document around them, and how it looks on a screen and on paper.
+"""Parts of reports: sections, figures, tables, statuses of claims, certificates, and the document with its
+styles.
 """
 
 from __future__ import annotations
@@ -132,56 +132,56 @@ footer { margin-top: 2rem; border-top: 2px solid var(--ink); padding-top: .6rem;
 
 
 WHOLE = 60_000
-"""Characters of a certificate that is kept in the file; of a longer one only its digest."""
+"""Maximum number of characters of a certificate in the file; a longer one is replaced by its digest."""
 _MARKS = {"proved": "✓", "refuted": "✗"}
 
 
 def status_html(word: str, kind: str | None = None) -> Html:
-    """How a claim stands; what is neither proved nor refuted looks undecided, unless a kind is said."""
+    """Return the status of a claim; without `kind`, anything neither proved nor refuted is undecided."""
     kind = kind or (word if word in _MARKS else "undecided")
     return Html('<span class="status {}">{} {}</span>').format(kind, _MARKS.get(kind, "?"), word)
 
 
 def paragraph(*inside: object, kind: str | None = None) -> Html:
-    """A paragraph."""
+    """Return a paragraph."""
     return element("p", *inside, class_=kind)
 
 
 def figure_html(figure: Figure, caption: str = "") -> Html:
-    """A figure with a caption."""
+    """Return a figure with a caption."""
     below = element("figcaption", caption) if caption else ""
     shape = "image" if isinstance(figure, Pixels | Heat) else "wide"
     return element("figure", draw(figure), below, class_=shape)
 
 
 def figures_html(figures: Iterable[Html], kind: str = "") -> Html:
-    """Figures beside each other."""
+    """Return figures side by side."""
     return element("div", *figures, class_=f"figures {kind}".rstrip())
 
 
 def section(name: str, title: str, body: Html) -> Html:
-    """One section."""
+    """Return a section."""
     return Html('<section id="{}">\n<h2>{}</h2>\n{}\n</section>\n').format(name, title, body)
 
 
 def text_table(head: tuple[str, ...], rows: Iterable[Html]) -> Html:
-    """A table of words."""
+    """Return a table of text."""
     heads = element("thead", element("tr", *(element("th", word) for word in head)))
     return element("table", heads, element("tbody", "", *rows))
 
 
 def row_html(*cells: str) -> Html:
-    """A row of such a table."""
+    """Return a row of such a table."""
     return element("tr", *(element("td", cell) for cell in cells))
 
 
 def canonical_text(certificate: Any) -> str:
-    """The one text of a certificate that its digest is of."""
+    """Return the text of a certificate from which its digest is computed."""
     return json.dumps(certificate, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 def certificate_html(text: str, title: object, too_long: str, *, most: int = WHOLE, **marks: object) -> Html:
-    """A certificate, folded away under its title and digest; of one that is too long, words instead."""
+    """Return a certificate, folded under its title and digest; a note if it is too long."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     line = Html(
         "{} "
@@ -195,7 +195,7 @@ def certificate_html(text: str, title: object, too_long: str, *, most: int = WHO
 
 
 def document(title: str, body: Html, script: Html | None = None) -> Html:
-    """A file of its own, which loads nothing, and runs nothing but the script that it has."""
+    """Return a standalone file that loads nothing, and runs only its own script."""
     policy = f"default-src 'none'; style-src '{_digest(STYLE)}'"
     policy += f"; script-src '{_digest(script)}'" if script else ""
     return Html(

@@ -1,7 +1,8 @@
-"""One decision on a few printed pages: a self-contained HTML file without scripts, for people who must sign
-for what a network does.
+"""Report on one decision: a self-contained HTML file of a few printed pages, without scripts.
 
-Its sections say what the findings are, in words, figures and tables, with the certificates behind them.
+It is meant for people who are responsible for a network's decisions.
+
+Its sections present the findings in words, figures and tables, with their certificates.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ from sugenet.show.report_pieces import (
 __all__ = ["GLOSSARY", "Page", "report"]
 
 _LISTED = 12
-"""Conditions, neurons and classes that are listed; the rest is counted."""
+"""Maximum number of conditions, neurons and classes that are listed; further ones are counted."""
 _FEATURES = 60
 _NEURONS = 5
 _LEAST = {
@@ -64,7 +65,7 @@ _LEAST = {
     "minimal": "None of them can be left out.",
     "sufficient": "A smaller set may do it: the time was up.",
 }
-"""What the status of a reason says."""
+"""Meaning of the status of a reason."""
 _TOO_LONG = "Too long to keep here; the same question gives it again."
 
 
@@ -72,20 +73,20 @@ _TOO_LONG = "Too long to keep here; the same question gives it again."
 
 
 def _some(parts: Sequence[str], between: str, limit: int = _LISTED) -> str:
-    """The first of some words; the rest is counted."""
+    """Return the first of some words; the others are counted."""
     return between.join(parts[:limit]) + (
         f"{between}and {len(parts) - limit} more" if len(parts) > limit else ""
     )
 
 
 def _region_of(answer: Proved | Refuted | Undecided) -> Any:
-    """The region that a claim of robustness is about."""
+    """Return the region of a claim of robustness."""
     assert isinstance(answer.question, Robust)
     return answer.question.region
 
 
 class Page:
-    """The sections of one report, and the certificates that they name."""
+    """Sections of one report, and the certificates that they cite."""
 
     def __init__(self, findings: Findings, truth: int | None, title: str) -> None:
         self.found, self.truth, self.title = findings, truth, title
@@ -93,10 +94,10 @@ class Page:
         self.label = self.network.classes[findings.trace.index]
         self.noun = "pixel" if grid_of(self.network) is not None else "feature"
         self.cited: dict[str, tuple[str, str]] = {}
-        """By the one text of each certificate that its digest is of: the claim and its status."""
+        """Claim and status of each certificate, by the text from which its digest is computed."""
 
     def marked(self, answer: Any, claim: str, status: str) -> Html:
-        """How a claim stands, and a mark that names the certificate behind it; each is listed once."""
+        """Return the status of a claim, and a mark that cites its certificate; each is listed once."""
         if answer.certificate is None:
             return status_html(status)
         text = canonical_text(answer.certificate)
@@ -105,8 +106,8 @@ class Page:
         return Html('{0} <a href="#c{1}">C{1}</a>').format(status_html(status), number)
 
     def plain(self, text: str) -> str:
-        """Words about features, as words about pixels where they are;
-        only for texts without names in them.
+        """Return text about features as text about pixels if they are; only for texts without names in
+        them.
         """
         return text.replace("feature", self.noun)
 
@@ -158,7 +159,7 @@ class Page:
         return Html('<section id="verdict">\n{}\n{}\n</section>\n').format(Html().join(body), pictures)
 
     def headline(self) -> str:
-        """The decision and what is proved about small changes, in one sentence."""
+        """Return one sentence with the decision, and the proved facts about small changes."""
         nearest, best = self.found.nearest, self.found.best
         occurs = ", for inputs that can occur" if self.network.domain else ""
         if best is not None and best.cost <= 1:
@@ -183,7 +184,7 @@ class Page:
         return f"1 {self.noun}" if value == 1 else f"up to {self.many(short_number(value))}"
 
     def lead_text(self) -> str:
-        """By how much the class wins, in votes and in score."""
+        """Return the margin of the class, in votes and in score."""
         trace = self.found.trace
         order = sorted(range(len(trace.scores)), key=lambda k: (-trace.scores[k], k))
         votes, size = int(trace.matches[trace.index]), int(self.network.head.sizes[trace.index])
@@ -206,7 +207,7 @@ class Page:
         return sentence + "."
 
     def values(self) -> Html:
-        """All values of a sample of a table."""
+        """Return all values of a sample of a table."""
         encoder = self.network.encoder
         rows = [
             Html("<li><span>{}</span><span>{}</span></li>").format(name, value_text(coding, value))
@@ -276,11 +277,11 @@ class Page:
         if self.noun == "pixel":
             beside = element("div", *notes, class_="words")
             return paragraph(sentence, mark) + figures_html([*figures, beside], "pair")
-        # the figure lists up to so many
+        # the figure lists up to this many
         return Html().join([paragraph(sentence, mark), figures_html(figures), *notes[size <= _LISTED :]])
 
     def _around(self, near: Reasons) -> Html:
-        """What all reasons together say of the features."""
+        """Return the facts about features from all reasons together."""
         completeness = "and no others" if near.all_reasons else "and there may be more"
         core = sorted(set.intersection(*(set(reason.features) for reason in near.reasons)))
         names = _some([self.network.encoder.names[feature] for feature in core], ", ")
@@ -329,7 +330,7 @@ class Page:
         return paragraph(f"For {where}, {claim} ", mark) + self._listed(first)
 
     def _listed(self, reason: Reason) -> Html:
-        """The conditions of a reason; those of a long one folded away."""
+        """Return the conditions of a reason; those of a long one are folded."""
         conditions = reason.conditions()
         if not conditions:
             return Html()
@@ -354,7 +355,7 @@ class Page:
             self._change_row(self.network.classes[target], answer) for target, answer in findings.targets
         ]
         answers = [*([] if open_yet else [findings.nearest]), *(answer for _, answer in findings.targets)]
-        # one picture a class
+        # one figure per class
         first = {one.label: one for one in reversed(answers) if isinstance(one, Counterfactual)}
         shown = [
             figure_html(
@@ -375,7 +376,7 @@ class Page:
         )
 
     def _change_row(self, goal: str, answer: Any, at_most: Counterfactual | None = None) -> Html:
-        """One row; `at_most` is a cheaper change that a narrower question found."""
+        """Return one row; `at_most` is a cheaper change that a narrower question found."""
         match answer:
             case Counterfactual() if at_most is not None:
                 cost = (
@@ -405,7 +406,7 @@ class Page:
                 bound = show_cost(answer.metric, answer.lower, -1)
                 cost, what = f"none found; at least {self.plain(bound)}", answer.reason
                 status, claim = "undecided", f"to {goal}: at least {bound}"
-        middle = [what] if self.noun == "pixel" else []  # in a table the figure says it
+        middle = [what] if self.noun == "pixel" else []  # in a table the figure shows it
         return row_html(goal, cost, *middle, self.marked(answer, claim, status))
 
     # -- how robust ------------------------------------------------------------------------------------------
@@ -421,7 +422,7 @@ class Page:
             claim = f"the class stays {self.label}, with {self.plain(str(_region_of(answer)))}"
             rows.append(row_html(claim, self.marked(answer, claim, status), by))
         for asked, nearest in ((findings.stays, findings.best), (findings.shifts_stay, findings.shifts)):
-            if not isinstance(asked, Refuted):  # what refutes it is in its own row
+            if not isinstance(asked, Refuted):  # its counterexample has its own row
                 rows += self._beyond(nearest)
         table = text_table(("claim", "status", "by"), rows)
         return section("robust", "How robust it is", table + self._meters())
@@ -440,7 +441,7 @@ class Page:
         )
 
     def _beyond(self, nearest: Answer | None) -> list[Html]:
-        """Where robustness ends: the least change that was found refutes any larger region."""
+        """Return the end of robustness: the cheapest change that was found refutes any larger region."""
         if not isinstance(nearest, Counterfactual):
             return []
         cost, value = nearest.question.cost, nearest.cost
@@ -452,7 +453,7 @@ class Page:
         return [row_html(claim, mark, by)]
 
     def _meters(self) -> Html:
-        """First-layer neurons within the proved region: which of them can turn at all."""
+        """Return first-layer neurons within the proved region, and which of them can turn."""
         answer = self.found.stays
         if not isinstance(answer, Proved) or not self.network.layers:
             return Html()
@@ -492,7 +493,7 @@ class Page:
         return section("chain", "How the network came to it", Html().join(parts))
 
     def _chain_text(self, chain: Chain) -> str:
-        """What a chain says as a whole."""
+        """Return a summary of a chain."""
         count, size = len(chain.decisive), len(chain.features)
         if not count:
             return f"The class is {self.label}, whatever the input."
@@ -638,21 +639,21 @@ def report(
     threads: int | None = None,
     notify: Callable[[str], None] | None = None,
 ) -> str:
-    """Write the report of one decision as HTML: what, why, what would change it, how robust,
-    with certificates.
+    """Write the report of one decision as HTML: class, reasons, counterfactuals, robustness, with
+    certificates.
 
     Parameters
     ----------
     network, x
         The network and one raw sample.
     truth
-        The true class, by name or number, where it is known.
+        The true class, by name or index, if it is known.
     index
-        Number of the sample, for the head of the report.
+        Index of the sample, for the heading of the report.
     title
-        What the model is called; also in the command that checks a certificate.
+        Name of the model, also in the command that checks a certificate.
     time_limit
-        Seconds for all questions together. What is not settled then is said to be undecided.
+        Seconds for all questions together. Questions that are open then are reported as undecided.
     seed, threads, notify
         As in `verify`. The same seed gives the same text, unless time runs out.
 

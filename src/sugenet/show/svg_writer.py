@@ -1,8 +1,8 @@
-"""Figures as inline SVG: text that a notebook, a report and a printer show alike, without any library.
+"""Figures as inline SVG, which notebooks, reports and printers show alike, without any library.
 
-Each picture brings its own white paper, so that it is legible on a dark page. It says what it shows in its
-`title` element, and nothing is told by colour alone: there are shapes, frames, hatching and words beside it.
-Only attributes are used, no styles, scripts or ids.
+Each figure has its own white background, so that it is legible on a dark page. Its `title` element describes
+it. No information is in colour alone: there are also shapes, frames, hatching and words. Only attributes are
+used, no styles, scripts or ids.
 """
 
 from __future__ import annotations
@@ -52,13 +52,11 @@ __all__ = ["draw", "nice_ticks", "svg"]
 _T = TypeVar("_T")
 _ROW = 22
 _LETTER = 0.63
-"""Width of a letter, as a share of its size: that of wide sans-serif fonts,
-since nobody knows which one the reader has.
-"""
+"""Width of a character, as a share of its size: that of wide sans-serif fonts, since the font is unknown."""
 
 
 def svg(figure: Figure) -> str:
-    """A figure as SVG text.
+    """Return a figure as SVG text.
 
     Examples
     --------
@@ -71,7 +69,7 @@ def svg(figure: Figure) -> str:
 
 @singledispatch
 def draw(figure: Any) -> Html:
-    """A figure as SVG that may be put into HTML."""
+    """Return a figure as SVG that may be put into HTML."""
     raise TypeError(f"{type(figure).__name__} is no figure.")
 
 
@@ -79,7 +77,7 @@ def draw(figure: Any) -> Html:
 
 
 def _width(text: str, size: float) -> float:
-    """About how wide a text is; a little too much rather than too little."""
+    """Return an upper estimate of the width of a text."""
     return _LETTER * size * len(text)
 
 
@@ -89,7 +87,7 @@ def _cut(text: str, room: float, size: float = 12) -> str:
 
 
 class _Sheet:
-    """A sheet of paper that grows downwards."""
+    """Drawing area that grows downwards."""
 
     def __init__(self, width: float, title: str, words: str = "") -> None:
         self.width, self.title, self.words = width, title, words
@@ -101,12 +99,12 @@ class _Sheet:
         self.y += 6
 
     def add(self, name: str, **attributes: object) -> None:
-        """Draw an element that has nothing inside."""
+        """Draw an element without content."""
         self.parts.append(element(name, **attributes))
 
     @contextmanager
     def group(self, title: str = "", **attributes: object) -> Iterator[None]:
-        """What is drawn meanwhile belongs together."""
+        """Group all elements that are drawn inside this context."""
         outside, self.parts = self.parts, [element("title", title)] if title else []
         yield
         outside.append(element("g", *self.parts, **attributes))
@@ -142,7 +140,7 @@ class _Sheet:
         self.add("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=stroke, stroke_width=width, **more)
 
     def mark(self, shape: str, x: float, y: float, r: float, fill: str, stroke: str = PAPER) -> None:
-        """A small shape around a point."""
+        """Draw a small shape around a point."""
         if shape == "circle":
             self.add("circle", cx=x, cy=y, r=r, fill=fill, stroke=stroke)
         elif shape == "square":
@@ -152,7 +150,7 @@ class _Sheet:
             self.add("polygon", points=points, fill=fill, stroke=stroke)
 
     def hatch(self, x: float, y: float, width: float, height: float, stroke: str) -> None:
-        """Diagonal lines over a rectangle: a mark that needs no colour."""
+        """Draw diagonal lines over a rectangle: a mark that needs no colour."""
         steps = []
         for start in range(5, math.ceil(width + height), 5):
             x1, y1 = (x + start, y) if start <= width else (x + width, y + start - width)
@@ -167,13 +165,13 @@ class _Sheet:
             self.text(12, self.y - 3, line, size=11, fill=MUTED)
 
     def rows(self, items: Iterable[_T]) -> Iterator[tuple[_T, float]]:
-        """Items one below the other, each with the middle of its row."""
+        """Yield items one below the other, each with the middle of its row."""
         for item in items:
             yield item, self.y + _ROW / 2
             self.y += _ROW
 
     def done(self, *captions: str) -> Html:
-        """The picture, with captions below."""
+        """Return the figure, with captions at the bottom."""
         for caption in captions:
             self.caption(caption)
         size = {"width": self.width, "height": self.y + 10}
@@ -216,7 +214,7 @@ def _(figure: Pixels) -> Html:
     squares: dict[str, list[str]] = {}
     for r, row in enumerate(figure.shades):
         for c, share in enumerate(row):
-            faint = kept and (r, c) not in kept  # what may change steps back
+            faint = kept and (r, c) not in kept  # features that may change are drawn lighter
             colour = grey(round(share * 32) / 32 * (0.45 if faint else 1))
             squares.setdefault(colour, []).append(_square(left + c * cell, top + r * cell, cell))
     sheet.rect(left, top, cell * columns, cell * len(figure.shades), PAPER)
@@ -225,7 +223,7 @@ def _(figure: Pixels) -> Html:
             sheet.add("path", fill=colour, d="".join(paths), shape_rendering="crispEdges")
     sheet.rect(left, top, cell * columns, cell * len(figure.shades), "none", stroke=RULE)
     inset, wide = max(1.0, cell / 14), max(1.4, min(2.4, cell / 9))
-    if len(kept) > _MANY:  # so many frames say where, not what: one path, without a word for each
+    if len(kept) > _MANY:  # too many frames to describe each: one path without titles
         path = (
             _square(left + c * cell + inset, top + r * cell + inset, cell - 2 * inset)
             for r, c in sorted(kept)
@@ -359,7 +357,7 @@ def _(figure: Meters) -> Html:
 
 
 def nice_ticks(low: float, high: float, max_count: int = 9) -> list[float]:
-    """Round numbers between two ends, evenly spaced: at most so many.
+    """Return at most this many round, evenly spaced numbers between two ends.
 
     Examples
     --------
@@ -414,7 +412,7 @@ def _degree(value: float) -> str:
 # -- capacities ----------------------------------------------------------------------------------------------
 
 _BOX, _HEAD, _VALUE, _APART = 76.0, 17.0, 18.0, 34.0
-"""Of a set in a lattice: its width, the height of its name and of a value, and the room above it."""
+"""Sizes of a set in a lattice: its width, the height of its name and of a value, and the space above it."""
 
 
 @draw.register
@@ -449,7 +447,7 @@ def _worth(one: LatticeSet) -> str:
 
 
 def _legend(sheet: _Sheet, figure: Lattice) -> None:
-    """What the letters stand for, in as many rows as that takes."""
+    """Draw the criterion of each letter, in as many rows as required."""
     x, sheet.y = 12.0, sheet.y + 14
     for letter, name in zip(figure.letters, figure.criteria, strict=True):
         label = _cut(name, sheet.width - 60)

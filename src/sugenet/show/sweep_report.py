@@ -1,7 +1,9 @@
-"""A whole data set on one page: what came out, the curve of certified accuracy, how long it took, all samples
-in a table that can be sorted, and behind each its answer with picture and certificate.
+"""Report on a whole data set: outcomes, the curve of certified accuracy, times, and a sortable table of all
+samples.
 
-The page is one file that loads nothing. One small script sorts the table; without it the table is whole.
+Selected samples have a section with their answer, its figure and its certificate.
+
+The page is one file that loads nothing. One small script sorts the table; the table is complete without it.
 """
 
 from __future__ import annotations
@@ -38,11 +40,11 @@ from sugenet.sweeps.tally import SweepTally, time_text
 __all__ = ["report_results"]
 
 _SAMPLES = 300
-"""Samples that have a section of their own."""
+"""Maximum number of samples with their own section."""
 _ROWS = 20_000
-"""Samples in the table."""
+"""Maximum number of samples in the table."""
 _BYTES = 20_000_000
-"""Characters of all certificates together."""
+"""Maximum number of characters of all certificates together."""
 _WORDS = ("proved", "refuted", "undecided", "limits")
 _GLOSSARY = (
     (
@@ -64,7 +66,7 @@ _OUTCOMES = {
     "estimated": "Inputs were drawn at random: a share lies in its interval with the stated confidence.",
     "predicted": "The class that the network gives. Nothing is claimed about other inputs.",
 }
-"""What outcomes mean that the glossary of all reports does not have."""
+"""Meaning of outcomes that are not in the glossary of all reports."""
 _SORT = Html("""
 "use strict";
 for (const table of document.querySelectorAll("table.sortable")) {
@@ -92,7 +94,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
 }
 """)
-"""Sorts by the column whose head is clicked: numbers before words, what is not known at the end."""
+"""Script that sorts by the clicked column: numbers before words, unknown values at the end."""
 
 
 def report_results(
@@ -103,21 +105,20 @@ def report_results(
     samples: int = _SAMPLES,
     notify: Callable[[str], None] | None = None,
 ) -> str:
-    """Write one HTML file about results: a sweep, or several that differ in the radius alone.
+    """Write one HTML file about results: a sweep, or several that differ only in the radius.
 
     Parameters
     ----------
     results
         The sweeps.
     names
-        What they are called, in the commands that the page names, too.
+        Their names, also in the commands on the page.
     curve
-        Made of them, unless given.
+        The curve (default: computed from the sweeps).
     samples
-        How many samples have a section with their answers, at most: those that are undecided or wrong come
-        first, then those that took longest.
+        Maximum number of samples with a section: undecided or wrong ones come first, then the slowest.
     notify
-        Is told how far it is.
+        Called with a sentence about the progress.
 
     Examples
     --------
@@ -142,7 +143,7 @@ def report_results(
 
 
 class _SweepPage:
-    """The sections of one report."""
+    """Sections of one report."""
 
     def __init__(
         self,
@@ -161,7 +162,7 @@ class _SweepPage:
         self.left = _BYTES
 
     def _chosen(self, limit: int) -> list[int]:
-        """Samples that have a section, by number."""
+        """Return the samples with a section, by index."""
 
         def rank(sample: int) -> tuple[Any, ...]:
             rows = self.of(sample)
@@ -173,13 +174,13 @@ class _SweepPage:
         return sorted(sorted(answered, key=rank)[: max(limit, 0)])
 
     def of(self, sample: int) -> list[Row]:
-        """The rows of a sample in all files."""
+        """Return the rows of a sample in all files."""
         return [rows[sample] for rows in self.rows if sample in rows]
 
     # -- as a whole ------------------------------------------------------------------------------------------
 
     def head(self, title: str) -> Html:
-        """Whom it is about, and how it was made."""
+        """Return the heading: the network, and how the results were made."""
         made = {
             f"{name}: {result.made.get('time', '')}, sugenet {result.made.get('sugenet', '')}, "
             f"seed {result.seed}, "
@@ -198,7 +199,7 @@ class _SweepPage:
         )
 
     def outcome(self) -> Html:
-        """Outcomes, certified accuracy and times of each file, and the curve of all."""
+        """Return outcomes, certified accuracy and times of each file, and the curve of all."""
         body = [paragraph(self._headline(), kind="verdict")]
         if self.curve is not None:
             shown = drawing(self.curve)
@@ -214,7 +215,7 @@ class _SweepPage:
         return section("outcome", "What came out", Html("\n").join(body))
 
     def _headline(self) -> str:
-        """The figure that a reader comes for."""
+        """Return the most important figure."""
         tally = self.tallies[0]
         if len(self.results) == 1 and tally.certified is not None:
             what = "certified accuracy" if tally.has_truth else "proved"
@@ -226,7 +227,7 @@ class _SweepPage:
     # -- all samples -----------------------------------------------------------------------------------------
 
     def table(self) -> Html:
-        """One row a sample, those without an answer, too."""
+        """Return one row per sample, including those without an answer."""
         listed = range(min(self.samples, _ROWS))
         has_truth = any(tally.has_truth for tally in self.tallies)
         has_cost = any(row.cost or row.lower for rows in self.rows for row in rows.values())
@@ -285,7 +286,7 @@ class _SweepPage:
     # -- one sample ------------------------------------------------------------------------------------------
 
     def sections(self) -> Html:
-        """The answers about those samples that have a section."""
+        """Return the answers about the samples with a section."""
         answered = len(set().union(*self.rows))
         note = ""
         if len(self.shown) < answered:
@@ -327,7 +328,7 @@ class _SweepPage:
         return element("article", element("h3", title), *body, back, id=f"s{sample}")
 
     def _answer(self, name: str, result: Results, row: Row, pictures: set[Figure]) -> Html:
-        """One answer; pictures that stand there already are not drawn again."""
+        """Return one answer; figures that are already on the page are not drawn again."""
         try:
             if row.outcome == REFUSED:
                 figure = figure_html(sample_figure(self.network, result.X(row.sample)))
@@ -361,7 +362,7 @@ class _SweepPage:
     # -- words -----------------------------------------------------------------------------------------------
 
     def words(self) -> Html:
-        """What the words mean."""
+        """Return the glossary."""
         known = [(word, text) for word, text in GLOSSARY if word in _WORDS]
         seen = set().union(*(tally.outcomes for tally in self.tallies))
         outcomes = [(word, text) for word, text in _OUTCOMES.items() if word in seen]
@@ -369,13 +370,13 @@ class _SweepPage:
         return section("words", "What the words mean", element("dl", *items))
 
     def foot(self) -> Html:
-        """What this file is."""
+        """Return the footer, which describes this file."""
         made = "Made by sugenet. This file holds everything it shows; it loads nothing, and sorts one table."
         return Html("<footer><p>{}</p></footer>\n").format(made)
 
 
 def _mark(row: Row) -> Html:
-    """The outcome of a row, as it stands."""
+    """Return the outcome of a row, marked by its status."""
     if row.outcome == "refuted":
         return status_html("refuted")
     sure = row.settled and (row.certified or row.outcome == "predicted")
@@ -390,7 +391,7 @@ def _word(row: Row | None) -> str:
 
 
 def _cost(text: str | None) -> Html:
-    """A cell with a cost in few digits; all of them are its title."""
+    """Return a cell with a cost in few digits; its title has all digits."""
     if text is None:
         return _number("", "")
     value = Fraction(text)
@@ -399,5 +400,5 @@ def _cost(text: str | None) -> Html:
 
 
 def _number(text: str, key: float | str, **more: object) -> Html:
-    """A cell with a number, which is sorted by its key."""
+    """Return a cell with a number, sorted by its key."""
     return element("td", text, class_="number", data_key=str(key), **more)

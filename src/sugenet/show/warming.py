@@ -1,4 +1,4 @@
-"""Compiling beforehand all that questions may need, for those who install for others."""
+"""Compilation of all kernels in advance, for installations that are shared with others."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["Warmed", "warm_up"]
 
 @dataclass(frozen=True)
 class Warmed:
-    """What was compiled."""
+    """Result of compiling."""
 
     kernels: int
     seconds: float
     folder: str
-    """Where the cache is."""
+    """Folder of the cache."""
 
     def __str__(self) -> str:
         if not self.kernels:
@@ -35,13 +35,14 @@ class Warmed:
         return f"compiled {self.kernels} kernels in {self.seconds:.0f} s, kept in {self.folder}"
 
     def data(self) -> dict[str, Any]:
-        """As JSON data."""
+        """Return the result as JSON data."""
         return {"kernels": self.kernels, "seconds": round(self.seconds, 3), "folder": self.folder}
 
 
 def warm_up(models: Iterable[tuple[Network, Any]], notify: Callable[[str], None] = lambda _: None) -> Warmed:
-    """Ask small questions of every kind of some networks, a sample each, with compiled kernels alone, and
-    check the certificates; `notify` is told what goes on.
+    """Ask small questions of every kind about some networks, one sample each, with compiled kernels only.
+
+    The certificates are checked, too. `notify` is called with a sentence about the progress.
     """
     from sugenet.engines.walk.kernels import walk_sets
 
@@ -79,7 +80,7 @@ def _compiled_alone() -> Iterator[None]:
 
 
 def _wide() -> tuple[Network, Any]:
-    """A network whose sums do not fit into bytes, and a sample of it."""
+    """Return a network whose sums do not fit into bytes, and a sample of it."""
     rng = np.random.default_rng(0)
     first = DenseLayer(rng.choice([-1, 1], (70, 300)), np.full(70, 150))
     return Network.of_bits([first], Head(rng.choice([-1, 1], (2, 70)))), rng.choice([-1, 1], 300)

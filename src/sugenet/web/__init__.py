@@ -1,6 +1,4 @@
-"""The page people click: one self-contained HTML text, written to a file or answered by a
-server on this machine.
-"""
+"""The interactive page: one self-contained HTML text, written to a file or served on this machine."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,7 @@ __all__ = ["content_policy", "empty_page", "explore", "page_html", "payload", "s
 
 
 def __getattr__(name: str) -> Any:
-    """The server is loaded when first asked for: a file needs no web library."""
+    """Load the server on first use: a file needs no web library."""
     if name != "serve":
         raise AttributeError(f"module 'sugenet.web' has no attribute {name!r}")
     try:

@@ -1,4 +1,4 @@
-"""The explorer as an application: the page, and an API that answers its questions (FastAPI over worker
+"""The explorer as an application: the page, and an API that answers its questions (FastAPI with worker
 processes).
 """
 
@@ -47,11 +47,11 @@ __all__ = [
 
 PORT = 8765
 MOST_WAIT = 25.0
-"""Seconds that a request may wait for news of a question."""
+"""Maximum number of seconds that a request waits for news of a question."""
 _QUIET = 0.3
-"""Seconds before news of progress alone are given."""
+"""Seconds before news of progress alone are sent."""
 _MOVE = 1.0
-"""Seconds before it is looked whether a question has moved on in the queue."""
+"""Seconds between two checks of a question's position in the queue."""
 
 
 # -- what the OpenAPI description says -----------------------------------------------------------------------
@@ -62,13 +62,13 @@ class _Closed(BaseModel):
 
 
 class Error(_Closed):
-    """What was wrong, as one sentence or more."""
+    """Error message of one or more sentences."""
 
     error: str
 
 
 class Sample(_Closed):
-    """A raw sample and the number of its true class, where it is known."""
+    """A raw sample and the index of its true class, if it is known."""
 
     index: int
     values: list[float | str | bool | None]
@@ -79,14 +79,14 @@ Place = Annotated[Annotated[int, Field(ge=1)] | None, Field(description="Place i
 
 
 class Accepted(_Closed):
-    """The number of a question that was taken, and its place in the queue."""
+    """The number of an accepted question, and its position in the queue."""
 
     id: str = Field(pattern="^[0-9a-f]{32}$")
     place: Place
 
 
 class Answer(BaseModel):
-    """Everything that is known, with a certificate where something is claimed; further fields depend on the kind."""  # noqa: E501 one line of the description
+    """All results, with a certificate if something is claimed; further fields depend on the kind."""
 
     model_config = ConfigDict(extra="allow")
     kind: Literal["verify", "whatif", "why", "rule", "count", "predict"]
@@ -110,7 +110,7 @@ ResultRows = create_model(  # type: ignore[call-overload]
 
 
 class ResultsFile(_Closed):
-    """What a results file holds now; a running sweep may add to it."""
+    """Current contents of a results file; a running sweep may add to it."""
 
     name: str
     question: str
@@ -122,7 +122,7 @@ class ResultsFile(_Closed):
 
 
 class Stored(_Closed):
-    """What a results file says about one sample; null where it is not answered yet."""
+    """The entry of a results file for one sample; null if it is not answered yet."""
 
     sample: int
     row: ResultRow | None  # type: ignore[valid-type]
@@ -130,7 +130,7 @@ class Stored(_Closed):
 
 
 class Standing(_Closed):
-    """How a question stands."""
+    """Status of a question."""
 
     id: str
     state: Literal["waiting", "working", "done", "failed", "cancelled"]
@@ -143,7 +143,7 @@ class Standing(_Closed):
 
 
 class Prediction(_Closed):
-    """The class of a sample, by name and by number, with the scores of all classes."""
+    """The class of a sample, by name and index, with the scores of all classes."""
 
     label: str
     index: int = Field(ge=0)
@@ -152,7 +152,7 @@ class Prediction(_Closed):
 
 
 class Predictions(_Closed):
-    """One prediction for each sample, in their order."""
+    """One prediction for each sample, in order."""
 
     predictions: list[Prediction]
 
@@ -164,7 +164,7 @@ class Certificate(_Closed):
 
 
 class Checked(_Closed):
-    """Whether a certificate holds, and what was seen; null where checking took too long."""
+    """Whether a certificate holds, and a description of the check; null if checking took too long."""
 
     holds: bool | None
     said: str
@@ -205,7 +205,7 @@ Id = Annotated[
 
 
 def _json(data: Any, status: int = 200) -> Response:
-    """JSON in plain letters, so that no half of a surrogate pair in a message can fail on its way out."""
+    """Return JSON in ASCII, so that half a surrogate pair in a message cannot fail to be encoded."""
     return Response(json.dumps(data, allow_nan=False), status, media_type="application/json")
 
 
@@ -230,20 +230,20 @@ def app(
     token: str | None,
     allow_hosts: Sequence[str] = (),
 ) -> FastAPI:
-    """The server as an ASGI application; its workers run between startup and shutdown.
+    """Return the server as an ASGI application; its workers run between startup and shutdown.
 
     Parameters
     ----------
     network, samples, truth, title, index
         As in `sugenet.web.payload`.
     host, port
-        Where it will listen: requests for another host are refused, except for those of `allow_hosts`.
+        The address to listen at. Requests for other hosts are refused, except for those of `allow_hosts`.
     workers
-        Questions that are answered at a time, each in a process of its own.
+        Number of questions that are answered at a time, each in its own process.
     results
         The path of a results file about these samples; without samples those inside are shown.
     token
-        What every request must show; None lets anybody ask.
+        The token that every request must contain. None: requests need no token.
     allow_hosts
         Further names by which the server is reached, NAME or NAME:PORT.
     """
@@ -288,11 +288,11 @@ def app(
         title="sugenet",
         version=__version__,
         description=f"Exact questions to {network}.",
-        docs_url=None,  # they would be loaded from elsewhere
+        docs_url=None,  # they would be loaded from another host
         redoc_url=None,
         lifespan=life,
         redirect_slashes=False,
-        dependencies=[Security(HTTPBearer(auto_error=False))] if token else None,  # `Guard` sees to it
+        dependencies=[Security(HTTPBearer(auto_error=False))] if token else None,  # `Guard` handles this
     )
     made.state.desk = desk
     policy = content_policy(server=True)
@@ -305,19 +305,19 @@ def app(
         responses={200: {"content": {"text/html": {}}, "description": "The page"}, **_errors(*_READ)},
     )
     async def explorer() -> Response:
-        """The explorer: one page that asks for nothing elsewhere."""
+        """Return the explorer: one page that loads nothing from elsewhere."""
         return Response(page, media_type="text/html; charset=utf-8")
 
     @made.get("/api/model", response_model=dict[str, Any], responses=_errors(*_READ))
     async def the_model() -> Response:
-        """The network, its classes and features."""
+        """Return the network, its classes and features."""
         return Response(model, media_type="application/json")
 
     @made.get("/api/samples/{index}", response_model=Sample, responses=_errors(404, *_READ))
     async def one_sample(
         index: Annotated[int, Path(ge=0, le=10**9, description="Number from 0")],
     ) -> Response:
-        """One raw sample."""
+        """Return one raw sample."""
         if samples is None and shelf is not None:
             stored_sample = await from_file(lambda file: sample_data(file, index))
             if stored_sample is None:
@@ -342,7 +342,7 @@ def app(
         openapi_extra=_takes(question_schema(network)),
     )
     async def take(request: Request, _marked: Marked) -> Response:
-        """Ask a question; its answer is fetched by the number that is given."""
+        """Submit a question; the returned number fetches its answer."""
         question = await _parsed(request)
         with _refusing(422):
             checked(network, question)
@@ -357,28 +357,28 @@ def app(
             float, Query(ge=0, le=MOST_WAIT, allow_inf_nan=False, description="Seconds to wait for news")
         ] = 0.0,
     ) -> Response:
-        """How a question stands, with the parts of its answer that are new."""
+        """Return the status of a question, with the new parts of its answer."""
         job = _found(desk, id_)
         await _news(desk, job, seen, wait)
         return _standing(desk, job, seen)
 
     @made.delete("/api/questions/{id}", response_model=Standing, responses=_errors(404, *_STOP))
     async def cancel(id_: Id, _marked: Marked) -> Response:
-        """Stop a question: it ends soon, with what is known."""
+        """Stop a question: it ends soon, with partial results."""
         job = _found(desk, id_)
         desk.cancel(job)
         return _standing(desk, job)
 
     @made.get("/api/results", response_model=ResultsFile, responses=_errors(404, 503, *_READ))
     async def all_results() -> Response:
-        """What the results file holds now: figures, and a row for each answered sample."""
+        """Return the results file as it is now: figures, and a row for each answered sample."""
         return _json(await from_file(overview))
 
     @made.get("/api/results/{sample}", response_model=Stored, responses=_errors(404, 503, *_READ))
     async def one_result(
         sample: Annotated[int, Path(ge=0, le=10**9, description="Number from 0")],
     ) -> Response:
-        """The answer about one sample, with its certificate."""
+        """Return the answer about one sample, with its certificate."""
         answer = await from_file(lambda file: stored(file, sample) if sample < file.samples else file.samples)
         if isinstance(answer, int):
             raise HTTPException(404, f"there is no sample {sample}: there are {answer:,}, numbered from 0.")
@@ -401,7 +401,7 @@ def app(
         openapi_extra=_takes(predict_schema(network)),
     )
     async def predict(request: Request, _marked: Marked) -> Response:
-        """The classes and scores of one sample or of many, at once."""
+        """Return the classes and scores of one or many samples at once."""
         asked = await _parsed(request)
         with _refusing(422):
             return Response(await predictor.answer(asked), media_type="application/json")
@@ -424,7 +424,7 @@ async def _parsed(request: Request) -> Any:
 
 @contextmanager
 def _refusing(status: int) -> Iterator[None]:
-    """Answer an error of ours with a status."""
+    """Convert an error of sugenet to a response with a status."""
     try:
         yield
     except SugenetError as error:
@@ -432,7 +432,7 @@ def _refusing(status: int) -> Iterator[None]:
 
 
 def _takes(schema: dict[str, Any]) -> dict[str, Any]:
-    """The description of a body of JSON."""
+    """Return the description of a JSON body."""
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
@@ -448,13 +448,11 @@ def _standing(desk: Desk, job: Job, seen: int = 0) -> Response:
 
 
 async def _news(desk: Desk, job: Job, seen: int, wait: float) -> None:
-    """Wait until there is a part that was not seen, the question is over,
-    or there is other news for a while.
-    """
+    """Wait until there is a new part, the question is over, or there has been other news for a while."""
     loop, happened = asyncio.get_running_loop(), asyncio.Event()
 
     def listener() -> None:
-        with suppress(RuntimeError):  # the loop may have ended
+        with suppress(RuntimeError):  # the event loop may have ended
             loop.call_soon_threadsafe(happened.set)
 
     job.listeners.add(listener)
@@ -497,7 +495,7 @@ async def _checked(desk: Desk, body: bytes, client: str) -> Response:
 
 
 def _answer_errors(made: FastAPI) -> None:
-    """Every error is JSON with one sentence."""
+    """Return every error as JSON with one sentence."""
 
     @made.exception_handler(StarletteHTTPException)
     async def known(request: Request, error: Exception) -> Response:
@@ -526,7 +524,7 @@ def _answer_errors(made: FastAPI) -> None:
 
 
 def _allowed(made: FastAPI, request: Request) -> str:
-    """All methods of an address; a router alone would name those of the first route that fits."""
+    """Return all methods of an address; the router would return only those of the first matching route."""
     methods: set[str] = set()
     for route in made.routes:
         if route.matches(request.scope)[0] is not Match.NONE:

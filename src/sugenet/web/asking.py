@@ -1,5 +1,7 @@
-"""A question as JSON becomes one call of `sugenet.reason`, and its answer JSON again: what the page asks, the
-server answers and a file carries along, as far as it is found beforehand.
+"""Questions and answers as JSON: a question becomes one call of `sugenet.reason`, and its answer becomes
+JSON.
+
+The page, the server and files with precomputed answers use this module.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ __all__ = [
 ]
 
 _EXACT = 2**53
-"""JavaScript rounds whole numbers beyond."""
+"""Larger integers are rounded by JavaScript."""
 
 Tell = Callable[[str], None]
 Part = Callable[[dict[str, Any]], None]
@@ -64,12 +66,12 @@ def ask(
     question
         Its ``kind`` is verify, whatif, why, rule or count; the page on the explorer lists the fields of each.
     on_part
-        Is given each reason of a ``why`` as soon as it is proved, and the verdict on a ``rule`` before it is
-        counted how far it reaches.
+        Called with each reason of a ``why`` as soon as it is proved, and with the verdict on a ``rule``
+        before its coverage is counted.
     notify
-        Is told what is going on.
+        Called with a sentence about the progress.
     threads
-        How many may work at once; one for each core unless said.
+        Maximum number of threads (default: one per core).
 
     Examples
     --------
@@ -98,7 +100,7 @@ def ask(
         answer = _call(
             network, fields, add_part, {"threads": threads, "seed": fields["seed"], "notify": notify}
         )
-    except KeyboardInterrupt:  # where no engine could give an answer of its own any more
+    except KeyboardInterrupt:  # if no engine can still return an answer of its own
         return _stopped(fields["kind"], parts, monotonic() - start)
     reply: dict[str, Any] = cleaned({"kind": fields["kind"], "sentence": str(answer)} | answer.data())
     return reply
@@ -107,7 +109,7 @@ def ask(
 def _call(
     network: Network, fields: dict[str, Any], add_part: Callable[[Any], None], options: dict[str, Any]
 ) -> Any:
-    """The one call that answers a checked question."""
+    """Answer a checked question by one call."""
     limit = fields["time_limit"]
     match fields["kind"]:
         case "verify":
@@ -132,7 +134,7 @@ def _call(
 
 @dataclass(frozen=True, eq=False)
 class _Rule:
-    """A rule that is decided, and counted where the time allowed it."""
+    """A decided rule, counted if there was time."""
 
     rule: NetworkRule
     verdict: Proved | Refuted | Undecided
@@ -162,7 +164,7 @@ def _rule(
     add_part: Callable[[_Rule], None],
     options: dict[str, Any],
 ) -> _Rule:
-    """As `check_rule` does, but the verdict is told before the count begins, and stays when that is
+    """Check a rule as `check_rule` does, but report the verdict before the count, and keep it if that is
     interrupted.
     """
     named = {network.encoder.names[feature]: kept for feature, kept in rule.limits}
@@ -198,9 +200,9 @@ def _stopped(kind: str, parts: list[dict[str, Any]], seconds: float) -> dict[str
 
 
 def cleaned(data: Any, *, whole: bool = False) -> Any:
-    """Data as every JSON reader takes it: fractions and numbers that JavaScript would round as text.
+    """Return data for any JSON reader: fractions, and numbers that JavaScript would round, become text.
 
-    A certificate keeps its whole numbers, since its checkers want them.
+    A certificate keeps its integers, since checkers require them.
     """
     match data:
         case dict():
@@ -221,9 +223,9 @@ def cleaned(data: Any, *, whole: bool = False) -> Any:
 
 
 _TARGETS = 12
-"""Classes to each of which a counterfactual is found; of more, the first."""
+"""Maximum number of classes for which a counterfactual is found."""
 _REACH = 6
-"""Radii that are verified one by one."""
+"""Number of radii that are verified one by one."""
 
 
 def precompute(
@@ -235,15 +237,14 @@ def precompute(
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Answer what people ask first about a sample: a list of questions with their answers.
+    """Answer the most common questions about a sample, and return a list of questions with their answers.
 
     Parameters
     ----------
     network, x
         The network and one raw sample.
     time_limit
-        Seconds for all of them; what is not begun by then is left out. None:
-        as long as one question may take.
+        Seconds for all of them; questions not started by then are left out. None: the time of one question.
     threads, seed, notify
         As in `verify`.
 
@@ -273,7 +274,7 @@ def precompute(
             notify(f"question {len(pairs) + 1}: {question['kind']}")
         limits = {"time_limit": min(left, MOST_SECONDS, max(share * total, 0.5)), "seed": seed}
         answer = ask(network, question | limits, notify=notify, threads=threads)
-        if answer.get("reason") == "interrupted":  # as little as possible comes after Ctrl-C
+        if answer.get("reason") == "interrupted":  # as little as possible after Ctrl-C
             end = 0.0
         pairs.append({"question": question, "answer": answer})
         return answer
@@ -287,7 +288,7 @@ def precompute(
         add(0.1, kind="verify", sample=sample, region={"kind": "L0", "radius": str(radius)}, target=None)
     for name in [name for name in network.classes if name != label][:_TARGETS]:
         nearest(name)
-    if first is not None and first.get("is_minimum"):  # in a smaller region nothing matters
+    if first is not None and first.get("is_minimum"):  # in a smaller region no feature matters
         region = {"kind": "L0", "radius": first["cost"]}
         add(0.2, kind="why", sample=sample, region=region, minimal="size", n=5)
         add(0.1, kind="count", sample=sample, region=region)
@@ -296,8 +297,9 @@ def precompute(
 
 
 def _safe_radius(answer: dict[str, Any] | None) -> int | None:
-    """Up to how many changed features no counterfactual is, by the proof of an answer;
-    None where nothing is known.
+    """Return the number of changed features up to which an answer proves that no counterfactual exists.
+
+    None if nothing is known.
     """
     if answer is None or "lower" not in answer:
         return None

@@ -1,9 +1,9 @@
-"""One HTML text out of the page's sources: modules joined into one script, everything inlined, and a policy
-that allows nothing else.
+"""Bundling of the page: modules joined into one script, everything inlined, and a policy that allows nothing
+else.
 
-The sources are ES modules that a reader can follow file by file. Here each becomes a function whose exports
-are its result, in the order in which they need each other. So the page opens from disk, where browsers refuse
-to load modules. Lines that are comments stay behind, in the sources: nothing else of a module is touched.
+The sources are ES modules that can be read file by file. Here each becomes a function that returns its
+exports, in the order of their dependencies. So the page opens from disk, where browsers refuse to load
+modules. Comment lines are dropped; everything else in a module is unchanged.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _ENDS_AN_ELEMENT = re.compile("<(?=!--|/?script|/?style)", re.IGNORECASE)
 
 @cache
 def source(name: str) -> str:
-    """A file of the page, such as ``engine/model.js``, also from an installed wheel."""
+    """Return a file of the page, such as ``engine/model.js``, also from an installed wheel."""
     return (files("sugenet.web") / "page" / name).read_text(encoding="utf-8")
 
 
 @cache
 def bundled(entry: str, known: str | None = None) -> str:
-    """A module and all that it imports as one classic script; what the script of another entry holds
-    already is left to that.
+    """Return a module and all its imports as one classic script, without the modules that another entry's
+    script has.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def bundled(entry: str, known: str | None = None) -> str:
 
 
 def _needed(entry: str) -> list[str]:
-    """A module and all that it imports, by name."""
+    """Return a module and all its imports, by name."""
     names = [entry]
     for name in names:
         names += [other for other, _ in _split(name)[1] if other not in names]
@@ -80,8 +80,8 @@ def _needed(entry: str) -> list[str]:
 
 
 def _split(name: str) -> tuple[str, list[tuple[str, list[str]]], list[str]]:
-    """The text of a module without import and export, what it imports from where,
-    and the names that it exports.
+    """Split a module into its text without import and export, its imports by source, and its exported
+    names.
     """
     imports, exports, lines = [], [], []
     for line in source(name).splitlines():
@@ -111,7 +111,7 @@ def _scope(name: str) -> str:
 
 
 def _verbatim(text: str) -> Html:
-    """The text of a script or style element, which is read as it is: nothing in it may end the element."""
+    """Return the text of a script or style element, unescaped: nothing in it may end the element."""
     if match := _ENDS_AN_ELEMENT.search(text):
         raise SugenetError(
             f"the page would end early at {text[match.start() :][:40]!r}. Write it in two parts."
@@ -120,8 +120,9 @@ def _verbatim(text: str) -> Html:
 
 
 def content_policy(*, server: bool, outside: bool = False) -> str:
-    """The Content-Security-Policy of the page: its own script and style by their hashes, workers made of its
-    own text, nothing else.
+    """Return the Content-Security-Policy of the page.
+
+    It allows its own script and style by their hashes, workers from its own text, and nothing else.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def content_policy(*, server: bool, outside: bool = False) -> str:
 
 
 def _engine() -> str:
-    """The engine, which the page runs itself for quick things and makes its workers of."""
+    """Return the engine, which the page runs itself for quick tasks and in its workers."""
     return bundled("engine/worker.js")
 
 
@@ -154,17 +155,17 @@ def _hash(text: str) -> str:
 
 
 def page_html(payload: dict[str, Any], *, server: bool, outside: bool = False) -> str:
-    """The whole page as one HTML text that asks for nothing from anywhere.
+    """Return the whole page as one HTML text that loads nothing.
 
     Parameters
     ----------
     payload
-        What `sugenet.web.payload` gives.
+        The result of `sugenet.web.payload`.
     server
-        Whether a server answers questions beside it; a file has to do without.
+        Whether a server answers questions.
     outside
-        Whether it stands in a frame that it talks to, such as a cell of a notebook. Its workers are made of
-        `data:` then, since the notebooks of VS Code allow no `blob:`.
+        Whether it is inside a frame that it communicates with, such as a cell of a notebook. Its workers then
+        use `data:`, since VS Code notebooks do not allow `blob:`.
     """
     data = json.dumps(
         {**payload, "server": server} | ({"outside": True} if outside else {}),
@@ -186,7 +187,7 @@ def page_html(payload: dict[str, Any], *, server: bool, outside: bool = False) -
 
 
 def empty_page() -> str:
-    """The page without a network: it opens `.sugenet` files, CSV files and images in the browser."""
+    """Return the page without a network: it opens `.sugenet` files, CSV files and images in the browser."""
     from sugenet import __version__
 
     about = {

@@ -1,6 +1,6 @@
 """The fields of a question, one table: how each is read from JSON, and its JSON schema.
 
-A question is checked field by field, so that what is wrong is named.
+A question is checked field by field, so that the error names the wrong field.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ __all__ = [
 ]
 
 SECONDS = 30.0
-"""Time limit of a question that names none."""
+"""Default time limit of a question."""
 MOST_SECONDS = 600.0
 _MOST_ANSWERS = 50
-"""Reasons or counterfactuals that one question may ask for."""
+"""Maximum number of reasons or counterfactuals per question."""
 _RULE_LETTERS = 2000
 _SEEDS = 2**32
 _WRITTEN = r"[0-9]{1,18}([.][0-9]{1,18}|/[1-9][0-9]{0,17})?$"
-"""Numbers as text, of those that are read: the ones that the schema promises."""
+"""Numbers as text that are accepted: those that the schema describes."""
 
 Schema: TypeAlias = dict[str, Any]
 
 
 def checked(network: Network, question: Any) -> dict[str, Any]:
-    """A question with every field checked and filled in, its region and its categories as Python has them.
+    """Return a question with every field checked and filled in, with region and categories as Python values.
 
     Raises
     ------
     QuestionError
-        Names the first field that is wrong, and what would be right.
+        If a field is wrong; the message names the first one and the fix.
     """
     if not isinstance(question, Mapping):
         raise QuestionError('a question is a JSON object, such as {"kind": "rule", "text": "..."}.')
@@ -74,7 +74,7 @@ def checked(network: Network, question: Any) -> dict[str, Any]:
 
 
 def question_schema(network: Network) -> Schema:
-    """JSON schema of the questions that make sense for a network, as its OpenAPI description has it.
+    """Return the JSON schema of the questions that are valid for a network, for its OpenAPI description.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def _shown(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Field:
-    """How a field is read, what its schema is, and what it is where it is left out."""
+    """A field: how it is read, its schema, and its default."""
 
     read: Callable[[Network, Any], Any]
     schema: Callable[[Network], Schema]
@@ -118,7 +118,7 @@ class _Field:
 
 
 def _number(name: str, kind: type[int] | type[float], low: float, high: float, default: float) -> _Field:
-    """A number of one kind between two ends."""
+    """Return a field for a number of one kind between two ends."""
     is_integer = kind is int
     what = f"a whole number from {low} to {high}" if is_integer else f"a number from {low:g} to {high:g}"
     schema = {"type": "integer" if is_integer else "number", "minimum": low, "maximum": high}
@@ -142,12 +142,12 @@ def _one_of(name: str, choices: list[str], default: str) -> _Field:
 
 
 def read_sample(network: Network, values: Any) -> list[Any]:
-    """Values of a sample of JSON, a list or an object, as Python has them.
+    """Return the values of a JSON sample, a list or an object, as Python values.
 
     Raises
     ------
     QuestionError
-        Names what is wrong.
+        If the sample is invalid.
     """
     encoder = network.encoder
     if isinstance(values, dict):
@@ -181,7 +181,7 @@ def _value(name: str, coding: Coding, value: Any) -> Any:
 
 
 def json_value(value: Any) -> Any:
-    """A raw value as JSON has it; what JSON lacks, as text."""
+    """Return a raw value as JSON; values that JSON lacks become text."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not isfinite(value):
         return str(value)
@@ -189,7 +189,7 @@ def json_value(value: Any) -> Any:
 
 
 def sample_schema(network: Network) -> Schema:
-    """JSON schema of a sample."""
+    """Return the JSON schema of a sample."""
     codings = network.encoder.codings
     schemas = {coding: _value_schema(coding) for coding in codings}
     row = {"type": "array", "minItems": len(codings), "maxItems": len(codings)}
@@ -286,7 +286,7 @@ def _text(network: Network, text: Any) -> str:
             f"text is {_shown(text)}, but must be a rule such as 'size >= 14 -> large', of up to "
             f"{_RULE_LETTERS:,} letters."
         )
-    parse_rule(network, text)  # says what is wrong with it
+    parse_rule(network, text)  # its error describes the problem
     return text
 
 
@@ -303,6 +303,6 @@ _FIELDS = {
     "seed": _number("seed", int, 0, _SEEDS - 1, 0),
 }
 _LIMITS = ("time_limit", "seed")
-"""Fields that any question may have."""
+"""Fields that every question may have."""
 _KINDS = {name: (kind.required, kind.optional) for name, kind in KINDS.items() if kind.required}
-"""For each kind of question the fields that it must have, and those that it may have."""
+"""Required and optional fields of each kind of question."""

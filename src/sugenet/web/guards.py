@@ -1,15 +1,14 @@
-"""What stands between the browser and the server: only who has the token may ask, and nothing may be too
-large or too slow.
+"""Protection of the server: requests need a token, and must not be too large or too slow.
 
-The link that `serve` prints holds the token. The first visit gives the browser a cookie and takes the token
-out of the address; scripts send it as `Authorization: Bearer`. The cookie is signed with the token and does
-not contain it. Browsers send a cookie to every port of a machine, so its name has ours.
+The link that `serve` prints contains the token. The first visit sets a cookie and removes the token from the
+address; scripts send it as `Authorization: Bearer`. The cookie is signed with the token and does not contain
+it. Browsers send a cookie to every port of a machine, so its name contains the port.
 
-uvicorn bounds neither the size of a body nor the time that it takes, so `Guard` does.
+uvicorn limits neither the size of a body nor the time to receive it, so `Guard` does.
 
-A page elsewhere can make a browser send requests to a server on this machine. It cannot choose `Host` (so a
-name that was bound to 127.0.0.1 on purpose is refused), nor hide `Origin` and `Sec-Fetch-Site`, nor send
-`X-Sugenet` without asking first, which is never granted.
+A page from elsewhere can make a browser send requests to a server on this machine. It cannot choose `Host`,
+so a name that was bound to 127.0.0.1 on purpose is refused. It cannot hide `Origin` and `Sec-Fetch-Site`. And
+it cannot send `X-Sugenet` without asking first, which is never granted.
 """
 
 from __future__ import annotations
@@ -34,20 +33,20 @@ from sugenet.io.plain.texts import strict_json
 __all__ = ["CLIENT", "HEADERS", "Guard", "error_body", "is_loopback", "parse_json"]
 
 CLIENT = "sugenet.client"
-"""The entry of a request's scope that says who asks: a browser, a script by its name, or an address."""
+"""Entry of a request's scope that identifies the client: a browser, a script by name, or an address."""
 
 MOST_BYTES = 1 << 20
-"""Of a request's body."""
+"""Maximum number of bytes of a request's body."""
 MOST_CERTIFICATE = 32 << 20
-"""Of a certificate to check."""
+"""Maximum number of bytes of a certificate to check."""
 MOST_HELD = 64 << 20
-"""Of all bodies of certificates that are held at a time, and of all others together."""
+"""Maximum number of bytes of all certificates held at a time, and of all other bodies together."""
 BODY_SECONDS = 20.0
-"""In which a body must arrive."""
+"""Seconds within which a body must arrive."""
 _DRAIN_BYTES, _DRAIN_SECONDS = 1 << 30, 20.0
-"""How much of a body that is too large is read and dropped, and for how long."""
+"""How many bytes of a body that is too large are read and dropped, and for how many seconds."""
 _NAME_LETTERS = 64
-"""Of the name that a script gives itself."""
+"""Maximum number of characters of a script's name."""
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -56,10 +55,12 @@ HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
-"""Of every response, beside the Content-Security-Policy."""
+"""Headers of every response, in addition to the Content-Security-Policy."""
 _HOP = 'location.replace((location.href.includes("?") ? "/" : "/?") + location.hash);'
-"""Goes to the page from a link of another site, as a visit of our own: only then browsers send the cookie.
-The address must be another one than before, else nothing is loaded.
+"""Script that reloads the page after a link from another site, since browsers send the cookie only on a visit
+of the same site.
+
+The address must differ from the previous one, or nothing is loaded.
 """
 _HOP_PAGE = f"<!doctype html><meta charset=utf-8><title>sugenet</title><script>{_HOP}</script>".encode()
 _HOP_POLICY = f"default-src 'none'; script-src 'sha256-{b64encode(sha256(_HOP.encode()).digest()).decode()}'"
@@ -71,7 +72,7 @@ App: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class _UnansweredError(Exception):
-    """A request that is not answered, with its status and a sentence."""
+    """Request that is refused, with its status and a sentence."""
 
     def __init__(self, status: int, sentence: str, *headers: tuple[bytes, bytes]) -> None:
         super().__init__(sentence)
@@ -79,12 +80,12 @@ class _UnansweredError(Exception):
 
 
 def error_body(sentence: str) -> bytes:
-    """An error as JSON, in letters that every encoding has."""
+    """Return an error as JSON in ASCII."""
     return json.dumps({"error": sentence}).encode()
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine alone.
+    """Return whether an address is only reachable from this machine.
 
     Examples
     --------
@@ -104,7 +105,7 @@ def _address(host: str) -> Any:
 
 
 def parse_json(body: bytes) -> Any:
-    """Read JSON as strictly as it is defined: UTF-8, no NaN, no Infinity, no key twice.
+    """Read strict JSON: UTF-8, no NaN, no Infinity, no duplicate keys.
 
     Examples
     --------
@@ -125,18 +126,18 @@ def parse_json(body: bytes) -> Any:
 
 
 class Guard:
-    """An ASGI application around another one: refuses what it must, and adds headers that browsers obey.
+    """ASGI application around another one: refuses invalid requests, and adds security headers.
 
     Parameters
     ----------
     app
-        What is guarded.
+        The guarded application.
     host, port
-        Where the server listens.
+        The address of the server.
     policy
         The Content-Security-Policy of the page.
     token
-        What a request must show; None if anybody may ask.
+        The token that a request must contain. None: requests need no token.
     allowed
         Further names of this server, NAME or NAME:PORT, as a proxy or a forwarded port has.
     """
@@ -155,11 +156,11 @@ class Guard:
         self._allowed = frozenset(name.lower() for name in allowed)
         self._headers = [(b"content-security-policy", f"{policy}; frame-ancestors 'none'".encode()), *HEADERS]
         self._held: Counter[int] = Counter()
-        """Bytes of bodies that are held now, for each limit of one body."""
+        """Bytes of bodies that are held now, for each size limit."""
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":  # its beginning and end; of web sockets there are none
+        if scope["type"] != "http":  # startup and shutdown; there are no web sockets
             await self._app(scope, receive, send)
             return
         has_begun = False
@@ -176,7 +177,7 @@ class Guard:
             is_link = self._look(scope)
             if await self._let_in(scope, is_link, send):
                 return
-            if scope["method"] == "HEAD":  # as GET; uvicorn leaves the body out
+            if scope["method"] == "HEAD":  # like GET; uvicorn drops the body
                 scope = {**scope, "method": "GET"}
             elif scope["method"] != "GET":
                 receive = await self._read(body)
@@ -187,7 +188,7 @@ class Guard:
         except _GoneError:
             return
         except Exception as error:
-            if not has_begun:  # here, since an answer made further out would lack the headers
+            if not has_begun:  # here, since a response made further out would lack the headers
                 sentence = f"a bug in sugenet, please report it: {type(error).__name__}."
                 await _refuse(answer, body, scope, _UnansweredError(500, sentence))
             raise
@@ -195,7 +196,7 @@ class Guard:
             self._let_go(body)
 
     def _look(self, scope: Message) -> bool:
-        """Refuse what must not be answered, by its headers; whether a link of another site was followed."""
+        """Refuse requests by their headers; return whether a link from another site was followed."""
         host = _one(scope, "host")
         if host is None or not self._is_ours(host, scope.get("server")):
             raise _UnansweredError(
@@ -235,7 +236,7 @@ class Guard:
             name, port = host, "80"
         if host in self._allowed or name in self._allowed:
             return True
-        # a name can be bound to us; the address that the connection came to is ours
+        # a name can be bound to this machine; the connection's own address is safe
         ours = None if server is None else _address(server[0])
         return port == str(self._port) and (
             name in self._names or (ours is not None and _address(name) == ours)
@@ -247,8 +248,8 @@ class Guard:
     # -- the token -------------------------------------------------------------------------------------------
 
     async def _let_in(self, scope: Message, is_link: bool, send: Send) -> bool:
-        """Find out who asks, and refuse who has no token; whether the request is answered already, by a way
-        to the page.
+        """Identify the client, and refuse it without a token; return whether the request was already
+        redirected.
         """
         address = (scope.get("client") or ("",))[0]
         name = _one(scope, "x-sugenet-client")
@@ -280,7 +281,7 @@ class Guard:
             raise _UnansweredError(401, sentence, (b"www-authenticate", b"Bearer"))
 
     def _session(self, scope: Message) -> str | None:
-        """The number of the browser that has a cookie of ours."""
+        """Return the number of a browser with a valid cookie."""
         for pair in (_one(scope, "cookie") or "").split(";"):
             name, _, value = pair.strip().partition("=")
             number, _, signed = value.partition(".")
@@ -298,7 +299,7 @@ class Guard:
         return b"set-cookie", f"{value}; Path=/; HttpOnly; SameSite=Strict".encode()
 
     async def _send_on(self, is_link: bool, send: Send, *headers: tuple[bytes, bytes]) -> None:
-        """Lead to the page without the token in its address."""
+        """Redirect to the page without the token in its address."""
         status, body = (200, _HOP_PAGE) if is_link else (303, b"")
         policy = f"{_HOP_POLICY}; frame-ancestors 'none'".encode()
         all_headers = [
@@ -316,9 +317,7 @@ class Guard:
     # -- the body --------------------------------------------------------------------------------------------
 
     async def _read(self, body: _Body) -> Receive:
-        """Read the body, however it comes, while it is small and soon enough; what is left is to hand it
-        over.
-        """
+        """Read the body while it is small and fast enough; return a function that passes it on."""
 
         async def read() -> None:
             while not body.is_whole:
@@ -355,7 +354,7 @@ class Guard:
 
 
 def _one(scope: Message, name: str) -> str | None:
-    """A header that may stand once; several are refused."""
+    """Return a header that may occur once; several are refused."""
     values = [value.decode("latin-1").strip() for key, value in scope["headers"] if key == name.encode()]
     if len(values) > 1:
         raise _UnansweredError(400, f"the header {name} stands {len(values)} times, but may stand once.")
@@ -367,19 +366,19 @@ def _most(scope: Message) -> int:
 
 
 class _GoneError(Exception):
-    """The client went away."""
+    """The client closed the connection."""
 
 
 class _Body:
-    """The body of a request while it arrives."""
+    """Body of a request while it arrives."""
 
     def __init__(self, receive: Receive, most: int) -> None:
         self._receive, self.most = receive, most
         self.held = bytearray()
         self.size = 0
-        """Bytes that are held, by us or by who was handed them."""
+        """Number of bytes that are held, here or in the application."""
         self.is_whole = False
-        """Whether nothing more comes."""
+        """Whether the body is complete."""
 
     async def receive(self) -> Message:
         message = await self._receive()
@@ -398,7 +397,7 @@ async def _refuse(send: Send, body: _Body, scope: Message, refused: _UnansweredE
     start = {"type": "http.response.start", "status": refused.status, "headers": [*headers, *refused.headers]}
     await send(start)
     await send({"type": "http.response.body", "body": content, "more_body": True})
-    # a client that is still sending would not see an answer on a connection that is closed at once
+    # a client that is still sending would not see a response if the connection closed at once
     if is_sending and refused.status != 408:
         with suppress(TimeoutError):
             await asyncio.wait_for(_drain(body), _DRAIN_SECONDS)

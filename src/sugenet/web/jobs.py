@@ -1,10 +1,10 @@
 """Questions answered by worker processes: one that hangs or dies fails its own question, and nothing else.
 
-A worker is a fresh Python (`worker.py`) that is told questions one by one. To stop one, its worker is
-interrupted; a worker that goes on regardless is killed and replaced.
+A worker is a new Python process (`worker.py`) that receives questions one by one. To stop a question, its
+worker is interrupted; a worker that continues anyway is killed and replaced.
 
-Clients take turns: each has a queue of its own, and while others wait no client has all workers. Answers stay
-the JSON text that the worker wrote.
+Clients take turns: each has its own queue, and while others wait, no client has all workers. Answers stay the
+JSON text that the worker wrote.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from sugenet.web.worker import CHECK_SECONDS, MODEL
 __all__ = ["OPEN_MOST", "Desk", "Job", "TooManyError"]
 
 OPEN_MOST = 64
-"""Questions of one client that may wait or be worked on."""
+"""Maximum number of open questions of one client."""
 _OPEN_IN_ALL = 1024
-"""Those of all clients."""
+"""Maximum number of open questions of all clients."""
 _OPEN_BYTES = 64 << 20
-"""What those were sent as, in all."""
+"""Maximum number of bytes of all open questions."""
 
 _READY_SECONDS = 300.0
-"""For a worker to get ready: the first one on a machine compiles its kernels."""
+"""Seconds for a worker to get ready: the first one on a machine compiles its kernels."""
 _GRACE = 10.0
 """Seconds after its time limit at which a question is interrupted."""
 _AGAIN = 2.0
-"""Seconds between two interrupts: an engine may take the first one for the end of its own part only."""
+"""Seconds between two interrupts: an engine may treat the first one as the end of only its own part."""
 _PATIENCE = 6.0
 """Seconds after the first interrupt at which a worker is killed."""
 _CLOSING = "the server is being shut down."
@@ -52,30 +52,30 @@ _ENDED = ("done", "failed", "cancelled")
 
 
 class TooManyError(Exception):
-    """A question that is not taken, since too many are open."""
+    """Question that is refused, since too many are open."""
 
     def __init__(self, sentence: str, *, own: bool) -> None:
         super().__init__(sentence)
         self.own = own
-        """Whether all of them are of the client who asks."""
+        """Whether all of them are from the same client."""
 
 
 @dataclass(eq=False)
 class Job:
-    """One question on its way."""
+    """State of one question."""
 
     id: str
     client: str
     do: str
-    """What its worker does: ask or check."""
+    """Task of its worker: ask or check."""
     body: bytes
-    """What that is about, as JSON."""
+    """The question or certificate, as JSON."""
     limit: float
     state: str = "waiting"
     """waiting, working, done, failed or cancelled."""
     progress: str = ""
     parts: list[bytes] = field(default_factory=list)
-    """Parts of the answer that are known already, as JSON."""
+    """Parts of the answer so far, as JSON."""
     answer: bytes | None = None
     """The answer as JSON."""
     error: str | None = None
@@ -85,15 +85,15 @@ class Job:
     """Bytes of the answer and its parts."""
     cancelled: bool = False
     listeners: set[Callable[[], None]] = field(default_factory=set)
-    """Called, from any thread, when something is new."""
+    """Functions that are called, from any thread, when something is new."""
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether the question has ended."""
         return self.state in _ENDED
 
     def text(self, seen: int = 0, index: int | None = None) -> bytes:
-        """How it stands, as JSON, with the parts after the first `seen` and its place in the queue."""
+        """Return the status as JSON, with the parts after the first `seen` and its position in the queue."""
         end = time.monotonic() if self.ended is None else self.ended
         known = {
             "id": self.id,
@@ -107,24 +107,24 @@ class Job:
         return b'%b, "parts": [%b], "answer": %b}' % (json.dumps(known).encode()[:-1], parts, answer)
 
     def tell(self) -> None:
-        """Say that something is new."""
+        """Notify the listeners."""
         for listener in tuple(self.listeners):
             listener()
 
 
 class Desk:
-    """Takes questions, hands them to workers, and keeps the answers for a while.
+    """Queue that accepts questions, passes them to workers, and keeps the answers for a while.
 
     Parameters
     ----------
     network
-        What the questions are about.
+        The network of the questions.
     warm
-        A raw sample that each worker tries itself on, so that its first question does not wait for kernels.
+        A raw sample for a first test of each worker, so that its first question does not wait for kernels.
     workers
-        How many questions are answered at a time; while others wait, at most one fewer of one client.
+        Number of questions that are answered at a time; while others wait, at most one fewer per client.
     kept, kept_bytes, kept_seconds
-        How many answers are kept, of how many bytes in all, for how long.
+        Limits on the kept answers: number, total bytes, and age.
     """
 
     def __init__(
@@ -141,10 +141,10 @@ class Desk:
         self._kept, self._kept_bytes, self._kept_seconds = kept, kept_bytes, kept_seconds
         self._jobs: dict[str, Job] = {}
         self._waiting: OrderedDict[str, deque[Job]] = OrderedDict()
-        """A queue for each client who waits; the first one's turn is next."""
+        """A queue for each waiting client; the first client is next."""
         self._change = threading.Condition()
         self.is_closed = False
-        """Whether no more questions are taken."""
+        """Whether no more questions are accepted."""
         self._slots = [_Slot(self) for _ in range(workers)]
         self._folder: TemporaryDirectory[str] | None = None
 
@@ -157,7 +157,7 @@ class Desk:
 
     @property
     def folder(self) -> str:
-        """A folder that only this user can read, which goes when the desk is closed."""
+        """Return a folder that only this user can read; it is removed when the desk is closed."""
         assert self._folder is not None
         return self._folder.name
 
@@ -177,7 +177,7 @@ class Desk:
             self._folder = None
 
     def submit(self, question: dict[str, Any], client: str = "") -> Job:
-        """Take a question that `checked` found right.
+        """Accept a question that `checked` has validated.
 
         Raises
         ------
@@ -188,7 +188,8 @@ class Desk:
         return self._take(client, "ask", json.dumps(question).encode(), limit)
 
     def submit_check(self, body: bytes, client: str = "") -> Job:
-        """Take a certificate to check, as it came: a large one is read where that holds nobody up.
+        """Accept a certificate to check, unparsed: a large one is parsed in the worker, where nobody else
+        waits.
 
         Raises
         ------
@@ -220,7 +221,7 @@ class Desk:
         return job
 
     def place(self, job: Job) -> int | None:
-        """The place of a question in the queue, from 1; None if it does not wait."""
+        """Return the position of a question in the queue, from 1; None if it does not wait."""
         with self._change:
             if job.state != "waiting" or job.client not in self._waiting:
                 return None
@@ -239,7 +240,7 @@ class Desk:
             return self._jobs.get(id_)
 
     def cancel(self, job: Job) -> None:
-        """Stop a question: one that waits is over at once; one that is worked on ends with what is known."""
+        """Stop a question: a waiting one is over at once; a running one ends with partial results."""
         with self._change:
             if job.is_over or job.cancelled:
                 return
@@ -253,14 +254,14 @@ class Desk:
                 slot.inbox.put({"said": "cancel", "id": job.id})
 
     def drop(self, job: Job) -> None:
-        """Cancel a question and forget it when it is over, since nobody will ask for its answer."""
+        """Cancel a question and forget it when it is over, since nobody will fetch its answer."""
         self.cancel(job)
         with self._change:
             if job.is_over:
                 self._jobs.pop(job.id, None)
 
     def next(self) -> Job | None:
-        """The next question, for a worker that has nothing to do; None when the desk is closed."""
+        """Return the next question for an idle worker; None when the desk is closed."""
         with self._change:
             self._change.wait_for(lambda: self.is_closed or self._turn() is not None)
             client = self._turn()
@@ -274,8 +275,9 @@ class Desk:
             return job
 
     def _turn(self) -> str | None:
-        """The client whose question is worked on next: no one has all workers, lest another one who comes
-        waits until a long question ends.
+        """Return the client whose question is next.
+
+        No client has all workers, so that a new one does not wait for a long question.
         """
         limit = max(1, len(self._slots) - 1)
         working = Counter(job.client for job in self._jobs.values() if job.state == "working")
@@ -283,7 +285,7 @@ class Desk:
 
     @property
     def _open(self) -> list[Job]:
-        """Questions that have not ended."""
+        """Return the questions that have not ended."""
         return [job for job in self._jobs.values() if not job.is_over]
 
     def _leave(self, job: Job) -> None:
@@ -293,14 +295,12 @@ class Desk:
             del self._waiting[job.client]
 
     def is_shared(self) -> bool:
-        """Whether other questions wait or are worked on, beside the one that asks this."""
+        """Return whether other questions are waiting or running."""
         with self._change:
             return len(self._open) > 1
 
     def finish(self, job: Job, error: str | None) -> None:
-        """Note that a question is over, and what went wrong where something did;
-        a cancelled one is never wrong.
-        """
+        """Record that a question is over, and its error if there is one; a cancelled question has none."""
         with self._change:  # it may be cancelled at this moment
             state = "cancelled" if job.cancelled else "done" if error is None else "failed"
             self._end(job, state, None if job.cancelled else error)
@@ -309,10 +309,10 @@ class Desk:
 
     def _end(self, job: Job, state: str, error: str | None = None) -> None:
         job.body, job.ended, job.error, job.progress = b"", time.monotonic(), error, state
-        job.state = state  # last, since whoever sees it reads the rest
+        job.state = state  # last, since readers of it read the rest
 
     def _forget(self) -> None:
-        """Let old answers go, but the last one only for its age."""
+        """Drop old answers; the last one is only dropped by age."""
         over = sorted((job for job in self._jobs.values() if job.is_over), key=lambda job: job.ended or 0.0)
         size, oldest = sum(job.size for job in over), time.monotonic() - self._kept_seconds
         for index, job in enumerate(over):
@@ -341,18 +341,20 @@ sys.path[:] = json.loads(paths)
 from sugenet.web.worker import work
 work(folder)
 """
-"""What a worker runs. It looks from the first moment whether its server is still there: later it reads the
-end of its input, but before that it imports for seconds.
+"""Code of a worker.
+
+It checks from the start whether its server still runs: later it would read the end of its input, but before
+that it imports for seconds.
 """
 
 
 class _Worker:
-    """A worker process, seen from the server; what it says comes to the inbox of its slot."""
+    """Worker process, as seen from the server; its messages go to the inbox of its slot."""
 
     def __init__(self, folder: str, inbox: SimpleQueue[dict[str, Any]]) -> None:
         paths = json.dumps([str(entry) for entry in sys.path])
         command = [sys.executable, "-c", _CODE, paths, str(os.getpid()), folder]
-        # a session of its own: Ctrl-C in a terminal is for the server, which ends its workers itself
+        # its own session: Ctrl-C in a terminal is for the server, which ends its workers itself
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
@@ -369,7 +371,7 @@ class _Worker:
             with suppress(ValueError):
                 message = json.loads(line)
                 body = out.read(message.get("size", 0))
-                if len(body) < message.get("size", 0):  # it ended while it wrote
+                if len(body) < message.get("size", 0):  # it ended while writing
                     break
                 self._inbox.put({**message, "body": body, "from": self})
         self._inbox.put({"said": "gone", "from": self})
@@ -377,7 +379,7 @@ class _Worker:
     def _write(self) -> None:
         assert self.process.stdin is not None
         while (line := self._outbox.get()) is not None:
-            with suppress(OSError):  # one that is gone is noticed by the reader
+            with suppress(OSError):  # the reader notices a worker that is gone
                 self.process.stdin.write(line)
                 self.process.stdin.flush()
 
@@ -386,7 +388,7 @@ class _Worker:
         self._outbox.put(line)
 
     def kill(self) -> None:
-        """End it now, and wait until it is gone."""
+        """End it now, and wait until it has ended."""
         self.process.kill()
         self.process.wait()
         self._outbox.put(None)
@@ -400,19 +402,19 @@ class _Worker:
 
 @dataclass
 class _Turn:
-    """One question in the hands of a worker, and until when it is waited for."""
+    """One question in a worker, with its deadlines."""
 
     worker: _Worker
     kill_at: float
     again: bool = False
-    """Whether another worker was dead before it took the question."""
+    """Whether another worker was already dead before it received the question."""
     stop_at: float | None = None
     asked: bool = False
     taken: bool = False
     error: str | None = None
 
     def ask(self, job: Job, threads: int | None) -> None:
-        """Hand the question over; from now on its time runs."""
+        """Send the question; its time starts now."""
         about = {"do": job.do, "id": job.id, "threads": threads, "size": len(job.body)}
         self.worker.send(_line(about) + job.body)
         self.asked, job.begun = True, time.monotonic()
@@ -422,7 +424,7 @@ class _Turn:
 
 
 class _Slot:
-    """A place for a worker: takes questions from the desk, and puts a new worker where one is gone."""
+    """Slot for a worker: takes questions from the desk, and replaces a worker that has ended."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
@@ -458,13 +460,13 @@ class _Slot:
             self.job = job
             try:
                 error = self._work(job)
-            except Exception as problem:  # no memory, no process, no thread: the next question may find some
+            except Exception as problem:  # out of memory, processes or threads: the next question may succeed
                 error = f"no worker could be started: {getattr(problem, 'strerror', None) or problem}."
             self.desk.finish(job, error)
             self.job = None
 
     def _work(self, job: Job) -> str | None:
-        """Have a question answered; what went wrong, where something did."""
+        """Have a question answered; return the error, if there is one."""
         job.progress, job.begun = "the worker is getting ready", time.monotonic()
         job.tell()
         turn = _Turn(self._fit(), time.monotonic() + _READY_SECONDS)
@@ -498,11 +500,11 @@ class _Slot:
                     return turn.error
 
     def _hear(self, job: Job, turn: _Turn, message: dict[str, Any]) -> bool:
-        """Take in what was said; whether the question is over."""
+        """Process a message; return whether the question is over."""
         if message["said"] == "cancel" and message["id"] == job.id:
             turn.stop_at = time.monotonic()
             turn.kill_at = min(turn.kill_at, turn.stop_at + _PATIENCE)
-        if message.get("from") is not turn.worker:  # the last words of one that was replaced
+        if message.get("from") is not turn.worker:  # late messages of a replaced worker
             return False
         match message["said"]:
             case "ready":
@@ -536,7 +538,7 @@ class _Slot:
         return False
 
     def _fit(self) -> _Worker:
-        """A worker that is there, after all that was said while nobody was asked."""
+        """Return a running worker, after processing all messages from idle times."""
         while not self.inbox.empty():
             message = self.inbox.get()
             if self.worker is None or message.get("from") != self.worker:

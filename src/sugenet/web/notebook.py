@@ -1,4 +1,4 @@
-"""The explorer in a notebook: the verb, which loads the widget when it is called."""
+"""The explorer in a notebook: `explore`, which loads the widget when it is called."""
 
 from __future__ import annotations
 

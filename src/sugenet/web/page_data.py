@@ -1,5 +1,5 @@
-"""What the page knows: the network with packed weights, how raw values become bits, which inputs can occur,
-samples, and answers found beforehand, as JSON data.
+"""Data of the page as JSON: the network with packed weights, the encoder, possible inputs, samples, stored
+answers.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ __all__ = [
 ]
 
 _EXACT = 1 << 53
-"""JavaScript rounds whole numbers beyond."""
+"""Larger integers are rounded by JavaScript."""
 
 
 def limit(coding: Coding, span: Span) -> tuple[Any, ...] | list[float | None]:
-    """What a feature is limited to: two ends, None for no end, or a tuple of its values.
+    """Return the limit of a feature: two ends, None for no end, or a tuple of its values.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def limit(coding: Coding, span: Span) -> tuple[Any, ...] | list[float | None]:
     """
     if not isinstance(coding, Steps):
         return span.values or ()
-    if coding.bipolar:  # off, if the span holds -1 or 0
+    if coding.bipolar:  # off, if the range contains -1 or 0
         return tuple(value for value in (0, 1) if coding.holds(span, value))
     if span.values is not None:
         return tuple(value for value in span.values if coding.has(value))
@@ -74,7 +74,7 @@ def limit(coding: Coding, span: Span) -> tuple[Any, ...] | list[float | None]:
 
 
 def _rounded(end: Any, towards: float) -> float:
-    """The nearest float from there on: states begin and end at floats, so none is lost."""
+    """Return the nearest float from there on: states begin and end at floats, so none is lost."""
     try:
         near = float(end)
     except OverflowError:
@@ -84,13 +84,14 @@ def _rounded(end: Any, towards: float) -> float:
 
 
 def _is_rounded(end: Any) -> bool:
-    """Whether a bound of integers is too large to be held exactly."""
+    """Return whether an integer bound is too large to be stored exactly."""
     return end is not None and abs(end) >= _EXACT and _rounded(end, inf) != end
 
 
 def clauses(law: Law, encoder: Encoder) -> list[list[list[Any]]]:
-    """The clauses of a law: for each literal the feature, the place of its cut or category among those of the
-    encoder, and whether it is reached.
+    """Return the clauses of a law.
+
+    A literal has the feature, the position of its cut or category in the encoder, and whether it is reached.
     """
     return [
         [[f, _place(encoder.codings[f], at), on] for f, at, on in sorted(clause, key=lambda one: one[0])]
@@ -103,7 +104,7 @@ def _place(coding: Coding, at: Any) -> int:
 
 
 def certified(network: Network) -> dict[str, Any] | None:
-    """The domain as a certificate has it; None where JavaScript would round it."""
+    """Return the domain as in a certificate; None if JavaScript would round it."""
     data: dict[str, Any] = domain_data(network)["domain"]
     ends = [end for _, span in data["limits"] for end in (span["one of"] if isinstance(span, dict) else span)]
     ends += [at for law in data["laws"] for clause in law["clauses"] for _, at, _ in clause]
@@ -112,11 +113,11 @@ def certified(network: Network) -> dict[str, Any] | None:
 
 MOST_SAMPLES = 400
 MOST_PIXELS = 4096
-"""Larger pictures are shown as tables."""
+"""Larger images are shown as tables."""
 COLOURS = (1, 3)
-"""Channels of a picture: shades of grey, or red, green and blue."""
+"""Numbers of channels of an image: grey, or red, green and blue."""
 FAR = 1 << 40
-"""Thresholds beyond this are out of reach of any match count, and are written as this."""
+"""Larger thresholds cannot be reached by any match count, and are written as this value."""
 
 
 def payload(
@@ -131,27 +132,27 @@ def payload(
     most: int = MOST_SAMPLES,
     results: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """All that the page needs to show a network, as JSON data.
+    """Return all data that the page needs to show a network, as JSON data.
 
     Parameters
     ----------
     network
         The network.
     samples, truth
-        Raw samples, one row each, and the numbers of their classes where they are known. Without samples the
-        page begins with the lowest value of every feature.
+        Raw samples, one row each, and their class indices, if known. Without samples the page begins with the
+        lowest value of every feature.
     title
-        What the page is called.
+        Title of the page.
     index
-        The number of the sample to show first.
+        Index of the sample to show first.
     answers
-        Questions and their answers, found beforehand.
+        Questions with precomputed answers.
     numbers
-        The number of each sample in its data set: 0, 1, 2 and so on, unless said.
+        The index of each sample in its data set (default: 0, 1, 2, ...).
     most
-        Samples that it holds; of more, the first.
+        Maximum number of samples; of more, the first are used.
     results
-        What a results file says about the data set, as `sugenet.web.results` gives it.
+        Results about the data set, from `sugenet.web.results`.
 
     Examples
     --------
@@ -198,7 +199,7 @@ def payload(
 
 
 def _see_that_it_fits(network: Network) -> None:
-    """Refuse what the page's own arithmetic, of whole numbers below 2^31, cannot follow."""
+    """Refuse networks that exceed the page's own arithmetic, integers below 2^31."""
     if network.passes_reals:
         what = "its first layer reads real numbers as they are"
     elif any(isinstance(coding, Steps) and coding.silent for coding in network.encoder.codings):
@@ -216,7 +217,7 @@ def _see_that_it_fits(network: Network) -> None:
 
 
 def _is_below_floats(coding: Coding) -> bool:
-    """Whether the first state of a feature has values, but none that a float holds."""
+    """Return whether the first state of a feature has values, but none that a float can hold."""
     lowest_float = -sys.float_info.max
     return (
         isinstance(coding, Steps)
@@ -227,8 +228,10 @@ def _is_below_floats(coding: Coding) -> bool:
 
 
 def _domain(network: Network) -> dict[str, Any]:
-    """Which inputs can occur: in words, and as what the page needs to ask about no others. Features have the
-    steps that laws name; where there are laws, `lawful` has one more class, for what breaks them.
+    """Return the inputs that can occur: in words, and as data that restricts the page's questions to them.
+
+    Features include the steps that laws name. If there are laws, `lawful` has one more class, for inputs that
+    break them.
     """
     encoder, spans = network.lawful.encoder, network.domain.limits
     pairs = [(coding, spans.get(feature)) for feature, coding in enumerate(encoder.codings)]
@@ -244,7 +247,7 @@ def _domain(network: Network) -> dict[str, Any]:
 
 
 def first_right(network: Network, samples: Any, truth: Any) -> int:
-    """The first sample that the network classifies correctly: the one to begin with. 0 if none is known."""
+    """Return the first correctly classified sample, to begin with; 0 if none is known."""
     if samples is None or truth is None or not len(samples):
         return 0
     right = network.predict(samples[:MOST_SAMPLES]) == np.array(truth[:MOST_SAMPLES], object)
@@ -255,7 +258,7 @@ def first_right(network: Network, samples: Any, truth: Any) -> int:
 
 
 def _grid(network: Network) -> dict[str, Any] | None:
-    """The picture that a sample is: shades of grey, or colours whose channels lie first or last."""
+    """Return a sample as an image: grey, or colours whose channels come first or last."""
     grid = grid_of(network)
     if grid is not None:
         return {"rows": grid[0], "columns": grid[1], "channels": 1, "last": True}
@@ -302,7 +305,7 @@ def _coding(coding: Coding, span: Span | None = None) -> dict[str, Any]:
 
 
 def _category(category: Any) -> Any:
-    """A category, where JavaScript has it exactly: it reads 1.0 as 1, and rounds large integers."""
+    """Return a category that JavaScript represents exactly: it reads 1.0 as 1, and rounds large integers."""
     if not isinstance(category, int | float) or (
         not category.is_integer() if isinstance(category, float) else abs(category) < 1 << 53
     ):
@@ -314,8 +317,8 @@ def _category(category: Any) -> Any:
 
 
 def _typical(coding: Steps, state: int) -> float | int:
-    """A value that stands for a state: the end of the domain where the state is the first or the
-    last, else the middle.
+    """Return a value that represents a state: the end of the domain for the first or last state, else the
+    middle.
     """
     ends = coding.interval(state)
     assert ends is not None
@@ -338,7 +341,7 @@ def _finite(value: float) -> float | None:
 
 
 def raw_value(value: Any) -> Any:
-    """A raw value as JSON has it; a fraction, or a whole number too large for a float, as text."""
+    """Return a raw value as JSON; a fraction, or an integer too large for a float, becomes text."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, Fraction) and plain.denominator == 1:
         plain = int(plain)
@@ -382,7 +385,7 @@ def _state_value(coding: Coding, state: int) -> Any:
 
 
 def raw_values(network: Network, row: Sequence[Any], number: int) -> list[Any]:
-    """The values of a sample as JSON has them; refused where the page cannot show them."""
+    """Return the values of a sample as JSON; refuse those that the page cannot show."""
     if len(row) != network.encoder.features:
         raise EncodingError(
             f"sample {number} has {len(row)} values, but the network reads "
@@ -392,7 +395,7 @@ def raw_values(network: Network, row: Sequence[Any], number: int) -> list[Any]:
 
 
 def page_value(coding: Coding, value: Any) -> Any:
-    """The value of a feature that something stands for, as JSON has it; -1 stays -1 for a bit."""
+    """Return the value of a feature in the form of JSON; -1 stays -1 for a bit."""
     if isinstance(coding, OneHot):
         return coding.categories[coding.state(value)]
     number = coding.number(value)
@@ -452,7 +455,7 @@ def _layer(layer: Layer) -> dict[str, Any]:
 
 
 def _rows(weights: Ints) -> dict[str, Any]:
-    """Rows of weights: as sign bits and a mask where they are -1, 0 and +1, else as integers."""
+    """Return rows of weights: as sign bits and a mask if they are -1, 0 and +1, else as integers."""
     size = {"inputs": weights.shape[1], "outputs": weights.shape[0]}
     if np.abs(weights).max(initial=0) > 1:
         return {"kind": "weights", **size, "weights": _words(weights)}
@@ -482,7 +485,7 @@ def _head(head: Head) -> dict[str, Any]:
 
 
 def _shown(value: Fraction) -> float:
-    """The nearest float, for showing only; the largest where it is beyond."""
+    """Return the nearest float, for display only; the largest one if the value is beyond it."""
     try:
         return float(value)
     except OverflowError:
@@ -494,16 +497,16 @@ def _window(window: Window) -> dict[str, list[int]]:
 
 
 def _words(values: Ints) -> str:
-    """Whole numbers as 32-bit words; layers see to it that larger ones do not occur."""
+    """Return integers as 32-bit words; layers ensure that larger ones do not occur."""
     return b64encode(np.ascontiguousarray(values, dtype="<i4").tobytes()).decode()
 
 
 def _unsigned(values: Ints) -> str:
-    """Match counts as 32-bit words without a sign, which holds `NEVER` too."""
+    """Return match counts as unsigned 32-bit words, which can also hold `NEVER`."""
     return b64encode(np.ascontiguousarray(values, dtype="<u4").tobytes()).decode()
 
 
 def _bits(truths: Any) -> str:
-    """Rows of truth values, each in whole 32-bit words, the first value in the lowest bit."""
+    """Return rows of truth values, each in whole 32-bit words, the first value in the lowest bit."""
     padded = np.pad(truths, ((0, 0), (0, -truths.shape[1] % 32)))
     return b64encode(np.packbits(padded, axis=1, bitorder="little").tobytes()).decode()

@@ -1,4 +1,4 @@
-"""Classes of samples over HTTP: requests that arrive while others are evaluated are evaluated together."""
+"""Predictions over HTTP: requests that arrive while others are evaluated are evaluated together."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sugenet.web.fields import read_sample, sample_schema
 __all__ = ["Predictor", "predict_schema"]
 
 _TOGETHER = 4096
-"""Samples that are evaluated at once, if they are of several requests."""
+"""Maximum number of samples of several requests that are evaluated together."""
 _EXACT = 2**53
-"""Up to here a float64 is each integer."""
+"""Integers up to this are exact in float64."""
 
 
 def predict_schema(network: Network) -> dict[str, Any]:
-    """JSON schema of a request: one sample, or a list of them."""
+    """Return the JSON schema of a request: one sample, or a list of them."""
     one = sample_schema(network)
     batch = {"type": "array", "items": one, "minItems": 1}
     return {
@@ -41,7 +41,7 @@ def predict_schema(network: Network) -> dict[str, Any]:
 
 
 class Predictor:
-    """Evaluates a network for requests, many at once, beside the event loop.
+    """Evaluator of a network for many requests at once, outside the event loop.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Predictor:
         self._running: asyncio.Task[None] | None = None
 
     async def answer(self, asked: Any) -> bytes:
-        """The predictions as JSON.
+        """Return the predictions as JSON.
 
         Raises
         ------
@@ -73,7 +73,9 @@ class Predictor:
         return await future
 
     def _rows(self, samples: Sequence[Any]) -> Any:
-        """Samples as an array that changes no value: plain numbers as they are, all else value by value."""
+        """Return samples as an array without changing a value: plain numbers as they are, others value by
+        value.
+        """
         features = self._network.encoder.features
         is_table = self._plain and all(type(row) is list and len(row) == features for row in samples)
         if is_table and set(map(type, chain.from_iterable(samples))) <= {int, float}:
@@ -98,7 +100,7 @@ class Predictor:
                     batch.append(self._waiting.popleft())
                 replies = await asyncio.to_thread(self._evaluate, [rows for rows, _ in batch])
                 for (_, future), reply in zip(batch, replies, strict=True):
-                    if future.done():  # the client went away
+                    if future.done():  # the client closed the connection
                         continue
                     if isinstance(reply, bytes):
                         future.set_result(reply)
@@ -108,7 +110,7 @@ class Predictor:
             self._running = None
 
     def _evaluate(self, batch: list[Any]) -> list[bytes | Exception]:
-        """The predictions of each request, or what is wrong with it."""
+        """Return the predictions of each request, or its error."""
         try:
             counts = self._network.match_counts(np.concatenate(batch))
         except Exception as error:

@@ -1,6 +1,4 @@
-"""A results file as the page shows it: its rows as columns, what they say as a whole, and the answer about
-one sample with its certificate.
-"""
+"""A results file for the page: its rows as columns, a summary, and each answer with its certificate."""
 
 from __future__ import annotations
 
@@ -28,13 +26,13 @@ COLUMNS = (
     *("engine", "seconds", "time_limit", "cost", "lower"),
 )
 MOST_VALUES = 1_000_000
-"""Values of samples in a file; of more samples, the first, as many as in any page."""
+"""Maximum number of values of samples in a file; of more samples, the first are used."""
 MOST_ROWS = 100_000
-"""Rows that a page takes; of more, the first."""
+"""Maximum number of rows on a page; of more, the first are used."""
 MOST_BYTES = 16_000_000
-"""All answers that a file carries along, with their certificates."""
+"""Maximum number of bytes of all answers in a file, with their certificates."""
 _VERBS = {"robust": "verify"}
-"""What a question is called in JSON, and by the page."""
+"""Names of questions: in JSON, and on the page."""
 
 _T = TypeVar("_T")
 
@@ -43,7 +41,7 @@ _T = TypeVar("_T")
 
 
 def overview(results: Results) -> dict[str, Any]:
-    """What a results file says as a whole, and its rows, one list for each column."""
+    """Return the summary of a results file, and its rows, one list for each column."""
     asked, tally = data_of(results.network, results.question), results.tally()
     rows = tally.rows[:MOST_ROWS]
     notes = []
@@ -66,7 +64,7 @@ def _name(results: Results) -> str:
 
 
 def _summary(tally: SweepTally) -> list[str]:
-    """The figure that counts most, then the others."""
+    """Return the most important figure, then the others."""
     figures = [
         f"{tally.answered:,} of {tally.samples:,} samples answered",
         *(f"{count:,} {word}" for word, count in tally.outcomes.items() if word != "missing"),
@@ -85,9 +83,7 @@ def _summary(tally: SweepTally) -> list[str]:
 
 
 def stored(results: Results, sample: int) -> dict[str, Any]:
-    """What is known about one sample: its row, and its answer with the certificate; None where there is
-    none yet.
-    """
+    """Return the row of one sample, and its answer with the certificate; None if it is not answered yet."""
     row = _row(results, sample)
     if row is None:
         return {"sample": sample, "row": None, "answer": None}
@@ -96,7 +92,9 @@ def stored(results: Results, sample: int) -> dict[str, Any]:
 
 
 def sample_data(results: Results, sample: int) -> dict[str, Any] | None:
-    """One raw sample as the page takes it; None where it has no answer, as the file has no others."""
+    """Return one raw sample as JSON for the page; None if it has no answer, since the file stores no
+    others.
+    """
     row = _row(results, sample)
     if row is None:
         return None
@@ -138,17 +136,17 @@ def with_results(
     server: bool,
     network: Network | None = None,
 ) -> dict[str, Any]:
-    """What `payload` gives, with a results file: a server has it beside the page, a file carries it along.
+    """Return the result of `payload` with a results file: next to the page on a server, embedded in a file.
 
-    Samples must be those that the file is about; without them the page shows those inside. The network is
-    what the page itself asks, that of the file unless given.
+    Samples must be those of the results file; without them the page shows those in the file. The network is
+    the one that the page itself asks (default: that of the file).
     """
     network, numbers = network or results.network, None
     max_samples = MOST_SAMPLES if server else max(MOST_SAMPLES, MOST_VALUES // network.encoder.features)
     if samples is not None:
         _refuse_others(results, samples)
     elif index is not None:
-        results.row(index)  # says where there is none
+        results.row(index)  # raises an error if there is none
     if samples is None and (rows := results.rows()):
         known = {row.sample: row.truth for row in rows}
         numbers = list(known)[:max_samples]
@@ -175,8 +173,9 @@ def with_results(
 
 
 def embedded(results: Results, most: int = MOST_BYTES) -> dict[str, Any]:
-    """A results file inside a page that has no server: answers come along while they are not too large
-    together; of the others there is the sentence.
+    """Return a results file embedded in a page without a server.
+
+    Answers are included while they are not too large together; the others are only given as sentences.
     """
     data, rows = overview(results), results.rows()[:MOST_ROWS]
     answers: dict[int, Any] = {}
@@ -215,14 +214,14 @@ def _refuse_others(results: Results, samples: Any) -> None:
 
 
 class Shelf:
-    """A results file that is open while a page is served, and may still be written.
+    """Results file that is open while a page is served, and may still be written.
 
     Parameters
     ----------
     path
         The file.
     network
-        The network that it must be about.
+        The network of the results.
     """
 
     def __init__(self, path: str | os.PathLike[str], network: Network) -> None:
@@ -232,11 +231,11 @@ class Shelf:
         self._is: tuple[int, int] | None = None
 
     def asked(self) -> Network:
-        """The network that a page beside the file asks: for inputs that can occur by both."""
+        """Return the network of a page with results: for inputs that both allow."""
         return self.ask(lambda results: results.network.within(self._network.domain))
 
     def ask(self, read: Callable[[Results], _T]) -> _T:
-        """What is read from the file now, one at a time; another file of its name is opened anew."""
+        """Read from the file as it is now, one request at a time; a replaced file is opened again."""
         with self._lock:
             try:
                 there = os.stat(self.path)
@@ -254,7 +253,7 @@ class Shelf:
                 self._drop()
                 raise
             except (KeyError, IndexError, TypeError, ValueError, AttributeError, AssertionError) as error:
-                self._drop()  # written by somebody else, as its digests fit
+                self._drop()  # written by somebody else, since its digests match
                 cause = f"{type(error).__name__}: {str(error)[:200]}"
                 raise FileError(
                     f"'{self.path}' is damaged: {cause}. Make it again with sugenet sweep."
@@ -266,6 +265,6 @@ class Shelf:
         self._open = self._is = None
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         with self._lock:
             self._drop()

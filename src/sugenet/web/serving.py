@@ -1,9 +1,9 @@
-"""The explorer served on this machine: its socket, its workers, and how they end.
+"""The explorer served on this machine: its socket, its workers, and its shutdown.
 
-Connections are bounded in number and time, so that nobody who asks nothing keeps others out. What uvicorn
-promises is left to it: how large the head of a request may be, how long a connection may rest between two
-requests, how long the end may take (`h11_max_incomplete_event_size`, `timeout_keep_alive`,
-`timeout_graceful_shutdown`). The rest it has no limit for, or another one:
+Connections are limited in number and time, so that idle clients do not keep others out. uvicorn itself limits
+the size of a request's head, the time between two requests and the time of the shutdown
+(`h11_max_incomplete_event_size`, `timeout_keep_alive`, `timeout_graceful_shutdown`). It lacks the following
+limits, or has different ones:
 
 - a first request whose head does not arrive, and an answer that is not fetched, are waited for without end;
 - with `limit_concurrency` it answers 503 to those who ask, while connections that ask nothing stay;
@@ -41,24 +41,24 @@ __all__ = [
 ]
 
 _REQUEST_SECONDS = 20.0
-"""In which the head of a request must arrive, and something of an answer be fetched."""
+"""Seconds within which the head of a request must arrive, and some part of a response must be fetched."""
 _CONNECTIONS = 400
-"""That are open at a time; fewer where the system allows less than twice as many files."""
+"""Maximum number of open connections; fewer if the system allows less than twice as many files."""
 
 
 class Connection(H11Protocol):
-    """A connection that is closed when one side of it takes too long or there are too many, and that says in
-    JSON what is not HTTP.
+    """Connection that is closed if one side is too slow or there are too many; it rejects other protocols in
+    JSON.
     """
 
     _timer: asyncio.TimerHandle | None = None
-    """For the head of a request."""
+    """Timer for the head of a request."""
     _stall: asyncio.TimerHandle | None = None
-    """For an answer that is not fetched."""
+    """Timer for a response that is not fetched."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        # rather one that asks nothing than one that may be about to ask
+        # prefer one that is idle to one that may be about to ask
         if len(self.connections) > _max_connections():
             idle = (
                 other
@@ -131,21 +131,21 @@ def _cancel(timer: asyncio.TimerHandle | None) -> None:
 
 @cache
 def _max_connections() -> int:
-    """So many that files are left for the workers, whose pipes count too."""
+    """Return a number that leaves files for the workers, whose pipes count too."""
     try:
         import resource
-    except ImportError:  # Windows counts otherwise
+    except ImportError:  # Windows counts differently
         return _CONNECTIONS
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return _CONNECTIONS if soft == resource.RLIM_INFINITY else min(_CONNECTIONS, soft // 2)
 
 
 _BACKLOG = 32
-"""Connections that are taken at a time, before it is looked how many there are."""
+"""Number of connections that are accepted before they are counted again."""
 
 
 class _Server(uvicorn.Server):
-    """A server that ends its workers first: whoever waits for one of them is told at once."""
+    """Server that ends its workers first: clients that wait for one of them are told at once."""
 
     def __init__(self, config: uvicorn.Config, desk: Desk) -> None:
         super().__init__(config)
@@ -179,19 +179,19 @@ def serve(
     network, samples, truth, title, index
         As in `sugenet.web.payload`.
     host
-        The address to listen at: this machine alone unless said.
+        The address to listen at (default: this machine only).
     port
-        The port; 0 for any free one. Where the usual one is taken, a free one is used.
+        The port; 0 for any free one. If the default port is taken, a free one is used.
     open_browser
         Whether to open the page.
     workers
-        Questions that are answered at a time (default: one more than there are cores, from 3 to 9).
+        Number of questions that are answered at a time (default: number of cores plus one, from 3 to 9).
     notify
-        Is told the address, and what else a person should know.
+        Called with the address, and with other notes for the user.
     results
         The path of a results file about these samples; without samples those inside are shown.
     token
-        Whether requests must show the random token that is part of the address (default: yes).
+        Whether requests must contain the random token that is part of the address (default: yes).
     allow_hosts
         Further names by which the server is reached, NAME or NAME:PORT (default: none).
     """
@@ -250,8 +250,8 @@ def _warnings(host: str, token: bool) -> Iterator[str]:
 
 
 def _way_in(folder: str, address: str) -> str:
-    """A file that leads to the page: other users see the commands that run here, and so must not see the
-    token in one.
+    """Return a file that redirects to the page: other users can see commands, so these must not contain the
+    token.
     """
     path = Path(folder) / "open.html"
     path.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">')
@@ -260,9 +260,7 @@ def _way_in(folder: str, address: str) -> str:
 
 @contextmanager
 def _hangup_terminates() -> Iterator[None]:
-    """A terminal that is closed ends the server in order; one that was started to outlive
-    its terminal goes on.
-    """
+    """End the server in order when its terminal is closed, unless it was started to outlive the terminal."""
     hangup = getattr(signal, "SIGHUP", None)
     if (
         hangup is None
@@ -279,13 +277,13 @@ def _hangup_terminates() -> Iterator[None]:
 
 
 def _run(server: _Server, listening: socket.socket) -> None:
-    """Run until it is interrupted; in a thread where an event loop runs already, as in a notebook."""
+    """Run until interrupted; in a thread if an event loop already runs, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         server.run(sockets=[listening])
         return
-    over = threading.Event()  # an interrupted join takes the thread as ended, though it still runs
+    over = threading.Event()  # an interrupted join treats the thread as ended, though it still runs
 
     def run() -> None:
         try:
@@ -305,7 +303,7 @@ def _run(server: _Server, listening: socket.socket) -> None:
 
 
 def _listen(host: str, port: int, notify: Callable[[str], object]) -> socket.socket:
-    """A socket that listens, at another port where the usual one is taken."""
+    """Return a listening socket, at another port if the default one is taken."""
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
         raise SugenetError(f"port={port!r} must be a whole number from 0 to 65535.")
     try:
@@ -342,7 +340,7 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _first(entries: Iterable[Any]) -> Any:
-    """IPv4 where there is a choice, as 127.0.0.1 is what people type."""
+    """Return an address, IPv4 if there is a choice, since people type 127.0.0.1."""
     return min(entries, key=lambda entry: entry[0] != socket.AF_INET)
 
 

@@ -1,5 +1,5 @@
-"""The explorer in a cell of a notebook: what is clicked there is a value here, and what is set here is shown
-there.
+"""The explorer in a notebook cell: clicks set values in Python, and values set in Python are shown in the
+cell.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ __all__ = ["Explorer"]
 
 
 class _Checked(traitlets.TraitType[Any, Any]):
-    """A value that the widget's method `_NAME_of` reads; what it refuses changes nothing."""
+    """Value that is validated by the widget's method `_NAME_of`; a refused value changes nothing."""
 
     def validate(self, obj: Any, value: Any) -> Any:
-        """The value as it is kept."""
+        """Return the validated value."""
         return getattr(obj, f"_{(self.name or '').lstrip('_')}_of")(value)
 
 
 class Explorer(AnyWidget):
-    """The page of one network in a cell. Made by `sugenet.explore`.
+    """Page of one network in a cell, created by `sugenet.explore`.
 
-    Values go through JSON as text where JSON or JavaScript would round them, so what comes back is exact; a
-    feature that the page left alone keeps the very value that it had.
+    Values that JSON or JavaScript would round are sent as text, so the returned values are exact. A feature
+    that the page did not change keeps its original value.
     """
 
     _esm = (files("sugenet.web") / "widget.js").read_text(encoding="utf-8")
     sample = _Checked()
-    """What the page shows, as a tuple of raw values. To set it moves the page: a row, a dict or a series."""
+    """The shown sample, as a tuple of raw values. Set it to a row, a dict or a series to update the page."""
     prediction = traitlets.Unicode(read_only=True)
     """The name of its class."""
     height = traitlets.Int(640).tag(sync=True)
-    """Of the cell, in pixels."""
+    """Height of the cell, in pixels."""
     _title = traitlets.Unicode().tag(sync=True)
     _page = traitlets.Unicode().tag(sync=True)
     _shown = _Checked().tag(sync=True)
-    """Between the two sides: the sample set last, its number, and the values now."""
+    """State shared by both sides: the sample set last, its number, and the current values."""
 
     def __init__(self, network: Network, sample: Any, *, title: str, height: int) -> None:
         self.network = network
@@ -64,7 +64,7 @@ class Explorer(AnyWidget):
         self.sample = self._start
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page, with the sample as it is now, as one HTML file that opens in any browser."""
+        """Write the page, with the current sample, as one HTML file that opens in any browser."""
         write_text(
             path, page_html(payload(self.network, _rows(self.sample), title=self._title), server=False)
         )
@@ -78,13 +78,14 @@ class Explorer(AnyWidget):
 
     def _sample_of(self, value: Any) -> tuple[Any, ...]:
         values = tuple(self.network.encoder.values(value))
-        self.network.encoder.levels(_rows(values))  # says what is wrong with it
+        self.network.encoder.levels(_rows(values))  # its error describes the problem
         raw_values(self.network, values, 0)
         return values
 
     def _shown_of(self, value: Any) -> dict[str, Any]:
-        """What a front end says that it shows, or this side itself. What belongs to a sample that was
-        replaced meanwhile comes too late: the front end is told again.
+        """Validate the state from a front end, or from this side.
+
+        A state of a sample that was replaced in the meantime is too late: the front end is updated again.
         """
         try:
             if value["turn"] == self._turn:
@@ -120,21 +121,23 @@ class Explorer(AnyWidget):
     def _follow(self, _: Any) -> None:
         label = int(self.network.predict(_rows(self.sample))[0])
         self.set_trait("prediction", self.network.classes[label])
-        if self.sample != self._now:  # set on this side
+        if self.sample != self._now:  # set in Python
             self._turn += 1
             self._start = self._now = self.sample
             self._shown = self._between()
 
 
 def _rows(values: tuple[Any, ...]) -> Any:
-    """One sample as an array that changes no value."""
+    """Return one sample as an array without changing a value."""
     rows = np.empty((1, len(values)), dtype=object)
     rows[0] = values
     return rows
 
 
 def _read(coding: Coding, value: Any) -> Any:
-    """A value of the page as the encoder has it: a category, a whole number, a float, an exact fraction."""
+    """Return a value from the page as the encoder has it: a category, an integer, a float, an exact
+    fraction.
+    """
     if isinstance(coding, OneHot):
         return coding.categories[coding.state(value)]
     number = read_number(value, "the value on the page", EncodingError)

@@ -1,8 +1,9 @@
-"""A worker process from inside: it loads the network, reads questions and writes answers, one after another.
-Each message is a line of JSON, followed by the bytes of a body where it names their `size`.
+"""Worker process: it loads the network, reads questions and writes answers, one after another.
 
-To stop a question it is interrupted as by Ctrl-C, so that the engines give what is known. A worker whose
-server is gone reads the end of its input, removes the copy of the network, and ends too.
+Each message is a line of JSON, followed by the bytes of a body if it names their `size`.
+
+To stop a question, the worker is interrupted as by Ctrl-C, so that the engines return partial results. If the
+server has ended, the worker reads the end of its input, removes the copy of the network, and ends too.
 """
 
 from __future__ import annotations
@@ -30,38 +31,40 @@ from sugenet.web.guards import parse_json
 __all__ = ["CHECK_MEMORY", "CHECK_SECONDS", "MODEL", "work"]
 
 CHECK_SECONDS = 60.0
-"""For checking a certificate."""
+"""Seconds for checking a certificate."""
 CHECK_MEMORY = 1 << 30
-"""Bytes for that."""
+"""Bytes for checking a certificate."""
 MODEL = "model.sugenet"
-"""The copy of the network, in the folder that a worker is told."""
+"""File name of the copy of the network, in the worker's folder."""
 _MOST_BYTES = 16 << 20
-"""Of one answer, and of its parts together; beyond, certificates are left out."""
+"""Maximum number of bytes of one answer, and of its parts together; beyond it, certificates are left out."""
 _LEAST_MEMORY = 4 << 30
-"""Bytes of address space that a worker may take on any machine; else half of what the machine has."""
+"""Bytes of address space that a worker may use on any machine; if half of the machine's memory is more, that
+much.
+"""
 
 
 def work(folder: str) -> None:
-    """Answer questions from standard input on standard output until the input ends;
-    the main function of a worker process.
+    """Answer questions from standard input on standard output until the input ends: the main function of a
+    worker.
 
     Parameters
     ----------
     folder
-        Where the copy of the network is. A server that is gone could not remove it, so the worker does.
+        Folder with the copy of the network. If the server has ended, the worker removes it.
     """
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # output of a library is not an answer
     _limit_memory()
     _Bench(out, folder).run()
 
 
 def _limit_memory() -> None:
-    """Let a question that takes too much memory fail alone, where the system can see to that."""
-    # Linux: when memory is short, this process goes first, not the server or another program
+    """Limit memory, so that a question that takes too much fails alone, if the system supports that."""
+    # Linux: if memory is short, this process is killed first, not the server or another program
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
-    with suppress(ImportError, OSError, ValueError, AttributeError):  # not everywhere
+    with suppress(ImportError, OSError, ValueError, AttributeError):  # not on every system
         import resource
 
         limit = max(_LEAST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
@@ -72,7 +75,7 @@ def _limit_memory() -> None:
 
 
 class _Bench:
-    """A worker from inside: the main thread answers, another one listens."""
+    """Worker state: the main thread answers, another one listens."""
 
     def __init__(self, out: IO[bytes], folder: str) -> None:
         self._out, self._folder = out, folder
@@ -81,14 +84,14 @@ class _Bench:
         self._now: str | None = None
         """The question that is being answered."""
         self._unwanted: str | None = None
-        """The question that shall stop."""
+        """The question to stop."""
         self._writing = self._late = False
         self._told = 0.0
         self._parts = 0
         """Bytes of the parts of this answer."""
 
     def watch(self) -> None:
-        """From now on an interrupt stops the question that is being answered."""
+        """Let interrupts stop the question that is being answered, from now on."""
         signal.signal(signal.SIGINT, self._interrupted)
         sys.unraisablehook = self._lost
 
@@ -112,7 +115,7 @@ class _Bench:
             self._say({"said": "progress", "id": request["id"], "words": "working"})
             self._now, self._parts = request["id"], 0
             try:
-                if self._unwanted == self._now:  # told to stop before it began
+                if self._unwanted == self._now:  # stopped before it began
                     raise KeyboardInterrupt
                 reply = self._answer(network, request)
             except KeyboardInterrupt:
@@ -125,14 +128,14 @@ class _Bench:
             while line := sys.stdin.buffer.readline():
                 request = json.loads(line)
                 self._take(request | {"body": sys.stdin.buffer.read(request.get("size", 0))})
-            # the server is gone; workers that remove the folder together can stumble over each other
+            # the server is gone; workers that remove the folder at once can conflict
             for _ in range(20):
                 shutil.rmtree(self._folder, ignore_errors=True)
                 if not os.path.exists(self._folder):
                     break
                 time.sleep(0.05)
         finally:
-            os._exit(0)  # also where there is no memory for a line: who cannot be told anything must not stay
+            os._exit(0)  # also without memory for a line: a worker that cannot receive messages must not stay
 
     def _take(self, request: dict[str, Any]) -> None:
         if request["do"] != "stop":
@@ -143,24 +146,24 @@ class _Bench:
             self._interrupt()
 
     def _interrupt(self) -> None:
-        if hasattr(signal, "pthread_kill"):  # wakes the main thread up where it waits for others
+        if hasattr(signal, "pthread_kill"):  # wakes the main thread if it waits for others
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         else:
             interrupt_main()
 
     def _interrupted(self, _signal: int, _frame: object) -> None:
-        """In the main thread, between two of its steps: so a question that is over is never interrupted."""
+        """Handle an interrupt in the main thread, between two steps, so that a finished question is never
+        interrupted.
+        """
         if self._now is None or self._unwanted != self._now:
             return
-        if self._writing:  # half a line would be no JSON
+        if self._writing:  # half a line would not be JSON
             self._late = True
             return
         raise KeyboardInterrupt
 
     def _lost(self, lost: sys.UnraisableHookArgs) -> None:
-        """Python drops what is raised where an object is being cleared away:
-        an interrupt that came just then is given again.
-        """
+        """Raise an interrupt again that came while an object was finalized: Python drops such exceptions."""
         if lost.exc_type is KeyboardInterrupt:
             threading.Timer(0.01, self._interrupt).start()  # not before this call is over
         else:
@@ -220,8 +223,10 @@ class _Bench:
 
 
 def _wait_for_the_end() -> NoReturn:
-    """The server is gone. The thread that listens hears it too, clears up and ends this process; to end it
-    here could leave an empty folder behind.
+    """Wait until the process ends, since the server is gone.
+
+    The listening thread also notices this, cleans up and ends the process. Ending it here could leave an
+    empty folder.
     """
     while True:
         time.sleep(60)
@@ -232,8 +237,8 @@ def _check(network: Network, body: bytes) -> bytes:
 
 
 def _checked(network: Network, body: bytes) -> dict[str, Any]:
-    """Whether the certificate of a body holds; or a status of HTTP and a sentence,
-    where there is none in it.
+    """Return whether the certificate of a body holds; an HTTP status and a sentence if there is none in
+    it.
     """
     try:
         data = parse_json(body)
@@ -262,8 +267,9 @@ def _checked(network: Network, body: bytes) -> dict[str, Any]:
 
 
 def _small(answer: dict[str, Any], max_bytes: int) -> bytes:
-    """An answer as JSON, without its certificates where it has more than `max_bytes` bytes with them:
-    too large to keep and to show.
+    """Return an answer as JSON, without its certificates if it would have more than `max_bytes` bytes.
+
+    Such an answer is too large to keep and to show.
     """
     text = json.dumps(answer, allow_nan=False).encode()
     if len(text) <= max_bytes:

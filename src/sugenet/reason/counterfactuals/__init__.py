@@ -1,4 +1,4 @@
-"""What would change it: `whatif`, and its three answers."""
+"""Counterfactuals: `whatif`, and its three answers."""
 
 from sugenet.reason.counterfactuals.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
 from sugenet.reason.counterfactuals.searching import whatif

@@ -1,5 +1,6 @@
-"""What `whatif` answers: a changed sample, that there is none, or what is known so far; each prints as a
-sentence and goes to JSON and back, with its certificate.
+"""Answers to `whatif`: a changed sample, a proof that there is none, or partial results.
+
+Each prints as a sentence and is written to JSON and read back with its certificate.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ __all__ = ["Answer", "Counterfactual", "NoCounterfactual", "OpenCounterfactual"]
 
 @dataclass(frozen=True, eq=False)
 class _OfWhatIf(Certified):
-    """What these answers read from their question."""
+    """Base class of the answers to `whatif`: attributes that follow from the question."""
 
     is_found = is_outcome("found")
     is_none = is_outcome("none")
@@ -50,12 +51,12 @@ class _OfWhatIf(Certified):
 
     @property
     def claim(self) -> str:
-        """The same in words."""
+        """The property in words."""
         return str(self.prop)
 
     @property
     def metric(self) -> str:
-        """How changes are counted: ``L0``, ``L1``, ``L2``, ``Linf``, ``Hamming`` or ``Prices``."""
+        """Cost function: ``L0``, ``L1``, ``L2``, ``Linf``, ``Hamming`` or ``Prices``."""
         return self.question.cost_name
 
 
@@ -93,31 +94,32 @@ class Counterfactual(_OfWhatIf, Settled):
     outcome: ClassVar[str] = "found"
 
     cost: Fraction
-    """Its cost, exact; for L2 the sum of squares. How it is counted says `metric`."""
+    """Exact cost; for L2 the sum of squares. `metric` names the cost function."""
     lower: Fraction
-    """No counterfactual is cheaper than this: equal to `cost` if it is a minimum. The certificate may show
-    less, if an engine gives no proof.
+    """Proved lower bound on the cost of any counterfactual: equal to `cost` if it is a minimum.
+
+    The certificate may prove less, if an engine gives no proof.
     """
     changed: tuple[Any, ...]
-    """The changed sample, each value the nearest one that will do."""
+    """The changed sample, each value the nearest one that works."""
     engine: str
     certificate: dict[str, Any]
     others: tuple[Counterfactual, ...] = ()
-    """Further counterfactuals, cheapest first, where several were asked for."""
+    """Further counterfactuals, cheapest first, if several were requested."""
     all_listed: bool = True
-    """False where several were asked for, but time or the number of sets did not allow to list them."""
+    """False if several were requested, but time or the number of sets did not allow listing them."""
     interrupted: bool = field(default=False, repr=False, compare=False)
-    """Whether somebody ended the search: whoever asks several questions then asks no further one."""
+    """Whether the user interrupted the search; callers with several questions then stop."""
     sets: int | None = None
 
     @property
     def is_minimum(self) -> bool:
-        """Whether nothing cheaper exists."""
+        """Whether no cheaper counterfactual exists."""
         return self.lower == self.cost
 
     @property
     def is_certified(self) -> bool:
-        """Whether the certificate shows `lower`, too."""
+        """Whether the certificate also proves `lower`."""
         return exact(self.certificate["lower"]) == self.lower
 
     @property
@@ -127,37 +129,39 @@ class Counterfactual(_OfWhatIf, Settled):
 
     @property
     def index(self) -> int:
-        """Number of the class `label`, from 0."""
+        """Index of the class `label`, from 0."""
         return int(self.network.predict(row_of(self.changed), engine="definition")[0])
 
     @cached_property
     def example(self) -> tuple[Any, ...]:
-        """The changed sample in few digits, as it is shown: of the same class, though for costs by raw
-        values it may cost a little more than `changed`, the nearest one, which is what is proved.
+        """The changed sample in few digits for display, with the same class.
+
+        For costs on raw values it may cost a little more than `changed`, the nearest one, to which the proof
+        refers.
         """
         return short_witness(self.network, self.question, self.changed)
 
     @property
     def is_long(self) -> bool:
-        """Whether its sentence leaves some of the changes out; `example` has them all."""
+        """Whether the sentence leaves out some changes; `example` is complete."""
         return len(self.changes()) > LISTED
 
     def changes(self) -> dict[str, tuple[Any, Any]]:
-        """What changed, by feature: before, and after as in `example`."""
+        """Return the changes by feature: values before, and after as in `example`."""
         return changes_between(self.network, self.sample, self.example)
 
     @property
     def _example_cost(self) -> Fraction:
-        """What the values that are shown cost, where raw values have a cost."""
+        """Cost of the displayed values, if raw values have a cost."""
         return raw_cost(self.network, self.question.cost, self.sample, self.example) or self.cost
 
     def conditions(self) -> dict[str, str]:
-        """What each changed value must fulfil, in words: any value that does is as good."""
+        """Return the condition on each changed value, as text; any value that satisfies it works as well."""
         return conditions_of(self.network, self.changes())
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
-        """All that the certificate has, and further counterfactuals with theirs."""
+        """Return the fields from the certificate, and further counterfactuals with theirs."""
         certificate = data["certificate"]
         cost, lower = exact(certificate["value"]), exact(data["lower"])
         if not exact(certificate["lower"]) <= lower <= cost:
@@ -167,7 +171,7 @@ class Counterfactual(_OfWhatIf, Settled):
         return {"cost": cost, "lower": lower, "changed": changed, "others": tuple(others)}
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """One sentence, its verdict put through `mark`."""
+        """Return one sentence, with `mark` applied to its verdict."""
         names, proved = self.network.class_texts, mark("proved")
         shown, lower = show_cost(self.metric, self.cost), show_cost(self.metric, self.lower, -1)
         proof = f"{proved} to be the least" if self.is_minimum else f"the least is at least {lower}"
@@ -175,12 +179,12 @@ class Counterfactual(_OfWhatIf, Settled):
             proof = f"{'the least' if self.is_minimum else proof}, {self._uncertified}"
         elif not self.is_minimum and shown == show_cost(
             self.metric, self.lower
-        ):  # as where costs of floats were rounded to be walked
+        ):  # such as float costs that were rounded for the walk
             of = " of the sum of squares" if self.metric == "L2" else ""
             proof = f"{proved} to be the least to within {_above(self.cost - self.lower)}{of}"
         best = winners(self.network, self.changed)
         after = names[best[0]]
-        if best[0] == self.prop.label:  # only where a tie counts as a change
+        if best[0] == self.prop.label:  # only if a tie counts as a change
             after = tie_text([names[k] for k in best])
         text = (
             f"{names[self.prop.label]} becomes {after} with "
@@ -199,9 +203,9 @@ class Counterfactual(_OfWhatIf, Settled):
 
 @dataclass(frozen=True, eq=False)
 class NoCounterfactual(_OfWhatIf, Settled):
-    """Nothing allowed changes the class: the outcome ``"none"`` of `whatif`.
+    """No allowed change alters the class: the outcome ``"none"`` of `whatif`.
 
-    `max_cost` is the largest cost that was looked for; None: any cost.
+    `max_cost` is the largest cost of the search; None: any cost.
 
     Examples
     --------
@@ -228,11 +232,11 @@ class NoCounterfactual(_OfWhatIf, Settled):
 
     @property
     def max_cost(self) -> Fraction | None:
-        """Within this cost; None: at any cost."""
+        """Largest cost of the search; None: any cost."""
         return self.question.most
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """One sentence, its verdict put through `mark`."""
+        """Return one sentence, with `mark` applied to its verdict."""
         within = (
             "whatever is changed"
             if self.max_cost is None
@@ -269,28 +273,28 @@ class OpenCounterfactual(_OfWhatIf):
     outcome: ClassVar[str] = "undecided"
 
     lower: Fraction
-    """No counterfactual is cheaper than this."""
+    """Lower bound on the cost of any counterfactual."""
     reason: str
     certificate: dict[str, Any]
 
     @property
     def is_certified(self) -> bool:
-        """Nothing is claimed but the lower bound."""
+        """Whether the certificate proves everything: only the lower bound is claimed."""
         return False
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
-        """The bound, as the certificate has it."""
+        """Return the bound of the certificate."""
         return {"lower": exact(data["certificate"]["lower"])}
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """One sentence, its verdict put through `mark`."""
+        """Return one sentence, with `mark` applied to its verdict."""
         known = f"Proved so far: any change needs at least {show_cost(self.metric, self.lower, -1)}."
         return f"{mark('undecided')}: {self.reason}. {known} {advice(self.reason, 'allow fewer changes')}"
 
 
 def _above(gap: Fraction) -> str:
-    """The least power of ten that is not below a small number."""
+    """Return the least power of ten that is not below a small number."""
     digits = 0
     while gap <= Fraction(1, 10 ** (digits + 1)):
         digits += 1

@@ -1,8 +1,7 @@
-"""What would change the answer: a counterfactual of least cost in raw features, with proof
-(docs/theory.md 8.1).
+"""Search for the cheapest counterfactual in raw features, with proof (docs/theory.md 8.1).
 
-Where costs add up, sets of moves are walked through at rising weights, then engines are asked about all that
-is cheaper than the best. Where the largest change is the cost, engines are asked about balls.
+If costs add up, sets of moves are enumerated by increasing weight; then engines search for anything cheaper
+than the best. If the cost is the largest change, engines search balls.
 """
 
 from __future__ import annotations
@@ -50,11 +49,11 @@ __all__ = [
 ]
 
 _FINE = 1 << 60
-"""Costs in all, as whole numbers, from which on they are too finely divided to search."""
+"""Total of all costs, as integers, from which on they are divided too finely to search."""
 
 
 class CounterfactualSearch:
-    """One question on its way."""
+    """State of the search for one question."""
 
     def __init__(self, network: Network, question: WhatIf, engine: str, clock: Clock) -> None:
         self.network, self.question, self.engine, self.clock = network, question, engine, clock
@@ -65,42 +64,42 @@ class CounterfactualSearch:
         )
         movable = question.movable(network)
         self.whole = surroundings(network.lawful, self.values, question.cost, None, movable, question.region)
-        """All moves that may be made."""
+        """All moves that are allowed."""
         self.best: tuple[FeatureMove, ...] | None = None
         self.proof: dict[str, Any] | None = None
         self.how = "flips"
-        """Which engine gave the proof."""
+        """Engine that gave the proof."""
         self.sets: int | None = None
-        """How many sets of moves it enumerated."""
+        """Number of sets of moves that it enumerated."""
         self.lower = self.shown = Fraction(0)
-        """Nothing is cheaper than this; and by the proof."""
+        """Lower bounds on the cost: known, and covered by the proof."""
         self.is_shown = True
         """Whether the last engine that raised the bound gave a proof."""
 
     @property
     def everything(self) -> Problem:
-        """All sets of moves, whatever they cost."""
+        """Return all sets of moves, at any cost."""
         return Problem(self.whole, self.prop.goal)
 
     @property
     def is_there(self) -> bool:
-        """Whether the sample itself violates the property."""
+        """Return whether the sample itself violates the property."""
         counts = self.whole.network.packed("auto").match_counts(self.whole.inputs, self.clock.threads)
         return bool(self.prop.goal.violates(counts)[0])
 
     def value(self, moves: Iterable[FeatureMove]) -> Fraction:
-        """What moves cost together."""
+        """Return the total cost of moves."""
         prices = (move.price for move in moves)
         return max(prices, default=Fraction(0)) if self.question.cost is Linf else sum(prices, Fraction(0))
 
     def rank(self, moves: tuple[FeatureMove, ...]) -> tuple[Any, ...]:
-        """Its place among sets of moves: cheapest first, then those of fewest changes, then by features and
-        where they go.
+        """Return the rank of a set of moves: cheapest first, then fewest changes, then by features and new
+        states.
         """
         return self.value(moves), len(moves), [(move.feature, move.state) for move in moves]
 
     def take(self, moves: tuple[FeatureMove, ...]) -> None:
-        """Keep what is within the limit and cheaper than the best so far, or costs the same with fewer
+        """Keep a set of moves if it is within the limit, and cheaper than the best or as cheap with fewer
         changes.
         """
         cheap = self.value(moves), len(moves)
@@ -110,8 +109,10 @@ class CounterfactualSearch:
             self.best = moves
 
     def first(self, asked: Problem) -> None:
-        """Search for something that changes the answer, whatever it costs, and make it cheaper: the same
-        search under every cost, so that what one finds, all find. `asked`: all moves, within the limit.
+        """Search for a first counterfactual at any cost, and make it cheaper.
+
+        The search is the same for every cost, so that all costs start from the same result. `asked`: all
+        moves, within the limit.
         """
         clock, soon = self.clock, is_soon_expanded(self.whole)
         if clock.up() or not self.whole.moves:
@@ -130,8 +131,8 @@ class CounterfactualSearch:
             descent.down()
 
     def _alike(self) -> tuple[FeatureMove, ...] | None:
-        """Moves that change the answer, found as if all cost the same, without a limit; None where that has
-        been searched already.
+        """Return moves that change the class, found with equal costs and without a limit; None if already
+        searched.
         """
         near = self.whole
         if self.most is None and int(near.columns.weights.sum()) < _FINE:
@@ -143,20 +144,20 @@ class CounterfactualSearch:
         return None if violation is None else near.moves_to(near.moved(violation))
 
     def improve(self, witness: tuple[Any, ...]) -> None:
-        """Keep what an engine found, and what is cheaper on the way back to the sample."""
+        """Keep the result of an engine, and cheaper ones on the way back to the sample."""
         moves = self.whole.moves_to(witness)
         self.take(moves)
         Descent(self.everything, self.question.cost is Linf, self.clock, self.take).nearer(moves)
 
     def proved(self, outcome: Holds, lower: Fraction) -> None:
-        """Keep what an engine says, and its proof if it gives one."""
+        """Keep the result of an engine, and its proof if it gives one."""
         self.how, self.sets, self.lower = outcome.engine, outcome.sets, lower
         self.is_shown = outcome.proof is not None
         if self.is_shown:
             self.proof, self.shown = outcome.proof, lower
 
     def found(self, moves: tuple[FeatureMove, ...], value: Fraction) -> Counterfactual:
-        """The answer that some moves of a cost are, evaluated by the definition."""
+        """Return the answer for moves of some cost, evaluated by the definition."""
         replay = replayed(self.everything, self.how, moves)
         assert isinstance(replay, Fails), "without a limit no cost is beyond it"
         changed = replay.witness
@@ -168,47 +169,47 @@ class CounterfactualSearch:
         return Counterfactual(self.network, self.question, value, lower, changed, how, certificate, sets=sets)
 
     def certificate(self, answer: str, witness: list[Any] | None = None, **more: Any) -> dict[str, Any]:
-        """A certificate with the proof so far."""
+        """Return a certificate with the proof so far."""
         return envelope(self.network, self.question, answer=answer, witness=witness, proof=self.proof, **more)
 
 
 _EXACT_LEVELS = 400
 _WALK = 3e8
-"""Sets of moves that are walked through level by level before anything else."""
+"""Number of sets of moves that are enumerated level by level before anything else."""
 _WALK_LATE = 3e10
-"""Sets of moves that are walked through level by level once a longer search has been tried; beyond, the
-ladder of engines is asked.
+"""Number of sets that are enumerated level by level after a longer search; beyond it, the ladder of engines
+runs.
 """
 _LADDER = 1e11
-"""Sets beyond which proofs are rare, and a long search comes first."""
+"""Number of sets beyond which proofs are rare, and a long search comes first."""
 _SOME, _MANY = 4_000_000, 60_000_000
 """Steps of the longer search, and of the long one."""
 
 
 class ByLevels:
-    """The strategy for every cost but the largest change; a level is a sum of weights."""
+    """Strategy for every cost except the largest change; a level is a sum of weights."""
 
     def __init__(self, searcher: CounterfactualSearch) -> None:
         self.searcher, self.near, self.unit = searcher, searcher.whole, searcher.whole.unit
         total = heaviest(self.near)
         self.top = total if searcher.most is None else min(total, int(searcher.most / self.unit // 1))
-        """The largest weight that is asked about."""
+        """The largest weight of the question."""
         self.patience = Patience(self._within, searcher.clock, searcher.take)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the proof is about all that was asked."""
+        """Return whether the proof covers the whole question."""
         return self.searcher.lower > self.top * self.unit
 
     def search(self) -> None:
-        """Search for something, then prove or find something cheaper."""
+        """Search for a first counterfactual, then prove it minimal or find a cheaper one."""
         searcher, clock, lightest = self.searcher, self.searcher.clock, self.near.lightest
-        if lightest:  # below the lightest move there is nothing
+        if lightest:  # nothing is lighter than the lightest move
             self._proved(min(lightest, self.top + 1) - 1, Holds("bounds", {"kind": "bound"}))
         searcher.first(self._within(self.top))
         if searcher.engine == "auto":
             self._walk_up(_WALK)
-            if sets_within(self.near, self._below(self.top)) > _WALK_LATE:  # else all that is left is walked
+            if sets_within(self.near, self._below(self.top)) > _WALK_LATE:  # else everything is enumerated
                 self._go_on(_SOME)
             self._walk_up(_WALK_LATE)
             if sets_within(self.near, self._below(self.top)) > _LADDER:
@@ -222,13 +223,13 @@ class ByLevels:
             before = searcher.best
             if isinstance(outcome, Fails):
                 searcher.improve(outcome.witness)
-            if searcher.best is before:  # open, or no better: a difference that rounding hides
+            if searcher.best is before:  # undecided, or no better: a difference that rounding hides
                 break
         while searcher.engine == "auto" and clock.time_limit is not None and self._go_on(_MANY):
             pass
 
     def _walk_up(self, max_sets: float) -> None:
-        """Walk through levels, rising, as long as there are not too many sets."""
+        """Enumerate increasing levels while there are not too many sets."""
         clock, proved = self.searcher.clock, 0
         for level in self._steps():
             if clock.up() or self._is_ended:
@@ -241,7 +242,9 @@ class ByLevels:
             proved = walked
 
     def _last(self, low: int, high: int, max_sets: float) -> int:
-        """The largest weight up to `high` with so many sets at most, if those up to `low` are few enough."""
+        """Return the largest weight up to `high` with at most this many sets, if those up to `low` are few
+        enough.
+        """
         if sets_within(self.near, high) <= max_sets:
             return high
         while high - low > 1:
@@ -250,8 +253,9 @@ class ByLevels:
         return low
 
     def _go_on(self, steps: int) -> bool:
-        """Search on for something lighter than the best, from the start once more whenever something is
-        found; False where nothing is left to search, or the time is up.
+        """Search for something lighter than the best, and restart whenever it is found.
+
+        False if nothing is left to search, or the time is up.
         """
         searcher = self.searcher
         if searcher.best is None or not is_soon_expanded(self.near):
@@ -263,18 +267,20 @@ class ByLevels:
             if not patience.go_on(min(best - 1, self.top), steps):
                 return not searcher.clock.up() and patience.annealer is not None and not self._is_ended
             searcher.improve(searcher.whole.moved(searcher.best))
-            if searcher.best is None or _weight(searcher.best) >= best:  # no cheaper, by less than rounding
+            if searcher.best is None or _weight(searcher.best) >= best:  # not cheaper, up to rounding
                 return False
         return False
 
     def _within(self, budget: int) -> Problem:
-        """The moves that a budget in whole units allows."""
+        """Return the moves that a budget in integer units allows."""
         near = self.near.only(lambda move: move.weight <= budget)
         return Problem(replace(near, budget=budget), self.searcher.prop.goal)
 
     def _asked(self, budget: int) -> Problem:
-        """What engines are asked: while nothing is known, all as the certificate says it, without a budget
-        where there is no limit.
+        """Return the problem for the engines.
+
+        While nothing is known, it is the whole problem of the certificate, without a budget if there is no
+        limit.
         """
         if self.searcher.best is not None:
             return self._within(budget)
@@ -283,7 +289,7 @@ class ByLevels:
         return self._within(self.top) if self.searcher.engine == "flips" else self.searcher.everything
 
     def _below(self, level: int) -> int:
-        """A level, or just below the best that is known."""
+        """Return a level, or the one just below the best known."""
         best = self.searcher.best
         return min(level, self.top if best is None else _weight(best) - 1)
 
@@ -292,7 +298,7 @@ class ByLevels:
         return self.searcher.lower > self._below(self.top) * self.unit
 
     def _walk(self, level: int) -> bool:
-        """Walk all sets up to a weight; False when that was not possible."""
+        """Enumerate all sets up to a weight; False if this was not possible."""
         searcher, clock = self.searcher, self.searcher.clock
         try:
             walked = flip_level(self._within(level), level, clock)
@@ -304,7 +310,7 @@ class ByLevels:
         if walked.violation is not None:
             before = searcher.best
             searcher.improve(searcher.whole.moved(walked.violation))
-            return searcher.best is not before  # else beyond the limit, or no cheaper, by less than rounding
+            return searcher.best is not before  # otherwise beyond the limit, or not cheaper within rounding
         clock.tell(
             f"none of the {walked.sets:,} changes up to {roughly(level * self.unit)} changes the answer"
         )
@@ -316,8 +322,9 @@ class ByLevels:
             self.searcher.proved(outcome, (level + 1) * self.unit)
 
     def _steps(self) -> list[int]:
-        """Levels to walk, rising: every total that can occur while these are few, or all moves weigh the
-        same; else growing steps.
+        """Yield increasing levels to enumerate.
+
+        They are all possible totals, if there are few or all moves weigh the same; otherwise the steps grow.
         """
         totals = {0}
         every = self.near.columns.weights
@@ -337,7 +344,7 @@ class ByLevels:
         return sorted(totals - {0}) or [self.top]
 
     def rising(self, best: tuple[FeatureMove, ...], *, only: bool) -> Iterator[Problem]:
-        """Problems that hold ever more sets of moves, from those that cost no more than the best on; `only`
+        """Yield problems with more and more sets of moves, starting with those as cheap as the best; `only`
         these.
         """
         best_weight = _weight(best)
@@ -347,8 +354,9 @@ class ByLevels:
 
 
 def is_minimum_up_to_rounding(answer: Counterfactual) -> bool:
-    """Whether nothing cheaper is left but what the rounding of costs to whole weights hides, as it may where
-    they are sums of floats: then more time could not prove more.
+    """Return whether only costs within the rounding to integer weights are left below the best.
+
+    This can occur if costs are sums of floats. More time could not prove more.
     """
     if answer.is_minimum or answer.question.cost is Linf:
         return answer.is_minimum
@@ -361,11 +369,11 @@ def _weight(moves: tuple[FeatureMove, ...]) -> int:
 
 
 _QUICK = 1.0
-"""Seconds that dual bounds get for a radius before all engines are asked."""
+"""Seconds that dual bounds get for a radius before all engines run."""
 
 
 class ByRadius:
-    """The strategy for the largest change."""
+    """Strategy for the largest change."""
 
     def __init__(self, searcher: CounterfactualSearch) -> None:
         self.searcher = searcher
@@ -374,15 +382,16 @@ class ByRadius:
         prices = set(shared.values())
         self.radii = sorted(price for price in prices if searcher.most is None or price <= searcher.most)
         self.low = -1
-        """Number of the largest radius within which there is nothing, proved."""
+        """Index of the largest radius that is proved to contain nothing."""
         self.is_complete = False
-        """Whether the proof is about all that was asked."""
+        """Whether the proof covers the whole question."""
 
     def search(self) -> None:
-        """Search for something, then close in on the least radius from below: by what is soon done first,
-        then by all engines; what is open in between stays open.
+        """Search for a first counterfactual, then approach the minimum radius from below.
+
+        Fast methods run first, then all engines. Radii that stay undecided in between are left undecided.
         """
-        self._reached(-1, Holds("bounds", {"kind": "bound"}))  # below the smallest move there is nothing
+        self._reached(-1, Holds("bounds", {"kind": "bound"}))  # nothing is below the smallest move
         if self.radii:
             self.searcher.first(self._ball(self.radii[-1]))
         if self.searcher.engine == "auto":
@@ -394,13 +403,14 @@ class ByRadius:
 
     @property
     def _high(self) -> int:
-        """The number of the least radius that is known to do, or one behind the last."""
+        """The index of the smallest radius known to suffice, or one past the last."""
         best = self.searcher.best
         return len(self.radii) if best is None else bisect_left(self.radii, self.searcher.value(best))
 
     def _close_in(self, ask: Callable[[Problem], Outcome], *, onwards: bool) -> None:
-        """Ask about radii, in steps that grow, at most half of the way to what is known to do. What is open
-        ends it, unless it goes `onwards`, or nothing is known to do.
+        """Decide radii in growing steps, at most half of the way to the radius known to suffice.
+
+        An undecided radius ends the loop, unless it runs `onwards` or no radius is known to suffice.
         """
         searcher, radii = self.searcher, self.radii
         low, step = self.low, 1
@@ -419,13 +429,13 @@ class ByRadius:
             low, step = index, 2 * step
 
     def _bounded(self, problem: Problem) -> Outcome:
-        """What bounds alone say."""
+        """Return the result of bounds alone."""
         return (BOUNDS if is_soon_expanded(problem.near) else DUAL.within(_QUICK))(
             problem, self.searcher.clock
         )
 
     def _sought(self, problem: Problem) -> Outcome:
-        """What a short search says."""
+        """Return the result of a short search."""
         moves = None
         if is_soon_expanded(problem.near):
             moves = search(problem, self.searcher.clock, restarts=4, light=False)
@@ -434,17 +444,19 @@ class ByRadius:
         )
 
     def _ball(self, radius: Fraction) -> Problem:
-        """The moves that are no larger than a radius."""
+        """Return the moves of at most a radius."""
         return Problem(self.searcher.whole.only(lambda move: move.price <= radius), self.searcher.prop.goal)
 
     def _reached(self, low: int, outcome: Holds) -> None:
-        """Up to this radius there is nothing."""
+        """Record that there is nothing up to this radius."""
         self.low = low
         self.is_complete = low == len(self.radii) - 1
         self.searcher.proved(outcome, Fraction(0) if self.is_complete else self.radii[low + 1])
 
     def rising(self, best: tuple[FeatureMove, ...], *, only: bool) -> Iterator[Problem]:
-        """Problems that hold ever more sets of moves, from those no larger than the best on; `only` these."""
+        """Yield problems with more and more sets of moves, starting with those no larger than the best;
+        `only` these.
+        """
         best_value = self.searcher.value(best)
         for radius in [best_value] if only else [radius for radius in self.radii if radius >= best_value]:
             problem = self._ball(radius)
@@ -481,7 +493,7 @@ def whatif(
     x : array, list or mapping
         One raw sample: values in the order of the features, or by name.
     cost : str, cost or Prices, default: L0
-        What a change costs: ``"L0"`` (features changed), ``"L1"``, ``"L2"`` (squares are summed) or
+        Cost of a change: ``"L0"`` (features changed), ``"L1"``, ``"L2"`` (squares are summed) or
         ``"Linf"`` on raw values, ``"Hamming"`` on bits, the classes of these names, or `Prices`.
     target : str or int, default: None
         Class to reach, by name or index. None: any other class.
@@ -550,8 +562,10 @@ def whatif(
 
 
 def hunted(searcher: CounterfactualSearch, n: int | Literal["all"] = 1) -> Answer:
-    """What a hunt comes to. Its work does not depend on how much time there is, which only ends it, and what
-    was found or proved until then is kept: more time never gives a worse answer.
+    """Return the result of the search.
+
+    The time limit only ends the work and does not change it. Results up to then are kept, so more time never
+    gives a worse answer.
     """
     network, question = searcher.network, searcher.question
     way = ByRadius(searcher) if question.cost is Linf else ByLevels(searcher)
@@ -568,7 +582,7 @@ def hunted(searcher: CounterfactualSearch, n: int | Literal["all"] = 1) -> Answe
 
 
 def _searched(searcher: CounterfactualSearch, way: ByLevels | ByRadius) -> str:
-    """Search for something, then prove or find something cheaper; why it ended."""
+    """Search for a first counterfactual, then prove it minimal or find a cheaper one; return why it ended."""
     try:
         if searcher.is_there:
             searcher.best = ()
@@ -585,7 +599,7 @@ def _several(
     best: tuple[FeatureMove, ...],
     n: int | Literal["all"],
 ) -> Counterfactual:
-    """The best with others behind it, by going through all sets at rising budgets until there are enough."""
+    """Return the best counterfactual and further ones, by enumerating all sets at increasing budgets."""
     first = searcher.found(best, searcher.value(best))
     if n == 1 or not best:
         return first
@@ -606,7 +620,7 @@ def _listed(
     best: tuple[FeatureMove, ...],
     n: int | Literal["all"],
 ) -> tuple[list[tuple[FeatureMove, ...]], bool]:
-    """The sets of changes that were listed, and whether they are enough."""
+    """Return the enumerated sets of changes, and whether they are enough."""
     changes: list[tuple[FeatureMove, ...]] = []
     try:
         for problem in way.rising(best, only=n == "all"):

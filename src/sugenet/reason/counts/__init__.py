@@ -1,4 +1,4 @@
-"""How often: `count`, and its three answers."""
+"""Counting inputs of each class: `count`, and its three answers."""
 
 from sugenet.reason.counts.answers import Counted, CountOpen, CountSampled
 from sugenet.reason.counts.counting import count

@@ -1,6 +1,6 @@
-"""Answers to how many: exact counts, counts that stayed open, and estimates from a sample.
+"""Answers to `count`: exact counts, incomplete counts, and estimates from random inputs.
 
-Each prints as a table and goes to JSON.
+Each prints as a table and is written to JSON.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _table(network: Network, rows: list[tuple[int, str]]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Count(Recorded):
-    """What is known of the inputs somewhere."""
+    """Base class of answers about the inputs of a region."""
 
     is_counted = is_outcome("counted")
     is_estimated = is_outcome("estimated")
@@ -47,15 +47,15 @@ class _Count(Recorded):
     network: Network
     question: Count
     region: str
-    """Where was counted, in words."""
+    """Description of the region."""
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
-        """Where was counted."""
+        """Return the region."""
         return {"region": described_within(network, question.describe(network))}
 
     def by_class(self, values: Sequence[Any]) -> dict[str, Any]:
-        """Values by the names of their classes."""
+        """Return values by class name."""
         return dict(zip(self.network.classes, values, strict=True))
 
 
@@ -110,16 +110,16 @@ class Counted(_Count):
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Number of inputs in all."""
         return sum(self.counts)
 
     def share(self, label: Any) -> Fraction:
-        """Share of a class, given by name or number."""
+        """Return the share of a class, given by name or index."""
         return Fraction(self.counts[class_of(self.network, label)], self.total)
 
     @property
     def robustness(self) -> Fraction:
-        """Share of the sample's own class."""
+        """Return the share of the sample's own class."""
         if self.index is None:
             raise QuestionError(
                 "there is no sample whose class could stay the same: count around one, "
@@ -129,7 +129,7 @@ class Counted(_Count):
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
-        """What the certificate has, and where was counted."""
+        """Return the counts of the certificate, and the region."""
         kept = data["certificate"]
         counts = tuple(kept["counts"][: network.head.outputs])
         return {**super().known(network, question, data), "counts": counts, "method": kept["method"]}
@@ -159,7 +159,7 @@ class Counted(_Count):
 class CountOpen(_Count):
     """Not all inputs could be counted: the outcome ``"undecided"`` of `count`.
 
-    `lower` and `upper` bound the number of inputs of each class, of `total` in all.
+    `lower` and `upper` bound the number of inputs of each class; `total` is the number of all inputs.
 
     Examples
     --------
@@ -193,12 +193,12 @@ class CountOpen(_Count):
 
     @property
     def upper(self) -> tuple[int, ...]:
-        """No more than this of each class."""
+        """Upper bound on the number of inputs of each class."""
         return tuple(count + self.total - sum(self.lower) for count in self.lower)
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
-        """What was counted of each class, and where."""
+        """Return the partial counts of each class, and the region."""
         lower = tuple(data["lower"][name] for name in network.classes)
         return {**super().known(network, question, data), "lower": lower}
 
@@ -207,7 +207,7 @@ class CountOpen(_Count):
         rows = [(k, f"at least {self.lower[k]:,}") for k in order if self.lower[k]]
         # it was stopped, or is too large
         more = "Allow more time, or estimate" if " after " in self.reason else "Estimate"
-        total = f"{'at most ' if self.network.domain.laws else ''}{self.total:,}"  # the rest may break them
+        total = f"{'at most ' if self.network.domain.laws else ''}{self.total:,}"  # the rest may break laws
         first = (
             f"{total} inputs ({self.region}), {sum(self.lower):,} of them counted: {self.reason}. "
             f"{more} with method='sample'"
@@ -219,8 +219,8 @@ class CountOpen(_Count):
 class CountSampled(_Count):
     """Estimated shares of the classes, from random inputs: the outcome ``"estimated"`` of `count`.
 
-    Nothing here is exact but the total. The true share of a class lies in its interval of Clopper and
-    Pearson, except in at most ``1 - confidence`` of all draws.
+    Only the total is exact. The Clopper-Pearson interval of a class contains its true share, except in at
+    most ``1 - confidence`` of all draws.
 
     Examples
     --------
@@ -252,23 +252,23 @@ class CountSampled(_Count):
 
     hits: tuple[int, ...]
     intervals: tuple[tuple[float, float], ...]
-    """Share of each class: at least, at most."""
+    """Lower and upper bound on the share of each class."""
     confidence: float
     total: int | None
-    """None where it is not known how many inputs obey the laws."""
+    """Number of all inputs; None if it is not known how many obey the laws."""
     seed: int
     seconds: float
     drawn: int
-    """How many inputs were drawn, also those that break a law."""
+    """Number of inputs drawn, including those that break a law."""
 
     @property
     def samples(self) -> int:
-        """Inputs drawn that obey the laws."""
+        """Number of drawn inputs that obey the laws."""
         return sum(self.hits)
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
-        """What was drawn of each class, and where."""
+        """Return the drawn counts of each class, and the region."""
         hits = tuple(data["hits"][name] for name in network.classes)
         ends = tuple((low, high) for low, high in (data["intervals"][name] for name in network.classes))
         sampled = data["drawn"] if network.domain.laws else sum(hits)

@@ -1,6 +1,6 @@
-"""How many inputs of each class there are in a region, exactly: `count`, and when it must stop.
+"""Exact number of inputs of each class in a region: `count`, and its stopping rules.
 
-What is counted are combinations of legal states of the features, each state of a feature once, however many
+`count` counts combinations of legal states of the features. Each state of a feature counts once, however many
 raw values it stands for.
 """
 
@@ -44,29 +44,31 @@ _Found = TypeVar("_Found")
 
 
 class Alarm:
-    """A clock that compiled code can look at, in a byte."""
+    """Clock that compiled code can read, as a byte."""
 
     def __init__(self, clock: Clock, total: int) -> None:
         self.clock, self.total, self.told = clock, total, clock.seconds
         self.stop = np.zeros(1, np.uint8)
-        """Its byte is set when it is time to stop."""
+        """Byte that is set when it is time to stop."""
         self.is_interrupted = False
 
     def _ring(self) -> None:
         self.stop[0] = 1
 
     def is_up(self) -> bool:
-        """Whether it has rung."""
+        """Return whether the time is up."""
         return bool(self.stop[0])
 
     def step(self, share: float) -> None:
-        """Tell which share is counted, at most once a second."""
+        """Report the share that is counted, at most once per second."""
         if self.clock.seconds - self.told > 1:
             self.told = self.clock.seconds
             self.clock.tell(f"counted {share:.0%} of {self.total:,}")
 
     def announce(self, combinations: int) -> None:
-        """Say what an enumeration would take, before it starts; as a warning if nobody is to be told."""
+        """Announce the expected time of an enumeration before it starts; as a warning if there is no
+        `notify`.
+        """
         seconds = combinations * _EACH / (self.clock.threads or cpu_count() or 1)
         text = (
             f"counting enumerates {combinations:,} combinations, which takes about {_time_text(seconds)}. "
@@ -85,7 +87,7 @@ class Alarm:
             left = self.clock.left()
             if left == 0:
                 self._ring()
-            elif left is not None and not done:  # set again when something was compiled meanwhile
+            elif left is not None and not done:  # set again if something was compiled in between
                 timers[:] = [Timer(left, look)]
                 timers[0].daemon = True
                 timers[0].start()
@@ -100,8 +102,9 @@ class Alarm:
                 timer.cancel()
 
     def run(self, work: Callable[[], _Found]) -> _Found:
-        """Work beside the main thread, which hears Ctrl-C while compiled code runs; what is found until the
-        alarm rings is given.
+        """Run work in a second thread, so that the main thread receives Ctrl-C while compiled code runs.
+
+        Return the results found until the alarm.
         """
         with self._set():
             if current_thread() is not main_thread():
@@ -117,7 +120,7 @@ class Alarm:
 
 
 def _time_text(seconds: float) -> str:
-    """About how long something takes, in the largest unit that fits."""
+    """Return an approximate duration in the largest unit that fits."""
     for size, unit in ((31_557_600, "years"), (86_400, "days"), (3_600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
             return f"{seconds / size:,.0f} {unit}"
@@ -127,11 +130,11 @@ def _time_text(seconds: float) -> str:
 Where: TypeAlias = Mapping[Any, Any] | Box
 """Limits as in `Box`."""
 
-_FEW = 1 << 22  # combinations that a walk goes through at once
-_MANY = 1 << 36  # that it goes through in minutes
+_FEW = 1 << 22  # combinations that a walk enumerates at once
+_MANY = 1 << 36  # combinations that a walk enumerates in minutes
 _EACH = 1.5e-8
-"""Seconds that a walk takes for each combination on one core, about."""
-_FIRST, _MOST = 1 << 16, 1 << 22  # different sums: before a long walk, and instead of one
+"""Approximate seconds per combination of a walk on one core."""
+_FIRST, _MOST = 1 << 16, 1 << 22  # number of different sums: before a long walk, and instead of one
 _LEVELS = 64
 _SAMPLES = 10_000
 
@@ -228,7 +231,7 @@ def count(
     if space is not None and method == "sample":
         n_samples = _SAMPLES if samples is None else samples
         hits = sample_classes(space, n_samples, seed)[: network.head.outputs]
-        obeying = sum(hits)  # of those that obey the laws, all have the same chance
+        obeying = sum(hits)  # among those that obey the laws, all are equally likely
         if not obeying:
             raise QuestionError("none of the inputs drawn obeys the laws. Draw more of them: samples=.")
         ends = tuple(interval(n_hits, obeying, confidence) for n_hits in hits)
@@ -241,7 +244,7 @@ def count(
 
 
 def _see_settings(method: str, samples: int | None, confidence: float) -> None:
-    """Refuse settings that a count does not have."""
+    """Check the settings of a count."""
     is_number = isinstance(samples, int) and not isinstance(samples, bool) and samples >= 1
     is_share = isinstance(confidence, Real) and not isinstance(confidence, bool) and 0 < confidence < 1
     refuse(
@@ -265,7 +268,7 @@ def _see_settings(method: str, samples: int | None, confidence: float) -> None:
 def _answer(
     about: tuple[Network, Count, str], near: Neighbourhood, alarm: Alarm, used: str, partition: Partition
 ) -> Counted | CountOpen:
-    """What was counted, as an answer: exact, if nothing is left."""
+    """Return the counts as an answer, which is exact if nothing is left."""
     network, question, _ = about
     counts = [sum(row[k] for _, row in partition.parts) for k in range(near.network.head.outputs)]
     obeying, total, seconds = tuple(counts[: network.head.outputs]), alarm.total, alarm.clock.seconds
@@ -294,7 +297,7 @@ def _answer(
 
 
 def _asked(network: Network, question: Count) -> Neighbourhood:
-    """Where inputs are counted."""
+    """Return the question about the region."""
     near = question.near(network)
     if near.budget is not None and near.only(lambda move: move.weight * near.unit == move.price) is not near:
         raise TooLargeError(
@@ -304,8 +307,8 @@ def _asked(network: Network, question: Count) -> Neighbourhood:
 
 
 def _space(near: Neighbourhood, method: str, clock: Clock) -> Space | None:
-    """The region as a whole; None where its inputs are few, and the network or its numbers are
-    too large for that.
+    """Return the region as a whole; None if its inputs are few and the network or its numbers are too large
+    for it.
     """
     sets = sets_within(near)
     one_by_one = method in ("auto", "walk") and sets <= MOST_POINTS
@@ -326,7 +329,7 @@ def _space(near: Neighbourhood, method: str, clock: Clock) -> Space | None:
 
 
 def _counted(near: Neighbourhood, space: Space | None, method: str, alarm: Alarm) -> tuple[str, Partition]:
-    """Choose a method, and count."""
+    """Choose a method and count."""
     threads = alarm.clock.threads
     if space is None:
         return "walk", count_points(near, threads, alarm.is_up, lambda done: alarm.step(done / alarm.total))
@@ -354,8 +357,8 @@ def _counted(near: Neighbourhood, space: Space | None, method: str, alarm: Alarm
 
 
 def _with_idle(space: Space, live: list[int], idle: list[int], alarm: Alarm) -> Partition:
-    """Features that move no neuron are counted by arithmetic:
-    as many ways as what is left of the budget allows them.
+    """Count features that move no neuron by arithmetic: the number of ways that the remaining budget
+    allows.
     """
     threads = alarm.clock.threads
     if space.budget is None:

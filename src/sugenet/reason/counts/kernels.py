@@ -1,11 +1,12 @@
-"""Compiled counting: a walk over combinations of options that gives every pattern to the network behind the
-first layer, in blocks.
+"""Compiled counting: a walk over combinations of options that passes every pattern to the later layers, in
+blocks.
 
-Lanes hold how far each fragile neuron is past its turn, so that adding an option and comparing with zero
-gives 64 bits of a pattern in a few instructions. Patterns are collected and labelled 256 and more at a time,
-one neuron after another. Where that is costly, patterns that came by before are remembered with their class.
-A subtree in which no neuron, or no class, can change is counted by a table of sizes. What other walks need
-too is in `lanes`; all else is in this file, since the cache on disk is renewed when *this* file changes.
+Lanes hold how far each fragile neuron is past its turning point. Adding an option and comparing with zero
+gives 64 bits of a pattern in a few instructions. Patterns are collected and labelled at least 256 at a time,
+one neuron after another. If labelling is expensive, earlier patterns are remembered with their class. A
+subtree in which no neuron, or no class, can change is counted by a table of sizes. Code shared with other
+walks is in `lanes`; all other code is in this file, since the cache on disk is renewed when *this* file
+changes.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped,call-arg"
@@ -20,16 +21,16 @@ from sugenet.engines.walk.lanes import GOLDEN, LANES, fetch, ones, turned
 
 __all__ = ["CHUNK", "LANES", "SIZE", "classify", "merge", "walk"]
 
-CHUNK = 256  # patterns between two looks at whether there is room
-SIZE = 1024  # patterns that are labelled together, at most
-_TRIES = 256  # tries of a bound before its worth is looked at
+CHUNK = 256  # patterns between two checks of the free space
+SIZE = 1024  # maximum number of patterns labelled together
+_TRIES = 256  # tries of a bound before its benefit is checked
 
 _WAITS = nb.uint64(1 << 32)
 
 
 @njit(nogil=True, cache=True)
 def _matches(src, size, entries, first, end, count):
-    """Sum over some entries of the literals that hold, for every pattern."""
+    """For every pattern, sum the literals that hold over some entries."""
     word, shift, flip, mask = entries
     if end == first + 1:
         row, f, m, s = src[word[first]], flip[first], mask[first], shift[first]
@@ -52,7 +53,7 @@ def _matches(src, size, entries, first, end, count):
 
 @njit(nogil=True, cache=True)
 def _layer(src, size, tail, layer, dst, count):
-    """Activity of one layer behind the first."""
+    """Compute the activity of one later layer."""
     layers, ends, entries, bounds, _, _ = tail
     n_neurons = layers[layer + 1] - layers[layer]
     for w in range((n_neurons + 63) >> 6):
@@ -69,11 +70,11 @@ def _layer(src, size, tail, layer, dst, count):
 
 @njit(nogil=True, cache=True)
 def classify(patterns, size, tail, first, work, count, best, labels):
-    """Classes of the first `size` patterns, by their places among those that can win.
+    """Compute the classes of the first `size` patterns, as positions among the classes that can win.
 
     ``patterns[w, i]`` is word w of pattern i.
 
-    The patterns are inputs of layer `first` behind the first layer of the network.
+    The patterns are inputs of layer `first` of the layers after the first one.
     """
     layers, ends, entries, bounds, slope, ranks = tail
     src = patterns
@@ -104,7 +105,7 @@ def classify(patterns, size, tail, first, work, count, best, labels):
 
 @njit(nogil=True, cache=True)
 def _bounds(sure, open_, here, entries, first, end):
-    """How many literals hold in any case, and how many more may."""
+    """Count the literals that hold in any case, and those that may hold in addition."""
     word, shift, flip, mask = entries
     fixed = free = nb.int64(0)
     for e in range(first, end):
@@ -116,8 +117,9 @@ def _bounds(sure, open_, here, entries, first, end):
 
 @njit(nogil=True, cache=True)
 def _settled(tail, sure, open_):
-    """The class of every pattern with the bits ``sure[0]`` and any of ``open_[0]``, or -1 where bounds
-    through the layers do not tell.
+    """Return the class of every pattern with the bits ``sure[0]`` and any of ``open_[0]``.
+
+    -1 if bounds through the layers do not decide it.
     """
     layers, ends, entries, bounds, slope, _ = tail
     last = layers.shape[0] - 3
@@ -137,7 +139,7 @@ def _settled(tail, sure, open_):
         here = there
     classes = layers[last + 1] - layers[last]
     winner, top = 0, nb.int64(0)
-    for k in range(classes):  # a class that may win: the one with the best middle
+    for k in range(classes):  # a class that may win: the one with the best midpoint
         q = layers[last] + k
         fixed, free = _bounds(sure, open_, here, entries, ends[q], ends[q + 1])
         score = slope[q] * (2 * fixed + free) + 2 * bounds[q]
@@ -161,7 +163,7 @@ def _folded(keys, i):
 
 @njit(nogil=True, cache=True)
 def _label_waiting(first, store, tail, work, tally):
-    """Label the patterns that wait, add them up by class, and remember them."""
+    """Label the waiting patterns, add them up by class, and remember them."""
     known, waiting, waiting_counts, indices, sizes = store
     words = known.shape[1] - 1
     _, _, count, best, labels, blocks = work
@@ -176,11 +178,10 @@ def _label_waiting(first, store, tail, work, tally):
 
 @njit(nogil=True, cache=True)
 def _resolve(met, counts, size, first, store, tail, work, tally):
-    """Add up patterns by their class, each with how many it stands for: from memory, or later, when enough of
-    them wait.
+    """Add up patterns by class, each with its multiplicity: from memory, or later, when enough of them wait.
 
-    A row of `known` is a pattern and, behind it, its class plus 1, or `_WAITS` and its place among those that
-    wait; 0: an empty place.
+    A row of `known` is a pattern followed by its class plus 1, or by `_WAITS` and its position among the
+    waiting ones. 0 marks an empty row.
     """
     known, waiting, waiting_counts, indices, sizes = store
     words, mask = known.shape[1] - 1, nb.uint64(known.shape[0] - 1)
@@ -226,8 +227,10 @@ def _resolve(met, counts, size, first, store, tail, work, tally):
 
 @njit(nogil=True, cache=True)
 def _remember(size, memory, tail, work, tally):
-    """Add up patterns that were met, by what the second layer makes of them where there are several: far
-    fewer patterns are left there.
+    """Add up visited patterns.
+
+    If there are several later layers, they are added up by the output of the second layer, which has far
+    fewer patterns.
     """
     _, _, met, met_counts, second, store = memory
     zero = tail[0][0]
@@ -282,7 +285,7 @@ def _flush(patterns, size, memory, tail, work, tally):
 
 @njit(nogil=True, cache=True)
 def _forget(memory, tail, work, tally):
-    """Add up what is in the memory of recent patterns, and empty it."""
+    """Add up the patterns in the memory of recent ones, and empty it."""
     recent, recent_counts, met, met_counts, second, store = memory
     if store[0].shape[0] == 0:
         return
@@ -302,8 +305,9 @@ def _forget(memory, tail, work, tally):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _by_bounds(acc, depth, where, size, limits, tail, scratch, tally):
-    """Whether all sets that begin with a prefix, which are so many, are known to have one class: then they
-    are added up, or wait with their pattern.
+    """Return whether bounds show that all sets with a prefix have one class.
+
+    If so, these sets are added up, or wait with their pattern.
     """
     low, high, _, _ = limits
     sure, open_, tries, gained, heavy, heavy_counts, sizes = scratch
@@ -320,7 +324,7 @@ def _by_bounds(acc, depth, where, size, limits, tail, scratch, tally):
         heavy_counts[sizes[0]] = size
         sizes[0] += 1
         return True
-    cost = 8 + tail[2][0].shape[0] // 16  # about what a bound costs, against a combination
+    cost = 8 + tail[2][0].shape[0] // 16  # approximate cost of a bound, relative to a combination
     has_pairs = layers[layers.shape[0] - 1] > layers[layers.shape[0] - 2]
     if not has_pairs or size <= cost or not (tries[where] < _TRIES or gained[where] > tries[where] * cost):
         return False
@@ -345,8 +349,10 @@ def _add_heavy(tail, work, scratch, tally):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _line(acc, depth, rows, start, end, weight, left, alike, patterns, n):
-    """Write down the patterns of the sets that add one of the options start..end-1, where what is left of the
-    budget allows it: how many there are then.
+    """Write the patterns of the sets that add one of the options start..end-1, if the remaining budget allows
+    it.
+
+    Return the new number of patterns.
     """
     lanes = rows.shape[1]
     if alike:
@@ -364,7 +370,7 @@ def _line(acc, depth, rows, start, end, weight, left, alike, patterns, n):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _next_prefix(depth, end, acc, spent, following, moves):
-    """Go on to the next prefix: how many options it has, -1 at the end."""
+    """Move to the next prefix and return its number of options; -1 at the end."""
     rows, weight, after, lightest, budget, _, _ = moves
     while depth >= 0:
         last, k = end if depth == 0 else rows.shape[0], following[depth]
@@ -382,14 +388,14 @@ def _next_prefix(depth, end, acc, spent, following, moves):
 
 @njit(nogil=True, cache=True)
 def walk(begin, end, root, moves, limits, tail, memory, tally, stop):
-    """Count the sets of options that begin with one of the options begin..end-1, by class.
+    """Count by class the sets of options that begin with one of the options begin..end-1.
 
-    Every set is a prefix and a last option behind it. ``root`` are the lanes to begin with. Of `moves` there
-    is what options add to them, their weights, the first option of the next feature, the least weight from
-    each on, the budget, whether all options weigh the same, and the feature of each. `limits` are the least
-    and the most that is still to come, how many sets that are, and whether it is by feature: where nothing
-    weighs anything, and all options may begin a set; else by what is left of the budget. Sets are added to
-    `tally`; ends early when ``stop[0]`` is set.
+    Every set is a prefix followed by a last option. ``root`` holds the initial lanes. `moves` holds what each
+    option adds to them, the weights, the first option of the next feature, the minimum weight from each
+    option on, the budget, whether all options weigh the same, and the feature of each option. `limits` holds
+    the minimum and maximum still to come, the number of these sets, and whether they are indexed by feature.
+    They are if all weights are 0 and every option may begin a set; otherwise they are indexed by the
+    remaining budget. Sets are added to `tally`. The walk ends early when ``stop[0]`` is set.
     """
     rows, weight, _, lightest, budget, alike, index = moves
     low, _, sizes, by_feature = limits
@@ -422,7 +428,7 @@ def walk(begin, end, root, moves, limits, tail, memory, tally, stop):
         np.empty(SIZE, np.int64),
         np.zeros(1, np.int64),
     )
-    n = depth = layers[0]  # 0, but not a constant, for which everything below would be compiled once more
+    n = depth = layers[0]  # 0, but not a constant, which would compile everything below once more
     while depth >= 0 and stop[0] == 0:
         first, left = following[depth], budget - spent[depth]
         last = end if depth == 0 else count
@@ -450,9 +456,10 @@ def walk(begin, end, root, moves, limits, tail, memory, tally, stop):
 
 @njit(nogil=True, cache=True)
 def merge(rows, table, where):
-    """Number equal rows alike: ``where[i]`` is the number of row i. Returns the first of each.
+    """Give equal rows the same number: ``where[i]`` is the number of row i. Return the first row of each
+    number.
 
-    `table` comes filled with -1.
+    `table` must be filled with -1.
     """
     mask = nb.uint64(table.shape[0] - 1)
     words, keys = rows.shape[1], rows.T

@@ -1,5 +1,7 @@
-"""Counting by single inputs: every input of a small region is put to the network, where that is too large
-to be looked at as a whole; or some are drawn at random, each with exactly the same chance.
+"""Counting by single inputs.
+
+Every input of a small region is evaluated, if the network is too large to treat the region as a whole. Or
+inputs are drawn at random, all equally likely.
 """
 
 from __future__ import annotations
@@ -26,11 +28,11 @@ __all__ = [
 
 MOST_POINTS = 1 << 24
 _HEAVY = 1 << 22
-"""Weights of convolutions as neurons from which on they stay convolutions."""
+"""Number of weights of convolutions, unrolled to neurons, from which on they stay convolutions."""
 
 
 def is_for_points(near: Neighbourhood, total: float) -> bool:
-    """Whether the inputs of a region are few, and the network has convolutions that are large as neurons."""
+    """Return whether a region has few inputs, and the network has convolutions that are large as neurons."""
     layers = [layer for layer in near.network.layers if layer.kind != "dense"]
     return total <= MOST_POINTS and sum(layer.inputs * layer.outputs for layer in layers) > _HEAVY
 
@@ -41,7 +43,7 @@ def count_points(
     stop: Callable[[], bool],
     step: Callable[[int], None] = lambda _: None,
 ) -> Partition:
-    """Count the inputs of each class, all of them in one part; `step` is told how many there are so far."""
+    """Count the inputs of each class, all in one part; `step` receives the number so far."""
     network = near.network
     packed, counts = network.packed("auto"), np.zeros(network.head.outputs, np.int64)
     for rows in _blocks(near):
@@ -53,7 +55,7 @@ def count_points(
 
 
 def _blocks(near: Neighbourhood) -> Iterator[Any]:
-    """What the first layer reads, for every allowed combination of moves, some rows at a time."""
+    """Yield the inputs of the first layer for every allowed combination of moves, several rows at a time."""
     size, waiting, n_rows = rows_at_once(near), [near.inputs], 1
     for rows in _visited(near, near.inputs, 0, near.budget):
         waiting.append(rows)
@@ -66,7 +68,7 @@ def _blocks(near: Neighbourhood) -> Iterator[Any]:
 
 
 def _visited(near: Neighbourhood, row: Any, first: int, left: int | None) -> Iterator[Any]:
-    """All combinations that add a feature from the one at a place on."""
+    """Yield all combinations that add a feature at this position or later."""
     groups, weights = list(near.places.values()), near.columns.weights
     for index in range(first, len(groups)):
         moves = [
@@ -86,7 +88,7 @@ _TABLE = 1 << 22
 
 
 def interval(hits: int, samples: int, confidence: float) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a share.
+    """Return the Clopper-Pearson interval of a share.
 
     Examples
     --------
@@ -113,7 +115,7 @@ def sample_classes(space: Space, samples: int, seed: int) -> tuple[int, ...]:
 
 
 def _free(space: Space, samples: int, rng: np.random.Generator) -> Ints:
-    """The lanes of combinations that are all allowed."""
+    """Return the lanes of random combinations if all combinations are allowed."""
     lanes = np.repeat(space.start[None], samples, axis=0)
     for gains in space.gains:
         lanes += _with_none(gains)[rng.integers(0, len(gains) + 1, samples)]
@@ -125,8 +127,8 @@ def _with_none(gains: Ints) -> Ints:
 
 
 class _Limited:
-    """Combinations within a budget, by their number: for each feature and what is left,
-    how many ways there are to go on.
+    """Combinations within a budget, by index: for each feature and remaining budget, the number of
+    continuations.
     """
 
     def __init__(self, space: Space) -> None:
@@ -146,7 +148,7 @@ class _Limited:
 
     @staticmethod
     def _reached(space: Space) -> set[int]:
-        """What can be left of the budget, closed under using more."""
+        """Return the possible remaining budgets, closed under using more."""
         from sugenet.errors import TooLargeError
 
         assert space.budget is not None
@@ -162,7 +164,7 @@ class _Limited:
         return reached
 
     def draw(self, space: Space, samples: int, rng: np.random.Generator) -> Ints:
-        """The lanes of combinations drawn."""
+        """Return the lanes of random combinations."""
         left = np.full(samples, self.place[int(space.budget or 0)])
         rank = self._ranks(space.total, samples, rng)
         lanes = np.repeat(space.start[None], samples, axis=0)
@@ -185,7 +187,7 @@ class _Limited:
 
     @staticmethod
     def _ranks(total: int, samples: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Numbers below `total`, each with the same chance."""
+        """Return random integers below `total`, all equally likely."""
         if total < 1 << 62:
             return rng.integers(0, total, samples)
         ranks: list[int] = []

@@ -1,10 +1,9 @@
-"""A region as numbers, for counting: what each option of a feature adds to the fragile neurons, and what the
-network makes of a pattern.
+"""A region as numbers for counting: what each option adds to the fragile neurons, and the class of each
+pattern.
 
-A *pattern* is the set of fragile neurons that have turned against the sample, one bit each. Where the head
-reads the inputs themselves, the comparisons of every two classes take the place of the first layer. The
-layers behind it are written as sums over turned neurons; those that no pattern can turn are folded
-into what follows.
+A *pattern* is the set of fragile neurons that differ from the sample, one bit each. If the head reads the
+inputs directly, comparisons of every two classes replace the first layer. Later layers are written as sums
+over turned neurons. Neurons that no pattern can turn are folded into the next layer.
 """
 
 from __future__ import annotations
@@ -34,22 +33,20 @@ _LARGE = 1 << 61
 
 @dataclass(frozen=True, eq=False)
 class Tail:
-    """The network behind the first layer, over the turned neurons; sums of 0/1 values with whole weights."""
+    """The layers after the first one, over the turned neurons: sums of 0/1 values with integer weights."""
 
     layers: tuple[tuple[Ints, Ints], ...]
-    """Weights and the least sum of each neuron that is active, layer by layer."""
+    """Weights and the minimum sum that activates each neuron, layer by layer."""
     classes: tuple[int, ...]
     """Classes that can win."""
     weights: Ints
-    """One row a class that can win, over the last hidden neurons."""
+    """One row per class that can win, over the last hidden neurons."""
     slopes: tuple[int, ...]
     offsets: tuple[int, ...]
-    """Class k scores ``slopes[k] * (weights[k] @ active) + offsets[k]``;
-    the lowest class of the best score wins.
-    """
+    """Class k scores ``slopes[k] * (weights[k] @ active) + offsets[k]``; in a tie the lowest class wins."""
 
     def labels(self, turned: Bits) -> Ints:
-        """Classes of patterns, one row of truth values each, in plain NumPy."""
+        """Return the classes of patterns, one row of truth values each, in plain NumPy."""
         values = np.asarray(turned).astype(np.int64)
         for weights, bounds in self.layers:
             values = (values @ weights.T >= bounds).astype(np.int64)
@@ -61,7 +58,7 @@ class Tail:
 
     @cached_property
     def is_large(self) -> bool:
-        """Whether scores leave 62 bits."""
+        """Whether scores need more than 62 bits."""
         sums = np.abs(self.weights).sum(axis=1).tolist()
         parts = zip(self.slopes, self.offsets, sums, strict=True)
         return max(abs(a) * max(int(n), 1) + abs(b) for a, b, n in parts) >= 1 << 62
@@ -75,20 +72,21 @@ class Space:
     features: tuple[int, ...]
     """Features that can change, in order."""
     weights: tuple[Ints, ...]
-    """For each of them, what its options use of the budget; the state at the sample is no
-    option, and uses nothing.
+    """For each of them, the part of the budget that its options use.
+
+    The state at the sample is not an option, and uses nothing.
     """
     gains: tuple[Ints, ...]
-    """For each of them one row an option: what it adds to the lanes."""
+    """For each of them one row per option: what it adds to the lanes."""
     start: Ints
-    """The lanes at the sample: one for each fragile neuron, 0 or more when it has turned."""
+    """The lanes at the sample: one for each fragile neuron, at least 0 if it has turned."""
     budget: int | None
     """None: all combinations are allowed."""
     tail: Tail
 
     @classmethod
     def of(cls, near: Neighbourhood) -> Space:
-        """Look at a neighbourhood from the first layer."""
+        """Return the space of a neighbourhood, as seen from the first layer."""
         margins, deltas, active, behind = _first(near)
         up, down = reach(near, deltas), reach(near, -deltas)
         fragile = np.flatnonzero(np.where(active, margins - down < 0, margins + up >= 0))
@@ -111,7 +109,7 @@ class Space:
         return self.count(self.features)
 
     def count(self, features: Iterable[int], budget: int | None = None) -> int:
-        """Number of combinations of some features, within the budget or a smaller one."""
+        """Return the number of combinations of some features, within the budget or a smaller one."""
         indices = [self.features.index(feature) for feature in features]
         limit = self.budget if budget is None else budget
         if limit is None:
@@ -120,16 +118,16 @@ class Space:
 
     @property
     def words(self) -> int:
-        """Words of a pattern."""
+        """Number of words of a pattern."""
         return max(1, words_for(len(self.start)))
 
     def pack(self, turned: Any) -> npt.NDArray[np.uint64]:
-        """Patterns as words, one row each."""
+        """Return patterns as words, one row each."""
         rows = np.asarray(turned, dtype=bool)
         return pack(rows) if rows.shape[1] else np.zeros((len(rows), 1), np.uint64)
 
     def only(self, features: Iterable[int], budget: int | None) -> Space:
-        """The same with fewer features that can change, or with another budget."""
+        """Return the same space with fewer features that can change, or with another budget."""
         chosen = [index for index, feature in enumerate(self.features) if feature in set(features)]
         kept = tuple(self.features[index] for index in chosen)
         weights, gains = (tuple(row[index] for index in chosen) for row in (self.weights, self.gains))
@@ -137,7 +135,7 @@ class Space:
 
 
 def combinations_within(near: Neighbourhood) -> int:
-    """Number of allowed combinations of moves, exactly."""
+    """Return the exact number of allowed combinations of moves."""
     if near.budget is None:
         return prod(int(moves.stop) - int(moves.start) + 1 for moves in near.places.values())
     return sum(
@@ -146,7 +144,9 @@ def combinations_within(near: Neighbourhood) -> int:
 
 
 def ways(weights: Iterable[Iterable[int]], limit: int) -> dict[int, int]:
-    """For every sum up to a limit, how many choices of at most one option a feature use exactly that."""
+    """Return, for every sum up to a limit, how many choices of at most one option per feature use exactly
+    that.
+    """
     counts = {0: 1}
     for row in weights:
         counts = one_more(counts, Counter(row), limit)
@@ -162,7 +162,7 @@ def ways(weights: Iterable[Iterable[int]], limit: int) -> dict[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class _Behind:
-    """Layers behind the first as sums over active neurons, and the scores of the classes."""
+    """Layers after the first one as sums over active neurons, and the scores of the classes."""
 
     layers: list[tuple[Ints, Ints]]
     head: Ints
@@ -171,7 +171,7 @@ class _Behind:
 
 
 def _first(near: Neighbourhood) -> tuple[Ints, Ints, Bits, _Behind]:
-    """M - tau at the sample, what moves add to it, activity, and all that follows."""
+    """Return M - tau at the sample, the contributions of moves, activity, and the later layers."""
     network = near.network.cut
     head, (slopes, offsets, _) = network.head, network.head.integers
     shift = np.minimum(head.weights, 0).sum(axis=1).tolist()
@@ -194,8 +194,9 @@ def _first(near: Neighbourhood) -> tuple[Ints, Ints, Bits, _Behind]:
 def _comparisons(
     near: Neighbourhood, bits: Any, deltas: Ints, slopes: list[int], ends: list[int]
 ) -> tuple[Ints, Ints, Bits, _Behind]:
-    """Without a hidden layer: for every two classes j < k, whether k scores more;
-    the class that wins all its comparisons wins.
+    """Return, for networks without a hidden layer, whether k scores more than j, for every two classes j < k.
+
+    The class that wins all its comparisons wins.
     """
     head = near.network.head
     rows = head.weights.astype(object) * np.array(slopes, dtype=object)[:, None]
@@ -217,7 +218,7 @@ def _comparisons(
 
 
 def _tail(behind: _Behind, active: Bits, fragile: Any) -> Tail:
-    """Sums over turned neurons, without what cannot turn."""
+    """Return sums over turned neurons, without neurons that cannot turn."""
     turned, kept, held = np.where(active, -1, 1), np.asarray(fragile), active.astype(np.int64)
     layers = []
     for (
@@ -243,7 +244,7 @@ def _tail(behind: _Behind, active: Bits, fragile: Any) -> Tail:
 
 
 def _winners(weights: Ints, slopes: list[int], offsets: list[int]) -> list[int]:
-    """Classes that no other one beats whatever happens."""
+    """Return the classes that no other class beats in every case."""
     rows = weights.astype(object) * np.array(slopes, dtype=object)[:, None]
 
     def beats(j: int, k: int) -> bool:  # class j is better than k for every pattern

@@ -1,9 +1,8 @@
-"""Counting by sums: features are added one after another,
-and combinations with equal sums from then on are one.
+"""Counting by sums: features are added one after another, and combinations with equal sums are merged.
 
-A sum that has passed its neuron's threshold for good, or can no longer reach it, is cut to the nearest value
-that says so. What remains is a decision diagram over sums, level by level; equal columns make it small, and
-so do narrow layers and networks without a hidden one.
+A sum that is certain to stay above or below its neuron's threshold is cut to the nearest value with that
+property. The result is a decision diagram over sums, level by level. Equal columns make it small, and so do
+narrow layers and networks without a hidden layer.
 """
 
 from __future__ import annotations
@@ -24,9 +23,7 @@ _BYTES = 1 << 29
 
 
 def count_sums(space: Space, max_sums: int, stop: Callable[[], bool] = lambda: False) -> Partition | None:
-    """Count by sums; None when stopped, or where there are more than `max_sums` different
-    sums at some feature.
-    """
+    """Count by sums; None if stopped, or if some feature has more than `max_sums` different sums."""
     indices = _order(space)
     limit = space.budget
     ends = [[np.maximum((sign * rows).max(axis=0, initial=0), 0) for rows in space.gains] for sign in (1, -1)]
@@ -74,7 +71,9 @@ def count_sums(space: Space, max_sums: int, stop: Callable[[], bool] = lambda: F
 
 
 def _order(space: Space) -> list[int]:
-    """Places of features: those that change the lanes most come first, equal ones next to each other."""
+    """Return the order of features: those that change the lanes most come first, equal ones next to each
+    other.
+    """
     far = [int(np.abs(rows).max(axis=0, initial=0).sum()) for rows in space.gains]
     looks = [
         (rows.tobytes(), weights.tobytes()) for rows, weights in zip(space.gains, space.weights, strict=True)
@@ -85,7 +84,7 @@ def _order(space: Space) -> list[int]:
 def _stepped(
     space: Space, index: int, option: int, states: Any, counts: Any, up: Ints, down: Ints, rest: int
 ) -> tuple[Any, Any]:
-    """States after one option of a feature, -1 for none, cut to what can still matter."""
+    """Return the states after one option of a feature (-1 for none), cut to values that still matter."""
     lanes, rows = len(space.start), states.copy()
     if option >= 0:
         rows[:, :lanes] += space.gains[index][option].astype(rows.dtype)
@@ -100,7 +99,7 @@ def _stepped(
 
 
 def _merged(states: Any, counts: Any) -> tuple[Any, Any]:
-    """Equal states made one."""
+    """Merge equal states."""
     from sugenet.reason.counts.twins import merge
 
     rows = np.ascontiguousarray(states)

@@ -1,6 +1,6 @@
-"""The kernels of counting, each with its twin in NumPy for work that is not worth compiling.
+"""The kernels of counting, each with an equivalent in NumPy for work that is not worth compiling.
 
-The twin of the walk goes through every combination, and bounds nothing.
+The NumPy version of the walk enumerates every combination and uses no bounds.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -39,7 +39,7 @@ def _walk(begin, end, root, moves, _limits, tail, _memory, tally, stop) -> None:
 
 
 def _patterns(root, begin, end, moves) -> Iterator[Any]:
-    """The patterns of every prefix with the options behind it that the budget allows as last ones."""
+    """Return the patterns of every prefix with each later option that the budget allows as the last one."""
     rows, weight, after, lightest, budget, _, _ = moves
     waiting = [(root, 0, begin, end)]
     while waiting:
@@ -52,7 +52,7 @@ def _patterns(root, begin, end, moves) -> Iterator[Any]:
 
 
 def _labels(patterns: Any, tail: Any) -> Any:
-    """Places of the classes of patterns among those that can win."""
+    """Return the classes of patterns, as positions among the classes that can win."""
     layers, ends, entries, bounds, slope, ranks = tail
     word, shift, flip, mask = entries
 

@@ -1,5 +1,6 @@
-"""Counting by a walk over all combinations, shared between threads part by part (docs/theory.md 8.4); by
-blocks of planes, where there are very many (docs/theory.md 7.12).
+"""Counting by a walk over all combinations, shared between threads part by part (docs/theory.md 8.4).
+
+If there are very many, they are counted by blocks of planes (docs/theory.md 7.12).
 """
 
 from __future__ import annotations
@@ -35,11 +36,13 @@ __all__ = [
 ]
 
 MANY = 1 << 26
-"""Combinations from which on they are counted so."""
+"""Number of combinations from which on blocks are used."""
 
 
 def is_for_blocks(space: Space, rows: Any) -> bool:
-    """Whether a space with a budget is one for blocks; `rows` is what the options add to the lanes."""
+    """Return whether a space with a budget is suitable for blocks; `rows` is what the options add to the
+    lanes.
+    """
     return (
         space.budget is not None and space.total >= MANY and in_planes(space.tail.layers) > 0 and fits(rows)
     )
@@ -55,8 +58,10 @@ def count_blocks(
     step: Callable[[float], None],
     threads: int | None,
 ) -> Ints:
-    """How many sets there are of each class that can win, one row for each feature: those in which it is the
-    first in order to change. Without those that were not counted when `stop` was set.
+    """Count the sets of each class that can win, one row per feature: sets in which it is the first to
+    change.
+
+    Sets that were not counted when `stop` was set are missing.
     """
     assert space.budget is not None
     sizes = [len(row) for row in weights]
@@ -68,7 +73,7 @@ def count_blocks(
     labels = _Labels(space, tail)
     lone = np.flatnonzero(weight <= space.budget)
     np.add.at(out, (owner[lone], labels.first(start + rows[lone].astype(np.int64) >= 0)), 1)
-    # in the walk the largest move is the first in order
+    # the walk begins with the largest move
     back = np.arange(len(weight))[::-1]
     turned = owner[back]
     before = np.searchsorted(-turned, -turned)
@@ -99,14 +104,14 @@ def count_blocks(
 
 
 def _wide(weights: Ints, lanes: int) -> Ints:
-    """Weights over whole words of lanes."""
+    """Return weights over whole words of lanes."""
     out = np.zeros((len(weights), lanes), np.int64)
     out[:, : weights.shape[1]] = weights
     return out
 
 
 class _Labels:
-    """Classes of patterns behind the layers in planes, by their places among those that can win."""
+    """Classes of patterns after the layers in planes, as positions among the classes that can win."""
 
     def __init__(self, space: Space, tail: tuple[Any, ...]) -> None:
         self.space, self.tail, self.depth = space, tail, in_planes(space.tail.layers)
@@ -115,13 +120,16 @@ class _Labels:
         ]
 
     def first(self, bits: Any) -> Ints:
-        """Of patterns of the first layer, as truth values over the lanes."""
+        """Return the classes of patterns of the first layer, given as truth values over the lanes."""
         from sugenet.engines.walk.twins import words_of
 
         return self._classes(words_of(bits), 0)
 
     def guards(self, _bits: Any, label: int) -> tuple[Ints, Ints] | None:
-        """The class at this place scores more than those before it, and no less than those behind it."""
+        """Return the conditions under which the class at this position wins.
+
+        It scores more than the classes before it, and no less than those after it.
+        """
         ends = self.space.tail
         if self.depth < len(ends.layers):
             return None
@@ -150,27 +158,27 @@ class _Labels:
         return out
 
 
-_PARTS = 64  # about so many of a region without a budget
+_PARTS = 64  # about this many parts of a region without a budget
 _LEAVES = 1 << 9
-_COSTLY = 160  # neurons behind the first layer from which on patterns are worth remembering
-_TABLE, _LARGEST = 1 << 16, 1 << 24  # places for patterns with their class
+_COSTLY = 160  # later neurons from which on patterns are worth remembering
+_TABLE, _LARGEST = 1 << 16, 1 << 24  # rows for patterns with their class
 _RECENT = 1 << 12  # patterns that repeat at once
 _LEVELS = 64  # largest budget that is looked up in tables
-_DIGITS = 8  # of weights that are bounded
+_DIGITS = 8  # maximum number of binary digits of weights with bounds
 _HEAVY = 1 << 60
-_RANKS = 1 << 24  # of scores
+_RANKS = 1 << 24  # maximum number of ranks of scores
 
 Part = tuple[Any, tuple[int, ...]]
-"""What a part holds, and its counts by class.
+"""A part of the combinations, and its counts by class.
 
-Either features one of which is the first in order to change (None: none of any does),
-or the states of some features.
+It is given by features one of which is the first to change (None: no feature changes), or by the states of
+some features.
 """
 
 
 @dataclass(frozen=True)
 class Partition:
-    """Counts of the parts that were walked through, whole or to where the walk was stopped."""
+    """Counts of the walked parts, complete or up to the point where the walk was stopped."""
 
     order: tuple[int, ...]
     """Features in the order of the walk."""
@@ -186,11 +194,10 @@ def count_walk(
     *,
     groups: int = 128,
 ) -> Partition:
-    """Count by walking through all combinations; `stop` is an array whose first byte, when set,
-    ends the walk early.
+    """Count by a walk over all combinations; it ends early when the first byte of the array `stop` is set.
 
-    `step` is told now and then which share of the parts is done. A region with a budget has about `groups`
-    parts; 0: one for each feature.
+    `step` receives the share of finished parts from time to time. A region with a budget has about `groups`
+    parts; 0: one per feature.
     """
     if space.total >= _HEAVY:
         raise TooLargeError(f"{space.total:,} combinations are too many to go through.")
@@ -198,8 +205,8 @@ def count_walk(
 
 
 def tail_arrays(tail: Tail) -> tuple[Any, ...]:
-    """The network behind the first layer as flat arrays for the kernels: neurons, classes, and comparisons of
-    two classes for bounds.
+    """Return the later layers as flat arrays for the kernels: neurons, classes, and comparisons of classes
+    for bounds.
     """
     rows: list[Ints] = []
     bounds: list[int] = []
@@ -249,8 +256,8 @@ def _word(bits: Any) -> int:
 
 
 def scores_of(tail: Tail) -> tuple[list[int], list[int], Ints]:
-    """Slopes and offsets over match counts that compare as the scores do; where they are too large,
-    the rank of each score.
+    """Return slopes and offsets over match counts that compare like the scores; if too large, the rank of
+    each score.
     """
     held = [int(np.minimum(row, 0).sum()) for row in tail.weights]
     slopes, none = list(tail.slopes), np.zeros((0, 0), np.int64)
@@ -276,8 +283,9 @@ def scores_of(tail: Tail) -> tuple[list[int], list[int], Ints]:
 
 
 def _pairs(tail: Tail) -> list[tuple[Ints, int]]:
-    """For every two classes, k after j: weights and least sum with which class j is better than k. None where
-    weights are large.
+    """Return weights and minimum sum for class j to be better than k, for all pairs with k after j.
+
+    None if weights are large.
     """
     pairs = []
     for j, k in product(range(len(tail.classes)), repeat=2):
@@ -309,7 +317,7 @@ class _CountingWalk:
         self.spare: list[Any] = []
 
     def _kind(self) -> Any:
-        """The smallest whole numbers that hold every sum and bound."""
+        """Return the smallest integer type that holds every sum and bound."""
         best = [np.maximum(np.abs(rows).max(axis=0, initial=0), 0) for rows in self.gains]
         far = 2 * sum(best, np.zeros(len(self.space.start), np.int64)) + np.abs(self.space.start) + 2
         if self.space.budget is not None:
@@ -324,7 +332,7 @@ class _CountingWalk:
         raise TooLargeError("the first layer's sums are too large for a walk: they must stay below 2^63.")
 
     def _lanes(self, rows: Any, fill: int = 0) -> Any:
-        """Rows filled up to whole words."""
+        """Return rows padded to whole words."""
         out = np.full((len(rows), self.width), fill, self.kind)
         out[:, : rows.shape[1]] = rows
         return out
@@ -332,7 +340,9 @@ class _CountingWalk:
     def _moves(
         self, weights: Sequence[Ints], gains: Sequence[Ints], budget: int
     ) -> tuple[tuple[Any, ...], Ints]:
-        """The options of some features in a row, for the kernel, and where each feature begins."""
+        """Return the options of some features in sequence for the kernel, and the first option of each
+        feature.
+        """
         sizes = [len(row) for row in weights]
         first, index = np.cumsum([0, *sizes]), np.repeat(np.arange(len(sizes) + 1), [*sizes, 1])
         flat = np.concatenate([np.zeros(0, np.int64), *weights])
@@ -373,7 +383,9 @@ class _CountingWalk:
         return [(None, nothing), *zip(named, counts, strict=True)]
 
     def _groups(self, below: Ints) -> list[range]:
-        """Features that begin a part, so that no part of several is more than a small share of all."""
+        """Return the features that begin a part, so that no part of several features is more than a small
+        share of all.
+        """
         max_size = int(below[0, -1]) // self.groups if self.groups else 0
         groups: list[range] = []
         for k in range(len(self.weights)):
@@ -384,8 +396,9 @@ class _CountingWalk:
         return groups
 
     def _below(self, budget: int) -> tuple[Any, Any, Ints]:
-        """By what is left of the budget, how far lanes can still go; and by feature too, how many sets there
-        are that change something.
+        """Return, by remaining budget, how far lanes can still move.
+
+        Also return, by feature and remaining budget, the number of sets that change something.
         """
         wide = budget if budget <= _LEVELS else -1
         up: list[Ints] = []
@@ -416,7 +429,7 @@ class _CountingWalk:
         while head < tail and prod(n_options[:head]) < _PARTS:
             head += 1
         stays = [np.concatenate([np.zeros((1, rows.shape[1]), np.int64), rows]) for rows in self.gains]
-        # the last features are one, whose options are their combinations
+        # the last features are combined to one, whose options are their combinations
         joined = (
             [*stays[head:tail], sums_of(stays[tail:], space.start)] if tail < len(n_options) else stays[head:]
         )
@@ -430,7 +443,7 @@ class _CountingWalk:
             named.append([self._state(d, k) for d, k in enumerate(chosen)])
         lanes = self._lanes(np.array(roots), -1)
         counts = self._share([(0, len(moves[1]), root, moves, (low, high, below, True)) for root in lanes])
-        root_labels = space.tail.labels(np.array(roots) >= 0).tolist()  # of the sets without any option
+        root_labels = space.tail.labels(np.array(roots) >= 0).tolist()  # for sets without any option
         each = [
             tuple(count + (k == label) for k, count in enumerate(row))
             for row, label in zip(counts, root_labels, strict=True)
@@ -438,7 +451,9 @@ class _CountingWalk:
         return list(zip(named, each, strict=True))
 
     def _state(self, d: int, option: int) -> list[int]:
-        """A feature and its state, by place in the walk and option; 0 is the state of the sample."""
+        """Return a feature and its state, by position in the walk and option; 0 is the state of the
+        sample.
+        """
         feature = self.space.features[self.places[d]]
         moves = [move.state for move in self.space.near.moves if move.feature == feature]
         return [feature, int(self.space.near.states[feature]) if option == 0 else moves[option - 1]]
@@ -477,7 +492,7 @@ class _CountingWalk:
         return [tuple(row) for row in counts.tolist()]
 
     def _memory(self) -> Any:
-        """Room for patterns seen before, where it is worth it."""
+        """Return memory for earlier patterns, if it is worth it."""
         from sugenet.reason.counts.kernels import SIZE
 
         with self.lock:
@@ -497,7 +512,7 @@ class _CountingWalk:
             np.zeros((second, SIZE + 1), np.uint64),
             (
                 np.zeros((table, (second or words) + 1), np.uint64),  # patterns with their class
-                np.zeros((second or words, SIZE), np.uint64),  # those that wait for their class
+                np.zeros((second or words, SIZE), np.uint64),  # patterns that wait for their class
                 *np.zeros((2, SIZE), np.int64),
                 np.zeros(2, np.int64),
             ),
@@ -505,7 +520,7 @@ class _CountingWalk:
 
 
 def _grown(memory: Any) -> Any:
-    """More room for patterns where half of it is used; what was known is learned again."""
+    """Return a larger memory for patterns if half of it is used; known patterns are learned again."""
     *rest, (known, *waiting, sizes) = memory
     if 2 * sizes[0] <= len(known) or len(known) >= _LARGEST:
         return memory
@@ -513,18 +528,18 @@ def _grown(memory: Any) -> Any:
 
 
 def _fits(weights: Sequence[Ints], budget: int) -> int:
-    """How many features can change together."""
+    """Return how many features can change together."""
     lightest = np.sort([int(row.min()) for row in weights])
     return int((np.cumsum(lightest) <= budget).sum())
 
 
 def _ends_of(gains: list[Ints], pick: Callable[..., Ints], start: Ints) -> Ints:
-    """The least or most that the features from each on can add."""
+    """Return the minimum or maximum that the features from each one on can add."""
     rows = [pick(options, axis=0) for options in gains]
     return np.array([sum(rows[d:], np.zeros(len(start), np.int64)) for d in range(len(rows) + 1)])
 
 
 def _order(space: Space) -> list[int]:
-    """Places of features: those that change the lanes most come first."""
+    """Return the order of features: those that change the lanes most come first."""
     far = [int(np.abs(rows).max(axis=0, initial=0).sum()) for rows in space.gains]
     return sorted(range(len(far)), key=lambda index: (-far[index], index))

@@ -1,5 +1,7 @@
-"""Questions to a network, as values: each describes itself in words and as JSON, which is what a certificate
-is about, comes back from it, and comes down to problems.
+"""Questions to a network, as values.
+
+Each question describes itself in words, is written to JSON and read back, and is translated to problems. A
+certificate contains the JSON.
 """
 
 from sugenet.reason.questions.kinds import (

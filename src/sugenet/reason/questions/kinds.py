@@ -1,7 +1,7 @@
-"""Questions to a network, as values: each describes itself in words, and goes to JSON and back by a table of
-its fields.
+"""Kinds of questions, as values: each describes itself, and a table of its fields converts it to and from
+JSON.
 
-A question about a sample may be asked of `each` sample of a data set, too.
+A question about a sample may also be asked about `each` sample of a data set.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ __all__ = [
 
 @final
 class _Each:
-    """The type of `each`, of which there is one."""
+    """Type of `each`, with a single instance."""
 
     __slots__ = ()
 
@@ -83,22 +83,22 @@ class _Each:
 
 
 each: Final = _Each()
-"""Stands where the sample of a question stands, when it is asked of every sample of a data set."""
+"""Placeholder for the sample, in a question about every sample of a data set."""
 
 
 def raw_of(network: Network, row: Iterable[Any]) -> tuple[Any, ...]:
-    """A raw sample from its JSON: numbers that are written as text are exact fractions."""
+    """Return a raw sample from its JSON; numbers written as text are exact fractions."""
     pairs = zip(network.encoder.codings, row, strict=True)
     return tuple(value if isinstance(coding, OneHot) else _number_in(value) for coding, value in pairs)
 
 
 def _number_in(value: Any) -> Any:
-    """A number that may be written as a fraction; other text stays as it is."""
+    """Return a number that may be written as a fraction; other text is returned unchanged."""
     return exact(value) if isinstance(value, str) and str(exact(value)) == value else value
 
 
 def class_of(network: Network, label: Any) -> int:
-    """Number of a class given by name or number."""
+    """Return the index of a class given by name or index."""
     if isinstance(label, str) and label in network.classes:
         return network.classes.index(label)
     if (
@@ -114,12 +114,12 @@ def class_of(network: Network, label: Any) -> int:
 
 
 def _class_or_none(network: Network, label: Any) -> int | None:
-    """Number of a class, where one is given."""
+    """Return the index of a class, or None if none is given."""
     return None if label is None else class_of(network, label)
 
 
 def named_region(region: Any) -> Any:
-    """A region that may be given by name: ``"L0(1)"``, ``"Linf(0.5)"`` or ``"AnyInput"``."""
+    """Return a region that may be given by name: ``"L0(1)"``, ``"Linf(0.5)"`` or ``"AnyInput"``."""
     if not isinstance(region, str):
         return region
     parts = re.fullmatch(r"\s*(\w+)\s*\(\s*([^()]*?)\s*\)\s*", region)
@@ -134,7 +134,7 @@ def named_region(region: Any) -> Any:
 
 
 def named_cost(cost: Any) -> Any:
-    """A cost that may be given by name, such as ``"L1"``."""
+    """Return a cost that may be given by name, such as ``"L1"``."""
     if not isinstance(cost, str):
         return cost
     if cost not in BALLS:
@@ -146,12 +146,12 @@ _COSTS = "'L0', 'L1', 'L2', 'Linf' or 'Hamming'"
 
 
 def _tuple_of(features: Any) -> tuple[Any, ...]:
-    """Features, of which one may be given alone."""
+    """Return features as a tuple; a single one may be given alone."""
     return (features,) if isinstance(features, str | int) else tuple(features)
 
 
 def _see_that_it_obeys(network: Network, values: Sequence[Any]) -> None:
-    """Refuse a sample that cannot occur itself."""
+    """Check that the sample itself can occur."""
     broken = network.domain.broken(values)
     if broken is not None:
         raise QuestionError(
@@ -160,7 +160,7 @@ def _see_that_it_obeys(network: Network, values: Sequence[Any]) -> None:
 
 
 def see_that_some_obey(network: Network, near: Neighbourhood, box: Box) -> None:
-    """Refuse a question about inputs within limits none of which obeys the laws, as far as that is seen."""
+    """Check that some input within limits obeys the laws, as far as this can be decided."""
     clauses, ways = [clause for law in network.domain.laws for clause in law.clauses], near.moves.ways
     states = {f: (state, *(way.state for way in ways.get(f, ()))) for f, state in enumerate(near.states)}
     if not some_obey(clauses, near.network.encoder, states):
@@ -172,14 +172,14 @@ def see_that_some_obey(network: Network, near: Neighbourhood, box: Box) -> None:
 
 
 class Written(NamedTuple):
-    """How a field of a question goes to JSON, and back; None: it follows from the others."""
+    """Conversion of a field of a question to JSON and back; None if it follows from the other fields."""
 
     write: Callable[[Any, Network], Any]
-    """From the question."""
+    """Write the field: from the question."""
     read: Callable[[Network, Mapping[str, Any]], Any] | None
-    """From the JSON of the question."""
+    """Read the field: from the JSON of the question."""
     name: str = ""
-    """Of the field that it becomes (default: as in JSON)."""
+    """Name of the attribute (default: the name in JSON)."""
 
 
 def _as_is(name: str) -> Written:
@@ -196,7 +196,7 @@ def _read_region(network: Network, data: Mapping[str, Any]) -> Region | None:
 
 
 def _read_limits(network: Network, data: Mapping[str, Any]) -> Box:
-    """Limits, with features by their names."""
+    """Return limits, with features by name."""
     names = network.encoder.names
     return Box([(names[feature], limit) for feature, limit in limits_of(data["where"], network).limits])
 
@@ -216,20 +216,20 @@ _WHERE = Written(lambda question, network: limits_data(network, question.box), _
 
 
 class Asking(ShortRepr):
-    """What all questions have in common."""
+    """Base class of all questions."""
 
     kind: ClassVar[str]
     written: ClassVar[Mapping[str, Written]]
-    """The fields, as JSON has them."""
+    """The fields in JSON."""
 
     def data(self, network: Network) -> dict[str, Any]:
-        """The question as JSON."""
+        """Return the question as JSON data."""
         fields = {name: field.write(self, network) for name, field in self.written.items()}
         return {"kind": self.kind, **fields}
 
     @classmethod
     def of(cls, network: Network, data: Mapping[str, Any], **more: Any) -> Self:
-        """The question from its JSON; `more`: fields that are not in it."""
+        """Return the question from its JSON; `more`: fields that are not in it."""
         fields = {
             field.name or name: field.read(network, data)
             for name, field in cls.written.items()
@@ -242,13 +242,13 @@ class Asking(ShortRepr):
 
 
 class OfSample(Asking):
-    """What questions about one sample have in common."""
+    """Base class of questions about one sample."""
 
     sample: Any
     region: Any
 
     def about(self, x: Any) -> Self:
-        """The same question about one sample.
+        """Return the same question about one sample.
 
         Examples
         --------
@@ -259,7 +259,7 @@ class OfSample(Asking):
         return replace(self, sample=x)  # type: ignore[type-var]  # all of them are dataclasses
 
     def values(self, network: Network) -> list[Any]:
-        """The sample as a list in the order of the features."""
+        """Return the sample as a list in the order of the features."""
         if self.sample is each:
             raise QuestionError(
                 "each stands for every sample of a data set, and here one is asked about. "
@@ -271,13 +271,13 @@ class OfSample(Asking):
         return list(kept[1])
 
     def sample_data(self, network: Network) -> Any:
-        """The sample as JSON: its values, or the word each."""
+        """Return the sample as JSON: its values, or the word each."""
         if self.sample is None or self.sample is each:
             return None if self.sample is None else "each"
         return plain_row(self.values(network), network)
 
     def checked_region(self) -> Region:
-        """The region, if it is one."""
+        """Return the region after checking its type."""
         if not hasattr(self.region, "around"):
             raise QuestionError(
                 f"region={quoted(self.region)} is not a region. Give one such as Hamming(2), Linf(4), "
@@ -287,7 +287,7 @@ class OfSample(Asking):
         return region
 
     def described_region(self, network: Network) -> str:
-        """The region in words; a box without limits leaves every feature as it is."""
+        """Return the region in words; a box without limits leaves every feature unchanged."""
         region: Any = self.region
         return region.words(network) if isinstance(region, Box) and region.limits else str(region)
 
@@ -326,18 +326,18 @@ class Predict(OfSample):
     sample: Any
 
     def describe(self, network: Network) -> str:  # noqa: ARG002 as the other questions
-        """The question in words."""
+        """Return the question in words."""
         return f"the class of {'each' if self.sample is each else 'the'} sample"
 
 
 class _ClassOf(OfSample):
-    """What questions about the class of a sample have in common."""
+    """Base class of questions about the class of a sample."""
 
     target: Any
     ties: Ties
 
     def label_goal(self, network: Network) -> LabelGoal:
-        """The property."""
+        """Return the property."""
         kept = self.__dict__.get("_keeps")
         if kept is None or kept.network is not network:
             values = self.values(network)
@@ -351,20 +351,20 @@ class _ClassOf(OfSample):
         return kept
 
     def asked_in(self, network: Network, near: Neighbourhood) -> Problem:
-        """Whether the property fails somewhere in a neighbourhood of the sample."""
+        """Return the problem whether the property fails somewhere in a neighbourhood of the sample."""
         goal = self.label_goal(network).goal
         return Problem(near, goal, self.__dict__["_counts"] if near.network is network else None)
 
     def label(self, network: Network) -> int | None:
-        """The class of the sample; None where it is asked about each, which has its own."""
+        """Return the class of the sample; None if the question is about `each`."""
         if self.sample is not each:
             return self.label_goal(network).label
         target = _class_or_none(network, self.target)
-        LabelGoal(network, int(target == 0), target, self.ties)  # refuses what no sample could be asked
+        LabelGoal(network, int(target == 0), target, self.ties)  # rejects targets that are always invalid
         return None
 
     def claim(self, network: Network) -> str:
-        """What the class does, in words."""
+        """Return the claim about the class, in words."""
         if self.label(network) is not None:
             return str(self.label_goal(network))
         tie = "; a tie counts as a change" if self.ties == "against" else ""
@@ -375,7 +375,7 @@ class _ClassOf(OfSample):
 
 @dataclass(frozen=True, eq=False)
 class _Kept(_ClassOf):
-    """Something about the class of a sample throughout a region."""
+    """Base class of claims about the class of a sample throughout a region."""
 
     written: ClassVar[Mapping[str, Written]] = {
         "sample": _SAMPLE,
@@ -394,7 +394,7 @@ class _Kept(_ClassOf):
         object.__setattr__(self, "region", named_region(self.region))
 
     def near(self, network: Network) -> Neighbourhood:
-        """The region around the sample."""
+        """Return the region around the sample."""
         kept = self.__dict__.get("_keeps")
         known = kept is not None and kept.network is network
         return self.checked_region().around(
@@ -402,7 +402,7 @@ class _Kept(_ClassOf):
         )
 
     def describe(self, network: Network) -> str:
-        """The question's claim in words."""
+        """Return the claim in words."""
         return f"{self.claim(network)}, with {self.described_region(network)}"
 
 
@@ -481,13 +481,15 @@ class Why(_Kept):
     kind: ClassVar[str] = "why"
 
     def describe(self, network: Network) -> str:
-        """The question in words."""
+        """Return the question in words."""
         return f"why {super().describe(network)}"
 
 
 @dataclass(frozen=True, eq=False)
 class Suffices(_Kept):
-    """Some features, fixed as they are, suffice for the class of a sample: what a reason claims."""
+    """Claim that some features, fixed at their values, suffice for the class of a sample; claimed by a
+    reason.
+    """
 
     kind: ClassVar[str] = "reason"
     written: ClassVar[Mapping[str, Written]] = {
@@ -496,10 +498,10 @@ class Suffices(_Kept):
     }
 
     fixed: tuple[int, ...] = ()
-    """Features by number from 0, rising."""
+    """Feature indices from 0, in increasing order."""
 
     def describe(self, network: Network) -> str:
-        """The question's claim in words."""
+        """Return the claim in words."""
         names = ", ".join(network.encoder.feature_text[feature] for feature in self.fixed)
         return f"{super().describe(network)}, while {names or 'nothing'} must stay"
 
@@ -523,7 +525,7 @@ def _read_cost(network: Network, data: Mapping[str, Any]) -> type[Cost] | Prices
 
 
 def _read_most(_network: Network, data: Mapping[str, Any]) -> Fraction | None:
-    """For L2 the limit is the distance, which is written as its square."""
+    """Return the limit; for L2 it is a distance, which JSON stores as its square."""
     limit = None if data["limit"] is None else exact(data["limit"])
     if limit is None or data["cost"]["kind"] != "L2":
         return limit
@@ -544,7 +546,7 @@ class WhatIf(_ClassOf):
     sample : array, list, mapping or each
         One raw sample: values in the order of the features, or by name; or `each`.
     cost : str, cost or Prices, default: L0
-        What a change costs, as in `whatif`.
+        Cost of a change, as in `whatif`.
     target : str or int, default: None
         Class to reach. None: any other class.
     keep : iterable, default: ()
@@ -621,7 +623,7 @@ class WhatIf(_ClassOf):
 
     @property
     def most(self) -> Fraction | None:
-        """What it may cost; for L2 the sum of squares."""
+        """Return the maximum cost; for L2 the sum of squares."""
         if self.max_cost is None:
             return None
         limit = Fraction(exact_number(self.max_cost, "max_cost"))
@@ -630,12 +632,12 @@ class WhatIf(_ClassOf):
         return limit ** (2 if self.cost is L2 else 1)
 
     def movable(self, network: Network) -> list[int]:
-        """Features that need not stay as they are, by number from 0."""
+        """Return the indices of features that may change, from 0."""
         fixed = {feature_index(network, name) for name in self.keep}
         return [index for index in range(network.encoder.features) if index not in fixed]
 
     def describe(self, network: Network) -> str:
-        """The question in words."""
+        """Return the question in words."""
         target, names = _class_or_none(network, self.target), network.class_texts
         label = self.label(network)
         current = "what it is" if label is None else names[label]
@@ -647,19 +649,19 @@ class WhatIf(_ClassOf):
 
 
 class Limited(Asking):
-    """What questions about all inputs within limits have in common."""
+    """Base class of questions about all inputs within limits."""
 
     where: Any
 
     @property
     def box(self) -> Box:
-        """The limits."""
+        """Return the limits."""
         return self.where if isinstance(self.where, Box) else Box({} if self.where is None else self.where)
 
 
 @dataclass(frozen=True, eq=False)
 class _OfClass(Limited):
-    """Something about a class of all inputs within limits."""
+    """Base class of claims about the class of all inputs within limits."""
 
     verb: ClassVar[str]
     written: ClassVar[Mapping[str, Written]] = {
@@ -673,7 +675,7 @@ class _OfClass(Limited):
     where: Any = None
 
     def describe(self, network: Network) -> str:
-        """The question's claim in words."""
+        """Return the claim in words."""
         label = network.class_texts[class_of(network, self.label)]
         return f"the class {self.verb} {label} for {self.box.words(network)}"
 
@@ -796,7 +798,7 @@ class Monotone(Limited):
     where: Any = None
 
     def describe(self, network: Network) -> str:
-        """The question's claim in words."""
+        """Return the claim in words."""
         name, label = network.encoder.feature_text[feature_index(network, self.feature)], self.label
         kept = None if label is None else network.class_texts[class_of(network, label)]
         effect = "lowers the class" if kept is None else f"loses class {kept}"
@@ -850,11 +852,11 @@ class Fair(Limited):
         object.__setattr__(self, "protected", _tuple_of(self.protected))
 
     def features(self, network: Network) -> list[int]:
-        """Protected features by number from 0, each once."""
+        """Return the indices of the protected features from 0, each once."""
         return list(dict.fromkeys(feature_index(network, feature) for feature in self.protected))
 
     def describe(self, network: Network) -> str:
-        """The question's claim in words."""
+        """Return the claim in words."""
         names = ", ".join(
             network.encoder.feature_text[feature_index(network, feature)] for feature in self.protected
         )
@@ -900,7 +902,7 @@ class Agree(Limited):
     where: Any = None
 
     def describe(self, network: Network) -> str:
-        """The question's claim in words."""
+        """Return the claim in words."""
         return f"the two networks give the same class, for {self.box.words(network)}"
 
 
@@ -965,7 +967,7 @@ class Count(OfSample, Limited):
         )
 
     def near(self, network: Network) -> Neighbourhood:
-        """Where inputs are counted."""
+        """Return the region in which inputs are counted."""
         if self.region is None:
             near = self.box.of(network.lawful)
         else:
@@ -976,11 +978,11 @@ class Count(OfSample, Limited):
         return near
 
     def values(self, network: Network) -> list[Any] | None:  # type: ignore[override]
-        """The sample as a list in the order of the features, if there is one."""
+        """Return the sample as a list in the order of the features, if there is one."""
         return None if self.sample is None else super().values(network)
 
     def describe(self, network: Network) -> str:
-        """Where inputs are counted, in words."""
+        """Return a description of the region in which inputs are counted."""
         if self.region is None:
             return self.box.words(network)
         text = self.described_region(network)
@@ -989,7 +991,7 @@ class Count(OfSample, Limited):
 
 @dataclass(frozen=True, eq=False)
 class Rules(Asking):
-    """What a network does, or gives some of its classes to, as rules: what `rulebook` answers."""
+    """Ask for rules of a network, or of some of its classes; `rulebook` answers it."""
 
     kind: ClassVar[str] = "rules"
     written: ClassVar[Mapping[str, Written]] = {
@@ -1002,5 +1004,5 @@ class Rules(Asking):
     classes: tuple[int, ...]
 
     def describe(self, network: Network) -> str:
-        """The question in words."""
+        """Return the question in words."""
         return f"rules for {', '.join(network.classes[label] for label in self.classes)}"

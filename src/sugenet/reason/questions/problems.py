@@ -1,5 +1,6 @@
-"""What a question comes down to: problems, none of which may have a violation; for a network that keeps real
-numbers as they are, a query over boxes of them.
+"""Translation of a question to problems, none of which may have a violation.
+
+For a network over real numbers, it becomes a query over boxes of them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ __all__ = ["problems_of", "query_about", "some_inside"]
 
 
 def problems_of(network: Network, question: Question) -> tuple[tuple[Problem, ...], Joint | None]:
-    """The problems of a question, and the joint network that they are about where there are two sides."""
+    """Return the problems of a question, and their joint network if there are two sides."""
     match question:
         case Robust():
             return (question.asked_in(network, question.near(network)),), None
@@ -55,14 +56,14 @@ def problems_of(network: Network, question: Question) -> tuple[tuple[Problem, ..
 
 
 def _inside(network: Network, box: Box) -> Neighbourhood:
-    """All inputs within limits, of which some obey the laws: of none, everything would be proved."""
+    """Return all inputs within limits; some must obey the laws, or everything would be proved."""
     near = box.of(network.lawful)
     see_that_some_obey(network, near, box)
     return near
 
 
 def some_inside(network: Network, box: Box) -> bool:
-    """Whether some input that can occur is within limits."""
+    """Return whether some input that can occur is within limits."""
     try:
         _inside(network, box)
     except QuestionError:
@@ -71,7 +72,7 @@ def some_inside(network: Network, box: Box) -> bool:
 
 
 def _states(network: Network, feature: int, box: Box) -> list[tuple[int, Any]]:
-    """States of a feature that limits allow, in order, each with a raw value within them."""
+    """Return the states of a feature within limits, in order, each with a raw value within them."""
     near = _inside(network, box)
     moved = [(move.state, move.value) for move in near.moves if move.feature == feature]
     return sorted([(near.states[feature], near.sample[feature]), *moved], key=lambda pair: pair[0])
@@ -80,8 +81,9 @@ def _states(network: Network, feature: int, box: Box) -> list[tuple[int, Any]]:
 def _two_sided(
     joint: Joint, box: Box, network: Network, free: Sequence[int], goal: Goal
 ) -> tuple[tuple[Problem, ...], Joint]:
-    """All joint inputs whose shared features meet the limits;
-    those of `free` are limited by their pairs already.
+    """Return all joint inputs whose shared features meet the limits.
+
+    Features in `free` are already limited by their pairs.
     """
     limits = box.placed(network)
     near = Box({feature: limit for feature, limit in limits.items() if feature not in free}).of(joint.network)
@@ -96,7 +98,7 @@ def _monotone(network: Network, question: Monotone) -> tuple[tuple[Problem, ...]
             f"Ask Fair about it."
         )
     states = _states(network, feature, box)
-    # where the states between two may break a law, the two have to be compared themselves
+    # if the states between two may break a law, the two must be compared directly
     steps = list(combinations(states, 2) if network.domain.laws else pairwise(states))
     joint = twins(network.lawful, {feature: steps if question.rising else [(b, a) for a, b in steps]})
     count = network.head.outputs
@@ -115,7 +117,7 @@ def _fair(network: Network, question: Fair) -> tuple[tuple[Problem, ...], Joint]
     pairs = {}
     for feature in features:
         states = _states(network, feature, box)
-        alone = len(features) == 1  # then the two inputs can change places, and must differ here
+        alone = len(features) == 1  # then the two inputs can be swapped, and must differ here
         pairs[feature] = [(a, b) for a in states for b in states if not alone or a[0] < b[0]]
     joint = twins(network.lawful, pairs)
     count = network.head.outputs
@@ -153,7 +155,7 @@ def _query(network: Network, query: Query) -> tuple[Problem, ...]:
         cases = tuple(tuple(map(vote, conjunction)) for conjunction in case.condition)
         goal = Goal(cases, network.head.room)
         problems.append(Problem(near, lawful(network, goal)))
-    if refused is not None and not problems:  # boxes without an input are left out, unless all of them are
+    if refused is not None and not problems:  # boxes without an input are left out, unless all are empty
         raise refused
     return tuple(problems)
 
@@ -162,7 +164,7 @@ def _query(network: Network, query: Query) -> tuple[Problem, ...]:
 
 
 def query_about(network: Network, question: Question) -> Query:
-    """The query over a box of real inputs that a question comes down to; in the network's own numbers."""
+    """Return a question as a query over a box of real inputs, in the network's own numbers."""
     match question:
         case Query():
             return question
@@ -213,9 +215,7 @@ def _around(network: Network, values: list[Any], region: Any) -> list[tuple[Frac
 
 
 def _between(network: Network, box: Box, values: list[Any] | None) -> list[tuple[Fraction, Fraction]]:
-    """Limits of all features: those of a box, and for the others the value of a sample or all that they can
-    be.
-    """
+    """Return limits of all features: those of a box; for others, the value of a sample or the full range."""
     limits, intervals = box.placed(network), []
     for feature in range(network.encoder.features):
         limit = limits.get(feature, (None, None) if values is None else Fraction(values[feature]))
@@ -238,7 +238,7 @@ def _between(network: Network, box: Box, values: list[Any] | None) -> list[tuple
 def _within(
     network: Network, feature: int, low: Fraction | None, high: Fraction | None
 ) -> tuple[Fraction, Fraction]:
-    """Bounds cut to what the feature can be."""
+    """Return bounds cut to the range of the feature."""
     coding, name = network.encoder.codings[feature], network.encoder.names[feature]
     assert isinstance(coding, Steps)
     ends = []
@@ -256,7 +256,7 @@ def _within(
 
 
 def _beats(network: Network, k: int, other: int, *, strict: bool) -> Inequality:
-    """Class k scores at least as much as another one; more, where a tie goes to the other one."""
+    """Return that class k scores at least as much as another, or more if a tie goes to the other."""
     min_lead = Fraction(1, network.head.integers[2]) if strict and k > other else 0
     return Inequality({k: 1, other: -1}, min_lead)
 

@@ -1,4 +1,4 @@
-"""Questions of every kind, as words and as JSON, and read back from it: `question_of`."""
+"""Questions of every kind in words and as JSON; `question_of` reads them back."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from sugenet.reason.questions.kinds import (
 __all__ = ["Asked", "Question", "data_of", "described", "described_within", "question_of", "reading_data"]
 
 Question: TypeAlias = Robust | Always | Never | Monotone | Fair | Agree | Query
-"""What `verify` decides."""
+"""Questions that `verify` decides."""
 Asked: TypeAlias = Question | Why | Suffices | WhatIf | Count | Predict | Rules
-"""What an answer may answer."""
+"""Questions that an answer may have."""
 
 
 # -- queries, and all of them --------------------------------------------------------------------------------
 
 
 def described(network: Network, question: Asked) -> str:
-    """A question, or what it claims, in words."""
+    """Return a question, or its claim, in words."""
     if isinstance(question, Query):
         return described_within(network, f"no violation of the {question}")
     text = described_within(network, question.describe(network))
@@ -45,7 +45,7 @@ def described(network: Network, question: Asked) -> str:
 
 
 def described_within(network: Network, text: str) -> str:
-    """Words about inputs, with those that can occur where that is known."""
+    """Return a description of inputs, with restrictions on inputs that can occur, if known."""
     domain, seen = network.domain, network.encoder.seen
     if not domain:
         return text
@@ -56,7 +56,7 @@ def described_within(network: Network, text: str) -> str:
 
 
 def data_of(network: Network, question: Asked) -> dict[str, Any]:
-    """A question as JSON; a query in the network's own numbers."""
+    """Return a question as JSON data; a query in the network's own numbers."""
     if not isinstance(question, Query):
         return question.data(network)
     query = of_network(network, question)
@@ -79,7 +79,7 @@ def _inequality(terms: Iterable[Any], bound: str) -> Inequality:
 
 
 def _query_of(network: Network, data: Mapping[str, Any]) -> Query:
-    """A query in the numbers of the file that the network was read from."""
+    """Return a query in the numbers of the network's source file."""
     cases = []
     for case in data["cases"]:
         ends = [network.source.inputs(map(exact, case[end])) for end in ("lower", "upper")]
@@ -97,7 +97,7 @@ _KINDS: dict[str, Any] = {
 
 @contextmanager
 def reading_data(what: str, error: type[SugenetError] = CertificateError) -> Iterator[None]:
-    """Say what is wrong with JSON data from elsewhere, as an error of one type."""
+    """Convert errors in JSON data from elsewhere to one type of error."""
     try:
         yield
     except KeyError as missing:
@@ -113,12 +113,12 @@ def reading_data(what: str, error: type[SugenetError] = CertificateError) -> Ite
 
 
 def question_of(data: Mapping[str, Any], network: Network, other: Network | None = None) -> Asked:
-    """Read a question from its JSON, as `data` wrote it; `other`: the second network of `Agree`.
+    """Read a question from the JSON that its `data` wrote; `other`: the second network of `Agree`.
 
     Raises
     ------
     QuestionError
-        Where a field is missing, unknown or makes no sense for this network.
+        If a field is missing, unknown or invalid for this network.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def question_of(data: Mapping[str, Any], network: Network, other: Network | None
 
 
 def _other_of(data: Mapping[str, Any], other: Network | None) -> Network:
-    """The second network of a question about two."""
+    """Return the second network of a question about two."""
     if other is None:
         raise QuestionError("the question is about two networks: give the other one too, other=.")
     if other.fingerprint != data["other"]:

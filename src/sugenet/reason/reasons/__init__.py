@@ -1,4 +1,4 @@
-"""Why: `why`, reasons one by one, and the chain of rules that fired."""
+"""Explanations: `why`, reasons one by one, and the chain of rules that fired."""
 
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.chain import Chain, trace_reasons

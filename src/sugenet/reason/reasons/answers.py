@@ -1,5 +1,5 @@
-"""What `why` answers: reasons in raw features, each with its status and certificate,
-and what is known of every feature.
+"""Answers to `why`: reasons in raw features, each with status and certificate, and facts about every
+feature.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["Reason", "Reasons"]
 
 @dataclass(frozen=True, eq=False)
 class Reason(Certified):
-    """Features that suffice for the class as they are.
+    """Set of features whose values suffice for the class.
 
-    `status` is ``minimum``: none smaller exists; ``minimal``: none can be left out; ``sufficient``; or
-    ``unknown``, if it is not proved.
+    `status` is ``minimum`` (no smaller reason exists), ``minimal`` (no feature can be left out),
+    ``sufficient``, or ``unknown`` if it is not proved.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Reason(Certified):
     network: Network
     question: Suffices
     status: str
-    """``minimum``: none smaller exists; ``minimal``: none can be left out; ``sufficient``; each proved.
+    """``minimum``: no smaller reason exists; ``minimal``: no feature can be left out; ``sufficient``: proved.
 
     ``unknown``: not proved.
     """
@@ -64,17 +64,17 @@ class Reason(Certified):
 
     @property
     def label(self) -> str:
-        """Name of the class that is explained."""
+        """Name of the explained class."""
         return self.network.classes[self.index]
 
     @property
     def index(self) -> int:
-        """Number of the class `label`, from 0."""
+        """Index of the class `label`, from 0."""
         return self.question.label_goal(self.network).label
 
     @property
     def features(self) -> tuple[int, ...]:
-        """Numbers from 0, rising."""
+        """Feature indices from 0, in increasing order."""
         return self.question.fixed
 
     @property
@@ -84,18 +84,18 @@ class Reason(Certified):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Their names."""
+        """Names of the features."""
         return tuple(self.network.encoder.names[feature] for feature in self.features)
 
     def conditions(self) -> list[str]:
-        """What must stay true, in words: the range of raw values with the same code."""
-        encoder, sample = self.network.lawful.encoder, self.sample  # with the steps that laws name
+        """Return the conditions that must stay true, in words: ranges of raw values with the same code."""
+        encoder, sample = self.network.lawful.encoder, self.sample  # including the steps that laws name
         names, codings = encoder.names, encoder.codings
         return [codings[f].describe(names[f], codings[f].state(sample[f])) for f in self.features]
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
-        """What is proved."""
+        """Return the proved facts."""
         return {"status": data["certificate"]["answer"]}
 
     def __str__(self) -> str:
@@ -104,7 +104,7 @@ class Reason(Certified):
 
 @dataclass(frozen=True, eq=False)
 class Reasons(Recorded):
-    """Reasons for the class of a sample inside one region, shortest first: what `why` gives.
+    """Reasons for the class of a sample inside one region, shortest first: the answer to `why`.
 
     The first reason can be read from it directly: `conditions()`, `features`, `names`, `status` and
     `certificate`.
@@ -152,29 +152,30 @@ class Reasons(Recorded):
     question: Why
     network: Network
     region: str
-    """Where the other features may go, in words."""
+    """Description of the region of the other features."""
     reasons: tuple[Reason, ...]
     contrasts: tuple[Contrast, ...]
-    """Sets of features that change the class when changed together, each with one way to do it;
-    minimal when all are listed.
+    """Contrastive sets: features that change the class when changed together, each with one example.
+
+    They are minimal if all are listed.
     """
     all_reasons: bool
     """Whether these are all minimal reasons."""
     all_contrasts: bool
     """Whether these are all minimal contrastive sets."""
     lower: int
-    """No reason has fewer features than this: proved."""
+    """Proved lower bound on the number of features of a reason."""
     movable: Features
-    """Features that can change their code inside the region; all others are in no reason."""
+    """Features that can change their code inside the region; the others are in no reason."""
     order: str
-    """In which order features were freed, in words."""
+    """Description of the order in which features were freed."""
     seconds: float
     is_nearest: bool = False
     """Whether the region was chosen, since none was given: the smallest in which the class is known to
     change.
     """
     interrupted: bool = field(default=False, repr=False, compare=False)
-    """Whether somebody ended the search: whoever asks several questions then asks no further one."""
+    """Whether the user interrupted the search; callers with several questions then stop."""
 
     @property
     def outcome(self) -> str:
@@ -183,12 +184,12 @@ class Reasons(Recorded):
 
     @property
     def label(self) -> str:
-        """Name of the class that is explained."""
+        """Name of the explained class."""
         return self.network.classes[self.index]
 
     @property
     def index(self) -> int:
-        """Number of the class `label`, from 0."""
+        """Index of the class `label`, from 0."""
         return self.question.label_goal(self.network).label
 
     @property
@@ -198,7 +199,7 @@ class Reasons(Recorded):
 
     @property
     def features(self) -> tuple[int, ...]:
-        """Features of the first reason, by number from 0."""
+        """Indices of the features of the first reason, from 0."""
         return self.reasons[0].features if self.reasons else ()
 
     @property
@@ -207,7 +208,7 @@ class Reasons(Recorded):
         return self.reasons[0].names if self.reasons else ()
 
     def conditions(self) -> list[str]:
-        """Conditions of the first reason, in words."""
+        """Return the conditions of the first reason, in words."""
         return self.reasons[0].conditions() if self.reasons else []
 
     @property
@@ -217,11 +218,11 @@ class Reasons(Recorded):
 
     @property
     def is_certified(self) -> bool:
-        """Whether every reason has a proof to check, and there is one."""
+        """Whether there is a reason, and every reason has a proof to check."""
         return bool(self.reasons) and all(reason.is_certified for reason in self.reasons)
 
     def data(self) -> dict[str, Any]:
-        """Everything as JSON data; each of the reasons has its own certificate."""
+        """Return everything as JSON data; each reason has its own certificate."""
         return {name: value for name, value in super().data().items() if name != "certificate"}
 
     @property
@@ -233,8 +234,9 @@ class Reasons(Recorded):
 
     @cached_property
     def core(self) -> tuple[str, ...]:
-        """Features known to be in every reason: those that change the class on their own. All of them, where
-        all contrastive sets are listed, and unless time or memory ended first.
+        """Features known to be in every reason: those that change the class on their own.
+
+        They are all such features if all contrastive sets are listed, and unless time or memory ran out.
         """
         return self.named({feature for c in self.contrasts if len(c.features) == 1 for feature in c.features})
 
@@ -255,9 +257,9 @@ class Reasons(Recorded):
 
     @cached_property
     def attribution(self) -> dict[str, Fraction]:
-        """FFA of each feature that can change: its share of the listed reasons.
+        """Return the FFA of each feature that can change: its share of the listed reasons.
 
-        Exact when `all_reasons`, else an estimate from these.
+        Exact if `all_reasons`, otherwise an estimate from the listed ones.
         """
         count = max(1, len(self.reasons))
         names = self.network.encoder.names
@@ -267,12 +269,14 @@ class Reasons(Recorded):
         }
 
     def named(self, features: AbstractSet[int]) -> tuple[str, ...]:
-        """Names of features, in their order."""
+        """Return the names of features, in order."""
         return tuple(self.network.encoder.names[feature] for feature in sorted(features))
 
     @classmethod
     def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Reasons with their certificates, contrastive sets, and what follows from the question."""
+        """Return reasons with their certificates, contrastive sets, and facts that follow from the
+        question.
+        """
         for name in ("lower", "all_reasons", "is_nearest", "all_contrasts"):
             if type(data[name]) is not (int if name == "lower" else bool):
                 raise CertificateError(f"the field {name!r} of the answer is not what it must be.")
@@ -289,7 +293,7 @@ class Reasons(Recorded):
         }
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """A sentence for each reason, its verdict put through `mark`."""
+        """Return a sentence for each reason, with `mark` applied to its verdict."""
         label = self.network.class_texts[self.question.label_goal(self.network).label]
         where = f"for {self.region}" if self.region == "any input" else f"with {self.region}"
         where += " (the fewest known to change the class)" if self.is_nearest else ""

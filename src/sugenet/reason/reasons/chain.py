@@ -1,12 +1,13 @@
-"""The chain of reasons of one prediction: which hidden neurons decided the class, which focal set of each
-fired, down to raw features.
+"""The chain of reasons of one prediction, from the deciding hidden neurons and their focal sets to raw
+features.
 
-At the head a set of neurons is chosen that suffices for the class whatever the other neurons do; for every
-chosen neuron, `tau` of the literals that hold (active), or as many that fail as make `tau` out of reach
-(idle): a focal set of its capacity or of the conjugate. So on down to the bits, and so to raw features. Every
-step is checked by counting, and no neuron or literal of a step can be left out. Where neurons have several
-levels, conditions on levels stand in place of literals: a neuron is wanted at a level or above, or at one or
-below; that asks the same of its inputs, each by as little as suffices (docs/theory.md 3.4).
+At the head, a set of neurons is chosen that suffices for the class whatever the other neurons do. For an
+active neuron, `tau` of the literals that hold are chosen; for an inactive one, as many failing literals as
+make `tau` unreachable. This is a focal set of its capacity or of the conjugate. The same is repeated down to
+the bits and the raw features. Every step is checked by counting, and no neuron or literal of a step can be
+left out. If neurons have several levels, conditions on levels replace literals: a neuron must be at or above
+a level, or at or below one. Its inputs get conditions of the same form, each as weak as possible
+(docs/theory.md 3.4).
 """
 
 from __future__ import annotations
@@ -29,29 +30,31 @@ __all__ = ["Chain", "Link", "key_of", "trace_reasons"]
 
 @dataclass(frozen=True)
 class Link(ShortRepr):
-    """A hidden neuron of the chain and what made it what it is."""
+    """Hidden neuron of the chain, and the inputs that determine its state."""
 
     layer: int
-    """From 1."""
+    """Index of the layer, from 1."""
     neuron: int
-    """From 1, as literals name it."""
+    """Index of the neuron from 1, as in literals."""
     active: bool
-    """Whether it is on; of a neuron that must not exceed a level, False."""
+    """Whether it is active; False for a neuron that must not exceed a level."""
     matches: int
     tau: int
-    """The threshold that it reaches, or does not."""
+    """The threshold that it reaches, or does not reach."""
     literals: tuple[int | Condition, ...]
-    """Literals of its inputs that hold (active), or contrary ones (idle), and that suffice; signed, from 1.
+    """Literals of its inputs that suffice: those that hold (active), or contrary ones (inactive); signed,
+    from 1.
+
     In a network of several levels, conditions on levels.
     """
     wanted: Condition | None = None
-    """In a network of several levels, what is asked of its level."""
+    """In a network of several levels, the condition on its level."""
     level: int | None = None
-    """Its level, where it has several."""
+    """Its level, if it has several."""
 
     @property
     def state(self) -> str:
-        """What it is, and why by its match count."""
+        """Return its state, and the match count that explains it."""
         counted = f"M = {self.matches} {'>=' if self.active else '<'} tau = {self.tau}"
         if self.tau == NEVER:
             counted = "no input lifts it higher"
@@ -62,20 +65,22 @@ class Link(ShortRepr):
 
 @dataclass(frozen=True, eq=False)
 class Chain(Plottable):
-    """From a prediction down to raw features."""
+    """Chain of reasons from a prediction down to raw features."""
 
     network: Network
     sample: tuple[Any, ...]
     index: int
-    """Number of the class, from 0."""
+    """Index of the class, from 0."""
     decisive: tuple[int | Condition, ...]
-    """Literals of the last hidden layer that suffice for the class; conditions on its levels in a network of
-    several levels.
+    """Literals of the last hidden layer that suffice for the class; in a network of several levels,
+    conditions.
     """
     links: dict[tuple[int, int], Link]
-    """By layer and neuron, both from 1; under -j what neuron j of several levels must not exceed."""
+    """Links by layer and neuron, both from 1; the key -j holds the upper limit of neuron j of several
+    levels.
+    """
     features: tuple[int, ...]
-    """Raw features at the bottom, from 0: sufficient for the class, though not always minimal as a whole."""
+    """Indices of raw features from 0: sufficient for the class, though not always minimal as a whole."""
 
     @property
     def label(self) -> str:
@@ -83,12 +88,12 @@ class Chain(Plottable):
         return self.network.classes[self.index]
 
     def conditions(self) -> list[str]:
-        """What of the raw features the chain rests on, in words."""
+        """Return the conditions on raw features that the chain uses, in words."""
         names, codings, sample = self.network.encoder.names, self.network.encoder.codings, self.sample
         return [codings[f].describe(names[f], codings[f].state(sample[f])) for f in self.features]
 
     def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
+        """Return everything as JSON data."""
         links = [
             {
                 "layer": k.layer,
@@ -111,8 +116,8 @@ class Chain(Plottable):
         }
 
     def text(self, limit: int = 12) -> str:
-        """Indented text, each neuron explained where it is first used;
-        at most `limit` lines below any one.
+        """Return indented text that explains each neuron at its first use; at most `limit` lines below
+        each.
         """
         what = "neurons of the last layer" if self.links else "inputs"
         if any(isinstance(literal, Condition) for literal in self.decisive):
@@ -150,7 +155,7 @@ class Chain(Plottable):
             lines.append("  " * depth + f"... and {len(listed) - limit} more")
 
     def _input_text(self, literals: list[int | Condition]) -> list[str]:
-        """What literals of the inputs say, feature by feature."""
+        """Return literals of the inputs as text, feature by feature."""
         network, encoder = self.network, self.network.encoder
         allowed: dict[int, set[int]] = {}
         for literal in literals:
@@ -233,7 +238,7 @@ def trace_reasons(network: Network, x: Any) -> Chain:
 
 
 def _literal(condition: Condition) -> int:
-    """The literal of a bit, or the number of a feature."""
+    """Return the literal of a bit, or the index of a feature."""
     return condition.place if condition.at_least is not None else -condition.place
 
 
@@ -242,7 +247,7 @@ def _because(count: int) -> str:
 
 
 def key_of(literal: int | Condition) -> int:
-    """The neuron that a literal or a condition names; negative where it must not exceed a level."""
+    """Return the neuron that a literal or a condition names; negative if it must not exceed a level."""
     if isinstance(literal, int):
         return abs(literal)
     return literal.place if literal.at_least is not None else -literal.place
@@ -258,7 +263,9 @@ def _plain(literal: int | Condition) -> Any:
 
 
 class _Asked:
-    """Conditions on the values of a layer: of several on one value and side the strongest."""
+    """Conditions on the values of a layer; of several on the same side of one value, only the strongest is
+    kept.
+    """
 
     def __init__(self) -> None:
         self.lows: dict[int, int] = {}
@@ -282,7 +289,7 @@ class _Asked:
 def _step(
     network: Network, layer: Layer, wanted: Condition, inputs: Ints, below: _Asked
 ) -> tuple[int, int, tuple[Condition, ...]]:
-    """The match count of a neuron, the threshold that is asked of it, and what of its inputs suffices."""
+    """Return the match count of a neuron, the required threshold, and inputs that suffice for it."""
     if network.has_levels and layer.every is not None:
         return _pool_step(layer, wanted, inputs, below)
     j, tops, levels = wanted.place - 1, layer.input_tops, np.asarray(inputs, np.int64)
@@ -292,7 +299,7 @@ def _step(
     if wanted.at_least is not None:
         tau = taus[wanted.at_least - 1]
         need = tau
-    else:  # what fails must be more than what tau leaves
+    else:  # more must fail than tau leaves
         tau = taus[wanted.at_most or 0]
         need, weights = int(sizes @ tops) - tau + 1, -weights
     held = np.where(weights > 0, levels, tops - levels)
@@ -303,14 +310,14 @@ def _step(
     because = []
     for index, value in chosen.items():
         low, high = (value, None) if weights[index] > 0 else (None, int(tops[index]) - value)
-        if not network.has_levels and layer.tops is not None:  # a feature is named as it is
+        if not network.has_levels and layer.tops is not None:  # a feature is named directly
             low = high = int(levels[index])
         because.append(Condition(index + 1, low, high))
     return matches, tau, tuple(because)
 
 
 def _focal(brought: Ints, need: int, below: _Asked) -> list[int]:
-    """Bits whose weights reach what is needed, none of them needless; those in use already come first."""
+    """Return bits whose weights reach the required sum, none redundant; bits already in use come first."""
     chosen: list[int] = []
     useful = np.flatnonzero(brought).tolist()
     for index in sorted(useful, key=lambda i: (-int(brought[i]), -below.uses[i + 1], i)):
@@ -320,7 +327,7 @@ def _focal(brought: Ints, need: int, below: _Asked) -> list[int]:
         need -= int(brought[index])
     for index in sorted(
         chosen, key=lambda i: int(brought[i])
-    ):  # weights larger than 1 may leave one needless
+    ):  # weights larger than 1 may leave a redundant one
         if need + int(brought[index]) <= 0:
             chosen.remove(index)
             need += int(brought[index])
@@ -328,9 +335,10 @@ def _focal(brought: Ints, need: int, below: _Asked) -> list[int]:
 
 
 def _least(sizes: Ints, held: Ints, need: int, below: _Asked | None) -> dict[int, int]:
-    """Inputs, and how much of each must be held to bring a match count to what is needed: those that bring
-    little are let go first; where it is known what was asked `below`, the others are lowered as far as there
-    is room.
+    """Return inputs, and how much of each must be held to bring a match count to the required value.
+
+    Inputs that contribute little are released first. If it is known which conditions were `below`, the others
+    are lowered as far as the slack allows.
     """
     brought = sizes * held
     room, kept = int(brought.sum()) - need, np.flatnonzero(brought).tolist()
@@ -350,7 +358,9 @@ def _least(sizes: Ints, held: Ints, need: int, below: _Asked | None) -> dict[int
 def _pool_step(
     layer: Any, wanted: Condition, inputs: Ints, below: _Asked
 ) -> tuple[int, int, tuple[Condition, ...]]:
-    """The largest is at least what one of them is, and at most what all are; the least the other way."""
+    """Bound a maximum: it is at least any one of its inputs, and at most all of them; a minimum the other
+    way.
+    """
     window = layer.window
     channel, position = divmod(wanted.place - 1, len(window.taps))
     taps = window.taps[position]
@@ -367,13 +377,13 @@ def _pool_step(
 
 
 def _decisive(network: Network, label: int, levels: Ints) -> list[Condition]:
-    """Conditions on what the head reads that suffice for the class; none can be weakened."""
+    """Return conditions on the inputs of the head that suffice for the class; none can be weakened."""
     head = network.head
     tops, here = head.input_tops.tolist(), [int(level) for level in levels]
     room, rows = _rivals(head, label, levels)
 
     def costs(position: int, rises: bool) -> list[int]:
-        """What one level up, or down, costs against each rival."""
+        """Return the cost of one level up, or down, against each rival."""
         return [max(0, -row[position] if rises else row[position]) for row in rows]
 
     sides = [(position, rises) for position in range(head.inputs) for rises in (False, True)]
@@ -381,7 +391,7 @@ def _decisive(network: Network, label: int, levels: Ints) -> list[Condition]:
         (position, rises): tops[position] - here[position] if rises else here[position]
         for position, rises in sides
     }
-    for side in sorted(sides, key=lambda s: (sum(costs(*s)) * way[s], s)):  # all the way, where that fits
+    for side in sorted(sides, key=lambda s: (sum(costs(*s)) * way[s], s)):  # the whole way, if that fits
         cost = costs(*side)
         if all(one * way[side] <= left for one, left in zip(cost, room, strict=True)):
             room = [left - one * way[side] for one, left in zip(cost, room, strict=True)]
@@ -397,7 +407,7 @@ def _decisive(network: Network, label: int, levels: Ints) -> list[Condition]:
 
 
 def _rivals(head: Head, label: int, levels: Ints) -> tuple[list[int], list[list[int]]]:
-    """For each rival by how much it loses, and what one level of each input brings it."""
+    """Return for each rival the margin by which it loses, and its gain from one level of each input."""
     slopes, offsets, _ = head.integers
     inputs = np.asarray(levels, bool if head.tops is None else np.int64)
     counts = head.match_counts(inputs[None, :])[0].tolist()
@@ -406,7 +416,7 @@ def _rivals(head: Head, label: int, levels: Ints) -> tuple[list[int], list[list[
         if k == label:
             continue
         lead = slopes[label] * counts[label] + offsets[label] - slopes[k] * counts[k] - offsets[k]
-        room.append(lead - (1 if k < label else 0))  # a tie goes to the lowest
+        room.append(lead - (1 if k < label else 0))  # a tie goes to the lowest class
         weights = zip(head.weights[label].tolist(), head.weights[k].tolist(), strict=True)
         rows.append([slopes[label] * weight - slopes[k] * other for weight, other in weights])
     return room, rows

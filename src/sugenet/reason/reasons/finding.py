@@ -1,5 +1,5 @@
-"""Why: sets of raw features that suffice for the answer, minimal or minimum,
-with proof (docs/theory.md 8.2).
+"""Search for sets of raw features that suffice for the class, minimal or minimum, with proof (docs/theory.md
+8.2).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Minimal = Literal["subset", "size"]
 _NEAREST = 5.0
 """Seconds for finding the region of a reason, if none is given."""
 _EXAMPLES = 80
-"""Counterexamples by which features are ordered behind several hidden layers."""
+"""Number of counterexamples that order features in networks with several hidden layers."""
 _AFTER_INTERRUPT = 1.0
 """Seconds for the proof of a reason after Ctrl-C."""
 
@@ -68,7 +68,8 @@ def why(
     x : array, list or mapping
         One raw sample: values in the order of the features, or by name.
     region : region or str, default: None
-        Where the other features may go. None: the smallest `L0` region in which the class is known to change,
+        Region in which the other features may change. None: the smallest `L0` region in which the class is
+        known to change,
         which the answer says; or any input, if nothing is known to change the class.
     minimal : {"subset", "size"} or None, default: "subset"
         ``"subset"``: no feature of a reason can be left out. ``"size"``: no smaller reason exists. None: the
@@ -134,10 +135,10 @@ def why(
 
 
 def _nearest_region(network: Network, x: Any, target: Any, ties: Ties, clock: Clock) -> Region:
-    """The smallest number of changed features that is known to change the class, as a region; any input, if
-    nothing is known to change it.
+    """Return the smallest `L0` region in which the class is known to change; any input if none is known.
 
-    In a smaller region nothing matters, and in a larger one reasons are longer. Part of the time is for this.
+    In a smaller region no feature matters, and in a larger one reasons are longer. Part of the time limit is
+    used for this.
     """
     left = clock.left()
     seconds = _NEAREST if left is None else min(_NEAREST, left / 4)
@@ -162,7 +163,7 @@ def each_reason(
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
 ) -> Iterator[Reason]:
-    """Give minimal reasons one after another, shortest first, each as soon as it is proved.
+    """Yield minimal reasons, shortest first, each as soon as it is proved.
 
     Parameters
     ----------
@@ -220,7 +221,7 @@ def each_reason(
 
 
 class _Search:
-    """One question on its way."""
+    """State of the search for one question."""
 
     def __init__(
         self,
@@ -240,18 +241,18 @@ class _Search:
         self.exhausted = False
         """Whether no further set can be a minimal reason."""
         self.lower = 0
-        """No reason is smaller."""
+        """Lower bound on the size of a reason."""
         self.order = (
             "features are freed from the least to the most important: "
             "by what they bring to neurons near their threshold"
         )
 
     def run(self) -> Reasons:
-        """Find reasons, then say what is known of every feature."""
+        """Find reasons, then collect the facts about every feature."""
         oracle, clock, interrupted = self.oracle, self.oracle.clock, False
         try:
             self._find()
-        except KeyboardInterrupt:  # what is known to suffice is given, whatever was asked for
+        except KeyboardInterrupt:  # features known to suffice are returned for every setting
             interrupted = True
             clock.tell("interrupted")
             oracle.clock = clock.within(_AFTER_INTERRUPT)
@@ -289,7 +290,7 @@ class _Search:
             self.tell(reason)
 
     def _prepare(self) -> None:
-        """See that there is something to explain, and find what can be found of contrastive sets at once."""
+        """Check that there is something to explain, and find the contrastive sets that are found quickly."""
         if self.oracle.problem.replays(()):
             raise QuestionError(
                 "the sample itself is a tie at the top, so with ties='against' there is no answer to "
@@ -299,7 +300,7 @@ class _Search:
         self._list_contrasts()
 
     def each(self, *, prepared: bool = False) -> Iterator[Reason]:
-        """Reasons, shortest first."""
+        """Yield reasons, shortest first."""
         if not prepared:
             self._prepare()
         for features, minimum in self._shortest_first():
@@ -309,7 +310,7 @@ class _Search:
     # -- contrastive sets ------------------------------------------------------------------------------------
 
     def _singles(self) -> None:
-        """Features that change the class on their own: they are in every reason."""
+        """Find features that change the class on their own: they are in every reason."""
         near = self.oracle.problem.near
         with suppress(TooLargeError):
             for move in violating_singles(self.oracle.problem, self.oracle.clock):
@@ -317,7 +318,7 @@ class _Search:
                     self.oracle.contrasts.append(Contrast(frozenset({move.feature}), (move,)))
 
     def _list_contrasts(self) -> None:
-        """All contrastive sets of a small region."""
+        """Find all contrastive sets of a small region."""
         near = self.oracle.problem.near
         budget = near.budget if near.budget is not None else sum(near.columns.weights.tolist())
         listed = needed_changes(self.oracle.problem, budget, self.oracle.clock)
@@ -336,8 +337,8 @@ class _Search:
     # -- reasons ---------------------------------------------------------------------------------------------
 
     def _order(self) -> list[int]:
-        """Features from the least to the most important: by what they can bring to first-layer neurons
-        near their threshold.
+        """Return features from least to most important: by their effect on first-layer neurons near the
+        threshold.
         """
         near = self.oracle.problem.near
         try:
@@ -347,7 +348,7 @@ class _Search:
         return sorted(weight, key=lambda feature: (weight[feature], feature))
 
     def _one(self) -> Features:
-        """One reason: free as many features as bounds allow at once, then one after another."""
+        """Find one reason: free as many features as bounds allow at once, then one after another."""
         oracle = self.oracle
         deep = len(oracle.problem.near.network.layers) > 2
         order = self._often_changed() if deep else self._order()
@@ -369,10 +370,10 @@ class _Search:
         return enough
 
     def _often_changed(self) -> list[int]:
-        """Features from the one that most counterexamples change to the one that fewest do.
+        """Return features by how many counterexamples change them, most frequent first.
 
-        Behind several hidden layers proofs are by exhaustion, so few free features that soon fail are better
-        than many that hold long.
+        With several hidden layers, proofs are by exhaustion. A few free features that fail soon are then
+        better than many that hold for long.
         """
         oracle = self.oracle
         for turn in range(_EXAMPLES):
@@ -385,8 +386,9 @@ class _Search:
         return sorted(oracle.features, key=lambda feature: (-often[feature], feature))
 
     def _needs(self, reason: Features) -> dict[int, tuple[FeatureMove, ...]] | None:
-        """For each feature of a reason a counterexample that changes it and nothing else of the reason; None
-        when one is not known.
+        """Return for each feature of a reason a counterexample that changes no other feature of the reason.
+
+        None if one is not known.
         """
         needs = {}
         for feature in sorted(reason):
@@ -401,8 +403,10 @@ class _Search:
         return needs
 
     def _shortest_first(self) -> Iterator[tuple[Features, bool]]:
-        """Reasons by rising size: smallest sets that meet all contrastive sets, each tried and refuted by a
-        new one until it suffices.
+        """Yield reasons by increasing size.
+
+        Each candidate is a smallest set that meets all contrastive sets. It is tried and refuted by a new
+        contrastive set until it suffices.
         """
         oracle = self.oracle
         spare = self._in_reserve()
@@ -426,13 +430,14 @@ class _Search:
                 sets.hit(contrast.features)
             self._more_contrasts(candidate, sets)
             oracle.clock.tell(f"every reason has at least {self.lower} features")
-        if not self.reasons:  # nothing proved to be the smallest: one that is minimal, or at least enough
+        if not self.reasons:  # none proved to be the smallest: one that is minimal, or at least sufficient
             features = self._one() if spare is None else oracle.enough(spare)
             yield features, False
 
     def _in_reserve(self) -> Features | None:
-        """Under a time limit: a reason that is given when none is proved to be the smallest in time; half of
-        the time is for it.
+        """Find a reserve under a time limit, in half of the time.
+
+        It is returned if no reason is proved to be the smallest in time.
         """
         oracle, clock = self.oracle, self.oracle.clock
         left = clock.left()
@@ -445,7 +450,7 @@ class _Search:
             oracle.clock = clock
 
     def _more_contrasts(self, candidate: Features, sets: HittingSets) -> None:
-        """Further contrastive sets apart from the ones just found, while they come easily."""
+        """Find further contrastive sets disjoint from the last ones, while this is easy."""
         oracle, fixed = self.oracle, set(candidate)
         for _ in range(20):
             fixed |= oracle.contrasts[-1].features
@@ -456,7 +461,7 @@ class _Search:
     def _reason(
         self, features: Features, needs: dict[int, tuple[FeatureMove, ...]] | None, *, minimum: bool = False
     ) -> Reason:
-        """A reason with its proof and what shows that nothing can be left out."""
+        """Return a reason with its proof, and the evidence that no feature can be left out."""
         oracle = self.oracle
         near = oracle.problem.near
         proof = oracle.proof(features)

@@ -1,7 +1,7 @@
-"""Sets of features that meet others: hitting sets, smallest first, by python-sat's MaxSAT (RC2), and duality.
+"""Hitting sets of features, smallest first, by python-sat's MaxSAT (RC2), and duality.
 
 Reasons and contrastive sets determine each other: all minimal reasons are the minimal sets that meet every
-contrastive set, and the other way round (docs/theory.md 8.2). So a list of both shows that neither has a gap.
+contrastive set, and vice versa (docs/theory.md 8.2). So a list of both shows that neither is incomplete.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = [
 
 
 class HittingSets:
-    """Sets that meet every set given so far, smallest first, without those that contain a blocked one.
+    """Sets that meet every given set, smallest first, except those that contain a blocked one.
 
     Examples
     --------
@@ -42,21 +42,21 @@ class HittingSets:
             self.hit(row)
 
     def hit(self, row: Iterable[int]) -> None:
-        """Demand that a set be met."""
+        """Require that a set is met."""
         listed = sorted(row)
         self._empty |= not listed
         if listed:
             self._hitman.hit(listed)
 
     def block(self, row: Iterable[int]) -> None:
-        """Leave out all sets that contain this one."""
+        """Exclude all sets that contain this one."""
         listed = sorted(row)
         self._empty |= not listed
         if listed:
             self._hitman.block(listed)
 
     def smallest(self) -> frozenset[int] | None:
-        """A smallest set that meets all; None when there is none left."""
+        """Return a smallest set that meets all; None if there is none left."""
         if self._empty:
             return None
         with hearing_ctrl_c():
@@ -68,7 +68,7 @@ Sets = list[frozenset[int]]
 
 
 def is_antichain(sets: Iterable[frozenset[int]]) -> bool:
-    """Whether no set of a list contains another one, or stands twice.
+    """Return whether no set of a list contains another one or occurs twice.
 
     Examples
     --------
@@ -80,18 +80,20 @@ def is_antichain(sets: Iterable[frozenset[int]]) -> bool:
 
 
 def unlisted_change(reasons: Sets, contrasts: Sets, look: Callable[[], None]) -> frozenset[int] | None:
-    """A set that meets every reason and contains no contrastive set; None if there is none. Then, if reasons
-    suffice and contrastive sets change the class, each list has all minimal sets of its kind.
+    """Return a set that meets every reason and contains no contrastive set; None if there is none.
 
-    If there is one, the features beside it meet every contrastive set and contain no reason: they suffice
-    and a reason is missing, or they do not and a contrastive set is.
+    If there is none, reasons suffice and contrastive sets change the class, then each list has all minimal
+    sets of its kind.
+
+    If there is one, its complement meets every contrastive set and contains no reason. Either the complement
+    suffices and a reason is missing, or it does not and a contrastive set is missing.
 
     Parameters
     ----------
     reasons, contrasts
         Sets of features.
     look
-        Called all the time; may raise an error to end the search.
+        Called repeatedly; may raise an error to end the search.
 
     Examples
     --------
@@ -103,7 +105,7 @@ def unlisted_change(reasons: Sets, contrasts: Sets, look: Callable[[], None]) ->
 
     def search(chosen: frozenset[int], left_out: frozenset[int], open_rows: Sets) -> frozenset[int] | None:
         look()
-        while True:  # what follows from what is chosen
+        while True:  # consequences of the choices
             banned = {f for row in contrasts if len(row - chosen) == 1 for f in row - chosen} | left_out
             rows = [row for row in open_rows if not row & chosen]
             forced = {f for row in rows if len(row - banned) == 1 for f in row - banned}

@@ -1,10 +1,9 @@
-"""Is a set of features enough: the question behind every reason,
-asked many times about one sample and region.
+"""Test whether a set of features suffices: the core of every reason, repeated for one sample and region.
 
-A set S of features is *sufficient* when the class stays whatever the other features do inside the region.
-What is learned is kept: a counterexample shows that every sufficient set contains one of the features it
-changes (a *contrastive set*); a sufficient set vouches for all sets that contain it; and our solver keeps its
-clauses from question to question and says which fixed features it really used.
+A set S of features is *sufficient* if the class stays the same whatever the other features do inside the
+region. Results are kept. A counterexample shows that every sufficient set contains one of the features it
+changes (a *contrastive set*). A sufficient set makes all its supersets sufficient. The CDCL solver keeps its
+clauses between questions, and reports the fixed features that it really used.
 """
 
 from __future__ import annotations
@@ -33,61 +32,61 @@ __all__ = ["Contrast", "Features", "Oracle"]
 Features: TypeAlias = frozenset[int]
 
 _SMALL = 2e6
-"""Sets or combinations that are walked through at once rather than asked of the solver."""
+"""Number of sets or combinations that are enumerated directly and not passed to the solver."""
 _SMALL_DEEP = 2.0**26
-"""The same behind more hidden layers, where the solver is slow."""
+"""The same for more hidden layers, which make the solver slow."""
 _SMALL_BLOCKS = 2.0**30
-"""The same if 512 combinations are judged at once."""
+"""The same if 512 combinations are evaluated at once."""
 _QUICK = 0.1
-"""Seconds of dual bounds, where there are too many steps for others."""
+"""Seconds for dual bounds, if there are too many steps for other engines."""
 _SHALLOW = 2
-"""Hidden layers up to which the solver is asked first."""
+"""Number of hidden layers up to which the solver runs first."""
 
 
 @dataclass(frozen=True)
 class Contrast(ShortRepr):
-    """Features that, changed together in some way, change the class; and one such way."""
+    """Features that can change the class together, with one example."""
 
     features: Features
     moves: tuple[FeatureMove, ...] = ()
-    """Nothing where it was read from the data of an answer."""
+    """Moves of the example; empty if it was read from the data of an answer."""
     read: tuple[tuple[int, Any], ...] = ()
-    """What was read instead: features and their values, as JSON."""
+    """Data that was read instead: features and their values, as JSON."""
 
     @property
     def values(self) -> dict[int, Any]:
-        """The values of the changed features, in the order of the features."""
+        """Return the values of the changed features, in the order of the features."""
         return dict(sorted([*self.read, *((move.feature, move.value) for move in self.moves)]))
 
 
 @dataclass
 class Oracle:
-    """Answers about one problem."""
+    """Tests of sets of features for one problem."""
 
     problem: Problem
     clock: Clock
     contrasts: list[Contrast] = field(default_factory=list)
     sufficient: list[Features] = field(default_factory=list)
     proved: tuple[Features, Any] | None = None
-    """The set that an engine last proved sufficient, and its proof; one, since proofs may be large."""
+    """The set that an engine last proved sufficient, and its proof; only one, since proofs may be large."""
 
     @cached_property
     def features(self) -> Features:
-        """Features that can change at all inside the region; all others matter to no reason."""
+        """Features that can change inside the region; the others are in no reason."""
         return frozenset(self.problem.near.places)
 
     def freed(self, fixed: Iterable[int]) -> Problem:
-        """The problem with some features fixed and all others free within the region."""
+        """Return the problem with some features fixed and all others free within the region."""
         return Problem(self.problem.near.fixing(set(fixed)), self.problem.goal)
 
     def known(self, fixed: Features) -> bool | None:
-        """What is known already."""
+        """Return the known result for a set, if any."""
         if any(not (contrast.features & fixed) for contrast in self.contrasts):
             return False
         return True if any(enough <= fixed for enough in self.sufficient) else None
 
     def ask(self, fixed: Features) -> bool | None:
-        """Whether a set of features is sufficient; None when that could not be decided."""
+        """Return whether a set of features is sufficient; None if undecided."""
         answer = self.known(fixed)
         if answer is not None or self.clock.up():
             return answer
@@ -99,7 +98,7 @@ class Oracle:
         return self._decided(problem, fixed) if walked else self._solved(fixed)
 
     def is_bounded(self, problem: Problem) -> bool:
-        """Whether bounds alone exclude every violation."""
+        """Return whether bounds alone exclude every violation."""
         bounds = BOUNDS if is_soon_expanded(self.problem.near) else DUAL.within(_QUICK)
         return isinstance(bounds(problem, self.clock), Holds)
 
@@ -120,7 +119,7 @@ class Oracle:
 
     @cached_property
     def _staying(self) -> dict[int, list[int]]:
-        """For each feature the literals that say it stays as it is."""
+        """Return for each feature the literals that fix it at its value."""
         literals = {}
         for chain in self.problem.cascade.chains:
             start = chain.options.index(None)
@@ -142,7 +141,7 @@ class Oracle:
         return None
 
     def learn(self, moves: tuple[FeatureMove, ...]) -> Contrast | None:
-        """Keep a counterexample, with needless changes dropped; None where only rounding allows it."""
+        """Keep a counterexample after dropping redundant changes; None if only rounding allows it."""
         if isinstance(replayed(self.problem, "a search for reasons", moves), Open):
             return None
         kept = self._thinned(list(moves))
@@ -152,13 +151,13 @@ class Oracle:
         return contrast
 
     def _thinned(self, moves: list[FeatureMove]) -> list[FeatureMove]:
-        """Drop changes one after another as long as the rest still changes the class."""
+        """Drop changes one after another while the rest still changes the class."""
         near, goal, kept = self.problem.near, self.problem.goal, list(moves)
         first_layer: FirstLayer | None
         try:
             first_layer = self.problem.first_layer if is_soon_expanded(near) else None
             rows = first_layer.rows(moves) if first_layer is not None else np.zeros(0)
-        except TooLargeError:  # then by the network as it is
+        except TooLargeError:  # otherwise by the network itself
             first_layer = None
         while len(kept) > 1:
             if first_layer is not None:
@@ -176,19 +175,19 @@ class Oracle:
         return kept
 
     def proof(self, fixed: Features) -> Any:
-        """A proof that a set is sufficient; None if there was no time for one."""
+        """Return a proof that a set is sufficient; None if the time is up."""
         if self.proved is not None and self.proved[0] == fixed:
             return self.proved[1]
         outcome = decide(self.freed(fixed), self.clock.for_proof())
         return outcome.proof if isinstance(outcome, Holds) else None
 
     def enough(self, fixed: Features) -> Features:
-        """The smallest set known to be sufficient inside a sufficient one."""
+        """Return the smallest set known to be sufficient inside a sufficient one."""
         return min((known for known in self.sufficient if known <= fixed), key=len, default=fixed)
 
 
 def _is_small(problem: Problem) -> bool:
-    """Whether all sets or combinations are soon walked through, compared with what the solver takes."""
+    """Return whether enumerating all sets or combinations is fast compared with the solver."""
     combinations = combinations_of(problem.near)
     count = min(sets_within(problem.near), combinations)
     if len(problem.near.network.layers) <= _SHALLOW:

@@ -1,4 +1,4 @@
-"""Rules about a network: whether one is true, how far it reaches, and all of them as a book."""
+"""Rules about a network: check a rule, measure its coverage, and extract all rules as a rulebook."""
 
 from sugenet.reason.rules.book import Rulebook, rulebook
 from sugenet.reason.rules.checked import CheckedRule, RuleFigures, check_rule, coverage

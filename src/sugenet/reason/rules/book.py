@@ -1,9 +1,8 @@
 """Global rules: a network, or one of its classes, as prime rules over raw features, each proved.
 
-A rule limits some features, numbers to neighbouring states and categories to a set, and every input within
-its limits has its class. It is *prime* when no limit can be widened without losing that. A network with few
-codewords gets rules that say everything (`complete`); of a large one the rules say what they say,
-and are silent elsewhere.
+A rule limits some features: numbers to neighbouring states, categories to a set. Every input within its
+limits has its class. A rule is *prime* if no limit can be widened without losing this. The rules of a network
+with few codewords cover everything (`complete`). Those of a large network cover only part of the inputs.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ from sugenet.visible import visible
 __all__ = ["ProvedRule", "Rulebook", "rulebook"]
 
 _SMALL, _LARGE = 0.5, 0.9
-"""Parts of the time for finding rules of a small and of a large network; the rest is for proving them."""
+"""Shares of the time for finding rules of a small and of a large network; the rest is for proofs."""
 _RANDOM = 32
-"""Random codewords that a large network's rules grow from, when there are no samples."""
+"""Number of random codewords from which rules of a large network grow, if there are no samples."""
 _DRAWS = 4096
 
 
@@ -51,7 +50,7 @@ class ProvedRule(NetworkRule):
     masks: Masks
     """The rule as a box of the grid."""
     prime: bool
-    """Whether no limit can be widened; False: that was not decided."""
+    """Whether no limit can be widened; False if this was not decided."""
     certificate: dict[str, Any]
 
     def __len__(self) -> int:
@@ -60,21 +59,21 @@ class ProvedRule(NetworkRule):
 
     @property
     def coverage(self) -> Fraction:
-        """Share of all codewords within its limits, each counting the same."""
+        """Share of all codewords within its limits, with equal weights."""
         return self.grid.coverage(self.masks)
 
     @property
     def states(self) -> dict[int, tuple[int, ...]]:
-        """Features it limits, from 0, each with the states it allows."""
+        """Return the features that it limits, from 0, each with the allowed states."""
         indices = {f: indices_of(self.masks[f]) for f, _ in self.limits}
         return {f: tuple(self.grid.states[f][index] for index in row) for f, row in indices.items()}
 
     def conditions(self) -> list[str]:
-        """One condition a feature, in words."""
+        """Return one condition per feature, in words."""
         return self.grid.words(self.masks)
 
     def data(self) -> dict[str, Any]:
-        """The rule as JSON data."""
+        """Return the rule as JSON data."""
         return {
             "if": self.conditions(),
             "then": self.label,
@@ -90,9 +89,10 @@ class ProvedRule(NetworkRule):
 
 @dataclass(frozen=True, eq=False)
 class Rulebook(Answered):
-    """Rules of a network, those that cover most first: what `rulebook` gives.
+    """Rules of a network, those with the largest coverage first: the answer of `rulebook`.
 
-    Its `outcome` is ``"complete"`` if the rules say everything about their classes, else ``"partial"``.
+    Its `outcome` is ``"complete"`` if the rules cover exactly the inputs of their classes, else
+    ``"partial"``.
 
     Examples
     --------
@@ -114,11 +114,11 @@ class Rulebook(Answered):
     network: Network
     rules: tuple[ProvedRule, ...]
     classes: tuple[int, ...]
-    """Classes that were asked about."""
+    """Classes of the question."""
     complete: bool
     """Whether the rules of these classes together cover exactly the inputs of each."""
     kind: str
-    """``cover``: none can be left out. ``every``: all prime rules. ``some``: those that were found."""
+    """``cover``: no rule can be left out. ``every``: all prime rules. ``some``: the rules that were found."""
     left_out: Mapping[str, int]
     """Rules that were found and left out: ``too long``, ``beyond most``, ``not proved in time``."""
     seconds: float
@@ -127,7 +127,7 @@ class Rulebook(Answered):
 
     @property
     def outcome(self) -> str:
-        """``"complete"`` if the rules say everything about their classes, else ``"partial"``."""
+        """``"complete"`` if the rules cover exactly the inputs of their classes, else ``"partial"``."""
         return "complete" if self.complete else "partial"
 
     @property
@@ -142,7 +142,7 @@ class Rulebook(Answered):
 
     @property
     def question(self) -> Rules:
-        """What was asked for."""
+        """The question."""
         return Rules(self.classes)
 
     @cached_property
@@ -150,12 +150,12 @@ class Rulebook(Answered):
         return Grid(self.network)
 
     def of(self, label: Any) -> tuple[ProvedRule, ...]:
-        """Rules of one class, by name or number."""
+        """Return the rules of one class, by name or index."""
         chosen = class_of(self.network, label)
         return tuple(rule for rule in self.rules if rule.index == chosen)
 
     def predict(self, X: Any) -> list[int | None]:
-        """Class of each raw sample by the rules alone; None where no rule speaks."""
+        """Return the class of each raw sample by the rules alone; None if no rule covers it."""
         indices = self._grid.places(X)
         labels = np.full(len(indices), -1)
         for rule in self.rules:
@@ -163,8 +163,8 @@ class Rulebook(Answered):
         return [None if label < 0 else label for label in labels.tolist()]
 
     def covered(self, label: Any) -> Share:
-        """Share of all codewords on which a rule of a class speaks; where it is not exact,
-        at least that much.
+        """Return the share of all codewords that the rules of a class cover; a lower bound if it is not
+        exact.
         """
         boxes = [rule.masks for rule in self.of(label)]
         if self._grid.total <= CODEWORDS:
@@ -175,17 +175,19 @@ class Rulebook(Answered):
         return {self.network.classes[label]: self.covered(label) for label in self.classes}
 
     def check(self, network: Network | None = None, *, time_limit: float | None = SECONDS) -> str:
-        """Check every claim by the definition: the certificate of each rule, that it is about any input, that
-        the rule is prime, and what the rules are together. Its words name the fields that nothing shows.
+        """Check every claim by the definition, and return a description that names the fields without proof.
 
-        Raises `CertificateError` where a claim is not so, and `CheckLimitError` when the time ends first.
+        The claims are: the certificate of each rule, that it covers any input, that the rule is prime, and
+        the joint properties of the rules.
+
+        Raises `CertificateError` if a claim is false, and `CheckLimitError` if the time runs out.
         """
         return check_book(self, self.network if network is None else network, Limit(time_limit))
 
     # -- in other forms --------------------------------------------------------------------------------------
 
     def text(self) -> str:
-        """A summary, then one rule per line with its coverage."""
+        """Return a summary, then one rule per line with its coverage."""
         shares = [_percent(rule.coverage) for rule in self.rules]
         width = max(map(len, shares), default=0)
         lines = (
@@ -216,7 +218,7 @@ class Rulebook(Answered):
         return text + (f"; left out: {left}" if left else "") + ("; interrupted" if self.interrupted else "")
 
     def data(self) -> dict[str, Any]:
-        """Everything as JSON data; `from_data` reads it back."""
+        """Return everything as JSON data; `from_data` reads it back."""
         return {
             "format": "sugenet rulebook",
             "version": 1,
@@ -239,10 +241,8 @@ class Rulebook(Answered):
     def from_data(
         cls, network: Network, data: Mapping[str, Any], *, time_limit: float | None = SECONDS
     ) -> Rulebook:
-        """Read a book from what `data` gave, and check all that it claims, as `check` does;
-        nothing is believed.
-        """
-        network = network.anywhere()  # a book is about any input
+        """Read a book from the data that `data` returned, and check all its claims, as `check` does."""
+        network = network.anywhere()  # a book covers any input
         check_data(data, network)
         with reading_data("the rulebook"):
             grid = Grid(network)
@@ -270,34 +270,37 @@ class Rulebook(Answered):
         return book
 
     def to_python(self) -> str:
-        """A function `classify(sample)` in Python that needs nothing else: the class name of a raw sample,
-        None where no rule speaks.
+        """Return a standalone Python function `classify(sample)`: the class name of a raw sample, None if no
+        rule covers it.
         """
         return export.to_python(self._grid, self.rules)
 
     def to_dnf(self, label: Any = None) -> str:
-        """The rules of one class as a disjunction of terms over the encoder's bits,
-        in the manner of DIMACS (``p dnf``).
+        """Return the rules of one class as a disjunction of terms over the encoder's bits, like DIMACS (``p
+        dnf``).
 
-        A legal codeword satisfies it iff a rule of the class speaks of it; where the book is complete, iff
-        the network gives the class.
+        A legal codeword satisfies it iff a rule of the class covers it; if the book is complete, iff the
+        network gives the class.
         """
         return export.to_dnf(self._grid, self.of(self._one(label)), self._one(label))
 
     def to_cnf_dimacs(self) -> str:
-        """The rules as DIMACS CNF over the encoder's bits and one variable a class.
+        """Return the rules as DIMACS CNF over the encoder's bits and one variable per class.
 
-        Its models are the legal codewords, each with one class that no rule contradicts. For a book that is
-        complete for all classes that is the network's class, so models and codewords are as many.
+        Its models are the legal codewords, each with one class that no rule contradicts. If the book is
+        complete for all classes, this is the network's class, so there are as many models as codewords.
         """
         return export.to_cnf_dimacs(self._grid, self.rules)
 
     def possibilistic_base(self) -> PossibilisticBase:
-        """The rules as a possibilistic base, each certain: the clause "some bit of the body is otherwise, or
-        the class is so", weight 1.
+        """Return the rules as a possibilistic base of certain clauses: "a bit of the body differs, or the
+        class holds".
 
-        Criteria are the literals of the encoder's bits and one named ``class c`` for each class. A sample
-        with a class is impossible (degree 0) iff a rule gives the sample another class, else wholly possible.
+        Every clause has weight 1.
+
+        Criteria are the literals of the encoder's bits, and one named ``class c`` for each class. A sample
+        with a class is impossible (degree 0) iff a rule gives the sample another class. Otherwise it is fully
+        possible.
         """
         return export.possibilistic_base(self._grid, self.rules)
 
@@ -328,18 +331,17 @@ def rulebook(
     seed: int = 0,
     notify: Callable[[str], None] | None = None,
 ) -> Rulebook:
-    """Say what a network does as rules over raw features.
+    """Describe a network by rules over raw features.
 
-    A network of up to 2^20 codewords is looked at as a whole: prime rules that cover each class exactly, none
-    of them needless. Rules of a larger network grow from samples: one prime rule for each sample that no rule
-    covers yet.
+    For a network of up to 2^20 codewords, prime rules cover each class exactly, and none is redundant. Rules
+    of a larger network grow from samples: one prime rule for each sample that no rule covers yet.
 
     Parameters
     ----------
     network : Network
         The network.
     label : str or int, default: None
-        Rules of this class alone, by name or index.
+        Return only rules of this class, by name or index.
     X : array or data frame, default: None
         Raw samples that rules of a large network grow from, in order. None: 32 random codewords. A small
         network needs none.
@@ -350,7 +352,7 @@ def rulebook(
     every : bool, default: False
         List all prime rules of a small network, instead of a cover.
     time_limit : float, default: None
-        Seconds after which the rules that are proved so far are given. A part of them is kept for proofs.
+        Seconds after which the rules proved so far are returned. Part of the time is reserved for proofs.
     seed : int, default: 0
         Seed of random choices. The answer is the same for the same seed, unless time runs out.
     notify : callable, default: None
@@ -359,7 +361,8 @@ def rulebook(
     Returns
     -------
     Rulebook
-        Its `outcome` is ``"complete"`` if the rules say everything about their classes, else ``"partial"``.
+        Its `outcome` is ``"complete"`` if the rules cover exactly the inputs of their classes, else
+        ``"partial"``.
 
     Raises
     ------
@@ -386,7 +389,7 @@ def rulebook(
         ):
             raise QuestionError(f"{name}={value!r} must be a whole number, not negative.")
     classes = tuple(range(len(network.classes))) if label is None else (class_of(network, label),)
-    network = network.anywhere()  # what holds for any input holds for those that can occur
+    network = network.anywhere()  # a rule for all inputs also holds for those that can occur
     work = _Work(Grid(network), classes, most, longest, Clock(time_limit, None, seed, notify))
     try:
         if work.grid.total <= CODEWORDS:
@@ -402,7 +405,7 @@ def rulebook(
 
 
 class _Work:
-    """One book on its way."""
+    """Construction of one book."""
 
     def __init__(
         self, grid: Grid, classes: tuple[int, ...], most: int | None, longest: int | None, clock: Clock
@@ -412,7 +415,7 @@ class _Work:
         self.left_out = dict.fromkeys(LEFT_OUT, 0)
 
     def small(self, every: bool) -> Rulebook:
-        """Rules of a network whose codewords can all be looked at."""
+        """Find rules of a network whose codewords can all be enumerated."""
         search = self.clock.share(_SMALL)
         labelled_boxes: list[tuple[int, Masks]] = []
         with suppress(TimeoutError):
@@ -440,7 +443,7 @@ class _Work:
         return self.book(not stopped and not any(self.left_out.values()), kind)
 
     def large(self, X: Any) -> Rulebook:
-        """Rules grown from samples."""
+        """Grow rules from samples."""
         from sugenet.reason.rules.large import Grower
 
         indices, labels = self._seeds(X)
@@ -464,7 +467,7 @@ class _Work:
         return self.book(False, "some")
 
     def _seeds(self, X: Any) -> tuple[Ints, Ints]:
-        """Codewords to grow from, and their classes."""
+        """Return codewords to grow from, and their classes."""
         if X is not None:
             indices = self.grid.places(X)
             return indices, self.grid.classes(indices)
@@ -480,8 +483,8 @@ class _Work:
         return fits
 
     def _prove(self, masks: Masks, label: int, *, prime: bool) -> None:
-        """Add a rule with its certificate: bounds where they suffice, else the solver's clauses, else
-        whatever engine does it.
+        """Add a rule with its certificate: by bounds if they suffice, else by the solver's clauses, else by
+        any engine.
         """
         question = Always(label, _rule(self.grid, masks, label, prime, {}).box)
         for engine in ("bounds", "cdcl", "auto"):
@@ -496,7 +499,7 @@ class _Work:
         self.left_out["not proved in time"] += 1
 
     def book(self, complete: bool, kind: str) -> Rulebook:
-        """What was found: rules inside others left out, those that cover most first."""
+        """Return the book: without rules inside others, largest coverage first."""
         kept = [
             rule for rule in self.rules if rule.prime or not any(_inside(rule, other) for other in self.rules)
         ]
@@ -522,6 +525,6 @@ def _rule(grid: Grid, masks: Masks, label: int, prime: bool, certificate: dict[s
 
 
 def _percent(share: Fraction, towards: int = 0) -> str:
-    """A share in percent, to three digits; one in how many where that is little, or all but so many."""
+    """Return a share in percent, to three digits; near 0 as "1 in n", near 1 as "all but 1 in n"."""
     text = part_text(share, 3, towards)
     return text if " " in text else f"{100 * float(text):.3g} %"

@@ -1,8 +1,8 @@
-"""Is a rule true of a network (`check_rule`), how far does it reach, and how often is it right there
-(`coverage`, exactly).
+"""Rule checking: whether a rule holds for a network (`check_rule`), and its exact coverage and precision
+(`coverage`).
 
-As in `count`, inputs are combinations of legal states of the features, each state once; a rule covers a state
-when some raw value of it meets the rule's conditions.
+As in `count`, inputs are combinations of legal states of the features, each state once. A rule covers a state
+if some raw value of it meets the rule's conditions.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class RuleFigures(ShortRepr):
-    """How many inputs a rule covers, and how many of them have its class;
-    bounds where not all could be counted.
+    """Number of inputs that a rule covers, and how many of them have its class; bounds if not all were
+    counted.
     """
 
     rule: NetworkRule
     total: int
-    """Inputs in all; 0 where it is not known how many of them obey the laws, and nothing here is known."""
+    """Number of all inputs; 0 if it is not known how many obey the laws, so that no figure is known."""
     covered: int
-    """Inputs that meet the rule's conditions."""
+    """Number of inputs that meet the rule's conditions."""
     right: int
-    """Of these, at least so many have its class; exactly so many when `is_exact`."""
+    """Lower bound on how many of these have its class; exact if `is_exact`."""
     max_right: int
     certificate: dict[str, Any] | None
-    """Of the count of the covered inputs."""
+    """Certificate of the count of covered inputs."""
 
     @property
     def is_exact(self) -> bool:
@@ -77,13 +77,13 @@ class RuleFigures(ShortRepr):
 
     @property
     def precision_bounds(self) -> tuple[Fraction, Fraction]:
-        """The precision is not smaller and not larger than these."""
+        """Lower and upper bound on the precision."""
         if not self.covered:
             raise QuestionError("the rule covers nothing, so there is no precision.")
         return Fraction(self.right, self.covered), Fraction(self.max_right, self.covered)
 
     def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
+        """Return everything as JSON data."""
         bounds = [str(end) for end in self.precision_bounds] if self.covered else None
         figures = {"total": self.total, "covered": self.covered, "right": [self.right, self.max_right]}
         return {
@@ -96,7 +96,7 @@ class RuleFigures(ShortRepr):
 
     @classmethod
     def of(cls, rule: NetworkRule, data: Mapping[str, Any]) -> Self:
-        """The figures from their JSON data."""
+        """Return the figures from their JSON data."""
         lower, upper = data["right"]
         return cls(rule, data["total"], data["covered"], lower, upper, data["certificate"])
 
@@ -121,7 +121,7 @@ def coverage(
     threads: int | None = None,
     notify: Callable[[str], None] | None = None,
 ) -> RuleFigures:
-    """Coverage and precision of a rule, over the whole domain or a region around a sample.
+    """Return coverage and precision of a rule, over the whole domain or a region around a sample.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def coverage(
     if (x is None) != (region is None):
         raise QuestionError("give a sample and a region around it, or neither.")
     total = combinations_within(Count(x, region).near(network))
-    if network.domain.laws:  # of those that obey them
+    if network.domain.laws:  # of the inputs that obey the laws
         everything = count(network, x, region, time_limit=time_limit, threads=threads, notify=notify)
         if not isinstance(everything, Counted):
             return RuleFigures(rule, 0, 0, 0, 0, None)
@@ -148,7 +148,7 @@ def coverage(
         )
     except QuestionError:  # the rule covers nothing there
         return RuleFigures(rule, total, 0, 0, 0, None)
-    except TooLargeError:  # what it covers is known all the same, unless some of it breaks laws
+    except TooLargeError:  # the covered inputs are still known, unless some break laws
         if network.domain.laws:
             return RuleFigures(rule, 0, 0, 0, 0, None)
         covered = combinations_within(Count(x, region, rule.box).near(network))
@@ -170,7 +170,7 @@ def coverage(
 
 @dataclass(frozen=True, eq=False)
 class CheckedRule(Answered):
-    """A rule, whether it always holds, and its coverage and precision: what `check_rule` gives.
+    """A rule with its verdict, coverage and precision: the answer of `check_rule`.
 
     The outcome and the certificate are those of `verdict`.
 
@@ -195,40 +195,40 @@ class CheckedRule(Answered):
     rule: NetworkRule
     verdict: Proved | Refuted | Undecided
     figures: RuleFigures
-    """Over all inputs, each combination of feature states counting once."""
+    """Figures over all inputs; each combination of feature states counts once."""
 
     @property
     def question(self) -> Question:
-        """Whether every input that it speaks of has its class."""
+        """The claim that every input that it covers has its class."""
         return self.verdict.question
 
     @property
     def network(self) -> Network:
-        """The network that the rule is about."""
+        """The network of the rule."""
         return self.rule.network
 
     @property
     def outcome(self) -> str:
-        """That of the verdict: ``"proved"``, ``"refuted"`` or ``"undecided"``."""
+        """Outcome of the verdict: ``"proved"``, ``"refuted"`` or ``"undecided"``."""
         return self.verdict.outcome
 
     @property
     def certificate(self) -> dict[str, Any] | None:
-        """That of the verdict; `figures` has one of its own."""
+        """Certificate of the verdict; `figures` has its own."""
         return self.verdict.certificate
 
     @property
     def is_certified(self) -> bool:
-        """Whether a certificate shows the verdict."""
+        """Whether a certificate proves the verdict."""
         return self.verdict.is_certified
 
     @property
     def holds(self) -> bool | None:
-        """Whether it is proved (True), refuted (False) or open (None)."""
+        """Whether it is proved (True), refuted (False) or undecided (None)."""
         return {Proved: True, Refuted: False, Undecided: None}[type(self.verdict)]
 
     def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
+        """Return everything as JSON data."""
         verdict = self.verdict.data()
         return {
             "outcome": self.outcome,
@@ -240,13 +240,13 @@ class CheckedRule(Answered):
 
     @classmethod
     def of(cls, network: Network, verdict: Any, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data and its verdict."""
+        """Return the answer from its JSON data and its verdict."""
         limits = verdict.question.box.placed(network)
         rule = NetworkRule(network, tuple(limits.items()), verdict.question.label)
         return cls(rule, verdict, RuleFigures.of(rule, data["figures"]))
 
     def said(self, mark: Callable[[str], str] = str) -> str:
-        """The verdict, put through `mark`, and how far the rule reaches."""
+        """Return the verdict, with `mark` applied, and the coverage of the rule."""
         figures = self.figures
         reach = (
             f"covers {part_text(figures.coverage, 3) if figures.total else 'an unknown part'} of all inputs"
@@ -332,7 +332,7 @@ def check_rule(
         return [
             checked
             for one in rules_of_tree(network, rule)
-            if some_inside(network, one.box)  # the others say nothing of inputs that can occur
+            if some_inside(network, one.box)  # the others cover no input that can occur
             for checked in [check_rule(network, one, **options)]
             if not isinstance(checked, list)
         ]

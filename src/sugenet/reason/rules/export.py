@@ -1,7 +1,7 @@
-"""Rulebooks in other forms: Python code, DNF and CNF in the manner of DIMACS, a possibilistic base.
+"""Rulebooks in other formats: Python code, DNF and CNF like DIMACS, a possibilistic base.
 
-Variables are the encoder's bits, numbered from 1; a comment says what each means. A rule is a conjunction of
-bits: a number is at least one cut and below another; a category is none of those left out.
+Variables are the encoder's bits, numbered from 1; comments explain them. A rule is a conjunction of bits: a
+number is at least one cut and below another; a category is none of the excluded ones.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ __all__ = ["legal_clauses", "literals_of", "possibilistic_base", "to_cnf_dimacs"
 
 
 def literals_of(grid: Grid, masks: Masks) -> list[int]:
-    """The bits that a box asks for, as signed numbers from 1;
-    for legal codewords they say the same as the box.
+    """Return the bits that a box requires, as signed integers from 1; for legal codewords they are equivalent
+    to the box.
     """
     literals = []
     for feature in grid.conditions(masks):
@@ -41,7 +41,7 @@ def literals_of(grid: Grid, masks: Masks) -> list[int]:
 
 
 def legal_clauses(grid: Grid) -> list[list[int]]:
-    """Clauses that exactly the codewords that can occur satisfy."""
+    """Return clauses that exactly the possible codewords satisfy."""
     clauses: list[list[int]] = []
     for feature, coding in enumerate(grid.network.encoder.codings):
         group = grid.network.encoder.group(feature)
@@ -71,7 +71,7 @@ def _line(text: str) -> str:
 
 
 def to_dnf(grid: Grid, rules: Sequence[Any], label: int) -> str:
-    """The rules of one class as terms."""
+    """Return the rules of one class as terms."""
     lines = [f"c rules of class {_line(grid.network.classes[label])}, one term each", *_map(grid)]
     lines.append(f"p dnf {grid.network.encoder.width} {len(rules)}")
     lines += [" ".join(map(str, [*literals_of(grid, rule.masks), 0])) for rule in rules]
@@ -79,7 +79,7 @@ def to_dnf(grid: Grid, rules: Sequence[Any], label: int) -> str:
 
 
 def to_cnf_dimacs(grid: Grid, rules: Sequence[Any]) -> str:
-    """Legal codewords, exactly one class, and every rule as a clause."""
+    """Return legal codewords, exactly one class, and every rule as clauses."""
     width, names = grid.network.encoder.width, grid.network.classes
     labels = [width + 1 + k for k in range(len(names))]
     clauses = [*legal_clauses(grid), labels, *([-a, -b] for a, b in combinations(labels, 2))]
@@ -96,7 +96,7 @@ def to_cnf_dimacs(grid: Grid, rules: Sequence[Any]) -> str:
 
 
 def possibilistic_base(grid: Grid, rules: Sequence[Any]) -> PossibilisticBase:
-    """Every rule as a clause of weight 1 over the literals of the bits and the classes."""
+    """Return every rule as a clause of weight 1 over the literals of the bits and the classes."""
     names = [f"class {name}" for name in grid.network.classes]
     criteria = Criteria([*Criteria.literals(grid.network.encoder.width), *names])
     formulas: list[Any] = [
@@ -107,7 +107,7 @@ def possibilistic_base(grid: Grid, rules: Sequence[Any]) -> PossibilisticBase:
 
 
 def to_python(grid: Grid, rules: Sequence[Any]) -> str:
-    """One `if` a rule."""
+    """Return Python code with one `if` per rule."""
     encoder, classes = grid.network.encoder, grid.network.classes
     used = sorted({feature for rule in rules for feature in grid.conditions(rule.masks)})
     lines = [

@@ -1,9 +1,8 @@
-"""The codewords of a network as a grid, feature by feature, and boxes in it: which states a rule allows, in
-numbers, limits and words.
+"""The codewords of a network as a grid, feature by feature, and boxes in it, as numbers, limits and words.
 
-A *place* numbers the states of a feature that can occur, from 0. A *box* has one bit mask of allowed places a
-feature: neighbouring ones for a number, any for a category. Coverage is a share of all codewords, each
-counting the same.
+A *place* is the index of a possible state of a feature, from 0. A *box* has one bit mask of allowed places
+per feature: neighbouring ones for a number, any for a category. Coverage is a share of all codewords, with
+equal weights.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ from sugenet.visible import visible
 __all__ = ["Grid", "Masks", "Share", "indices_of"]
 
 Masks: TypeAlias = tuple[int, ...]
-"""For each feature the places that a box allows, as bits."""
+"""The allowed places of a box, as one bit mask per feature."""
 
 _BATCH = 1 << 14
 _NODES = 20_000
-"""Splits that an exact share of a union may take."""
+"""Maximum number of splits for the exact share of a union."""
 
 
 class Share(NamedTuple):
-    """A share of all codewords; where it is not exact, no more than what it stands for."""
+    """Share of all codewords; a lower bound if it is not exact."""
 
     value: Fraction
     exact: bool
@@ -60,7 +59,7 @@ class Grid:
 
     @cached_property
     def states(self) -> tuple[tuple[int, ...], ...]:
-        """For each feature the states that can occur."""
+        """For each feature, the states that can occur."""
         return tuple(
             tuple(s for s in range(coding.states) if coding.reachable(s))
             for coding in self.network.encoder.codings
@@ -68,17 +67,17 @@ class Grid:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """How many these are."""
+        """Number of these states for each feature."""
         return tuple(map(len, self.states))
 
     @cached_property
     def live(self) -> list[int]:
-        """Features that have more than one place."""
+        """Features with more than one place."""
         return [feature for feature, size in enumerate(self.sizes) if size > 1]
 
     @cached_property
     def full(self) -> Masks:
-        """The box of everything."""
+        """The box of all codewords."""
         return tuple((1 << size) - 1 for size in self.sizes)
 
     @cached_property
@@ -87,19 +86,19 @@ class Grid:
         return prod(self.sizes)
 
     def is_number(self, feature: int) -> bool:
-        """Whether the places of a feature are ordered."""
+        """Return whether the places of a feature are ordered."""
         return isinstance(self.network.encoder.codings[feature], Steps)
 
     # -- codewords -------------------------------------------------------------------------------------------
 
     def places(self, X: Any) -> Ints:
-        """Places of raw samples, one row each."""
+        """Return the places of raw samples, one row each."""
         levels = self.network.encoder.levels(X)
         columns = [np.searchsorted(states, levels[:, f]) for f, states in enumerate(self.states)]
         return np.stack(columns, axis=1).astype(np.int64) if columns else np.zeros((len(levels), 0), np.int64)
 
     def classes(self, indices: Ints, engine: EngineChoice = "auto") -> Ints:
-        """Class of codewords, one row of places each."""
+        """Return the classes of codewords, one row of places each."""
         labels = np.empty(len(indices), np.int64)
         for low in range(0, len(indices), _BATCH):
             inputs = self._inputs(indices[low : low + _BATCH])
@@ -130,7 +129,9 @@ class Grid:
         ]
 
     def table(self, engine: EngineChoice = "auto", stop: Callable[[], bool] = lambda: False) -> Ints:
-        """Class of every codeword, one axis a feature of `live`; raises `TimeoutError` if it is stopped."""
+        """Return the class of every codeword, one axis per feature of `live`; raises `TimeoutError` if it is
+        stopped.
+        """
         shape = [self.sizes[feature] for feature in self.live]
         labels = np.empty(self.total, np.int64)
         for low in range(0, self.total, _BATCH):
@@ -144,7 +145,7 @@ class Grid:
         return labels.reshape(shape)
 
     def values(self, indices: Iterable[int]) -> tuple[Any, ...]:
-        """A raw sample with these places."""
+        """Return a raw sample with these places."""
         codings = self.network.encoder.codings
         return tuple(
             _value(coding, states[p]) for coding, states, p in zip(codings, self.states, indices, strict=True)
@@ -153,15 +154,15 @@ class Grid:
     # -- boxes -----------------------------------------------------------------------------------------------
 
     def coverage(self, masks: Masks) -> Fraction:
-        """Share of all codewords that a box holds."""
+        """Return the share of all codewords in a box."""
         return Fraction(prod(mask.bit_count() for mask in masks), self.total)
 
     def conditions(self, masks: Masks) -> tuple[int, ...]:
-        """Features that a box limits."""
+        """Return the features that a box limits."""
         return tuple(f for f, (mask, full) in enumerate(zip(masks, self.full, strict=True)) if mask != full)
 
     def inside(self, masks: Masks, indices: Ints) -> Bits:
-        """Which codewords, one row of places each, lie in a box."""
+        """Return which codewords, one row of places each, lie in a box."""
         is_inside = np.ones(len(indices), bool)
         for feature in self.conditions(masks):
             allowed = np.array([masks[feature] >> p & 1 for p in range(self.sizes[feature])], bool)
@@ -169,13 +170,15 @@ class Grid:
         return is_inside
 
     def span(self, feature: int, mask: int) -> tuple[int | None, int | None]:
-        """Lowest and highest state that an interval of places allows; None at the end of what can occur."""
+        """Return the lowest and highest state of an interval of places; None at the end of the possible
+        range.
+        """
         states, indices = self.states[feature], indices_of(mask)
         low, high = indices[0], indices[-1]
         return (None if low == 0 else states[low]), (None if high == len(states) - 1 else states[high])
 
     def limits(self, masks: Masks) -> tuple[tuple[int, Any], ...]:
-        """A box as `sugenet.Box` has it, in raw values."""
+        """Return a box as limits for `sugenet.Box`, in raw values."""
         limits: list[tuple[int, Any]] = []
         for feature in self.conditions(masks):
             coding = self.network.encoder.codings[feature]
@@ -191,7 +194,7 @@ class Grid:
         return tuple(limits)
 
     def words(self, masks: Masks) -> list[str]:
-        """One condition a feature, as `parse_rule` reads it, safe to show."""
+        """Return one condition per feature in the syntax of `parse_rule`, safe to show."""
         conditions = []
         for feature in self.conditions(masks):
             coding, name = self.network.encoder.codings[feature], self.network.encoder.feature_text[feature]
@@ -210,7 +213,7 @@ class Grid:
         return conditions
 
     def check_box(self, masks: Masks) -> Masks:
-        """Say what is wrong with a box from elsewhere."""
+        """Check a box from elsewhere."""
         if len(masks) != len(self.full):
             raise QuestionError(f"the box has {len(masks)} features, the network {len(self.full)}.")
         for feature, (mask, full) in enumerate(zip(masks, self.full, strict=True)):
@@ -224,8 +227,9 @@ class Grid:
         return masks
 
     def union(self, boxes: Sequence[Masks]) -> Share:
-        """Share of all codewords that lie in some box: exact, by splitting feature by feature;
-        else of boxes that do not meet.
+        """Return the share of all codewords that lie in some box.
+
+        It is exact, by splitting feature by feature; otherwise a lower bound from disjoint boxes.
         """
         rows = [{f: mask[f] for f in self.conditions(mask)} for mask in boxes]
         budget = [_NODES]
@@ -269,7 +273,7 @@ class Grid:
 
 
 def indices_of(mask: int) -> list[int]:
-    """The places of a mask, rising."""
+    """Return the places of a mask in increasing order."""
     return [index for index in range(mask.bit_length()) if mask >> index & 1]
 
 

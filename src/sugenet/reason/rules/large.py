@@ -1,10 +1,9 @@
-"""Prime rules of a large network, grown from codewords by asking our solver, which keeps what it learns from
-question to question.
+"""Prime rules of a large network, grown from codewords by the CDCL solver, which keeps its learned clauses.
 
-A rule begins as a single codeword. The limits that the solver did not need for its proof go first; then whole
-features, the least important first; then each limit that is left is widened as far as it goes. Truth can only
-be lost by widening, so one pass leaves nothing to widen. Codewords whose class is known, the samples and all
-counterexamples, answer most questions with "no" at once.
+A rule begins as a single codeword. The limits that the solver did not need for its proof are dropped first;
+then whole features, the least important first. Then each remaining limit is widened as far as possible.
+Widening can only make a rule false, never true, so one pass leaves nothing to widen. Codewords of known
+class, the samples and all counterexamples, answer most questions with "no" at once.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ __all__ = ["Grower", "Grown"]
 
 @dataclass(frozen=True)
 class Grown:
-    """A box all of whose codewords have the class; prime unless some question was left open."""
+    """Box all of whose codewords have the class; prime unless some question was undecided."""
 
     masks: Masks
     prime: bool
@@ -41,7 +40,7 @@ class Grown:
 
 @dataclass
 class Grower:
-    """Grows rules of one class."""
+    """Search for rules of one class."""
 
     grid: Grid
     label: int
@@ -62,7 +61,7 @@ class Grower:
             self._steps = {chain.feature: chain.steps for chain in problem.cascade.chains}
 
     def grow(self, indices: Sequence[int]) -> Grown | None:
-        """A rule that speaks of a codeword of the class; None when there was no time to prove anything."""
+        """Return a rule that covers a codeword of the class; None if there was no time to prove anything."""
         self._open = False
         box = [1 << int(index) for index in indices]
         order = self._order(indices)
@@ -83,8 +82,8 @@ class Grower:
         return Grown(tuple(box), not self._open)
 
     def _order(self, indices: Sequence[int]) -> list[int]:
-        """Features from the least to the most important here: by what they can bring to first-layer neurons
-        near their threshold.
+        """Return features from least to most important: by their effect on first-layer neurons near the
+        threshold.
         """
         problem = Problem(
             AnyInput().around(self.grid.network, self.grid.values(indices)),
@@ -94,7 +93,7 @@ class Grower:
         return sorted(weight, key=lambda feature: (weight[feature], feature))
 
     def _widened(self, box: list[int], feature: int) -> int:
-        """Places that one limit can have when the others stay."""
+        """Return the places that one limit can have while the others stay."""
         mask, size = box[feature], self.grid.sizes[feature]
         if not self.grid.is_number(feature):
             for index in range(size):
@@ -102,7 +101,7 @@ class Grower:
                     mask |= 1 << index
             return mask
         low, high = indices_of(mask)[0], indices_of(mask)[-1]
-        far, near = 0, low  # all down to `near` are allowed, and it is not known to go further than `far`
+        far, near = 0, low  # all down to `near` are allowed; nothing beyond `far` is known to be allowed
         while far < near:
             middle = (far + near) // 2
             if self._holds([*box[:feature], (1 << near) - (1 << middle), *box[feature + 1 :]]):
@@ -122,8 +121,9 @@ class Grower:
     # -- questions -------------------------------------------------------------------------------------------
 
     def _asked(self, box: list[int]) -> list[int] | None:
-        """A box proved to have the class throughout, this one or, as far as its proof goes,
-        more; None: not proved.
+        """Return a box proved to have the class throughout: this one, or a larger one if its proof allows it.
+
+        None if not proved.
         """
         if self._refuted(box) or self._late():
             return None
@@ -145,16 +145,16 @@ class Grower:
         return wide
 
     def _holds(self, box: list[int]) -> bool:
-        """Whether all of a box is proved to have the class."""
+        """Return whether a whole box is proved to have the class."""
         if self._refuted(box) or self._late():
             return False
         if self._solver is None:
             return self._decided(box)
-        parts = product(*map(_runs_of, box))  # the solver's variables can say neighbouring places alone
+        parts = product(*map(_runs_of, box))  # the solver's variables can only express neighbouring places
         return all(isinstance(self._solved(self._literals(part)), Core) for part in parts)
 
     def _late(self) -> bool:
-        """Whether the time is up, so that what is asked now stays open."""
+        """Return whether the time is up, so that further questions stay undecided."""
         late = self.clock.up()
         self._open |= late
         return late
@@ -163,7 +163,7 @@ class Grower:
         return bool(self.grid.inside(tuple(box), self.others).any())
 
     def _ends(self, feature: int, mask: int) -> tuple[int | None, int | None]:
-        """Literals for "no lower" and "no higher" of neighbouring places."""
+        """Return the literals for "no lower" and "no higher" of neighbouring places."""
         steps, indices = self._steps.get(feature, range(0)), indices_of(mask)
         low = None if indices[0] == 0 else steps[indices[0] - 1] + 1
         high = None if indices[-1] == self.grid.sizes[feature] - 1 else -(steps[indices[-1]] + 1)
@@ -206,11 +206,11 @@ class Grower:
 
 
 def _runs_of(mask: int) -> list[int]:
-    """A mask as masks of neighbouring places."""
+    """Split a mask into masks of neighbouring places."""
     runs = []
     while mask:
         low = mask & -mask
-        run = mask & ~(mask + low)  # adding carries through the lowest run
+        run = mask & ~(mask + low)  # adding carries over the lowest run
         runs.append(run)
         mask ^= run
     return runs

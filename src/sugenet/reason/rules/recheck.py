@@ -1,5 +1,5 @@
-"""What a rulebook claims, seen again: the form of its data, the proof of every rule, that rules are prime,
-and what they cover together.
+"""Checks of a rulebook: the form of its data, the proof of every rule, that rules are prime, and their
+coverage.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _RULE = ("if", "then", "states", "coverage", "prime", "certificate")
 
 
 def only(data: Any, names: tuple[str, ...], what: str) -> None:
-    """See that an object has these fields and no others."""
+    """Check that an object has exactly these fields."""
     if not isinstance(data, Mapping):
         raise CertificateError(f"the rulebook is damaged: {what} must be a JSON object.")
     for name in names:
@@ -59,7 +59,7 @@ def only(data: Any, names: tuple[str, ...], what: str) -> None:
 
 
 def check_data(data: Any, network: Network) -> None:
-    """See that data of a book have its form, and that what it says of itself does not contradict itself."""
+    """Check that data of a book is well-formed and does not contradict itself."""
     if (
         not isinstance(data, Mapping)
         or data.get("format") != "sugenet rulebook"
@@ -117,7 +117,7 @@ def check_data(data: Any, network: Network) -> None:
 
 
 def masks_in(grid: Grid, row: Mapping[str, Any], number: int) -> Masks:
-    """The box of a rule's data."""
+    """Return the box of a rule's data."""
     masks = list(grid.full)
     for feature, kept in row["states"]:
         known = type(feature) is int and 0 <= feature < len(masks) and masks[feature] == grid.full[feature]
@@ -135,8 +135,10 @@ def masks_in(grid: Grid, row: Mapping[str, Any], number: int) -> Masks:
 
 
 def check_book(book: Rulebook, judge: Network, limit: Limit) -> str:
-    """Check every claim of a book by the definition; say what was checked, and what no certificate covers."""
-    judge = judge.anywhere()  # a book is about any input
+    """Check every claim of a book by the definition; describe the checks, and name the fields without
+    certificate.
+    """
+    judge = judge.anywhere()  # a book covers any input
     for number, rule in enumerate(book.rules, start=1):
         limit.look()
         _check_envelope(rule, number, judge)
@@ -169,9 +171,9 @@ def check_book(book: Rulebook, judge: Network, limit: Limit) -> str:
 
 
 def _check_envelope(rule: ProvedRule, number: int, judge: Network) -> None:
-    """See that a certificate says that a rule holds for any input, and nothing else."""
+    """Check that a certificate claims exactly that a rule holds for any input."""
     if rule.certificate.get("network") != judge.fingerprint:
-        return  # `check` says which one it is for
+        return  # `check` reports the right network
     claim = envelope(judge, Always(rule.index, rule.box), answer="proved", witness=None)
     for name in {**claim, **rule.certificate}:
         if name != "proof" and (name not in claim or rule.certificate.get(name, claim) != claim[name]):
@@ -182,7 +184,7 @@ def _check_envelope(rule: ProvedRule, number: int, judge: Network) -> None:
 
 
 def _uncovered(book: Rulebook) -> list[str]:
-    """Fields of a book that nothing shows."""
+    """Return the fields of a book without proof."""
     names = [] if all(rule.prime for rule in book.rules) else ["prime"]
     names += ["kind"] if book.kind == "some" else []
     names += [] if book.complete or book.kind == "every" else ["left_out"]
@@ -190,7 +192,7 @@ def _uncovered(book: Rulebook) -> list[str]:
 
 
 def _check_kind(book: Rulebook, grid: Grid, table: Any) -> None:
-    """See that the rules are what their kind says, and together what they are said to be."""
+    """Check that the rules match their kind and their joint claims."""
     if table is None:
         raise CertificateError(
             f"that the rules are of kind {book.kind!r} cannot be checked: there are {grid.total:,} codewords."
@@ -205,8 +207,10 @@ def _check_kind(book: Rulebook, grid: Grid, table: Any) -> None:
 
 
 def _check_class(book: Rulebook, grid: Grid, has_class: Any, label: int) -> int:
-    """See that the rules of a class are what their kind says, and hold exactly its codewords where the book
-    is complete; of every rule, how many are missing.
+    """Check that the rules of a class match their kind, and cover exactly its codewords if the book is
+    complete.
+
+    For the kind ``every``, return how many rules are missing.
     """
     boxes, name = [rule.masks for rule in book.of(label)], grid.network.class_texts[label]
     if book.complete and not np.array_equal(marked(grid, boxes), has_class):
@@ -230,7 +234,7 @@ def _check_class(book: Rulebook, grid: Grid, has_class: Any, label: int) -> int:
 
 
 def _widened(grid: Grid, masks: Masks) -> Iterator[Masks]:
-    """Every box that allows one state more: a neighbouring one of a number, any of a category."""
+    """Yield every box that allows one more state: a neighbouring one of a number, any of a category."""
     for feature in grid.conditions(masks):
         mask, indices = masks[feature], indices_of(masks[feature])
         more = [indices[0] - 1, indices[-1] + 1] if grid.is_number(feature) else range(grid.sizes[feature])
@@ -240,8 +244,9 @@ def _widened(grid: Grid, masks: Masks) -> Iterator[Masks]:
 
 
 def _holds(grid: Grid, table: Any, rule: ProvedRule, masks: Masks, limit: Limit) -> bool:
-    """Whether every codeword of a box has a class; a large network is asked, and a counterexample is replayed
-    by the definition.
+    """Return whether every codeword of a box has a class.
+
+    For a large network an engine decides, and a counterexample is replayed by the definition.
     """
     if table is not None:
         return bool((table[marked(grid, [masks])] == rule.index).all())

@@ -1,5 +1,6 @@
-"""Rules about a network, from anywhere: typed, from Anchors, from a decision tree;
-each is proved or gets a counterexample.
+"""Rules about a network from any source: text, Anchors or a decision tree.
+
+Each rule is proved or refuted by a counterexample.
 
 A rule is written ``mean radius >= 14 and side = left -> malignant``. Its conditions are those of laws
 (`sugenet.nn.laws`), joined by *and*. A bit is compared as 0 or 1; -1 is another spelling of 0.
@@ -27,13 +28,13 @@ __all__ = ["NetworkRule", "limits_in", "parse_rule", "rule_of_anchor", "rules_of
 
 @dataclass(frozen=True, eq=False)
 class NetworkRule(Sentences):
-    """If the conditions hold, the class is `label`."""
+    """Rule: if the conditions hold, the class is `label`."""
 
     network: Network
     limits: tuple[tuple[int, Any], ...]
-    """Feature from 0, and its limit as in `Box`."""
+    """Feature index from 0, and its limit as in `Box`."""
     index: int
-    """Number of the class, from 0."""
+    """Index of the class, from 0."""
 
     @property
     def label(self) -> str:
@@ -42,7 +43,7 @@ class NetworkRule(Sentences):
 
     @property
     def box(self) -> Box:
-        """Where it speaks."""
+        """The inputs that it covers."""
         return Box(self.limits)
 
     def __str__(self) -> str:
@@ -67,13 +68,14 @@ def parse_rule(network: Network, text: str) -> NetworkRule:
 
 
 def _rule(network: Network, parts: Iterable[str], label: int) -> NetworkRule:
-    """The rule with the conditions of all parts."""
+    """Return the rule with the conditions of all parts."""
     return NetworkRule(network, tuple(limits_in(network, parts, "rule").items()), label)
 
 
 def rule_of_anchor(network: Network, explanation: Mapping[str, Any]) -> NetworkRule:
-    """Read an explanation of alibi's Anchors, as its `to_json` gives it: the conditions in `anchor`, the
-    class in `raw.prediction`.
+    """Read an explanation by alibi's Anchors, as its `to_json` writes it.
+
+    The conditions are in `anchor`, the class in `raw.prediction`.
     """
     try:
         data = explanation["data"]
@@ -90,10 +92,11 @@ def rule_of_anchor(network: Network, explanation: Mapping[str, Any]) -> NetworkR
 
 
 def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
-    """The paths of a fitted decision tree of scikit-learn over the network's raw features, one rule a leaf
-    that some input can reach.
+    """Return the paths of a fitted scikit-learn decision tree over the network's raw features.
 
-    Its classes must be numbers or names of the network's classes. scikit-learn itself rounds inputs to 32
+    There is one rule per leaf that some input can reach.
+
+    Its classes must be indices or names of the network's classes. scikit-learn itself rounds inputs to 32
     bits before it compares them. A tree that was fitted to a table with names is read by them.
     """
     inner = tree.tree_
@@ -121,7 +124,7 @@ def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
             limit, coding = _compared(network, feature, sign, threshold), network.encoder.codings[feature]
             try:
                 low, high = both = _both(network, feature, limits.get(feature), limit)
-            except RuleSyntaxError:  # nothing goes this way
+            except RuleSyntaxError:  # no input takes this branch
                 continue
             if (
                 isinstance(coding, Steps)
@@ -133,7 +136,7 @@ def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
 
 
 def _sides(network: Network, text: str) -> tuple[str, int]:
-    """The conditions and the class of a rule; the class may have an arrow in its name."""
+    """Split a rule into its conditions and its class, whose name may contain an arrow."""
     arrows = [arrow.start() for arrow in re.finditer("->", text)]
     if not arrows:
         raise RuleSyntaxError(f"the rule {quoted(text)} has no '->' in front of its class.")
@@ -145,7 +148,7 @@ def _sides(network: Network, text: str) -> tuple[str, int]:
 
 
 def limits_in(network: Network, texts: Iterable[str], what: str = "condition") -> dict[int, Any]:
-    """The limits of features, numbered from 0, that conditions name; all of them must hold.
+    """Return the limits of features, by index from 0, in conditions that must all hold.
 
     Examples
     --------
@@ -162,14 +165,14 @@ def limits_in(network: Network, texts: Iterable[str], what: str = "condition") -
             limit = _limit(network, several, f"the {what} {quoted(text)}")
             limits[feature] = _both(network, feature, limits.get(feature), limit)
     codings = network.encoder.codings
-    for feature, limit in limits.items():  # bounds of a bit are 0 and 1; a single value of it can be -1
+    for feature, limit in limits.items():  # bounds of a bit are 0 and 1; a single value may be -1
         if limit == (-1, -1) and isinstance(coding := codings[feature], Steps) and coding.bipolar:
             limits[feature] = -1
     return dict(sorted(limits.items()))
 
 
 def _limit(network: Network, several: Sequence[FeatureCondition], subject: str) -> Any:
-    """The limit of a feature that is compared with a value, or equals one of several."""
+    """Return the limit of a feature that is compared with a value, or equals one of several."""
     feature, sign, value = several[0]
     coding = network.encoder.codings[feature]
     if len(several) > 1:
@@ -184,8 +187,8 @@ def _limit(network: Network, several: Sequence[FeatureCondition], subject: str) 
 
 
 def _compared(network: Network, feature: int, sign: str, value: Any) -> tuple[Any, Any]:
-    """Closed bounds for a comparison with a number: the next whole number or float where the bound
-    itself is left out.
+    """Return closed bounds for a comparison with a number: the next integer or float if the bound is
+    excluded.
     """
     coding = network.encoder.codings[feature]
     if not isinstance(coding, Steps):
@@ -208,7 +211,9 @@ def _compared(network: Network, feature: int, sign: str, value: Any) -> tuple[An
 
 
 def _beyond(value: Any, way: float) -> Any:
-    """A closed bound for all floats beyond a number: the next float, or a number that is none itself."""
+    """Return a closed bound for all floats beyond a number: the next float, or the number if it is not a
+    float.
+    """
     try:
         near = float(value)
     except OverflowError:
@@ -222,7 +227,7 @@ def _beyond(value: Any, way: float) -> Any:
 
 
 def _both(network: Network, feature: int, a: Any, b: Any) -> Any:
-    """Two limits of one feature at once."""
+    """Return the intersection of two limits of one feature."""
     if a is None:
         return b
     if isinstance(a, frozenset) or isinstance(b, frozenset):

@@ -1,9 +1,8 @@
-"""Prime rules of a network that is small enough to look at every codeword: a small cover,
-or every one of them.
+"""Prime rules of a network small enough to enumerate every codeword: a small cover, or all prime rules.
 
-A table says for each codeword whether it has the class. A box is grown from a codeword feature by feature:
-each takes all places (a run of neighbours for a number) at which everything else allowed so far has the
-class. What later features gain can only make that stricter, so one pass makes the box prime.
+A table says for each codeword whether it has the class. A box is grown from a codeword feature by feature.
+Each feature takes all places (neighbouring ones for a number) at which everything allowed so far has the
+class. Widening later features only makes this stricter, so one pass makes the box prime.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from sugenet.reason.rules.grid import Grid, Masks, indices_of
 __all__ = ["CODEWORDS", "all_primes", "cover", "marked"]
 
 CODEWORDS = 1 << 20
-"""Codewords up to which a network counts as small."""
+"""Number of codewords up to which a network is small."""
 _BOXES = 1 << 22
 _ORDERS = 3
-"""Random orders of features that are tried beside the one by influence."""
+"""Number of random orders of features that are tried, in addition to the order by influence."""
 
 
 def cover(
@@ -36,8 +35,8 @@ def cover(
     stop: Callable[[], bool] = lambda: False,
     notify: Callable[[str], None] = lambda _: None,
 ) -> list[Masks]:
-    """Prime boxes that together hold every codeword of the class and no other, none of them needless;
-    fewer when stopped.
+    """Return prime boxes that together contain exactly the codewords of the class, none redundant; fewer when
+    stopped.
 
     Examples
     --------
@@ -74,7 +73,7 @@ def cover(
 
 
 def marked(grid: Grid, boxes: Iterable[Masks]) -> Bits:
-    """Which codewords of the table lie in some box."""
+    """Return which codewords of the table lie in some box."""
     is_marked = np.zeros([grid.sizes[f] for f in grid.live], bool)
     for masks in boxes:
         _put(is_marked, [masks[f] for f in grid.live], True)
@@ -82,7 +81,7 @@ def marked(grid: Grid, boxes: Iterable[Masks]) -> Bits:
 
 
 def _part(table: npt.NDArray[Any], box: Sequence[int]) -> npt.NDArray[Any]:
-    """The part of a table inside a box; slices where places are neighbours."""
+    """Return the part of a table inside a box, as slices if places are neighbours."""
     runs = [_run(mask) for mask in box]
     part = table[tuple(slice(None) if run is None else run for run in runs)]
     for axis, (mask, run) in enumerate(zip(box, runs, strict=True)):
@@ -121,7 +120,7 @@ def _grown(has_class: Bits, point: Sequence[int], order: Sequence[int], ordered:
 
 
 def _needed(shape: tuple[int, ...], boxes: list[list[int]], stop: Callable[[], bool]) -> list[list[int]]:
-    """Drop boxes, smallest first, whose codewords all lie in others; when stopped, no more of them."""
+    """Drop boxes, smallest first, whose codewords all lie in others; stop dropping when stopped."""
     times = np.zeros(shape, np.int32)
     for box in boxes:
         if stop():
@@ -148,7 +147,7 @@ def _whole(grid: Grid, live: Sequence[int], box: Sequence[int]) -> Masks:
 
 
 def all_primes(grid: Grid, has_class: Bits, stop: Callable[[], bool] = lambda: False) -> list[Masks]:
-    """Every prime box of a class; raises `TimeoutError` where it is stopped.
+    """Return every prime box of a class; raises `TimeoutError` if it is stopped.
 
     Examples
     --------
@@ -199,7 +198,7 @@ def _see_time(stop: Callable[[], bool]) -> None:
 
 
 def _options(size: int, ordered: bool) -> Iterator[int]:
-    """Masks that a limit can have."""
+    """Return the masks that a limit can have."""
     if not ordered:
         yield from range(1, 1 << size)
         return
