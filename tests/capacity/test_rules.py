@@ -230,11 +230,11 @@ def test_fired_rules_are_those_whose_body_holds():
 def test_one_rule_at_a_threshold():
     graded = SelectionRule(2, {1}, 0.5, graded=True)
     assert graded.at(0.25) == SelectionRule(2, {1}, 0.25)
-    with pytest.raises(CapacityError, match=r"level=0.75 is no threshold of the rule 'for every a <= 0.5"):
+    with pytest.raises(CapacityError, match=r"level=0.75 is not a threshold of the rule 'for every a <= 0.5"):
         graded.at(0.75)
-    with pytest.raises(CapacityError, match="level=0 is no threshold"):
+    with pytest.raises(CapacityError, match="level=0 is not a threshold"):
         graded.at(0)
-    with pytest.raises(CapacityError, match="level=1 is no threshold"):
+    with pytest.raises(CapacityError, match="level=1 is not a threshold"):
         EliminationRule(2, {1}, 0.5, graded=True).at(1)
     assert EliminationRule(2, {1}, 0.5, graded=True).at(0.75).level == 0.75
 

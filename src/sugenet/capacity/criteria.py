@@ -109,7 +109,7 @@ class Criteria(ShortRepr):
                 mask = operator.index(subset)
             except TypeError:
                 raise CriteriaError(
-                    f"{plain(subset)!r} is no subset. Give a set of criteria, one name, or a bit mask."
+                    f"{plain(subset)!r} is not a subset. Give a set of criteria, one name, or a bit mask."
                 ) from None
             if not 0 <= mask <= self.full:
                 shown = f"mask {mask}" if mask.bit_length() <= 64 else f"a mask of {mask.bit_length()} bits"
@@ -178,7 +178,7 @@ def _number(name: object) -> int:
         return operator.index(name)  # type: ignore[arg-type]
     except TypeError:
         raise CriteriaError(
-            f"{plain(name)!r} cannot be the name of a criterion. Use text or whole numbers."
+            f"{plain(name)!r} cannot be the name of a criterion. Use text or integers."
         ) from None
 
 

@@ -399,7 +399,7 @@ class Ordinal(Scale):
         strange = [name for name in raw_names if not _can_name(name)]
         if strange:
             raise ScaleError(
-                f"{plain(strange[0])!r} cannot be the name of a level. Use text or whole numbers, "
+                f"{plain(strange[0])!r} cannot be the name of a level. Use text or integers, "
                 f"such as '0.5' for 0.5."
             )
         texts = tuple(str(name) for name in raw_names)
@@ -520,7 +520,7 @@ def need_scale(scale: object) -> None:
     """Raise `ScaleError` if this is not a scale."""
     if not isinstance(scale, Scale):
         raise ScaleError(
-            f"scale is {scale!r}, which is no scale. Give UNIT, BOOLEAN, "
+            f"scale is {scale!r}, which is not a scale. Give UNIT, BOOLEAN, "
             f"or an Ordinal(['bad', 'ok', 'good'])."
         )
 

@@ -70,7 +70,7 @@ def learn_encoder(
             f"coding={coding!r} is not known; it is one of {', '.join(get_args(CodingChoice))}."
         )
     if isinstance(cuts, bool) or not isinstance(cuts, int | Sequence) or (isinstance(cuts, int) and cuts < 1):
-        raise EncodingError(f"cuts={cuts!r} must be a whole number of at least 1, or the cuts themselves.")
+        raise EncodingError(f"cuts={cuts!r} must be an integer of at least 1, or the cuts themselves.")
     if X.dtype == np.uint8:
         low, high = max(low, 0.0), min(high, 255.0)
     codings = [

@@ -291,7 +291,7 @@ def _declared_cuts(cuts: Any, features: int) -> list[list[float]] | None:
     """Return the cuts of each feature, or None if `cuts` is a number of cuts to find."""
     if not isinstance(cuts, Iterable):
         if isinstance(cuts, _BOOLS) or not isinstance(cuts, int | np.integer) or cuts < 1:
-            raise SugenetError(f"cuts={cuts!r} must be a whole number of at least 1, or the cuts themselves.")
+            raise SugenetError(f"cuts={cuts!r} must be an integer of at least 1, or the cuts themselves.")
         return None
     rows = list(cuts)
     several = [isinstance(row, Iterable) for row in rows]
@@ -307,7 +307,7 @@ def _declared_cuts(cuts: Any, features: int) -> list[list[float]] | None:
             else [[float(cut) for cut in rows]] * features
         )
     except (TypeError, ValueError) as error:
-        raise SugenetError(f"cuts={cuts!r} holds what is no number ({error}).") from error
+        raise SugenetError(f"cuts={cuts!r} holds a value that is not a number ({error}).") from error
 
 
 def _values(on: npt.NDArray[np.bool_], coding: Coding, name: str, ends: tuple[float, float]) -> list[Any]:
@@ -372,7 +372,7 @@ class _SugenoEstimator(_Estimator):
     def _check_settings(self) -> None:
         is_integer = isinstance(self.terms, int | np.integer) and not isinstance(self.terms, bool)
         if self.terms != "card" and not (is_integer and self.terms >= 1):
-            raise SugenetError(f"terms is {self.terms!r}; give a whole number of at least 1, or 'card'.")
+            raise SugenetError(f"terms is {self.terms!r}; give an integer of at least 1, or 'card'.")
         for name, low, high in (("smoothing", 0, 1), ("smoothness", 0, 1e9)):
             value = getattr(self, name)
             if (
@@ -384,7 +384,7 @@ class _SugenoEstimator(_Estimator):
         for name, low in (("cuts", 1), ("points", 1)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-                raise SugenetError(f"{name} is {value!r}; give a whole number of at least {low}.")
+                raise SugenetError(f"{name} is {value!r}; give an integer of at least {low}.")
         if self.utilities is not None and self.terms != 1:
             raise SugenetError(
                 "utilities are given, so there is one Sugeno integral of them: terms must be 1."
@@ -628,7 +628,7 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
         order = self.order if self.order is not None else ordered_categories(y)
         table, labels = self._table(X, y)
         if isinstance(self.levels, bool) or not isinstance(self.levels, int | np.integer) or self.levels < 2:
-            raise SugenetError(f"levels is {self.levels!r}; give a whole number of at least 2.")
+            raise SugenetError(f"levels is {self.levels!r}; give an integer of at least 2.")
         target = (
             named_target(labels, order)
             if order is not None

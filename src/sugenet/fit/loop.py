@@ -83,7 +83,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 def unreadable(path: Path, error: Exception) -> SugenetError:
     """Return the error for a file that is not a checkpoint, or a broken one."""
     return SugenetError(
-        f"{path.name} is no checkpoint that can be read ({type(error).__name__}). Delete it, or give another."
+        f"{path.name} is not a readable checkpoint ({type(error).__name__}). Delete it, or give another file."
     )
 
 

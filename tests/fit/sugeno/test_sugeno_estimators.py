@@ -246,7 +246,7 @@ def test_directions_are_given_or_learned():
     for wrong, words in (
         ("up", "directions holds 'up'"),
         ([1], "an entry for each of the 2"),
-        ({"x9": 1}, "speaks of 'x9', which is no feature"),
+        ({"x9": 1}, "names 'x9', which is not a feature"),
     ):
         with pytest.raises(SugenetError, match=words):
             SugenoClassifier(directions=wrong).fit(X, y)
@@ -268,7 +268,7 @@ def test_utilities_given_by_values():
     ]
     for wrong, words in (
         ({"x1": {"dear": "bad"}}, "does not speak of x2"),
-        ({**utilities, "x3": {}}, "'x3', which is no feature"),
+        ({**utilities, "x3": {}}, "'x3', which is not a feature"),
     ):
         with pytest.raises(SugenetError, match=words):
             SugenoRegressor(utilities=wrong, order=SCALE).fit(X, y)
