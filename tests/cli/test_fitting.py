@@ -270,7 +270,7 @@ def test_other_files_are_read_alike(desk):
         (["flats.csv", *FLAT[:4], "--order", "light=bad<ok"], "which needs --terms"),
         (
             ["flats.csv", *FLAT[:4], "--order", "bad<ok<good"],
-            "line 4, column 'light': 'very good' is none of",
+            "line 4, column 'light': 'very good' is not one of",
         ),
         (["flats.csv", *FLAT, "--loss", "least"], "least is not one of largest, total"),
         (["flats.csv", *FLAT, "--maxitive", "9"], "--maxitive 9 must be an integer from 1 to 4"),
@@ -288,7 +288,7 @@ def test_other_files_are_read_alike(desk):
         (["flats.csv", *FLAT, "-o", "flats.csv"], "holds the table and would be overwritten"),
         (["flats.csv", *FLAT, "--predict", "scores.csv"], "no column 'light'"),
         (["flats.csv", *FLAT, "--ignore", "attic"], "no column 'attic'"),
-        (["scores.csv", "--label-column", "room", "--order", "0..1"], "'0.7' is none of 0 < 1"),
+        (["scores.csv", "--label-column", "room", "--order", "0..1"], "'0.7' is not one of 0 < 1"),
         (["gap.csv", "--label-column", "y"], "line 3, column 'x': the value is missing"),
         (["short.csv", "--label-column", "y"], "line 2: 1 cells"),
         (["large.csv", "--label-column", "y"], "line 2, column 'x': '3' is not from 0 to 1"),

@@ -232,7 +232,7 @@ def test_texts_booleans_and_numbers_in_one_table():
         assert codings[2] == bit()
         assert (codings[0].low, codings[0].high, codings[0].whole) == (-inf, inf, False)
         assert classifier.predict([[99.5, "red", True], [0, "blue", False]]).tolist() == ["warm", "cold"]
-        with pytest.raises(EncodingError, match="x2 is 'green' in sample 1, which is no category"):
+        with pytest.raises(EncodingError, match="x2 is 'green' in sample 1, which is not a category"):
             classifier.predict([[1.0, "red", True], [1.0, "green", True]])
     words = np.array([["a", "b"], ["c", "b"], ["a", "d"], ["c", "d"]] * 5)
     assert small(epochs=40).fit(words, words[:, 0] == "a").predict(words[:2]).tolist() == [True, False]
@@ -376,7 +376,7 @@ def test_given_cuts_and_names():
 
 def test_bits_that_belong_to_nothing():
     binarizer = FeatureBinarizer(cuts=2).fit([[1.0, "a"], [2.0, "b"], [3.0, "a"]])
-    with pytest.raises(EncodingError, match="the bits 01 of x1 in sample 1 belong to no value"):
+    with pytest.raises(EncodingError, match="the bits 01 of x1 in sample 1 do not belong to any value"):
         binarizer.inverse_transform([[0, 0, 0, 1], [0, 1, 0, 1]])
     with pytest.raises(EncodingError, match="the bits 11 of x2 in sample 0"):
         binarizer.inverse_transform([[0, 0, 1, 1]])

@@ -487,7 +487,7 @@ def test_missing_values_are_refused():
         ({"weight_bits": 0}, "weight_bits=0 must be an integer of at least 1"),
         ({"weight_bits": 9}, "weight_bits=9 must be at most 8"),
         ({"levels": 4, "tau_decay": 1.0}, "one threshold on a count of literals, which levels=4 has not"),
-        ({"weight_bits": 2, "tau_decay": 1.0}, "which weight_bits=2 has not. Leave one of them out"),
+        ({"weight_bits": 2, "tau_decay": 1.0}, "but weight_bits=2 has others. Leave one of them out"),
     ],
 )
 def test_wrong_settings_are_named(setting, message):

@@ -71,9 +71,7 @@ class Criteria(ShortRepr):
         seen: set[Criterion] = set()
         for name in checked:
             if name in seen:
-                raise CriteriaError(
-                    f"criterion {name!r} stands twice. Every criterion needs a name of its own."
-                )
+                raise CriteriaError(f"criterion {name!r} occurs twice. Every criterion needs its own name.")
             seen.add(name)
         object.__setattr__(self, "names", checked)
 
@@ -120,7 +118,7 @@ class Criteria(ShortRepr):
         for name in subset:
             bit = 1 << self.place(name)
             if mask & bit:
-                raise CriteriaError(f"criterion {plain(name)!r} stands twice in {subset!r}.")
+                raise CriteriaError(f"criterion {plain(name)!r} occurs twice in {subset!r}.")
             mask |= bit
         return mask
 

@@ -247,7 +247,7 @@ def _raw_table(function: Any, criteria: Any) -> tuple[Criteria, Codes]:
         culprit = int(unordered[0])
         raise CapacityError(
             f"the worth of {names.show(culprit)} is {table[culprit]}, "
-            f"which compares with nothing. Give a number."
+            f"which cannot be compared. Give a number."
         )
     return names, table
 

@@ -273,7 +273,7 @@ class UnitInterval(Scale):
                 checked.append(self.check(value, what))
             except ScaleError as error:
                 where = _where(np.unravel_index(len(checked), array.shape))
-                raise ScaleError(f"{error} It stands{where}." if where else str(error)) from None
+                raise ScaleError(f"{error} It is{where}." if where else str(error)) from None
         kinds = {type(value) for value in checked}
         dtype = np.int64 if kinds <= {int} else np.float64 if kinds <= {int, float} else object
         out = np.empty(len(checked), dtype=dtype)
@@ -408,7 +408,7 @@ class Ordinal(Scale):
         doubled = next((word for word in texts if texts.count(word) > 1), None)
         if doubled is not None:
             raise ScaleError(
-                f"level {doubled!r} stands twice in {list(texts)}. Every level needs a name of its own."
+                f"level {doubled!r} occurs twice in {list(texts)}. Every level needs its own name."
             )
         object.__setattr__(self, "names", texts)
 

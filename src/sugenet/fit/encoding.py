@@ -139,7 +139,7 @@ def learn_coding(
             row = int(np.argmax(wrong))
             raise EncodingError(
                 f"{name} is {column.tolist()[row]!r} in sample {row}, beyond {end:g}. Widen low and high, "
-                f"or mend the data."
+                f"or correct the data."
             )
     if coding == "integers":
         return _integers(numbers, name, low, high)
@@ -160,7 +160,7 @@ def _integers(numbers: npt.NDArray[np.float64], name: str, low: float, high: flo
     if (numbers != np.floor(numbers)).any():
         row = int(np.argmax(numbers != np.floor(numbers)))
         raise EncodingError(
-            f"{name} is {numbers.tolist()[row]} in sample {row}, which is not whole. "
+            f"{name} is {numbers.tolist()[row]} in sample {row}, which is not an integer. "
             f"Use coding='cuts' for such numbers."
         )
     smallest = int(numbers.min()) if low == -inf else int(low)

@@ -321,7 +321,7 @@ def _values(on: npt.NDArray[np.bool_], coding: Coding, name: str, ends: tuple[fl
         if group.tobytes() not in known:
             shown = "".join("1" if one else "0" for one in group)
             raise EncodingError(
-                f"the bits {shown} of {name} in sample {row} belong to no value. "
+                f"the bits {shown} of {name} in sample {row} do not belong to any value. "
                 f"Give bits that transform made."
             )
     return [known[group.tobytes()] for group in on]
@@ -408,9 +408,7 @@ class _SugenoEstimator(_Estimator):
         )
         missing = next((name for name, one in zip(self._names, utilities, strict=True) if one is None), None)
         if missing is not None and not same:
-            raise SugenetError(
-                f"utilities does not speak of {missing}. Give those of every feature, or 'same'."
-            )
+            raise SugenetError(f"utilities has no entry for {missing}. Give one per feature, or 'same'.")
         levels = target.levels.tolist()
         both = [declared_chain(name, one, levels) for name, one in zip(self._names, utilities, strict=True)]
         return tuple(chain for chain, _ in both), np.array([cuts for _, cuts in both])
@@ -699,8 +697,7 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
     terms : int or "card"
         Number of Sugeno integrals, or a score card, see `SugenoRegressor` (default: 1).
     utilities : dict, "same" or None
-        Utilities of the values of a feature, for two or for ordered classes; None learns them (default:
-        None).
+        Utilities of feature values, for two or for ordered classes; None learns them (default: None).
     directions : str, sequence, dict or None
         ``"rising"`` or ``"falling"``, for all features or for each; None learns it (default: None).
     orders : dict or None

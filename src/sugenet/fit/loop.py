@@ -133,8 +133,8 @@ def read_checkpoint(path: Path, mark: str) -> Checkpoint | None:
         raise unreadable(path, error) from error
     if saved.mark != mark:
         raise SugenetError(
-            f"{path.name} belongs to a run with other data, layers or settings. Give these to go on with it, "
-            "delete it, or give another name to start anew."
+            f"{path.name} belongs to a run with other data, layers or settings. Give the same to resume, "
+            "delete it, or give another name to start a new run."
         )
     if not is_consistent:
         raise SugenetError(

@@ -175,8 +175,8 @@ class Settings:
         for name, plain in (("levels", 2), ("weight_bits", 1)):
             if self.tau_decay and getattr(self, name) != plain:
                 raise SugenetError(
-                    f"tau_decay={self.tau_decay} is for neurons with one threshold on a count of literals, "
-                    f"which {name}={getattr(self, name)} has not. Leave one of them out."
+                    f"tau_decay={self.tau_decay} requires neurons with one threshold on a count of literals, "
+                    f"but {name}={getattr(self, name)} has others. Leave one of them out."
                 )
 
     def decisive(self) -> dict[str, Any]:

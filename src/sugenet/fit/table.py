@@ -215,7 +215,7 @@ def _check_header(file: Path, header: list[str], wanted: list[str], delimiter: s
     doubled, times = Counter(header).most_common(1)[0]
     if times > 1:
         raise EncodingError(
-            f"{called(file)}: the column name {doubled!r} stands twice in the first line. Give each its own."
+            f"{called(file)}: the column name {doubled!r} occurs twice in the first line. Give each its own."
         )
     for name in wanted:
         if name not in header:
@@ -271,7 +271,7 @@ def typed_column(file: Path, name: str, cells: list[tuple[int, str]]) -> tuple[s
         line, text = cells[commas.index(True)]
         raise EncodingError(
             f"{called(file)}, line {line}, column {name!r}: {text!r} reads like a number with a comma in it. "
-            "Write decimals with a point and nothing between thousands, or leave the column out with "
+            "Write decimals with a point and without a thousands separator, or leave the column out with "
             "ignore=: nothing is guessed."
         )
     return "category", texts
@@ -397,7 +397,7 @@ class RatedTable:
         )
         levels = " < ".join(order) if len(order) <= 12 else f"{order[0]} < ... < {order[-1]}"
         raise EncodingError(
-            f"{self.file}, line {self.lines[row]}, column {name!r}: {text!r} is none of {levels}.{hint}"
+            f"{self.file}, line {self.lines[row]}, column {name!r}: {text!r} is not one of {levels}.{hint}"
         )
 
 

@@ -155,7 +155,7 @@ def declared_chain(
         values, worth = [values[k] for k in order], [worth[k] for k in order]
     if worth != sorted(worth):
         raise SugenetError(
-            f"the utilities of {name} rise and fall. Give larger values ever better levels of y, or worse."
+            f"the utilities of {name} rise and fall. Larger values must have better levels, or all worse."
         )
     cuts = tuple(sum(rank < j for rank in worth) for j in range(1, len(levels)))
     steps = tuple(float(value) for value in values[1:]) if number else tuple(values[1:])
@@ -339,7 +339,7 @@ def costs_of(costs: Any, labels: Sequence[Any], ranks: Ints) -> npt.NDArray[np.f
         raise SugenetError(f"costs is {costs!r}. Give a mapping from values of y to the cost of an error.")
     for label, cost in costs.items():
         if label not in known:
-            raise SugenetError(f"costs speaks of {label!r}, which is not in y.")
+            raise SugenetError(f"costs names {label!r}, which is not in y.")
         if (
             isinstance(cost, bool)
             or not isinstance(cost, int | float | np.number)
