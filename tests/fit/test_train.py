@@ -486,7 +486,7 @@ def test_missing_values_are_refused():
         ({"levels": 257}, "levels=257 must be at most 256"),
         ({"weight_bits": 0}, "weight_bits=0 must be an integer of at least 1"),
         ({"weight_bits": 9}, "weight_bits=9 must be at most 8"),
-        ({"levels": 4, "tau_decay": 1.0}, "one threshold on a count of literals, which levels=4 has not"),
+        ({"levels": 4, "tau_decay": 1.0}, "one threshold on a count of literals, but levels=4 has others"),
         ({"weight_bits": 2, "tau_decay": 1.0}, "but weight_bits=2 has others. Leave one of them out"),
     ],
 )
