@@ -387,7 +387,7 @@ def test_indices_need_numbers_and_known_names():
         lambda nu: interaction(nu, 1),
     ):
         with pytest.raises(
-            ScaleError, match=r"bad < ok < good are no numbers\. Say first what each level is worth"
+            ScaleError, match=r"bad < ok < good are not numbers\. Assign a number to each level first"
         ):
             ask(mu)
     with pytest.raises(CapacityError, match="index='owen' is unknown"):

@@ -197,7 +197,7 @@ def test_results_are_of_the_scale():
             CriteriaError,
             r"different lengths \(a: 2, b: one value\)",
         ),
-        (lambda mu: sugeno(mu, [{"a": 1, "b": 1}, [1, 1]]), CriteriaError, "sample 1 of x is no mapping"),
+        (lambda mu: sugeno(mu, [{"a": 1, "b": 1}, [1, 1]]), CriteriaError, "sample 1 of x is not a mapping"),
         (lambda mu: sugeno(mu, [{"a": 1, "b": 1}, {"a": 1}]), CriteriaError, "sample 1 has nothing for b"),
         (
             lambda mu: sugeno(mu, [[0, 1], [1]]),
@@ -205,8 +205,8 @@ def test_results_are_of_the_scale():
             "samples of x have different lengths; every sample has 2 values",
         ),
         (lambda mu: sugeno(mu, [[0, 1], [0, None]]), ScaleError, r"None.* at \[1, 1\]"),
-        (lambda mu: sugeno([0, 1], [1]), CapacityError, r"mu is \[0, 1\], which is no set function"),
-        (lambda mu: sugeno(mu, [0, 1], scale="unit"), ScaleError, "scale is 'unit', which is no scale"),
+        (lambda mu: sugeno([0, 1], [1]), CapacityError, r"mu is \[0, 1\], which is not a set function"),
+        (lambda mu: sugeno(mu, [0, 1], scale="unit"), ScaleError, "scale is 'unit', which is not a scale"),
         (lambda mu: sugeno(mu, [3, 4]), ScaleError, r"not in \[0, 1\]"),
         (
             lambda mu: sugeno(mu, [0, 1], method="magic"),

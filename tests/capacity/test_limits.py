@@ -169,7 +169,7 @@ def test_counting_and_listing_stop_at_a_limit_with_advice_that_helps(monkeypatch
 
 
 def test_two_equal_levels_are_refused():
-    with pytest.raises(CapacityError, match="stands twice"):
+    with pytest.raises(CapacityError, match="occurs twice"):
         Nested({"1/2": CardinalityThreshold(2, 1), 0.5: CardinalityThreshold(2, 2)})
 
 

@@ -194,7 +194,7 @@ def test_k_maxitive_and_k_minitive():
     mu = CardinalityThreshold(7, tau=3)
     assert [is_k_maxitive(mu, k) for k in (2, 3, 4)] == [False, True, True]
     assert [is_k_minitive(mu, k) for k in (4, 5, 6)] == [False, True, True]
-    with pytest.raises(CapacityError, match=r"k=1\.5 must be a whole number"):
+    with pytest.raises(CapacityError, match=r"k=1\.5 must be an integer"):
         is_k_maxitive(mu, 1.5)
 
 
@@ -306,7 +306,7 @@ def test_equal_over_many_criteria():
 def test_modularity_needs_numbers():
     mu = Dense(1, ["bad", "good"], Ordinal(["bad", "good"]))
     for ask in (is_submodular, is_supermodular):
-        with pytest.raises(ScaleError, match=r"bad < good are no numbers\. Say first"):
+        with pytest.raises(ScaleError, match=r"bad < good are not numbers\. Assign a number"):
             ask(mu)
 
 

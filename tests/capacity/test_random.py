@@ -135,7 +135,7 @@ def test_random_capacity_on_each_scale():
 def test_wrong_requests_say_what_to_do():
     with pytest.raises(ScaleError, match=r"infinitely many values\. Say how many"):
         random_capacity(3, UNIT)
-    with pytest.raises(ScaleError, match="levels=1 must be a whole number"):
+    with pytest.raises(ScaleError, match="levels=1 must be an integer"):
         random_capacity(3, UNIT, levels=1)
     with pytest.raises(ScaleError, match=r"levels=3 does not fit the scale \{0, 1\}"):
         random_capacity(3, levels=3)

@@ -230,11 +230,11 @@ def test_fired_rules_are_those_whose_body_holds():
 def test_one_rule_at_a_threshold():
     graded = SelectionRule(2, {1}, 0.5, graded=True)
     assert graded.at(0.25) == SelectionRule(2, {1}, 0.25)
-    with pytest.raises(CapacityError, match=r"level=0.75 is no threshold of the rule 'for every a <= 0.5"):
+    with pytest.raises(CapacityError, match=r"level=0.75 is not a threshold of the rule 'for every a <= 0.5"):
         graded.at(0.75)
-    with pytest.raises(CapacityError, match="level=0 is no threshold"):
+    with pytest.raises(CapacityError, match="level=0 is not a threshold"):
         graded.at(0)
-    with pytest.raises(CapacityError, match="level=1 is no threshold"):
+    with pytest.raises(CapacityError, match="level=1 is not a threshold"):
         EliminationRule(2, {1}, 0.5, graded=True).at(1)
     assert EliminationRule(2, {1}, 0.5, graded=True).at(0.75).level == 0.75
 
@@ -432,7 +432,7 @@ def test_the_words_of_a_rule():
             r"column 4: unknown criterion prize; the criteria are price, comfort, 3",
         ),
         ('if "3" >= ok then S >= ok', r'column 4: unknown criterion "3"; the criteria are price, comfort, 3'),
-        ("if price >= ok and price >= ok then S >= ok", r"column 20: criterion price stands twice"),
+        ("if price >= ok and price >= ok then S >= ok", r"column 20: criterion price occurs twice"),
         (
             "if price >= fine then S >= fine",
             r"column 13: value is 'fine', which is not a level. The levels are bad < poor < ok",
@@ -473,10 +473,10 @@ def test_any_text_is_a_rule_or_a_syntax_error(text):
     [
         ("", r"column 1: the text ends, expected criteria"),
         ("criteria: x\nif x >= 1 then S >= 1", r"line 2, column 1: found if, expected scale"),
-        ("criteria: x, x\nscale: [0, 1]", r"line 1, column 14: criterion 'x' stands twice"),
+        ("criteria: x, x\nscale: [0, 1]", r"line 1, column 14: criterion 'x' occurs twice"),
         ("criteria: x y\nscale: [0, 1]", r"line 1, column 13: found y, expected ,"),
         ("criteria: x\nscale: bad", r"line 2, column 8: an ordinal scale needs at least 2 levels"),
-        ("criteria: x\nscale: bad < bad", r"line 2, column 14: level 'bad' stands twice"),
+        ("criteria: x\nscale: bad < bad", r"line 2, column 14: level 'bad' occurs twice"),
         (
             "criteria: x\n\n# a remark\nscale: [0, 1]\nif x >= 2 then S >= 2",
             r"line 5, column 9: value is 2, which is not in \[0, 1\]",

@@ -235,7 +235,7 @@ def test_what_was_seen_can_be_given(capsys, tmp_path):
             "--cuts and --cut-at exclude each other",
         ),
         ("train {csv} --label-column y -o {out} --bound-share 0.5", "--bound-share needs --robust"),
-        ("train {csv} --label-column y -o {out} --robust l2:3", "'l2:3' is no region to train against"),
+        ("train {csv} --label-column y -o {out} --robust l2:3", "'l2:3' is not a region to train against"),
         ("train {csv} --label-column y -o {out} --robust linf:0", "allows no change"),
         ("train {csv} --label-column y -o {out} --robust linf:9", "every sample can become any other"),
         ("train {csv} --label-column y -o {out} --cut-at 3,2", "3,2 must be increasing"),

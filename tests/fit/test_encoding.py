@@ -58,7 +58,7 @@ def test_which_encoders_are_read_as_levels():
     ("X", "options", "message"),
     [
         ([[1.0], [2.0]], {"coding": "bits"}, "x1 is .*2.0.* in sample 1, but it must be -1, 0 or"),
-        ([[1.0], [2.5]], {"coding": "integers"}, "x1 is 2.5 in sample 1, which is not whole"),
+        ([[1.0], [2.5]], {"coding": "integers"}, "x1 is 2.5 in sample 1, which is not an integer"),
         ([[0], [100_000]], {"coding": "integers"}, "too many levels"),
         ([[1.0], [np.inf]], {}, "x1 is inf in sample 1; only finite"),
         (

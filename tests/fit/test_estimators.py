@@ -376,7 +376,7 @@ def test_given_cuts_and_names():
 
 def test_bits_that_belong_to_nothing():
     binarizer = FeatureBinarizer(cuts=2).fit([[1.0, "a"], [2.0, "b"], [3.0, "a"]])
-    with pytest.raises(EncodingError, match="the bits 01 of x1 in sample 1 belong to no value"):
+    with pytest.raises(EncodingError, match="the bits 01 of x1 in sample 1 do not belong to any value"):
         binarizer.inverse_transform([[0, 0, 0, 1], [0, 1, 0, 1]])
     with pytest.raises(EncodingError, match="the bits 11 of x2 in sample 0"):
         binarizer.inverse_transform([[0, 0, 1, 1]])
@@ -390,21 +390,21 @@ def test_bits_that_belong_to_nothing():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"cuts": 0}, "cuts=0 must be a whole number of at least 1, or the cuts themselves"),
+        ({"cuts": 0}, "cuts=0 must be an integer of at least 1, or the cuts themselves"),
         ({"cuts": 1.5}, "cuts=1.5 must be"),
-        ({"cuts": "many"}, "cuts='many' holds what is no number"),
+        ({"cuts": "many"}, "cuts='many' holds a value that is not a number"),
         ({"cuts": [[1.0]]}, "cuts holds 1 entries for 4 features"),
         ({"cuts": [2.0, 1.0]}, "do not rise"),
         ({"coding": "wild"}, "coding='wild' is not known"),
         ({"coding": "bits"}, "it must be -1, 0 or"),
-        ({"coding": "integers"}, "not whole"),
+        ({"coding": "integers"}, "not an integer"),
         ({"hidden": (0,)}, "layer without neurons"),
-        ({"epochs": 0}, "epochs=0 must be a whole number"),
+        ({"epochs": 0}, "epochs=0 must be an integer"),
         ({"sparsity": 1}, "sparsity=1 must be at least 0 and below 1"),
-        ({"levels": 1}, "levels=1 must be a whole number of at least 2"),
-        ({"levels": 2.5}, "levels=2.5 must be a whole number"),
+        ({"levels": 1}, "levels=1 must be an integer of at least 2"),
+        ({"levels": 2.5}, "levels=2.5 must be an integer"),
         ({"levels": 4, "hidden": ()}, "levels=4 is for hidden neurons"),
-        ({"levels": 4, "tau_decay": 1.0}, "which levels=4 has not"),
+        ({"levels": 4, "tau_decay": 1.0}, "but levels=4 has others"),
         ({"encoder": Encoder.of_bits(3)}, "samples have 3 features"),
     ],
     ids=str,

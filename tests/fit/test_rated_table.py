@@ -32,7 +32,7 @@ def test_columns_that_are_no_criteria_are_named(file):
     table = read_ratings(file, "y", ignore=["id", "w"], delimiter=";")
     assert table.labels == ("line 2", "line 4")
     assert table.weights is None
-    with pytest.raises(EncodingError, match="line 2, column 'id': 'x1' is no number"):
+    with pytest.raises(EncodingError, match="line 2, column 'id': 'x1' is not a number"):
         read_ratings(file, "y", ignore=["w"], delimiter=";").ratings()
     with pytest.raises(EncodingError, match="'id' is named for two things"):
         read_ratings(file, "y", name="id", ignore=["id"], delimiter=";")
@@ -45,7 +45,7 @@ def test_cases_may_come_in_another_order(file, tmp_path):
     assert cases.labels == ("line 2 (new)",)
     with pytest.raises(EncodingError, match="no column holds ratings"):
         cases.ratings()
-    with pytest.raises(EncodingError, match="the column 'id' is no criterion"):
+    with pytest.raises(EncodingError, match="the column 'id' is not a criterion"):
         read_cases(tmp_path / "c.csv", ["b", "a"])
     assert read_cases(tmp_path / "c.csv", ["b", "a"], spare=["id", "y"]).names is None
 

@@ -280,15 +280,15 @@ def test_what_an_attack_found_is_never_called_certified():
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        ("l2:3", "robust='l2:3' is no region to train against: write linf:R or hamming:K"),
-        ("linf", "robust='linf' is no region"),
-        ("linf:x", "robust='linf:x' is no region"),
-        ("linf:nan", "robust='linf:nan' is no region"),
+        ("l2:3", "robust='l2:3' is not a region to train against: write linf:R or hamming:K"),
+        ("linf", "robust='linf' is not a region"),
+        ("linf:x", "robust='linf:x' is not a region"),
+        ("linf:nan", "robust='linf:nan' is not a region"),
         ("linf:0", r"robust=Linf\(radius=0\) allows no change"),
         ("linf:-1", "allows no change"),
-        ("hamming:1.5", "bits are flipped in whole numbers"),
-        (sg.L1(2), r"robust=L1\(radius=2\) is no region to train against: give Linf\(R\) or Hamming\(K\)"),
-        (25, "robust=25 is no region"),
+        ("hamming:1.5", "the number of flipped bits must be an integer"),
+        (sg.L1(2), r"robust=L1\(radius=2\) is not a region to train against: give Linf\(R\) or Hamming\(K\)"),
+        (25, "robust=25 is not a region"),
     ],
 )
 def test_what_is_no_region_is_refused(given_, message):
@@ -340,7 +340,7 @@ def test_arrays_are_read_with_their_classes(tmp_path):
         ({"X": np.zeros((2, 2))}, "has no array y, only X"),
         ({"X": np.zeros(2), "y": [0, 1]}, r"X has shape \(2,\)"),
         ({"X": np.zeros((2, 2)), "y": [0, 1, 2]}, r"y \(3,\)"),
-        ({"X": np.zeros((2, 2)), "y": [0.5, 1]}, "classes are whole numbers or names"),
+        ({"X": np.zeros((2, 2)), "y": [0.5, 1]}, "classes are integers or names"),
     ):
         np.savez(file, **arrays)
         with pytest.raises(EncodingError, match=message):

@@ -47,7 +47,7 @@ def test_options(csv):
             "a,b\n" + "1,x\n2,y\n" * 10 + "oh,y\n",
             "line 22, column 'a': 'oh' is not a number, as most of the column is",
         ),
-        ("a,a,b\n1,2,x\n", "the column name 'a' stands twice"),
+        ("a,a,b\n1,2,x\n", "the column name 'a' occurs twice"),
         ("a,b\n", "data.csv has a line of names and no samples below it"),
         ("\n", "data.csv is empty"),
         ("a;b\n1;x\n", "no column 'b'. The columns are a;b. Its cells have semicolons .* say delimiter=';'"),

@@ -372,7 +372,7 @@ def test_a_checkpoint_runs_no_code(kind, tmp_path, capsys):
     else:
         file.write_bytes(b"nonsense" if kind == "nonsense" else pickle.dumps(Evil()))
     X, y = bits()
-    with pytest.raises(SugenetError, match="run is no checkpoint that can be read"):
+    with pytest.raises(SugenetError, match="run is not a readable checkpoint"):
         train(X, y, (4,), settings=SHORT, checkpoint=file)
     assert capsys.readouterr().out == ""
 
@@ -386,7 +386,7 @@ def test_a_checkpoint_with_parts_missing_is_refused(lost, tmp_path):
     torch.save(
         {name: part for name, part in content.items() if name == "format" or lost not in (name, "all")}, file
     )
-    with pytest.raises(SugenetError, match=r"run is no checkpoint that can be read \(KeyError\)"):
+    with pytest.raises(SugenetError, match=r"run is not a readable checkpoint \(KeyError\)"):
         train(X, y, (4,), settings=SHORT, checkpoint=file)
 
 
@@ -396,8 +396,8 @@ def test_a_checkpoint_whose_parts_do_not_fit_is_refused(tmp_path):
     train(X, y, (4,), settings=SHORT, checkpoint=file)
     content = torch.load(file, weights_only=True)
     for part, wrong in (
-        ({"module": {}}, "no checkpoint"),
-        ({"best": {**content["best"], "bias": []}}, "no checkpoint"),
+        ({"module": {}}, "not a readable checkpoint"),
+        ({"best": {**content["best"], "bias": []}}, "not a readable checkpoint"),
         ({"best_epoch": 9}, "do not fit together"),
     ):
         torch.save(content | part, file)
@@ -427,14 +427,14 @@ def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     [
         ({"y": [0] * 80}, "y holds one class only"),
         ({"y": [0, 1]}, r"X has shape \(80, 6\) and y 2 entries"),
-        ({"y": [0.5] * 80}, r"y\[0\] is 0.5, which is no class"),
+        ({"y": [0.5] * 80}, r"y\[0\] is 0.5, which is not a class"),
         (
             {"y": [0, 1] * 39 + [0, 7], "classes": ["no", "yes"]},
             r"y\[79\] is 7, but a class is a number from 0 to 1",
         ),
         ({"hidden": (4, 0)}, "holds a layer without neurons"),
-        ({"hidden": 8}, r"hidden=8 must be a list of whole numbers. For one layer write \(8,\)"),
-        ({"hidden": ["a"]}, r"hidden=\['a'\] holds 'a', but the sizes of layers are whole numbers"),
+        ({"hidden": 8}, r"hidden=8 must be a list of integers. For one layer write \(8,\)"),
+        ({"hidden": ["a"]}, r"hidden=\['a'\] holds 'a', but the sizes of layers are integers"),
         ({"hidden": [8.7]}, r"holds 8.7, but the sizes"),
         ({"hidden": "64"}, r"holds '6', but the sizes"),
         (
@@ -468,8 +468,8 @@ def test_missing_values_are_refused():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"epochs": 0}, "epochs=0 must be a whole number of at least 1"),
-        ({"batch": 1}, "batch=1 must be a whole number of at least 2"),
+        ({"epochs": 0}, "epochs=0 must be an integer of at least 1"),
+        ({"batch": 1}, "batch=1 must be an integer of at least 2"),
         ({"patience": 0}, "patience=0"),
         ({"noise": 1.0}, "noise=1.0 must be at least 0 and below 1"),
         ({"rate": 0.0}, "rate=0.0 must be positive"),
@@ -479,15 +479,15 @@ def test_missing_values_are_refused():
         ({"tau_decay": float("inf")}, "tau_decay=inf must be a finite number"),
         ({"threads": 10**11}, "threads=100000000000 must be at most 1024"),
         ({"tau_decay": -1.0}, "tau_decay=-1.0 must not be negative"),
-        ({"levels": 1}, "levels=1 must be a whole number of at least 2"),
-        ({"levels": 2.5}, "levels=2.5 must be a whole number of at least 2"),
-        ({"levels": True}, "levels=True must be a whole number"),
-        ({"levels": "4"}, "levels='4' must be a whole number"),
+        ({"levels": 1}, "levels=1 must be an integer of at least 2"),
+        ({"levels": 2.5}, "levels=2.5 must be an integer of at least 2"),
+        ({"levels": True}, "levels=True must be an integer"),
+        ({"levels": "4"}, "levels='4' must be an integer"),
         ({"levels": 257}, "levels=257 must be at most 256"),
-        ({"weight_bits": 0}, "weight_bits=0 must be a whole number of at least 1"),
+        ({"weight_bits": 0}, "weight_bits=0 must be an integer of at least 1"),
         ({"weight_bits": 9}, "weight_bits=9 must be at most 8"),
-        ({"levels": 4, "tau_decay": 1.0}, "one threshold on a count of literals, which levels=4 has not"),
-        ({"weight_bits": 2, "tau_decay": 1.0}, "which weight_bits=2 has not. Leave one of them out"),
+        ({"levels": 4, "tau_decay": 1.0}, "one threshold on a count of literals, but levels=4 has others"),
+        ({"weight_bits": 2, "tau_decay": 1.0}, "but weight_bits=2 has others. Leave one of them out"),
     ],
 )
 def test_wrong_settings_are_named(setting, message):

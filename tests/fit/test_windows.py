@@ -90,10 +90,10 @@ def test_a_resumed_run_ends_alike(tmp_path):
 @pytest.mark.parametrize(
     ("features", "hidden", "window", "match"),
     [
-        (16, (5,), 0, "window=0 must be a whole number of at least 1"),
-        (16, (5,), 2.0, r"window=2\.0 must be a whole number"),
+        (16, (5,), 0, "window=0 must be an integer of at least 1"),
+        (16, (5,), 2.0, r"window=2\.0 must be an integer"),
         (16, (5,), 5, "window=5 is larger than images of 4 x 4 pixels. Give at most 4."),
-        (15, (5,), 2, "window=2 is for square images, pixels row by row, but 15 features are no square"),
+        (15, (5,), 2, "window=2 is for square images, pixels row by row, but 15 features are not a square"),
         (16, (), 2, "window=2 is for neurons of the first hidden layer"),
     ],
 )

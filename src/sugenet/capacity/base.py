@@ -143,7 +143,7 @@ class SetFunction(ShortRepr, ABC):
         if isinstance(by, str):
             if by != "size":
                 raise CapacityError(
-                    f"by={by!r} is no order of focal sets. Use None, 'size', or a cost for each criterion."
+                    f"by={by!r} is not an order of focal sets. Use None, 'size' or a cost per criterion."
                 )
             return [1] * len(self.criteria)
         costs = self.criteria.row(by, "by") if isinstance(by, Mapping) else in_order(by, "by")
@@ -187,7 +187,7 @@ def need_set_function(mu: object, what: str = "mu") -> None:
     """Raise `CapacityError` if `mu` is not a set function."""
     if not isinstance(mu, SetFunction):
         raise CapacityError(
-            f"{what} is {mu!r}, which is no set function. Give one, such as CardinalityThreshold(3, tau=2)."
+            f"{what} is {mu!r}, which is not a set function. Give one: CardinalityThreshold(3, tau=2)."
         )
 
 

@@ -275,7 +275,7 @@ class Nested(_Composite):
         for (level, _), (following, _) in pairwise(checked):
             if level == following:
                 raise CapacityError(
-                    f"level {level} stands twice, also as {following!r}. Every level needs one set function."
+                    f"level {level} occurs twice, also as {following!r}. Every level needs one set function."
                 )
         if checked[0][0] == scale.bottom:
             raise CapacityError(

@@ -71,9 +71,7 @@ class Criteria(ShortRepr):
         seen: set[Criterion] = set()
         for name in checked:
             if name in seen:
-                raise CriteriaError(
-                    f"criterion {name!r} stands twice. Every criterion needs a name of its own."
-                )
+                raise CriteriaError(f"criterion {name!r} occurs twice. Every criterion needs its own name.")
             seen.add(name)
         object.__setattr__(self, "names", checked)
 
@@ -109,7 +107,7 @@ class Criteria(ShortRepr):
                 mask = operator.index(subset)
             except TypeError:
                 raise CriteriaError(
-                    f"{plain(subset)!r} is no subset. Give a set of criteria, one name, or a bit mask."
+                    f"{plain(subset)!r} is not a subset. Give a set of criteria, one name, or a bit mask."
                 ) from None
             if not 0 <= mask <= self.full:
                 shown = f"mask {mask}" if mask.bit_length() <= 64 else f"a mask of {mask.bit_length()} bits"
@@ -120,7 +118,7 @@ class Criteria(ShortRepr):
         for name in subset:
             bit = 1 << self.place(name)
             if mask & bit:
-                raise CriteriaError(f"criterion {plain(name)!r} stands twice in {subset!r}.")
+                raise CriteriaError(f"criterion {plain(name)!r} occurs twice in {subset!r}.")
             mask |= bit
         return mask
 
@@ -178,7 +176,7 @@ def _number(name: object) -> int:
         return operator.index(name)  # type: ignore[arg-type]
     except TypeError:
         raise CriteriaError(
-            f"{plain(name)!r} cannot be the name of a criterion. Use text or whole numbers."
+            f"{plain(name)!r} cannot be the name of a criterion. Use text or integers."
         ) from None
 
 

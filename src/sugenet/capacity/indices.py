@@ -240,7 +240,7 @@ def interactions(mu: SetFunction, order: int, index: Index = "shapley") -> dict[
     n = len(mu.criteria)
     if not isinstance(order, int | np.integer) or isinstance(order, bool) or not 0 <= order <= n:
         raise CapacityError(
-            f"order={plain(order)!r} is not in 0..{n}: give a whole number, at most the number of criteria."
+            f"order={plain(order)!r} is not in 0..{n}. Give an integer, at most the number of criteria."
         )
     order = int(order)
     if comb(n, order) > LISTED:
@@ -336,8 +336,8 @@ def _check(mu: SetFunction, index: str) -> None:
         raise CapacityError(f"index={index!r} is unknown. Use 'shapley' or 'banzhaf'.")
     if mu.scale not in (BOOLEAN, UNIT):
         raise ScaleError(
-            f"indices add and subtract values, and the levels {mu.scale} are no numbers. Say first what each "
-            "level is worth: Dense(mu.criteria, [worth[mu(mask)] for mask in range(2**n)]) with worth a "
+            f"indices add and subtract values, and the levels {mu.scale} are not numbers. Assign a number "
+            "to each level first: Dense(mu.criteria, [worth[mu(mask)] for mask in range(2**n)]) with worth a "
             "dictionary from levels to numbers in [0, 1]."
         )
 

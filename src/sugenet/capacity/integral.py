@@ -271,7 +271,7 @@ def _in_order(mu: SetFunction, x: Any) -> Any:
         strange = next((index for index, sample in enumerate(x) if not isinstance(sample, Mapping)), None)
         if strange is not None:
             raise CriteriaError(
-                f"sample {strange} of x is no mapping while others are. Give all samples in the same way."
+                f"sample {strange} of x is not a mapping, but others are. Give all samples in the same form."
             )
         return [mu.criteria.row(sample, f"sample {index}") for index, sample in enumerate(x)]
     return x

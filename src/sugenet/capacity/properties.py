@@ -247,7 +247,7 @@ def _raw_table(function: Any, criteria: Any) -> tuple[Criteria, Codes]:
         culprit = int(unordered[0])
         raise CapacityError(
             f"the worth of {names.show(culprit)} is {table[culprit]}, "
-            f"which compares with nothing. Give a number."
+            f"which cannot be compared. Give a number."
         )
     return names, table
 
@@ -272,7 +272,7 @@ def _whole(k: int) -> int:
     except TypeError:
         number = -1
     if number < 0:
-        raise CapacityError(f"k={plain(k)!r} must be a whole number of criteria, 0 or more.")
+        raise CapacityError(f"k={plain(k)!r} must be an integer of at least 0.")
     return number
 
 
@@ -515,9 +515,9 @@ def is_submodular(mu: SetFunction) -> bool:
 def _is_modular(mu: SetFunction, sign: int) -> bool:
     if mu.scale not in (BOOLEAN, UNIT):
         raise ScaleError(
-            f"sub- and supermodularity add values, and the levels {mu.scale} are no numbers. Say first what "
-            "each level is worth: Dense(mu.criteria, [worth[mu(mask)] for mask in range(2**n)]) with worth a "
-            "dictionary from levels to numbers in [0, 1]."
+            f"sub- and supermodularity add values, and the levels {mu.scale} are not numbers. Assign a "
+            "number to each level first: Dense(mu.criteria, [worth[mu(mask)] for mask in range(2**n)]) with "
+            "worth a dictionary from levels to numbers in [0, 1]."
         )
     return mu.constant is not None or _family_modular(mu, sign)
 

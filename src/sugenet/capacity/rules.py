@@ -135,7 +135,7 @@ class ThresholdRule:
         """Return the plain rule that a graded rule contains at one threshold."""
         value = self.scale.check(level, "level")
         if not self._speaks_of(value):
-            raise CapacityError(f"level={value} is no threshold of the rule {str(self)!r}.")
+            raise CapacityError(f"level={value} is not a threshold of the rule {str(self)!r}.")
         return type(self)(self.criteria, self.body, value, False, self.scale)
 
     def to_json(self) -> dict[str, Any]:

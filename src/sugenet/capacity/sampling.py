@@ -76,7 +76,7 @@ def random_capacity(
                 "1/4, 1/2, 3/4, 1."
             )
         if not isinstance(levels, int | np.integer) or levels < 2:
-            raise ScaleError(f"levels={plain(levels)!r} must be a whole number, 2 or more.")
+            raise ScaleError(f"levels={plain(levels)!r} must be an integer of at least 2.")
         values: tuple[Any, ...] = tuple(Fraction(rank, int(levels) - 1) for rank in range(levels))
     else:
         known = scale.levels
@@ -105,7 +105,7 @@ def random_capacity(
         rng = np.random.default_rng(seed)
     except (TypeError, ValueError):
         raise CapacityError(
-            f"seed={plain(seed)!r} is no seed. Give a whole number, 0 or more, or a NumPy generator."
+            f"seed={plain(seed)!r} is not a seed. Give an integer of at least 0, or a NumPy generator."
         ) from None
     ranks = _Chain(n, len(values)).draw(rng)
     table = np.empty(1 << n, dtype=object)

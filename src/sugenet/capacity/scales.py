@@ -273,7 +273,7 @@ class UnitInterval(Scale):
                 checked.append(self.check(value, what))
             except ScaleError as error:
                 where = _where(np.unravel_index(len(checked), array.shape))
-                raise ScaleError(f"{error} It stands{where}." if where else str(error)) from None
+                raise ScaleError(f"{error} It is{where}." if where else str(error)) from None
         kinds = {type(value) for value in checked}
         dtype = np.int64 if kinds <= {int} else np.float64 if kinds <= {int, float} else object
         out = np.empty(len(checked), dtype=dtype)
@@ -399,7 +399,7 @@ class Ordinal(Scale):
         strange = [name for name in raw_names if not _can_name(name)]
         if strange:
             raise ScaleError(
-                f"{plain(strange[0])!r} cannot be the name of a level. Use text or whole numbers, "
+                f"{plain(strange[0])!r} cannot be the name of a level. Use text or integers, "
                 f"such as '0.5' for 0.5."
             )
         texts = tuple(str(name) for name in raw_names)
@@ -408,7 +408,7 @@ class Ordinal(Scale):
         doubled = next((word for word in texts if texts.count(word) > 1), None)
         if doubled is not None:
             raise ScaleError(
-                f"level {doubled!r} stands twice in {list(texts)}. Every level needs a name of its own."
+                f"level {doubled!r} occurs twice in {list(texts)}. Every level needs its own name."
             )
         object.__setattr__(self, "names", texts)
 
@@ -520,7 +520,7 @@ def need_scale(scale: object) -> None:
     """Raise `ScaleError` if this is not a scale."""
     if not isinstance(scale, Scale):
         raise ScaleError(
-            f"scale is {scale!r}, which is no scale. Give UNIT, BOOLEAN, "
+            f"scale is {scale!r}, which is not a scale. Give UNIT, BOOLEAN, "
             f"or an Ordinal(['bad', 'ok', 'good'])."
         )
 

@@ -214,7 +214,7 @@ class Focal(SetFunction):
         for pair in sets.items() if isinstance(sets, Mapping) else sets:
             if not isinstance(pair, list | tuple) or len(pair) != 2:
                 raise CapacityError(
-                    f"{plain(pair)!r} is no set with a weight. Give a mapping from sets to weights, "
+                    f"{plain(pair)!r} is not a set with a weight. Give a mapping from sets to weights, "
                     f"or (set, weight)."
                 )
             subset, weight = pair

@@ -288,7 +288,7 @@ class Reader:
                 f"unknown criterion {write_name(name)}; the criteria are {', '.join(known[:8])}{more}", back=1
             )
         if name in taken:
-            self.fail(f"criterion {write_name(name)} stands twice", back=1)
+            self.fail(f"criterion {write_name(name)} occurs twice", back=1)
         return name
 
     def value(self, scale: Scale) -> Value:

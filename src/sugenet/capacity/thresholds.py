@@ -348,7 +348,7 @@ class CardinalityThreshold(SetFunction):
             count = operator.index(tau)
         except TypeError:
             raise CapacityError(
-                f"tau={plain(tau)!r} must be a whole number: how many of {len(chosen)} must hold."
+                f"tau={plain(tau)!r} must be an integer: how many of {len(chosen)} must hold."
             ) from None
         universe.mask(chosen.names)
         set_fields(self, criteria=universe, lam=frozenset(chosen.names), tau=count)

@@ -70,7 +70,7 @@ def learn_encoder(
             f"coding={coding!r} is not known; it is one of {', '.join(get_args(CodingChoice))}."
         )
     if isinstance(cuts, bool) or not isinstance(cuts, int | Sequence) or (isinstance(cuts, int) and cuts < 1):
-        raise EncodingError(f"cuts={cuts!r} must be a whole number of at least 1, or the cuts themselves.")
+        raise EncodingError(f"cuts={cuts!r} must be an integer of at least 1, or the cuts themselves.")
     if X.dtype == np.uint8:
         low, high = max(low, 0.0), min(high, 255.0)
     codings = [
@@ -139,7 +139,7 @@ def learn_coding(
             row = int(np.argmax(wrong))
             raise EncodingError(
                 f"{name} is {column.tolist()[row]!r} in sample {row}, beyond {end:g}. Widen low and high, "
-                f"or mend the data."
+                f"or correct the data."
             )
     if coding == "integers":
         return _integers(numbers, name, low, high)
@@ -160,7 +160,7 @@ def _integers(numbers: npt.NDArray[np.float64], name: str, low: float, high: flo
     if (numbers != np.floor(numbers)).any():
         row = int(np.argmax(numbers != np.floor(numbers)))
         raise EncodingError(
-            f"{name} is {numbers.tolist()[row]} in sample {row}, which is not whole. "
+            f"{name} is {numbers.tolist()[row]} in sample {row}, which is not an integer. "
             f"Use coding='cuts' for such numbers."
         )
     smallest = int(numbers.min()) if low == -inf else int(low)

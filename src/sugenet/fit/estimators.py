@@ -291,7 +291,7 @@ def _declared_cuts(cuts: Any, features: int) -> list[list[float]] | None:
     """Return the cuts of each feature, or None if `cuts` is a number of cuts to find."""
     if not isinstance(cuts, Iterable):
         if isinstance(cuts, _BOOLS) or not isinstance(cuts, int | np.integer) or cuts < 1:
-            raise SugenetError(f"cuts={cuts!r} must be a whole number of at least 1, or the cuts themselves.")
+            raise SugenetError(f"cuts={cuts!r} must be an integer of at least 1, or the cuts themselves.")
         return None
     rows = list(cuts)
     several = [isinstance(row, Iterable) for row in rows]
@@ -307,7 +307,7 @@ def _declared_cuts(cuts: Any, features: int) -> list[list[float]] | None:
             else [[float(cut) for cut in rows]] * features
         )
     except (TypeError, ValueError) as error:
-        raise SugenetError(f"cuts={cuts!r} holds what is no number ({error}).") from error
+        raise SugenetError(f"cuts={cuts!r} holds a value that is not a number ({error}).") from error
 
 
 def _values(on: npt.NDArray[np.bool_], coding: Coding, name: str, ends: tuple[float, float]) -> list[Any]:
@@ -321,7 +321,7 @@ def _values(on: npt.NDArray[np.bool_], coding: Coding, name: str, ends: tuple[fl
         if group.tobytes() not in known:
             shown = "".join("1" if one else "0" for one in group)
             raise EncodingError(
-                f"the bits {shown} of {name} in sample {row} belong to no value. "
+                f"the bits {shown} of {name} in sample {row} do not belong to any value. "
                 f"Give bits that transform made."
             )
     return [known[group.tobytes()] for group in on]
@@ -372,7 +372,7 @@ class _SugenoEstimator(_Estimator):
     def _check_settings(self) -> None:
         is_integer = isinstance(self.terms, int | np.integer) and not isinstance(self.terms, bool)
         if self.terms != "card" and not (is_integer and self.terms >= 1):
-            raise SugenetError(f"terms is {self.terms!r}; give a whole number of at least 1, or 'card'.")
+            raise SugenetError(f"terms is {self.terms!r}; give an integer of at least 1, or 'card'.")
         for name, low, high in (("smoothing", 0, 1), ("smoothness", 0, 1e9)):
             value = getattr(self, name)
             if (
@@ -384,7 +384,7 @@ class _SugenoEstimator(_Estimator):
         for name, low in (("cuts", 1), ("points", 1)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-                raise SugenetError(f"{name} is {value!r}; give a whole number of at least {low}.")
+                raise SugenetError(f"{name} is {value!r}; give an integer of at least {low}.")
         if self.utilities is not None and self.terms != 1:
             raise SugenetError(
                 "utilities are given, so there is one Sugeno integral of them: terms must be 1."
@@ -408,9 +408,7 @@ class _SugenoEstimator(_Estimator):
         )
         missing = next((name for name, one in zip(self._names, utilities, strict=True) if one is None), None)
         if missing is not None and not same:
-            raise SugenetError(
-                f"utilities does not speak of {missing}. Give those of every feature, or 'same'."
-            )
+            raise SugenetError(f"utilities has no entry for {missing}. Give one per feature, or 'same'.")
         levels = target.levels.tolist()
         both = [declared_chain(name, one, levels) for name, one in zip(self._names, utilities, strict=True)]
         return tuple(chain for chain, _ in both), np.array([cuts for _, cuts in both])
@@ -628,7 +626,7 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
         order = self.order if self.order is not None else ordered_categories(y)
         table, labels = self._table(X, y)
         if isinstance(self.levels, bool) or not isinstance(self.levels, int | np.integer) or self.levels < 2:
-            raise SugenetError(f"levels is {self.levels!r}; give a whole number of at least 2.")
+            raise SugenetError(f"levels is {self.levels!r}; give an integer of at least 2.")
         target = (
             named_target(labels, order)
             if order is not None
@@ -699,8 +697,7 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
     terms : int or "card"
         Number of Sugeno integrals, or a score card, see `SugenoRegressor` (default: 1).
     utilities : dict, "same" or None
-        Utilities of the values of a feature, for two or for ordered classes; None learns them (default:
-        None).
+        Utilities of feature values, for two or for ordered classes; None learns them (default: None).
     directions : str, sequence, dict or None
         ``"rising"`` or ``"falling"``, for all features or for each; None learns it (default: None).
     orders : dict or None

@@ -83,7 +83,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 def unreadable(path: Path, error: Exception) -> SugenetError:
     """Return the error for a file that is not a checkpoint, or a broken one."""
     return SugenetError(
-        f"{path.name} is no checkpoint that can be read ({type(error).__name__}). Delete it, or give another."
+        f"{path.name} is not a readable checkpoint ({type(error).__name__}). Delete it, or give another file."
     )
 
 
@@ -133,8 +133,8 @@ def read_checkpoint(path: Path, mark: str) -> Checkpoint | None:
         raise unreadable(path, error) from error
     if saved.mark != mark:
         raise SugenetError(
-            f"{path.name} belongs to a run with other data, layers or settings. Give these to go on with it, "
-            "delete it, or give another name to start anew."
+            f"{path.name} belongs to a run with other data, layers or settings. Give the same to resume, "
+            "delete it, or give another name to start a new run."
         )
     if not is_consistent:
         raise SugenetError(

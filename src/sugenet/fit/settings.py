@@ -37,7 +37,7 @@ def robust_region(robust: Any) -> Linf | Hamming | None:
     >>> robust_region("l2:3")
     Traceback (most recent call last):
     ...
-    sugenet.errors.SugenetError: robust='l2:3' is no region to train against: write linf:R or hamming:K.
+    sugenet.errors.SugenetError: robust='l2:3' is not a region to train against: write linf:R or hamming:K.
     """
     if robust is None:
         return None
@@ -49,10 +49,12 @@ def robust_region(robust: Any) -> Linf | Hamming | None:
         except CapacityError:
             made = None
         if made is None:
-            raise SugenetError(f"robust={robust!r} is no region to train against: write linf:R or hamming:K.")
+            raise SugenetError(
+                f"robust={robust!r} is not a region to train against: write linf:R or hamming:K."
+            )
         return robust_region(made(number))
     if type(robust) not in (Linf, Hamming):
-        raise SugenetError(f"robust={robust!r} is no region to train against: give Linf(R) or Hamming(K).")
+        raise SugenetError(f"robust={robust!r} is not a region to train against: give Linf(R) or Hamming(K).")
     try:
         size = exact_number(robust.radius, "radius")
     except SugenetError as error:
@@ -60,7 +62,7 @@ def robust_region(robust: Any) -> Linf | Hamming | None:
     if not size > 0:
         raise SugenetError(f"robust={robust!r} allows no change. Give a radius above 0, or leave robust out.")
     if isinstance(robust, Hamming) and size != floor(size):
-        raise SugenetError(f"robust={robust!r}: bits are flipped in whole numbers. Give one, such as 2.")
+        raise SugenetError(f"robust={robust!r}: the number of flipped bits must be an integer, such as 2.")
     return robust  # type: ignore[no-any-return]
 
 
@@ -173,8 +175,8 @@ class Settings:
         for name, plain in (("levels", 2), ("weight_bits", 1)):
             if self.tau_decay and getattr(self, name) != plain:
                 raise SugenetError(
-                    f"tau_decay={self.tau_decay} is for neurons with one threshold on a count of literals, "
-                    f"which {name}={getattr(self, name)} has not. Leave one of them out."
+                    f"tau_decay={self.tau_decay} requires neurons with one threshold on a count of literals, "
+                    f"but {name}={getattr(self, name)} has others. Leave one of them out."
                 )
 
     def decisive(self) -> dict[str, Any]:
@@ -185,7 +187,7 @@ class Settings:
 
 def _check_integer(name: str, value: Any, lower: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < lower:
-        raise SugenetError(f"{name}={value!r} must be a whole number of at least {lower}.")
+        raise SugenetError(f"{name}={value!r} must be an integer of at least {lower}.")
 
 
 def _check_finite(name: str, value: Any) -> None:

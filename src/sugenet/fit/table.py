@@ -143,7 +143,7 @@ def read_arrays(path: str | Path) -> Table:
                     f"it has no array {missing}, only {', '.join(archive.names)[:200] or 'none'}. Call the "
                     "samples X and their classes y."
                 )
-            X, y = archive.read("X"), archive.read("y", "biuU", "classes are whole numbers or names")
+            X, y = archive.read("X"), archive.read("y", "biuU", "classes are integers or names")
     except (OSError, FileError) as error:
         raise EncodingError(f"{called(file)} cannot be read: {error}") from None
     if X.ndim < 2 or y.shape != X.shape[:1] or not X.size:
@@ -215,7 +215,7 @@ def _check_header(file: Path, header: list[str], wanted: list[str], delimiter: s
     doubled, times = Counter(header).most_common(1)[0]
     if times > 1:
         raise EncodingError(
-            f"{called(file)}: the column name {doubled!r} stands twice in the first line. Give each its own."
+            f"{called(file)}: the column name {doubled!r} occurs twice in the first line. Give each its own."
         )
     for name in wanted:
         if name not in header:
@@ -236,7 +236,7 @@ def refuse_unnamed(file: Path, header: list[str], indices: list[int]) -> None:
     if unnamed is not None:
         raise EncodingError(
             f"{called(file)}: column {unnamed + 1} has no name in the first line. Name it, or leave it out "
-            "with ignore='': what pandas writes there are the numbers of the rows, unless index=False."
+            "with ignore=''. pandas writes the row index there, unless index=False."
         )
 
 
@@ -271,7 +271,7 @@ def typed_column(file: Path, name: str, cells: list[tuple[int, str]]) -> tuple[s
         line, text = cells[commas.index(True)]
         raise EncodingError(
             f"{called(file)}, line {line}, column {name!r}: {text!r} reads like a number with a comma in it. "
-            "Write decimals with a point and nothing between thousands, or leave the column out with "
+            "Write decimals with a point and without a thousands separator, or leave the column out with "
             "ignore=: nothing is guessed."
         )
     return "category", texts
@@ -375,13 +375,13 @@ class RatedTable:
         where = f"{self.file}, line {self.lines[row]}, column {name!r}: {text!r}"
         if not _RATING.fullmatch(text):
             raise EncodingError(
-                f"{where} is no number. Give the names of the levels, worst first: order='bad<ok<good'."
+                f"{where} is not a number. Give the names of the levels, worst first: order='bad<ok<good'."
             )
         number = Fraction(text)
         if not 0 <= number <= 1:
             raise EncodingError(
-                f"{where} is not from 0 to 1. Give the levels, worst first, such as order='1<2<3'; or, where "
-                "columns are on scales of their own, terms=1 learns what their values are worth."
+                f"{where} is not from 0 to 1. Give the levels, worst first, such as order='1<2<3'. If "
+                "columns have their own scales, terms=1 learns the worth of their values."
             )
         return number.numerator if number.denominator == 1 else number
 
@@ -392,12 +392,12 @@ class RatedTable:
         hint = (
             f" Did you mean {near[0]!r}?"
             if near
-            else f" Where it names the rows, say name={name!r}; where columns are on scales of their own, "
-            "terms=1 learns what their values are worth."
+            else f" If it names the rows, give name={name!r}. If columns have their own scales, "
+            "terms=1 learns the worth of their values."
         )
         levels = " < ".join(order) if len(order) <= 12 else f"{order[0]} < ... < {order[-1]}"
         raise EncodingError(
-            f"{self.file}, line {self.lines[row]}, column {name!r}: {text!r} is none of {levels}.{hint}"
+            f"{self.file}, line {self.lines[row]}, column {name!r}: {text!r} is not one of {levels}.{hint}"
         )
 
 
@@ -477,8 +477,9 @@ def read_cases(
     strange = next((column for column in header if column not in known), None)
     if strange is not None:
         raise EncodingError(
-            f"{called(file)}: the column {strange!r} is no criterion. They are {', '.join(criteria)}. "
-            f"Leave it out of both files with ignore={strange!r}, or take it away."
+            f"{called(file)}: the column {strange!r} is not a criterion. "
+            f"The criteria are {', '.join(criteria)}. "
+            f"Leave it out of both files with ignore={strange!r}, or remove it."
         )
     used = [header.index(column) for column in criteria]
     return _rated(file, header, rows, used, name=name if name in header else None)
@@ -494,7 +495,7 @@ def _rated(
     weights: str | None = None,
 ) -> RatedTable:
     if not used:
-        raise EncodingError(f"{called(file)} has no column besides those that are no criteria.")
+        raise EncodingError(f"{called(file)} has no column that is a criterion.")
     refuse_unnamed(file, header, used)
     needed = [header.index(column) for column in (target, weights) if column is not None]
     refuse_missing(file, header, rows, [*used, *needed])
@@ -520,6 +521,7 @@ def _rated(
 def _weight(file: Path, line: int, name: str, text: str) -> Fraction:
     if not _RATING.fullmatch(text) or Fraction(text) < 0:
         raise EncodingError(
-            f"{called(file)}, line {line}, column {name!r}: {text!r} is no weight, a number of at least 0."
+            f"{called(file)}, line {line}, column {name!r}: {text!r} is not a weight. "
+            "Give a number of at least 0."
         )
     return Fraction(text)

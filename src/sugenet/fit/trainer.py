@@ -289,7 +289,7 @@ def _rows_and_encoder(
 def _sizes(hidden: Sequence[int], settings: Settings) -> tuple[int, ...]:
     if not isinstance(hidden, Iterable):
         raise SugenetError(
-            f"hidden={hidden!r} must be a list of whole numbers. For one layer write ({hidden!r},)."
+            f"hidden={hidden!r} must be a list of integers. For one layer write ({hidden!r},)."
         )
     entries = list(hidden)
     wrong = next(
@@ -297,7 +297,7 @@ def _sizes(hidden: Sequence[int], settings: Settings) -> tuple[int, ...]:
     )
     if wrong is not None:
         raise SugenetError(
-            f"hidden={hidden!r} holds {wrong!r}, but the sizes of layers are whole numbers, such as (64, 32)."
+            f"hidden={hidden!r} holds {wrong!r}, but the sizes of layers are integers, such as (64, 32)."
         )
     sizes = tuple(int(size) for size in entries)
     if any(size < 1 for size in sizes):
@@ -324,8 +324,7 @@ def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.in
     if array.dtype.kind == "f" and (array != np.floor(array)).any():
         row = int(np.argmax(array != np.floor(array)))
         raise EncodingError(
-            f"y[{row}] is {array.tolist()[row]}, which is no class: whole numbers, "
-            f"booleans or texts are needed."
+            f"y[{row}] is {array.tolist()[row]}, which is not a class. Give integers, booleans or texts."
         )
     values = array.astype(np.int64) if array.dtype.kind == "f" else array
     seen, labels = np.unique(values, return_inverse=True)
@@ -408,7 +407,7 @@ def windows(encoder: Encoder, levels: bool, side: int, neurons: int, seed: int) 
     if image * image != encoder.features:
         raise SugenetError(
             f"window={side} is for square images, pixels row by row, but {encoder.features} features "
-            "are no square. Leave window= out."
+            "are not a square. Leave window= out."
         )
     if side > image:
         raise SugenetError(

@@ -41,7 +41,7 @@ def test_it_is_what_the_network_says_or_as_near_as_any_capacity(seed):
             assert (small, large) in falls
             best = min(sum(a != b for a, b in zip(t, table, strict=True)) for t in monotone_tables(3, 2))
             assert found.wrong == best
-            assert "The network is no capacity there" in str(found)
+            assert "The network is not a capacity there" in str(found)
         else:
             assert mine == table
 

@@ -75,7 +75,7 @@ def test_what_is_wrong_is_said(arguments, error, said):
     ("options", "said"),
     [
         ({"loss": "squared"}, "neither 'largest' nor 'total'"),
-        ({"maxitive": 0}, "whole number from 1 to 2"),
+        ({"maxitive": 0}, "an integer from 1 to 2"),
         ({"maxitive": 1, "minitive": 1}, "Choose one"),
         ({"loss": "total", "maxitive": 1}, "is for loss='largest'"),
         ({"costs": {"over": 1, "under": 1}}, "for loss='total'"),
@@ -111,7 +111,7 @@ LONG = Fraction(1, 3**9000)
                 sg.fit.Ratings([[Fraction(1, 3**6000)]], [1], weights=[Fraction(1, 5**4000)]), "total"
             ),
             TooLargeError,
-            "together make whole numbers of over 13,000 bits",
+            "together make integers of over 13,000 bits",
         ),
         (
             lambda: sg.fit.fit_capacity(sg.fit.Ratings([[0]], [0], range(2)), "total", costs=[[0], [1, 0]]),
@@ -123,7 +123,7 @@ LONG = Fraction(1, 3**9000)
             CapacityError,
             "costs is 5",
         ),
-        (lambda: FINE.without([1]), CapacityError, "no sample 1: they go from 0 to 0"),
+        (lambda: FINE.without([1]), CapacityError, "no sample 1: the indices are 0 to 0"),
         (lambda: sg.fit.version_space(FINE).says([[0.5, 1]]), CriteriaError, "one sample at a time"),
         (lambda: sg.fit.Ratings.of(FINE.data() | {"X": 5}), CapacityError, "ratings are damaged"),
         (

@@ -188,7 +188,7 @@ def test_costs_move_answers_to_what_is_dear():
     dear = SugenoClassifier(smoothing=0, costs={1: 5}, random_state=0).fit(X, y)
     assert dear.predict([[0], [1]]).tolist() == [1, 1]
     assert SugenoClassifier("card", costs={0: 5.0}).fit(X, y).predict([[0], [1]]).tolist() == [0, 0]
-    for costs, words in (({7: 1}, "speaks of 7"), ({1: 0}, "above 0"), (3, "Give a mapping")):
+    for costs, words in (({7: 1}, "names 7"), ({1: 0}, "above 0"), (3, "Give a mapping")):
         with pytest.raises(SugenetError, match=words):
             SugenoClassifier(costs=costs).fit(X, y)
 
@@ -246,7 +246,7 @@ def test_directions_are_given_or_learned():
     for wrong, words in (
         ("up", "directions holds 'up'"),
         ([1], "an entry for each of the 2"),
-        ({"x9": 1}, "speaks of 'x9', which is no feature"),
+        ({"x9": 1}, "names 'x9', which is not a feature"),
     ):
         with pytest.raises(SugenetError, match=words):
             SugenoClassifier(directions=wrong).fit(X, y)
@@ -267,8 +267,8 @@ def test_utilities_given_by_values():
         ["bad", "ok"],
     ]
     for wrong, words in (
-        ({"x1": {"dear": "bad"}}, "does not speak of x2"),
-        ({**utilities, "x3": {}}, "'x3', which is no feature"),
+        ({"x1": {"dear": "bad"}}, "has no entry for x2"),
+        ({**utilities, "x3": {}}, "'x3', which is not a feature"),
     ):
         with pytest.raises(SugenetError, match=words):
             SugenoRegressor(utilities=wrong, order=SCALE).fit(X, y)

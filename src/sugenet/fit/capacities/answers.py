@@ -368,7 +368,7 @@ def learned_of(data: Mapping[str, Any]) -> Answered:
     """
     if not isinstance(data, Mapping) or set(data) != {"ratings", "certificate"}:
         raise CertificateError(
-            "this is no answer about capacities: the fields must be ratings and certificate."
+            "this is not an answer about capacities: the fields must be ratings and certificate."
         )
     ratings, certificate = Ratings.of(data["ratings"]), data["certificate"]
     if not isinstance(certificate, Mapping) or certificate.get("ratings") != ratings.fingerprint:

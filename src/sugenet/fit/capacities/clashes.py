@@ -205,7 +205,7 @@ def min_maxitive_error(samples: SampleArrays, k: int, clock: Clock) -> Greatest:
     if n_sets > _MOST:
         raise TooLargeError(
             f"there are {n_sets:,} sets of at most {k} of {n} criteria; the limit is {_MOST:,}. "
-            f"Allow smaller sets, or leave maxitive and minitive away: then no sets are listed."
+            f"Allow smaller sets, or leave out maxitive and minitive: then no sets are listed."
         )
     sets = [chosen for size in range(1, k + 1) for chosen in combinations(range(n), size)]
     ratings, indices = np.unique(samples.a, return_inverse=True)
@@ -220,7 +220,7 @@ def min_maxitive_error(samples: SampleArrays, k: int, clock: Clock) -> Greatest:
         full = min(full, all_of)
         if clock.up():
             raise TooLargeError(
-                f"not all {n_sets:,} sets of at most {k} criteria were seen within {clock.time_limit:g} s. "
+                f"not all {n_sets:,} sets of at most {k} criteria were tried within {clock.time_limit:g} s. "
                 f"Allow more time, or smaller sets."
             )
     worst = int(np.argmax(best))

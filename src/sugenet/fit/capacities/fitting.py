@@ -232,7 +232,9 @@ def _limits(ratings: Ratings, maxitive: int | None, minitive: int | None) -> tup
     for name, limit in (("maxitive", maxitive), ("minitive", minitive)):
         if limit is not None:
             if isinstance(limit, bool) or not isinstance(limit, Integral) or not 1 <= limit <= n:
-                raise CapacityError(f"{name}={limit!r} must be a whole number from 1 to {n}, the criteria.")
+                raise CapacityError(
+                    f"{name}={limit!r} must be an integer from 1 to {n}, the number of criteria."
+                )
             return name, int(limit)
     return None
 

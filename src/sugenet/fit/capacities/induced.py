@@ -95,7 +95,7 @@ class InducedCapacity(Plottable):
         small, large = (self.capacity.criteria.show(subset) for subset in self.falls)
         best = ", and no capacity on fewer" if self.is_nearest else ""
         return (
-            f"{first}\nThe network is no capacity there: it says yes to {small} and no to {large}. "
+            f"{first}\nThe network is not a capacity there: it says yes to {small} and no to {large}. "
             f"The capacity is wrong on {self.wrong:,} of {self.tried:,} sets{best}."
         )
 
@@ -148,7 +148,7 @@ def induced_capacity(
     what, judge = _judge(network, base, chosen, label, neuron)
     for name, value, lower in (("samples", samples, 1), ("seed", seed, 0)):
         if (value is not None or name == "seed") and not _is_whole(value, lower):
-            raise QuestionError(f"{name}={plain(value)!r} must be a whole number, at least {lower}.")
+            raise QuestionError(f"{name}={plain(value)!r} must be an integer of at least {lower}.")
     if neuron is not None and neuron[0] == 1 and samples is None:
         capacity = _sum_of_neuron(network, base, chosen, neuron[1], criteria)
         if capacity is not None:

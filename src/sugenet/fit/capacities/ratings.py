@@ -140,7 +140,7 @@ class Ratings(Sentences):
         gone = set(dropped)
         unknown = sorted(map(str, gone - set(range(len(self)))))
         if unknown:
-            raise CapacityError(f"there is no sample {unknown[0]}: they go from 0 to {len(self) - 1}.")
+            raise CapacityError(f"there is no sample {unknown[0]}: the indices are 0 to {len(self) - 1}.")
         kept = [index for index in range(len(self)) if index not in gone]
         return self._of(kept, self.a[kept], [self.weights[index] for index in kept])
 
@@ -244,7 +244,7 @@ class Ratings(Sentences):
         """
         fields = ("criteria", "scale", "X", "a", "weights", "labels")
         if not isinstance(data, Mapping) or set(data) != set(fields):
-            raise CapacityError(f"these are no ratings: the fields must be {', '.join(fields)}.")
+            raise CapacityError(f"these are not ratings: the fields must be {', '.join(fields)}.")
         try:
             scale = Scale.from_json(data["scale"])
             read = scale.value_from_json

@@ -124,15 +124,15 @@ def _see_length(unit: int, dearest: int, weights: list[int]) -> None:
     """Raise `TooLargeError` if a total cost could not be written."""
     if max(unit, dearest * sum(weights)).bit_length() > _LONGEST:
         raise TooLargeError(
-            f"values, weights and costs together make whole numbers of over {_LONGEST:,} bits. Round them."
+            f"values, weights and costs together make integers of over {_LONGEST:,} bits. Round them."
         )
 
 
 def _prices(costs: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
     if set(costs) != {"over", "under"}:
         raise CapacityError(
-            f"costs has the names {', '.join(map(str, costs)) or 'none'}. Give 'over' and 'under': what each "
-            f"unit above and below the rating costs."
+            f"costs has the names {', '.join(map(str, costs)) or 'none'}. Give 'over' and 'under': the cost "
+            f"per unit above and below the rating."
         )
     over, under = (Fraction(exact_number(costs[name], f"costs[{name!r}]")) for name in ("over", "under"))
     for name, price in (("over", over), ("under", under)):

@@ -141,7 +141,8 @@ def declared_chain(
     wrong = next((level for level in utility.values() if level not in ranks), None)
     if wrong is not None:
         raise SugenetError(
-            f"the utilities of {name} hold {wrong!r}, which is no level of y: {' < '.join(map(str, levels))}."
+            f"the utilities of {name} hold {wrong!r}, which is not a level of y: "
+            f"{' < '.join(map(str, levels))}."
         )
     number = all(isinstance(value, int | float | np.number) for value in utility)
     values = sorted(utility) if number else list(utility)
@@ -154,7 +155,7 @@ def declared_chain(
         values, worth = [values[k] for k in order], [worth[k] for k in order]
     if worth != sorted(worth):
         raise SugenetError(
-            f"the utilities of {name} rise and fall. Give larger values ever better levels of y, or worse."
+            f"the utilities of {name} rise and fall. Larger values must have better levels, or all worse."
         )
     cuts = tuple(sum(rank < j for rank in worth) for j in range(1, len(levels)))
     steps = tuple(float(value) for value in values[1:]) if number else tuple(values[1:])
@@ -217,7 +218,7 @@ def declared_for(setting: Any, names: Sequence[str], what: str) -> list[Any]:
         unknown = [key for key in setting if key not in names and not _is_index(key, len(names))]
         if unknown:
             raise SugenetError(
-                f"{what} speaks of {unknown[0]!r}, which is no feature. They are {', '.join(names[:8])}"
+                f"{what} names {unknown[0]!r}, which is not a feature. They are {', '.join(names[:8])}"
                 f"{' and more' if len(names) > 8 else ''}."
             )
         return [setting.get(name, setting.get(index)) for index, name in enumerate(names)]
@@ -335,12 +336,10 @@ def costs_of(costs: Any, labels: Sequence[Any], ranks: Ints) -> npt.NDArray[np.f
         return np.ones(len(ranks))
     known = list(labels)
     if not isinstance(costs, Mapping):
-        raise SugenetError(
-            f"costs is {costs!r}. Give a mapping from values of y to what an error on them costs."
-        )
+        raise SugenetError(f"costs is {costs!r}. Give a mapping from values of y to the cost of an error.")
     for label, cost in costs.items():
         if label not in known:
-            raise SugenetError(f"costs speaks of {label!r}, which is not in y.")
+            raise SugenetError(f"costs names {label!r}, which is not in y.")
         if (
             isinstance(cost, bool)
             or not isinstance(cost, int | float | np.number)

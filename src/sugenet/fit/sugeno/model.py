@@ -409,7 +409,7 @@ class LearnedModel(Plottable):
         if self.card is not None:
             raise SugenetError(
                 "predict_interval is about all capacities that fit equally well, and a score card has no "
-                "such set. Give terms=1 or another whole number."
+                "such set. Give terms=1 or a larger integer."
             )
         rows = self.read(table)
         low = [one.least.ranks(rows) for one in self.terms]
