@@ -290,7 +290,7 @@ def proved(kind="conv, conv"):
             lambda proof, case: case.update(
                 closures=[{"by": "impossible", "shares": [[0, 1]]}] * len(case["closures"])
             ),
-            "sign is not given",
+            "without its sign",
         ),
         (
             lambda proof, case: case.update(
