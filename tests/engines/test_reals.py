@@ -494,7 +494,7 @@ def test_what_the_engine_refuses_it_says():
     for network_, asked in ((plain, query), (net, outside)):
         with pytest.raises(CertificateError, match="does not read real numbers, or the box exceeds"):
             check_patches(proof, network_, asked)
-    with pytest.raises(CertificateError, match="does not read real numbers"):
+    with pytest.raises(CertificateError, match="does not keep real numbers"):
         check_real_witness([1], plain, query)
 
 
