@@ -23,7 +23,7 @@ FALSE, TRUE = sg.Never(0), sg.Robust([1, 1, 1], sg.L0(1))
 
 
 def test_what_a_compiled_form_should_have_refused_is_seen():
-    with pytest.raises(CertificateError, match="the plain form refuses what the compiled form accepts"):
+    with pytest.raises(CertificateError, match="plain form refuses a proof that the compiled form accepts"):
         again.check_again(Enumerate(), setting(FALSE), 5.0)
     with pytest.raises(CertificateError, match="the plain form refuses"):
         again.check_again(Bound(), setting(FALSE), 5.0)

@@ -93,7 +93,7 @@ def test_changed_certificates_fail():
                 counts[(k + 1) % 3] += 1
 
         bad(r"inputs of the classes, not \[", swap)
-        bad("do not sum to what is claimed", lambda c: c["counts"].reverse())
+        bad("do not sum to the claimed counts", lambda c: c["counts"].reverse())
         bad(r"the region has \d+ inputs, not", lambda c: c.update(total=c["total"] + 1))
         bad("do not make up the region|has no parts", lambda c: c["proof"]["parts"].pop())
         bad("do not make up the region", lambda c: c["proof"]["parts"].append(c["proof"]["parts"][0]))

@@ -99,7 +99,7 @@ def test_wrong_boxes_patches_and_multipliers_are_refused():
     net = network("conv, conv", 3)
     form, lower = form_of(net), (Fraction(0),) * net.encoder.features
     beyond = CaseAsked(lower, (Fraction(TOP + 1), *lower[1:]), (CONDITION,))
-    with pytest.raises(CertificateError, match="leaves the values"):
+    with pytest.raises(CertificateError, match="exceeds the values"):
         _Box(form, beyond, PatchedCase(7, (), ()), Limit())
     case = CaseAsked(lower, (Fraction(TOP),) * len(lower), (CONDITION,))
     for patches in (((0, 0),), ((0,), (0,)), ((10**6,),)):

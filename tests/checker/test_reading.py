@@ -150,10 +150,10 @@ class Other:
         ),
         ({"kind": "pair", "first": 1, "fourth": 1}, "pair has a field 'fourth' that it must not have"),
         ({"kind": "pair", "first": 1, "tag": 1}, "pair has a field 'tag' that it must not have"),
-        ({"kind": "pair", "first": 1, "second": None}, "second must be left out where it is null"),
-        ({"kind": "pair", "first": 1, "third": 0}, "third must be left out where it is 0"),
-        ({"kind": "pair", "first": 1, "third": "0"}, "third must be left out where it is '0'"),
-        ({"kind": "pair", "first": 1, "third": -0.0}, "third must be left out where it is -0.0"),
+        ({"kind": "pair", "first": 1, "second": None}, "second must be left out if it is null"),
+        ({"kind": "pair", "first": 1, "third": 0}, "third must be left out if it is 0"),
+        ({"kind": "pair", "first": 1, "third": "0"}, "third must be left out if it is '0'"),
+        ({"kind": "pair", "first": 1, "third": -0.0}, "third must be left out if it is -0.0"),
         ({"kind": "pair", "first": True}, "first: an integer is needed, not True"),
         ({"kind": "pair", "first": [1]}, "first: an integer is needed, not a list"),
         ({"kind": "pair", "first": 1, "second": {}}, "second: an integer is needed, not a JSON object"),
@@ -174,7 +174,7 @@ def test_a_field_with_a_default_may_be_there_with_another_value():
     )
     proof = {"kind": "lemma", "variables": 1, "facts": [], "cuts": [], "clauses": [[]]}
     assert read(Lemma, proof, SIZES, "it").encoding is None
-    with pytest.raises(CertificateError, match="encoding must be left out where it is null"):
+    with pytest.raises(CertificateError, match="encoding must be left out if it is null"):
         read(Lemma, proof | {"encoding": None}, SIZES, "it")
 
 

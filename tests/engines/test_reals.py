@@ -290,7 +290,7 @@ def proved(kind="conv, conv"):
             lambda proof, case: case.update(
                 closures=[{"by": "impossible", "shares": [[0, 1]]}] * len(case["closures"])
             ),
-            "sign is not given",
+            "without its sign",
         ),
         (
             lambda proof, case: case.update(
@@ -492,7 +492,7 @@ def test_what_the_engine_refuses_it_says():
     query = around([0], 1, 0, 2, low=0, high=1)
     proof = {"kind": "patches", "cases": [{"grid": 1, "patches": [], "closures": []}]}
     for network_, asked in ((plain, query), (net, outside)):
-        with pytest.raises(CertificateError, match="does not keep real numbers, or the box leaves"):
+        with pytest.raises(CertificateError, match="does not read real numbers, or the box exceeds"):
             check_patches(proof, network_, asked)
     with pytest.raises(CertificateError, match="does not keep real numbers"):
         check_real_witness([1], plain, query)

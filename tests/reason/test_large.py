@@ -307,7 +307,7 @@ def test_many_levels_of_one_feature_keep_to_the_memory_of_the_checker():
         "answer": "proved",
         "proof": {"kind": "bound"},
     }
-    with pytest.raises(CheckLimitError, match="what each change adds to the neurons needs more than"):
+    with pytest.raises(CheckLimitError, match="the table of gains in neurons needs more than"):
         check(forged, network, memory_limit=64 << 20)
 
 

@@ -172,7 +172,7 @@ def test_forged_reasons_fail():
         ("nothing shows that feature 4", lambda c: c["question"]["fixed"].append(4)),
         ("nothing shows that feature 3", lambda c: c["witness"].pop()),
         ("the counterexample for feature 5", lambda c: c["witness"][0].__setitem__(0, 5)),
-        ("leave room for a smaller reason", lambda c: c["contrasts"].clear()),
+        ("do not exclude a smaller reason", lambda c: c["contrasts"].clear()),
         ("does not change the answer", lambda c: c["contrasts"][0].__setitem__(0, [4, 1])),
         ("unknown answer 'best'", lambda c: c.__setitem__("answer", "best")),
         (

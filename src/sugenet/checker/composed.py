@@ -251,7 +251,7 @@ def _see_gap(
     """Check that the smallest gap of classes as wished is that of a choice; None if there are none."""
     what = "another value" if wish.other else "the value"
     if (gap is None) != (choice is None):
-        raise CertificateError(f"a gap of {what} needs a choice that has it, and no gap none.")
+        raise CertificateError(f"a gap of {what} needs a choice, and without a gap there must be none.")
     if gap is not None and choice is not None:
         _see_choice(claim, choice)
         if not wish.met(claim.whole.value(choice)):

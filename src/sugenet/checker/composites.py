@@ -93,7 +93,7 @@ class _DigitSum(CompositeFormula):
         if not 0 < left < len(classes):
             raise CertificateError("a sum has a number on the left and one on the right.")
         if any(name not in set("0123456789") for row in classes for name in row):
-            raise CertificateError("a sum is of digits, but a class is none.")
+            raise CertificateError("a sum needs digits, but a class is not a digit.")
         self.left = left
 
     def see_value(self, value: Any) -> None:
@@ -317,7 +317,7 @@ class _Grid(StatementComposite):
         size, self.places = isqrt(len(classes)), set(range(len(classes)))
         box = isqrt(size)
         if not classes or size**2 != len(classes) or box**2 != size:
-            raise CertificateError(f"{len(classes)} cells are no grid.")
+            raise CertificateError(f"{len(classes)} cells do not make a grid.")
         self.digits = [str(digit) for digit in range(1, size + 1)]
         self.units: list[list[int]] = []
         for k in range(size):

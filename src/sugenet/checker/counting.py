@@ -115,7 +115,7 @@ def see_totals(certificate: Counted) -> None:
     """Check that the counts of the parts sum to those of the region."""
     added = tuple(sum(column) for column in zip(*(row for _, row in certificate.proof.parts), strict=True))
     if added != certificate.counts or sum(added) != certificate.total:
-        raise CertificateError("the counts of the parts do not sum to what is claimed.")
+        raise CertificateError("the counts of the parts do not sum to the claimed counts.")
 
 
 def _parts(proof: Partition, problem: IntegerProblem) -> tuple[Any, list[Any]]:
@@ -152,7 +152,7 @@ def see_parts(proof: Partition, known: Mapping[int, Sequence[int]]) -> tuple[lis
         order = [feature for name in names[1:] for feature in name]
         if order != list(proof.order) or not set(order) <= set(known):
             raise CertificateError(
-                "the parts do not make up the region: they must be no change, then each feature in order."
+                "the parts do not make up the region: no change must come first, then each feature in order."
             )
         return names, None
     pairs: list[list[Any]] = [list(name) if isinstance(name, tuple) else [None] for name in names]

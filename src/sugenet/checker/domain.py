@@ -32,7 +32,7 @@ def within_domain(
     width = sum(coding.width for coding in network.codings)
     resources.take(16 * len(clauses) * (width + len(clauses)), "the neurons of all laws")
     if clauses and network.passes_reals:
-        raise CertificateError("there are no laws over real numbers.")
+        raise CertificateError("laws over real numbers are not supported.")
     return network.obeying(clauses), dict(domain.limits)
 
 

@@ -77,7 +77,7 @@ def _see_bound(k: int, t: int, m: int, s: int, samples: RatedSamples) -> None:
         raise CertificateError(f"a part must name samples from 0 to {len(samples.rows) - 1}.")
     both = zip(samples.rows[k], samples.rows[m], strict=True)
     if s > t or any(x >= t and y < s for x, y in both):
-        raise CertificateError(f"what sample {k} gets does not bind sample {m} as a part claims.")
+        raise CertificateError(f"the value of sample {k} does not bind sample {m} as a part claims.")
 
 
 def _rest(

@@ -64,7 +64,7 @@ def check_learned(data: Any, samples: RatedSamples, limit: Limit) -> str:
         units = error * samples.unit
         if units.denominator != 1 or units > samples.top:  # sums then fit in 64 bits
             raise CertificateError(
-                f"the error {error} cannot be: it is no difference of two values, nor half of one."
+                f"the error {error} is impossible: it is not a difference of two values, nor half of one."
             )
         size = question.maxitive if question.minitive is None else question.minitive
         if size is None and isinstance(proof, ForcedProof):
@@ -134,7 +134,7 @@ def _see_minimum(
         reached = _where(value >= low[k] for value in rows[k])
         if low[k] and not reached:
             end = "high" if name == "least" else "low"
-            raise CertificateError(f"sample {k} has no value as {end} as what it is to get.")
+            raise CertificateError(f"sample {k} has no value as {end} as the claimed one.")
         worth[reached] = max(worth.get(reached, 0), low[k])
     for k in kept:
         limit.look()
@@ -142,7 +142,7 @@ def _see_minimum(
         above, there = (_where(value > high[k] for value in rows[k]), _where(v >= low[k] for v in rows[k]))
         is_above = above == every or any(w > high[k] and not s & ~above for s, w in worth.items())
         if is_above or not (there == every or any(w >= low[k] and not s & ~there for s, w in worth.items())):
-            raise CertificateError(f"the {name} capacity does not give sample {k} what is claimed.")
+            raise CertificateError(f"the {name} capacity does not give sample {k} the claimed value.")
 
 
 def _where(truths: Iterable[bool]) -> int:
@@ -269,7 +269,7 @@ def _weights(proof: SetsProof, size: int, samples: RatedSamples) -> list[tuple[l
             raise CertificateError("a focal set must be worth more than bottom and at most top.")
         weighted_sets.append((list(indices), int(worth)))
     if not any(worth == samples.top for _, worth in weighted_sets):
-        raise CertificateError("this is no capacity: no set is worth top.")
+        raise CertificateError("this is not a capacity: no set is worth top.")
     return weighted_sets
 
 

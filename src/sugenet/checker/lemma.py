@@ -162,7 +162,7 @@ class _System:
             low, high = self._reach(row)
             if not (low >= 0 if fact > 0 else high < 0):
                 raise CertificateError(
-                    f"the fact {fact} does not follow: it is no first-layer neuron that is fixed throughout."
+                    f"the fact {fact} does not follow: this first-layer neuron is not constant."
                 )
 
     def _reach(self, j: int) -> tuple[int, int]:

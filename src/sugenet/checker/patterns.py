@@ -76,7 +76,7 @@ class _Box:
         for coding, low, high in zip(network.codings, case.lower, case.upper, strict=True):
             if not isinstance(coding, RealNumbers) or low < coding.low or high > coding.high:
                 raise CertificateError(
-                    "the network does not keep real numbers, or the box leaves the values of a feature."
+                    "the network does not read real numbers, or the box exceeds the values of a feature."
                 )
         if part.grid < 1:
             raise CertificateError("the grid is not an integer above 0.")
@@ -143,13 +143,13 @@ class _Box:
                     waiting += [(child, {**fixed, part.neuron: on}) for child, on in sides]
                 elif isinstance(part, ByImpossible):
                     if not all(neuron in fixed for neuron, _ in part.shares):
-                        raise CertificateError("a neuron has a weight in a case where its sign is not given.")
+                        raise CertificateError("a neuron has a weight in a case without its sign.")
                     if not self._never((neuron, fixed[neuron], share) for neuron, share in part.shares):
-                        raise CertificateError("a case that is said to be impossible is not shown to be.")
+                        raise CertificateError("a case is not shown to be impossible.")
                 else:
                     bound = self._bound(conjunction, part, fixed)
                     if bound is not None and bound >= 0:
-                        raise CertificateError("a bound is 0 or more, where it must be below 0.")
+                        raise CertificateError("a bound is 0 or more, but must be below 0.")
 
     def _bound(
         self, conjunction: Sequence[Any], part: ByBounds | ByMultipliers, fixed: _Fixed

@@ -335,7 +335,7 @@ def _object_reader(kind: Any) -> _Read:
             except CertificateError as error:
                 raise CertificateError(f"{name}: {error}") from None
             if field.default is not MISSING and arguments[field.name] == field.default:
-                raise CertificateError(f"{name} must be left out where it is {_shortened(value[name])}.")
+                raise CertificateError(f"{name} must be left out if it is {_shortened(value[name])}.")
         return kind(**arguments)
 
     readers: dict[str, _Read] = {}  # a type may contain itself

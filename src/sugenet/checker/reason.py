@@ -60,7 +60,7 @@ def check_reason(certificate: Sufficient | Minimal | Minimum, asked: Asked, prov
                 contrast[feature] = value
             sets.append(changed(contrast))
         if fixed and hitting_set_within(sets, len(fixed) - 1, limit):
-            raise CertificateError("the counterexamples leave room for a smaller reason.")
+            raise CertificateError("the counterexamples do not exclude a smaller reason.")
         statements.append(
             f"no {len(fixed) - 1} features meet all of {len(sets)} counterexamples"
             if fixed
@@ -88,7 +88,7 @@ def hitting_set_within(sets: list[set[int]], size: int, limit: Limit | None = No
         work += len(left) + 1
         if work > _WORK:
             raise CertificateError(
-                "there are too many counterexamples to see again that no smaller reason exists."
+                "there are too many counterexamples to verify that no smaller reason exists."
             )
         if not left:
             return True

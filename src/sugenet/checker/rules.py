@@ -67,7 +67,7 @@ def _bound(problem: IntegerProblem) -> str:
         rows = [problem.inequalities[number] for number in case]
         impossible = any(_ends(row[0], state, loose, turning)[1] < row[1] for row in rows)
         if not impossible and not any(_contradict(a, b) for a, b in combinations(rows, 2)):
-            raise CertificateError("bounds do not exclude a violation, against what the certificate claims.")
+            raise CertificateError("bounds do not exclude a violation, although the certificate claims so.")
     return "bounds through all layers exclude every violation (plain form)"
 
 

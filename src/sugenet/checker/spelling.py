@@ -167,7 +167,7 @@ class _Spelled:
         document = self.document
         _see_fields(document, _DOCUMENT | {k: v for k, v in _MORE.items() if k in document}, "the document")
         is_known = document["format"] == "sugenet" and document["version"] == _version(document)
-        see(is_known, "its version is not that of what it holds")
+        see(is_known, "its version does not match its content")
         for name, text in document["notes"].items():
             see(type(text) is str, "a note is not text")
             see_unicode(f"{name}: {text}", "note", FileError)
@@ -237,7 +237,7 @@ class _Spelled:
         see(head["inputs"] == count, f"the head reads {head['inputs']} values of {count}")
         expected_top = (top or 1) if count else 1
         fits = head["top"] == expected_top if "top" in head else top is None
-        see(fits, "the top of the head is not what the layers give")
+        see(fits, "the top of the head does not match the layers")
         self._grow(head["inputs"] * head["outputs"])
         self._weights("head", head, count, [head.get("top", 1)] * count, _ROOM["head"])
         bias, scale = (_fractions(head[key], f"{key} of the head") for key in ("bias", "scale"))

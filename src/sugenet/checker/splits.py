@@ -151,7 +151,7 @@ class Splits(ABC):
             last = self.last_levels(ranges)
             tops = [sum(max(w * end for end in last[j]) for j, w in row.items()) for row, _ in case]
             if all(top >= bound for top, (_, bound) in zip(tops, case, strict=True)):
-                raise CertificateError("ranges do not exclude a case, against what the certificate claims.")
+                raise CertificateError("ranges do not exclude a case, although the certificate claims so.")
 
     def see_multipliers(self, case: Case, ranges: Ranges, windows: Windows, stream: _Stream) -> None:
         """Check that the multipliers of a leaf exclude a case."""

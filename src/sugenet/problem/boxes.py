@@ -74,7 +74,7 @@ class Box(ShortRepr):
             index = feature_index(network, feature)
             if index in by_index:
                 raise QuestionError(
-                    f"feature {network.encoder.names[index]} has limits twice. Give what both allow."
+                    f"feature {network.encoder.names[index]} has limits twice. Give their intersection."
                 )
             by_index[index] = limit
         return by_index

@@ -52,8 +52,8 @@ class Clock:
         see_compiler()
         for name, value, kind, minimum, wanted in (
             ("time_limit", self.time_limit, Real, -inf, "a number of seconds, or None"),
-            ("threads", self.threads, Integral, 1, "a whole number, at least 1"),
-            ("seed", self.seed, Integral, 0, "a whole number, at least 0"),
+            ("threads", self.threads, Integral, 1, "an integer of at least 1"),
+            ("seed", self.seed, Integral, 0, "an integer of at least 0"),
         ):
             if value is None and name != "seed":
                 continue

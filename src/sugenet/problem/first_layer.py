@@ -100,7 +100,7 @@ class FirstLayer:
         """One row per move, one column per fragile neuron."""
         rows, columns = len(self.neighbourhood.moves), len(self.fragile)
         # walks and searches copy the array
-        make_sure(24 * rows * columns, f"what {rows:,} changes do to {columns:,} neurons", _SMALLER)
+        make_sure(24 * rows * columns, f"the table of {rows:,} changes and {columns:,} neurons", _SMALLER)
         if self.table is not None:
             return self.table[:, self.kinds[self.fragile]]
         out = np.zeros((rows, columns), np.int64)
@@ -325,7 +325,9 @@ def move_gains(neighbourhood: Neighbourhood, first: DenseLayer | LevelLayer) -> 
     """Return the gain of each move in the match count of each neuron."""
     n_moves = len(neighbourhood.moves)
     make_sure(
-        24 * n_moves * first.outputs, f"what {n_moves:,} changes do to {first.outputs:,} neurons", _SMALLER
+        24 * n_moves * first.outputs,
+        f"the table of {n_moves:,} changes and {first.outputs:,} neurons",
+        _SMALLER,
     )
     table = _table(neighbourhood, first)
     if table is not None:

@@ -141,7 +141,7 @@ class Goal:
         bounds = self.least.astype(object) + shift
         if max(int(np.abs(weights).sum(axis=1).max(initial=0)), int(np.abs(bounds).max())) >= 1 << 62:
             raise TooLargeError(
-                "the scores of the classes are too finely divided: as whole numbers they leave 62 bits."
+                "the scores of the classes are too finely divided: as integers they exceed 62 bits."
             )
         return weights.astype(np.int64), bounds.astype(np.int64)
 
@@ -228,7 +228,7 @@ class LabelGoal(ShortRepr):
         count = self.network.head.outputs
         for what, value in (("label", self.label), ("target", self.target)):
             if value is not None and not 0 <= value < count:
-                raise QuestionError(f"{what}={value} is no class: they are numbered 0 to {count - 1}.")
+                raise QuestionError(f"{what}={value} is not a class: classes are numbered 0 to {count - 1}.")
         if self.target == self.label:
             name = self.network.class_texts[self.label]
             raise QuestionError(f"the target, {name}, is the class that the sample has already.")

@@ -110,7 +110,7 @@ class Moves(Sequence[FeatureMove]):
         return Moves({feature: known[id(rows)] for feature, rows in self.ways.items()})
 
     def columns(self) -> Columns:
-        """The moves as arrays."""
+        """Return the moves as arrays."""
         arrays = {key: _arrays(rows) for key, rows in self.distinct.items()}
         feature_arrays = [arrays[id(rows)] for rows in self.ways.values()]
         features = np.repeat(np.array(self._owners, np.int64), np.diff(self._starts))

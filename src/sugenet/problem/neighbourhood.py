@@ -192,8 +192,7 @@ def pairs_of(entries: Any, what: str) -> list[tuple[Any, Any]]:
         pairs = [()]
     if any(len(pair) != 2 or hasattr(pair[1], "to_numpy") for pair in pairs):
         raise QuestionError(
-            f"{what} are needed by feature, such as {{'age': ...}}, "
-            f"or as pairs of a feature and what is said of it."
+            f"{what} are needed by feature, such as {{'age': ...}}, or as pairs of a feature and its value."
         )
     return [(feature, value) for feature, value in pairs]
 

@@ -62,8 +62,8 @@ class Inequality:
         kept = {k: exact[k] for k in sorted(exact) if exact[k]}
         if not kept:
             raise SugenetError(
-                "an inequality without an output is always or never met. Leave it, "
-                "or the conjunction it stands in, out."
+                "an inequality without an output is always or never met. Remove it, "
+                "or the conjunction that contains it."
             )
         exact_bound = _exact(bound, "the bound")
         unit = lcm(exact_bound.denominator, *(value.denominator for value in kept.values()))
@@ -286,7 +286,7 @@ class Query:
         1
         """
         if not 0 <= _number(label, "label") < outputs:
-            raise SugenetError(f"label={label} is no class: they are 0 to {outputs - 1}.")
+            raise SugenetError(f"label={label} is not a class: classes are 0 to {outputs - 1}.")
         box = QueryBox(lower, upper)
         return cls(len(box.lower), outputs, [Case(box, _misclassified(label, outputs))])
 
@@ -351,11 +351,14 @@ class Query:
             lines += ["; boxes of inputs", *_either(_bounds(case.box) for case in self.cases)]
         else:  # repeat the box for each of its conjunctions: every reader accepts this form
             parts = ([*_bounds(case.box), *map(str, row)] for case in self.cases for row in case.condition)
-            lines += ["; boxes of inputs, each with what violates the property there", *_either(parts)]
+            lines += [
+                "; boxes of inputs, each with the outputs that violate the property there",
+                *_either(parts),
+            ]
         if len(conditions) == 1 and ((),) not in conditions:
             (condition,) = conditions
             lines += [
-                "; what violates the property: outputs",
+                "; outputs that violate the property",
                 *_either(map(str, conjunction) for conjunction in condition),
             ]
         text = "\n".join(lines) + "\n"
@@ -430,7 +433,7 @@ def _exact(value: Any, what: str) -> Fraction:
 
 def _number(value: Any, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise SugenetError(f"{what} is {value!r}, but must be a whole number of at least 0.")
+        raise SugenetError(f"{what} is {value!r}, but must be an integer of at least 0.")
     return int(value)
 
 

@@ -49,7 +49,9 @@ def check_again(proof: Single, setting: Setting, took: float) -> None:
     except CheckLimitError:
         return
     except CertificateError as error:
-        raise CertificateError(f"the plain form refuses what the compiled form accepts: {error}") from error
+        raise CertificateError(
+            f"the plain form refuses a proof that the compiled form accepts: {error}"
+        ) from error
 
 
 def _weights(network: NetworkForm) -> int:

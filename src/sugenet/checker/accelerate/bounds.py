@@ -71,7 +71,7 @@ def exclude(
         limit.look()
         rows = [over_neurons(head, *part) for part in case]
         if not (_contradict(rows) or any(_is_impossible(*row, state, loose, turning) for row in rows)):
-            raise CertificateError("bounds do not exclude a violation, against what the certificate claims.")
+            raise CertificateError("bounds do not exclude a violation, although the certificate claims so.")
     return "bounds through all layers exclude every violation"
 
 

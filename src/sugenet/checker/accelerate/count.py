@@ -128,7 +128,7 @@ def _region(asked: Asked, network: Arrays, total: int, limit: Limit) -> CountReg
         setting = replace(setting, options={f: row for f, row in within.items() if row})
     prices = [option.price for row in setting.options.values() for option in row]
     if _leave_60_bits(prices):
-        raise CheckLimitError("not checked within the limit: the costs leave 60 bits.")
+        raise CheckLimitError("not checked within the limit: the costs exceed 60 bits.")
     weights, units = priced(setting, limit)
     size = _size([row for _, row in weights.values()], units, limit)
     if size != total:  # the claim is false, so nothing is computed

@@ -329,7 +329,7 @@ class _Question(Splits):
         ):
             return low, high
         self.limit.fits(
-            40 * (len(inputs.place) + len(inputs.prices)) * layer.outputs, "what changes add to neurons"
+            40 * (len(inputs.place) + len(inputs.prices)) * layer.outputs, "the table of gains in neurons"
         )
         here, gains = layer.base + layer.weights @ inputs.start, inputs.gains(layer.weights)
         return (
@@ -410,7 +410,7 @@ def _one_side(setting: Setting, limit: Limit) -> _Question:
             stay = sum(option.order < base_state for option in row)
             prices = [costs[k] for k in rising]
             known[key] = np.insert(changes, stay, 0, axis=0), [*prices[:stay], 0, *prices[stay:]]
-        limit.take(40 * known[key][0].size, "the list of all changes in whole numbers")
+        limit.take(40 * known[key][0].size, "the list of all changes in integers")
         listed.append((indices, *known[key]))
     together = max_together((min(costs) for _, costs in options.values()), budget)
     inputs = _inputs_of(start, list(options), listed, budget, together)
@@ -466,7 +466,7 @@ def _two_sides(setting: Setting, limit: Limit) -> _Question:
     n_neurons, features = len(problem.base), sorted(setting.options)
     listed = []
     for options in problem.offered:
-        limit.take(80 * n_neurons * len(options), "what each change adds to the neurons")
+        limit.take(80 * n_neurons * len(options), "the table of gains in neurons")
         gains = np.array([gain for _, gain in options]).reshape(len(options), n_neurons)
         listed.append((np.arange(n_neurons), gains, [price for price, _ in options]))
     inputs = _inputs_of(problem.base, features, listed, None, len(features))

@@ -115,7 +115,7 @@ def whole_of(setting: Setting, limit: Limit) -> Whole:
     changes = sum(len(row) for row, _ in options.values())
     cuts = cuts_of(setting.networks)
     wide = sum(_width(network) for network in cuts)
-    limit.take((changes + 1) * (8 * wide + 200), "what each change adds to the neurons")
+    limit.take((changes + 1) * (8 * wide + 200), "the table of gains in neurons")
     base, gains = np.empty(wide, np.int64), np.empty((changes, wide), np.int64)
     start = 0
     for side, network in enumerate(cuts):

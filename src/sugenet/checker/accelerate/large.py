@@ -80,7 +80,7 @@ class Large:
         change = self.network.changes(feature, self.start, [option.states[0] for option in options])
         columns = self.network.columns(feature, self.start, self.base)
         neurons = np.flatnonzero(columns.any(axis=0))
-        self.limit.fits(24 * len(change) * len(neurons), "what each change adds to the neurons")
+        self.limit.fits(24 * len(change) * len(neurons), "the table of gains in neurons")
         return _Feature(prices, change, neurons, columns[:, neurons])
 
     def together(self) -> int:
@@ -136,7 +136,7 @@ class _LargeWalk:
             for feature in question.features():
                 question.limit.take(
                     feature.columns.nbytes + feature.change.nbytes + 500,
-                    "what each input adds to the neurons",
+                    "the table of gains of inputs",
                 )
                 self.features.append(feature)
             lightest = [int(feature.prices.min()) for feature in self.features]

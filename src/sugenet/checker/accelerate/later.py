@@ -112,7 +112,9 @@ class _Later:
         wide = 64 * -(-int(self.sizes.max()) // 64)
         inputs = [len(loose), *(len(tau) for _, tau in layers)]
         self.batch = max(16, min(_BATCH, _WORK // (wide * (1 + sum(inputs)))))
-        limit.take(8 * wide * sum(inputs) + 48 * max(w.size for w, _ in every), "what turning neurons add")
+        limit.take(
+            8 * wide * sum(inputs) + 48 * max(w.size for w, _ in every), "the table of gains of neurons"
+        )
         margins, gains, largest = [], [], 0
         for number, (weights, tau) in enumerate(every):
             weights = np.asarray(weights)

@@ -57,9 +57,7 @@ class Original(Backed):
             read = Law(law.text, self.origin.encoder)
             clauses = {frozenset(map(tuple, clause)) for clause in read.clauses}
             if read.text != law.text or clauses != {frozenset(clause) for clause in law.clauses}:
-                raise CertificateError(
-                    f"the clauses of the law {law.text[:60]!r} do not say what its text says."
-                )
+                raise CertificateError(f"the clauses of the law {law.text[:60]!r} do not match its text.")
 
 
 def form_of(network: Network, *, plain: bool = False) -> Original:

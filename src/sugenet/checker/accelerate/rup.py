@@ -122,5 +122,5 @@ def _check_facts(facts: Iterable[int], thresholds: ThresholdSystem, limit: Limit
             low[row] >= bounds[row] if fact > 0 else high[row] < bounds[row]
         ):
             raise CertificateError(
-                f"the fact {fact} does not follow: it is no first-layer neuron that is fixed throughout."
+                f"the fact {fact} does not follow: this first-layer neuron is not constant."
             )

@@ -93,7 +93,7 @@ class WordWalk:
     def prepare(self) -> None:
         """Build planes and layers."""
         lanes = -(-len(self.loose) // 64) * 64
-        self.limit.take(24 * self.n_options * lanes, "what all changes add, and those behind them")
+        self.limit.take(24 * self.n_options * lanes, "the table of gains of all changes")
         gains = np.zeros((self.n_options, lanes), np.int32)
         gains[:, : len(self.loose)] = self.gains
         ends = (self._extremes(gains, end) for end in (np.minimum, np.maximum))
@@ -130,7 +130,7 @@ class WordWalk:
         paired = self.together > 2 and pairs * (8 + kind.itemsize * loose) <= _PAIRS
         pairs = pairs if paired else 0
         units = begin + pairs
-        self.limit.take(kind.itemsize * loose * (units + 64 * WORDS), "what changes add, neuron by neuron")
+        self.limit.take(kind.itemsize * loose * (units + 64 * WORDS), "the table of gains by neuron")
         self.limit.take(24 * pairs, "pairs of changes")
         first = np.repeat(np.arange(options, dtype=np.int32), after if paired else 0)
         starts = begin + np.append(0, np.cumsum(after))
