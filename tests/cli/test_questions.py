@@ -135,7 +135,7 @@ def test_why_and_chain_and_rules(capsys, monkeypatch):
         (("verify", "digits", "--index", 7, "--hamming", 1, "--linf", 1), "give one region or claim"),
         (("verify", "digits", "--index", 7, "--hamming", "many"), "'many' is not a number"),
         (("verify", "digits", "--index", 7, "--hamming", -1), "a radius is not negative"),
-        (("verify", "digits", "--index", 7, "--hamming", 1, "--engine", "crystal ball"), "is no engine"),
+        (("verify", "digits", "--index", 7, "--hamming", 1, "--engine", "crystal ball"), "is not an engine"),
         (
             ("verify", "digits", "--index", 7, "--hamming", 1, "--target", "zebra"),
             "--target zebra is not a class",

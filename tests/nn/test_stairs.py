@@ -214,7 +214,7 @@ def test_layers_that_do_not_fit_are_refused_by_name() -> None:
         QuantizedLayer([[1]], [[2, 1]], [3])
     with pytest.raises(NetworkError, match=r"step 2 of neuron 1 is 1\.5"):
         QuantizedLayer.from_sums([[1]], [[1, 1.5]], [3])
-    with pytest.raises(NetworkError, match=r"pad=4 is no level in 0\.\.3"):
+    with pytest.raises(NetworkError, match=r"pad=4 is not a level in 0\.\.3"):
         QuantizedConv([[[[1]]]], [[1]], Window((1, 1, 1), 1), top=3, pad=4)
     with pytest.raises(NetworkError, match=r"level 4 of feature 0 in sample 0 is not in 0\.\.3"):
         first.activity([[4, 0]])

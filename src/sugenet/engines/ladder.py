@@ -213,7 +213,7 @@ RUNGS = (
 def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
     """Decide a problem by one engine, or by the ladder."""
     if not isinstance(engine, str) or (engine != "auto" and engine not in ENGINES):
-        raise QuestionError(f"engine={quoted(engine)} is no engine. Choose auto, {', '.join(ENGINES)}.")
+        raise QuestionError(f"engine={quoted(engine)} is not an engine. Choose auto, {', '.join(ENGINES)}.")
     if problem.begins_bad:
         return Fails("evaluation", problem.near.sample)
     if engine != "auto":

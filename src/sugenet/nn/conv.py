@@ -261,7 +261,7 @@ class QuantizedConv(_MapForm):
         self, weights: Any, steps: Any, window: Window, groups: int = 1, *, top: int, pad: int = 0
     ) -> None:
         if not 0 <= pad <= top:
-            raise NetworkError(f"pad={pad} is no level in 0..{top}.")
+            raise NetworkError(f"pad={pad} is not a level in 0..{top}.")
         self._set(weights, window, groups, top)
         flat = self.weights.reshape(len(self.weights), -1)
         check_size(flat, top)

@@ -174,7 +174,7 @@ def span_of(data: Any, coding: Coding) -> Span:
             return value
         if isinstance(value, str):
             if _WRITTEN.fullmatch(value) is None:  # a power could use all memory
-                raise EncodingError(f"{value[:40]!r} limits a number, but is no fraction.")
+                raise EncodingError(f"{value[:40]!r} limits a number, but is not a fraction.")
             return Fraction(value)
         if value is not None and (
             isinstance(value, bool) or not isinstance(value, int | float) or isnan(value)

@@ -207,7 +207,7 @@ class Encoder(ShortRepr):
         rows = self.rows(X)
         self._read(rows)  # raises an error, with the name, for a value that its feature cannot have
         if not len(rows):
-            raise EncodingError("there are no samples to be seen.")
+            raise EncodingError("there are no samples.")
         spans = []
         for feature, coding in enumerate(self.codings):
             column = self._column(rows, feature)

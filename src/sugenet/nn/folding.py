@@ -231,7 +231,7 @@ def evaluated_decisions(value: Callable[[npt.NDArray[np.float64]], Any], sizes: 
     sums = (starts + 2 * counts).astype(np.float64)
     values = np.asarray(value(sums))
     if values.dtype.kind not in "iuf":
-        raise NetworkError(f"value returned {values.dtype}, but the numbers in front of the sign are needed.")
+        raise NetworkError(f"value returned {values.dtype}, but the numbers before the sign are needed.")
     if values.shape != sums.shape:
         raise NetworkError(
             f"value returned shape {values.shape} for sums of shape {sums.shape}; it must keep the shape."
@@ -246,7 +246,7 @@ def evaluated_decisions(value: Callable[[npt.NDArray[np.float64]], Any], sizes: 
         rises, falls = (column[1:] > column[:-1]).any(), (column[1:] < column[:-1]).any()
         if rises and falls:
             raise NetworkError(
-                f"neuron {j + 1}: the framework's value rises and falls with the sum, so it is no threshold."
+                f"neuron {j + 1}: the framework's value rises and falls with the sum. It is not a threshold."
             )
         signs = np.sign(column).astype(int)
         return int(rises) - int(falls), lambda count: int(signs[count])
@@ -259,7 +259,7 @@ def thresholds(rows: Ints, sizes: Ints, decide: Decide, zero: SignOfZero) -> tup
     the sign at a count.
     """
     if zero not in (1, -1, 0):
-        raise NetworkError(f"zero={zero!r} is no sign of zero: it is 1, -1 or 0.")
+        raise NetworkError(f"zero={zero!r} is not a sign of zero. Use 1, -1 or 0.")
     if rows.size and np.abs(rows).max() > 1:
         raise NetworkError("fold reads weights -1, 0 and +1. Put positive scales into `scale`.")
     folded, taus = rows.copy(), np.zeros(len(rows), np.int64)

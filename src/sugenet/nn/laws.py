@@ -432,7 +432,7 @@ class _Parser(Connectives[_Formula]):
             if sign is not None and match[0] in self.encoder.names:
                 raise RuleSyntaxError(
                     f"{self.subject} has {match[0]}, a number that is the name of a "
-                    f"feature too. Put the name into quotes, or the number behind what it is compared with."
+                    f"feature too. Put the name into quotes, or write the number after the sign."
                 )
             if sign is not None:
                 return self._number(match[0]), sign

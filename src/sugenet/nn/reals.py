@@ -59,7 +59,7 @@ class Placed:
 
 def _refused(what: str) -> Any:
     return Refused(
-        f"a layer over real numbers has no {what}: they are no literals. Ask about boxes of real inputs, "
+        f"a layer over real numbers has no {what}: they are not literals. Ask about boxes of real inputs, "
         "or import the network with inputs=Integers(...)."
     )
 

@@ -968,7 +968,7 @@ def with_stairs():
         (("version",), 3, "it has format version 3, but holds what version 4 is for"),
         (("head", "top"), 3, "the head reads levels 0..3, but layer 3 gives levels 0..2"),
         (("head", "top"), "2", "the head: top must be int, not str"),
-        (("layers", 0, "pad"), 5, "pad=5 is no level in 0..4"),
+        (("layers", 0, "pad"), 5, "pad=5 is not a level in 0..4"),
         (("layers", 0, "pad"), 2, "fingerprint"),
         (("layers", 0, "top"), 3, "its tops are not those of the encoder"),
         (("layers", 0, "steps"), 3, "layer1.steps must be .* of shape"),

@@ -172,7 +172,7 @@ class _Annealer:
         weights = near.columns.weights.tolist()
         if sum(weights) >= _NEVER:
             raise TooLargeError(
-                "the costs are too finely divided to search: as whole numbers they leave 60 bits."
+                "the costs are too finely divided to search: as integers they exceed 60 bits."
             )
         start, rows = lanes_for(problem.first_layer)
         self.options = {

@@ -101,7 +101,7 @@ def flip_level(problem: Problem, budget: int, clock: Clock) -> Enumerated | None
     )
     if sum(near.columns.weights.tolist()) >= _HEAVY:
         raise TooLargeError(
-            "the costs are too finely divided for flip enumeration: as whole numbers they leave 60 bits."
+            "the costs are too finely divided for flip enumeration: as integers they exceed 60 bits."
         )
     see_time(near, clock)
     together = features_that_fit(near, budget)

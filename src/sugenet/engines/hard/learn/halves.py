@@ -69,7 +69,7 @@ def halves_of(cascade: Cascade, facts: Sequence[int], *, has_cuts: bool = True) 
         room = half_kernels.settle(weights, min_sums, below, outputs, _FITS)
         if room < 0:
             raise TooLargeError(
-                "the scores of the classes are too finely divided: as whole numbers they leave 60 bits."
+                "the scores of the classes are too finely divided: as integers they exceed 60 bits."
             )
         both = number < len(cascade.layers) - 1
         if number == 0 and cascade.budget is not None:
@@ -120,7 +120,7 @@ def _with_budget(
     """
     prices, limit = budget
     if int(np.abs(prices).sum()) + abs(limit) >= _FITS:
-        raise TooLargeError("the costs are too finely divided: as whole numbers they leave 60 bits.")
+        raise TooLargeError("the costs are too finely divided: as integers they exceed 60 bits.")
     literals, weights, bounds, made = [-1], [prices], [limit], []
     for row in rows.tolist():
         row_weights, min_sum = layer.weights[row], int(layer.least[row])
