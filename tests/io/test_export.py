@@ -318,7 +318,7 @@ def test_the_format_can_be_named(tmp_path, problem):
 
 def test_solutions_are_replayed(problem):
     assert sample_of(problem, [-1, 2, -3]) == (8, Fraction(5, 2))
-    with pytest.raises(QuestionError, match="which is no violation"):
+    with pytest.raises(QuestionError, match="which is not a violation"):
         sample_of(problem, [1, 2])
 
 

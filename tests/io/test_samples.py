@@ -116,7 +116,7 @@ def test_huge_images_are_refused_without_a_warning(tmp_path, side):
 def test_a_cut_image_is_refused(tmp_path):
     file = save(tmp_path / "x.png", np.random.default_rng(0).integers(0, 256, (2, 2), np.uint8))
     file.write_bytes(file.read_bytes()[:45])
-    with pytest.raises(FileError, match="is no image that can be read"):
+    with pytest.raises(FileError, match="is not a readable image"):
         read_samples(file, network(*[integer(0, 255)] * 4))
 
 
@@ -183,13 +183,13 @@ def test_folders_named_like_classes_give_the_truth(tmp_path):
     ("names", "also", "message"),
     [
         (["yes/1.png", "2.png"], None, r"holds folders, such as yes, and files, such as 2\.png"),
-        (["yes/1.png", "maybe/2.png"], None, r"maybe: maybe is no class .*their classes: no, yes"),
-        (["1.png"], "notes.txt", r"notes\.txt is no image file, .* Move it elsewhere"),
-        (["1.png"], ".DS_Store", r"\.DS_Store is no image file"),
-        (["yes/1.png"], "yes/notes", r"notes is no image file"),
+        (["yes/1.png", "maybe/2.png"], None, r"maybe: maybe is not a class .*their classes: no, yes"),
+        (["1.png"], "notes.txt", r"notes\.txt is not an image file, .* Move it elsewhere"),
+        (["1.png"], ".DS_Store", r"\.DS_Store is not an image file"),
+        (["yes/1.png"], "yes/notes", r"notes is not an image file"),
         (["yes/1.png", "yes/more.png/2.png"], None, r"more\.png is a folder, but a folder of samples holds"),
         (["yes/1.png"], "no/", r"no is an empty folder"),
-        ([], "empty/", r"some/empty: empty is no class"),
+        ([], "empty/", r"some/empty: empty is not a class"),
         ([], None, r"some is an empty folder. Put images into it"),
     ],
 )
@@ -208,11 +208,11 @@ def test_folders_that_hold_something_else_are_refused(tmp_path, names, also, mes
 def test_the_image_of_a_folder_that_cannot_be_read_is_named(tmp_path):
     folder = folder_of(tmp_path / "some", ["1.png", "2.png"])
     (folder / "2.png").write_bytes(b"no image")
-    with pytest.raises(FileError, match=r"2\.png is no image that can be read"):
+    with pytest.raises(FileError, match=r"2\.png is not a readable image"):
         read_samples(folder, network(integer(0, 255)))
     (folder / "2.png").unlink()
     os.mkfifo(folder / "2.png")  # which would never end
-    with pytest.raises(FileError, match=r"2\.png is no image file"):
+    with pytest.raises(FileError, match=r"2\.png is not an image file"):
         read_samples(folder, network(integer(0, 255)))
 
 
@@ -237,13 +237,13 @@ def test_true_classes_are_numbers_or_names(tmp_path, y):
     [
         ([0, 1], r"array y has the shape \(2,\), but there are 3 samples"),
         ([[0], [1], [0]], r"has the shape \(3, 1\)"),
-        ([0, 2, 7], "entry 1 is 2, but a class is a whole number from 0 to 1, or a name"),
+        ([0, 2, 7], "entry 1 is 2, but a class is an integer from 0 to 1, or a name"),
         ([0, -1, 1], "entry 1 is -1,"),
         ([0, 1, 0.5], "entry 2 is 0.5,"),
         ([0, np.nan, 1], "entry 1 is nan,"),
         ([0, 1, np.inf], "entry 2 is inf,"),
-        (["no", "maybe", "yes"], "'maybe' is no class of the model. The classes are no, yes"),
-        ([0j, 1j, 0j], "has dtype complex128, but true classes are whole numbers or names"),
+        (["no", "maybe", "yes"], "'maybe' is not a class of the model. The classes are no, yes"),
+        ([0j, 1j, 0j], "has dtype complex128, but true classes are integers or names"),
     ],
 )
 def test_wrong_classes_are_named(tmp_path, y, message):
@@ -287,8 +287,8 @@ def test_a_target_column_is_for_csv_alone(tmp_path, name):
         ("1,inf\n", "line 1, column x2: 'inf' is not a number"),
         ("1,1e400\n", "line 1, column x2: '1e400' is beyond all floats"),
         (f"1,{'0' * 131073}\n", "line 1: it cannot be read as CSV: field larger than field limit"),
-        ("x1,x2,x1\n1,0,0\n", "the column 'x1' stands twice in the first line"),
-        ("x1,x2,kind,kind\n1,0,no,yes\n", "the column 'kind' stands twice"),
+        ("x1,x2,x1\n1,0,0\n", "the column 'x1' occurs twice in the first line"),
+        ("x1,x2,kind,kind\n1,0,no,yes\n", "the column 'kind' occurs twice"),
         ("x1,x2\n1,0\n", "has no column 'kind'"),
     ],
 )
@@ -382,15 +382,15 @@ def test_idx_files_of_other_numbers(tmp_path):
         ("a.csv.gz", b"\x1f\x8b" + bytes(30), "a gzip archive that is damaged"),
         ("a.csv.gz", gzip.compress(b"1,2\n", mtime=0)[:-4], "a gzip archive that is cut off"),
         ("a.csv.gz", gzip.compress(b"1,2\n", mtime=0) + b"more", "something else stands behind it"),
-        ("a.npz.gz", b"", "a .npz file is packed already. Give it without gzip: gunzip"),
-        ("a.png.gz", b"", "a .png file is packed already"),
+        ("a.npz.gz", b"", "a .npz file is compressed already. Give it without gzip: gunzip"),
+        ("a.png.gz", b"", "a .png file is compressed already"),
         (
             "a-ubyte",
             b"\0\0\x08\x02" + struct.pack(">2I", 1 << 31, 1 << 31),
             "takes 4,611,686,018,427,387,904 bytes",
         ),
-        ("a-ubyte", b"\0\0\x08", "it is no IDX file"),
-        ("a-ubyte", b"\0\0\x07\x01\0\0\0\x01\0", "it is no IDX file"),
+        ("a-ubyte", b"\0\0\x08", "it is not an IDX file"),
+        ("a-ubyte", b"\0\0\x07\x01\0\0\0\x01\0", "it is not an IDX file"),
         ("a-ubyte.gz", gzip.compress(b"\0\0\x08\x01\0\0\0\x02\0", mtime=0), "takes 2 bytes, but 1 are there"),
         ("a.csv", b"x1;x2\n1;2\n", "Its cells have semicolons between them, not commas: say delimiter=';'"),
         ("a.csv", b"1;2\n", "has 1 column and .* say delimiter=';'"),

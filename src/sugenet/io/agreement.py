@@ -333,7 +333,7 @@ def verify_against(
     refuse_if(
         isinstance(network.report, PartialImportReport),
         "only a part of the source was made exact. Compare the whole yourself: net.report.scores(X) or "
-        "net.report.predict(X) with what the source gives.",
+        "net.report.predict(X) with the output of the source.",
     )
     rows = network.encoder.rows(X)
     refuse_if(

@@ -65,7 +65,7 @@ def export(
     options = {"objective": objective, "folded": folded, "limit": limit}
     chosen = {option: value for option, value in options.items() if value is not None}
     idle = next((option for option in chosen if option not in signature(write).parameters), None)
-    refuse(QuestionError, (idle is not None, f"{idle}= means nothing to {name} files. Leave it out."))
+    refuse(QuestionError, (idle is not None, f"{idle}= does not apply to {name} files. Leave it out."))
     return write(problem, path, **chosen)
 
 
@@ -229,7 +229,7 @@ def sample_of(problem: Problem, solution: Iterable[int]) -> tuple[Any, ...]:
         QuestionError,
         (
             not problem.replays(moves),
-            f"the solution stands for {sample}, which is no violation: it is none of this question.",
+            f"the solution stands for {sample}, which is not a violation. It does not answer this question.",
         ),
     )
     return sample

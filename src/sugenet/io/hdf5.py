@@ -151,7 +151,7 @@ class Hdf5File:
         data = self._child(group, name)
         refuse_if(
             not isinstance(data, self.h5py.Dataset) or data.is_virtual or data.external or data.shape is None,
-            f"{what} is missing, or stands in another file. {self.damaged}",
+            f"{what} is missing, or is in another file. {self.damaged}",
         )
         return data
 
@@ -214,7 +214,7 @@ def _check_file(path: Path, damaged: str) -> None:
     try:
         with open_file(path, _MAX_FILE) as stream:
             start = stream.read(8)
-            refuse_if(start != b"\x89HDF\r\n\x1a\n", "it is no HDF5 file.")
+            refuse_if(start != b"\x89HDF\r\n\x1a\n", "it is not an HDF5 file.")
             _check_heaps(stream, damaged)
     except OSError as error:
         raise FileError(f"it cannot be opened: {error.strerror or error}.") from None

@@ -193,7 +193,7 @@ def _levels(graph: Graph, options: _Options) -> ImportReport:
     """Make a quantized file exact and compare it with its source."""
     refuse_if(
         options.zero is not None,
-        f"{graph.source}: zero={options.zero} says what sign(0) shall be, but there is no sign.",
+        f"{graph.source}: zero={options.zero} defines sign(0), but there is no sign.",
     )
     program = read_program(graph, strict=options.strict)
     made = level_import(program, options.inputs, options.names, options.classes)
@@ -646,7 +646,7 @@ def read_bnn_pynq(
         )
         refuse_if(
             zero is not None or not strict,
-            "zero= and strict= have no use here: no sum is 0, and nothing is a float.",
+            "zero= and strict= do not apply here: no sum is 0, and nothing is a float.",
         )
         memory = read_memory(folder, design)
         chain = chain_of_memory(memory, features=features, outputs=outputs, last=last, rounding=rounding)
@@ -814,7 +814,7 @@ def import_file(
             (name for name, value in mine.items() if value is not None and name not in accepted), None
         )
         refuse_if(
-            misplaced is not None, f"{misplaced}= is for {what}, and {file.name} is none. Leave it out."
+            misplaced is not None, f"{misplaced}= is for {what}, and {file.name} is not one. Leave it out."
         )
     network: Network = reader(
         file, **common, **{name: (checkpoint | counts | layers | packed)[name] for name in accepted}

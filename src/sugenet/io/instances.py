@@ -54,7 +54,7 @@ def read_instance(
     real = all(isinstance(coding, Steps) and not coding.whole for coding in network.encoder.codings)
     refuse_if(
         not real,
-        "the query is about real numbers, but the network reads integers alone. Read it with "
+        "the query is about real numbers, but the network reads only integers. Read it with "
         "read_onnx(path, inputs=Integers(low, high)), and ask verify about integers.",
     )
     return network, query

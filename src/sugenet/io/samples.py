@@ -46,7 +46,7 @@ _WITHOUT_COLUMNS = {"folder", "idx", ".npy", ".npz", *_IMAGES}
 PIPE_LIMIT = 1 << 27
 _SAMPLES, _CLASSES = (
     ("biufU", "samples are numbers or texts"),
-    ("biufU", "true classes are whole numbers or names"),
+    ("biufU", "true classes are integers or names"),
 )
 _IDX = re.compile(r"[.-]idx[1-8]?-ubyte$|[.-]ubyte$|\.idx[1-8]?$", re.IGNORECASE)
 _IDX_KINDS = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
@@ -110,7 +110,7 @@ def read_samples(
         refuse_if(
             is_packed and (kind == ".npz" or kind in _IMAGES),
             name,
-            f"a {kind} file is packed already. Give it without gzip: gunzip {name}",
+            f"a {kind} file is compressed already. Give it without gzip: gunzip {name}",
         )
         if kind in (".npy", ".npz", "idx"):
             return _numpy(file, kind, network)
@@ -273,7 +273,7 @@ def _check_header(header: list[str], name: str, network: Network, target: str | 
     refuse_if(
         doubled is not None,
         name,
-        f"the column {doubled!r} stands twice in the first line. Give each column its own name.",
+        f"the column {doubled!r} occurs twice in the first line. Give each column its own name.",
     )
 
 
@@ -281,7 +281,7 @@ def _cell(text: str, coding: Steps | OneHot) -> Any:
     if isinstance(coding, OneHot):
         if text not in coding.by_text:
             known = ", ".join(map(str, coding.categories[:12]))
-            raise FileError(f"{_shown(text)} is no category. The categories are {known}.")
+            raise FileError(f"{_shown(text)} is not a category. The categories are {known}.")
         return coding.by_text[text]
     return read_number(text, error=FileError)
 
@@ -295,7 +295,7 @@ def _truth(labels: list[str], network: Network, where: str) -> npt.NDArray[np.in
     unknown = next((label for label in labels if label not in indices), None)
     if unknown is not None:
         raise FileError(
-            f"{where}: {_shown(unknown)} is no class of the model. "
+            f"{where}: {_shown(unknown)} is not a class of the model. "
             f"The classes are {', '.join(network.classes)}."
         )
     return np.array([indices[label] for label in labels], dtype=np.intp)
@@ -317,7 +317,7 @@ def _numpy(file: Path, kind: str, network: Network) -> tuple[npt.NDArray[Any], n
             array = _idx(unzipped(read_file(file, SIZE_LIMIT), SIZE_LIMIT))
         else:
             raw = unzipped(read_file(file, SIZE_LIMIT), SIZE_LIMIT)
-            with refusing("it is no .npy file, or damaged"):
+            with refusing("it is not an .npy file, or damaged"):
                 array = read_array(io.BytesIO(raw), len(raw), "its array", *_SAMPLES)
     X = _values(_flat(array, network, str(file)), network, str(file))
     return X, None if labels is None else _labels(labels, len(X), network, f"{file}, array y")
@@ -327,7 +327,7 @@ def _idx(raw: bytes) -> npt.NDArray[Any]:
     """Read an IDX file: two zeros, the number type, the number of axes, their lengths, and the numbers."""
     kind = _IDX_KINDS.get(raw[2]) if len(raw) > 4 and raw[:2] == b"\0\0" else None
     start = 4 + 4 * raw[3] if kind is not None else 0
-    refuse_if(kind is None or not 1 <= raw[3] <= 8 or len(raw) < start, "it is no IDX file, or damaged.")
+    refuse_if(kind is None or not 1 <= raw[3] <= 8 or len(raw) < start, "it is not an IDX file, or damaged.")
     shape = struct.unpack(f">{raw[3]}I", raw[4:start])
     takes = prod(shape) * np.dtype(kind).itemsize
     refuse_if(
@@ -360,7 +360,7 @@ def _labels(y: npt.NDArray[Any], samples: int, network: Network, where: str) -> 
     for i, label in enumerate(y.tolist()):
         if not (0 <= label <= last and label == int(label)):
             raise FileError(
-                f"{where}: entry {i} is {label}, but a class is a whole number from 0 to {last}, or a name."
+                f"{where}: entry {i} is {label}, but a class is an integer from 0 to {last}, or a name."
             )
     return y.astype(np.intp)
 
@@ -401,7 +401,7 @@ def _read_folder(folder: Path, network: Network) -> tuple[npt.NDArray[Any], npt.
     for part in inner:
         refuse_if(
             part.name not in network.classes,
-            f"{part}: {part.name} is no class of the model, but folders are named like their classes: "
+            f"{part}: {part.name} is not a class of the model, but folders are named like their classes: "
             f"{', '.join(network.classes)}.",
         )
     groups = {part: _sorted(part) for part in inner} or {folder: entries}
@@ -434,7 +434,7 @@ def _check(folder: Path, files: list[Path], network: Network) -> None:
     """Refuse files that are not images, and too many files, before reading any."""
     for file in files:
         if file.suffix.lower() not in _IMAGES or not file.is_file():
-            what = "a folder" if file.is_dir() else "no image file"
+            what = "a folder" if file.is_dir() else "not an image file"
             raise FileError(
                 f"{file} is {what}, but a folder of samples holds images alone: "
                 f"{', '.join(sorted(_IMAGES))}. Move it elsewhere."
@@ -525,7 +525,7 @@ def _shades(file: Path, n: int) -> tuple[npt.NDArray[np.int64], int]:
         except (FileNotFoundError, PermissionError, MemoryError):
             raise
         except Exception:  # broken images raise many kinds of errors
-            raise FileError(f"{file} is no image that can be read.") from None
+            raise FileError(f"{file} is not a readable image.") from None
 
 
 def _is_opaque(image: Any, deep: bool) -> bool:

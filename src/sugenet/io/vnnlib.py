@@ -204,10 +204,10 @@ class _QueryReader:
                 frames.append((index, []))
                 if len(frames) > _DEPTH:
                     raise UnsupportedError(
-                        index, f"brackets stand more than {_DEPTH} deep. Write it flatter."
+                        index, f"brackets are nested more than {_DEPTH} deep. Write it flatter."
                     )
             elif not frames:
-                raise UnsupportedError(index, f"{shortened(word)} stands outside of brackets. {SUPPORTED}")
+                raise UnsupportedError(index, f"{shortened(word)} is outside of brackets. {SUPPORTED}")
             elif word == ")":
                 start, items = frames.pop()
                 value = self.reduce(start, items, outermost=not frames)
@@ -225,7 +225,7 @@ class _QueryReader:
         """Return the value of a pair of brackets."""
         head = items[0][1] if items else None
         if not isinstance(head, str):
-            raise UnsupportedError(index, f"brackets must begin with the name of what they do. {SUPPORTED}")
+            raise UnsupportedError(index, f"brackets must begin with the name of an operation. {SUPPORTED}")
         if head in DECLARING and head not in _COMMANDS:
             return self.tensor(index, [item for _, item in items], inside=not outermost)
         if head in ("<", ">", "!=") and self.tensors.is_new:
@@ -236,7 +236,7 @@ class _QueryReader:
         if (head in _COMMANDS) != outermost:
             raise UnsupportedError(
                 items[0][0],
-                f"{head} {'stands alone' if head in _COMMANDS else 'stands inside of assert'}. {SUPPORTED}",
+                f"{head} {'must not be nested' if head in _COMMANDS else 'must be in assert'}. {SUPPORTED}",
             )
         if len(items) == 1:
             raise UnsupportedError(index, f"{head} is empty.")
@@ -453,7 +453,7 @@ def _at_least(index: int, number: _Linear) -> _Formula:
     if kinds == {"Y"}:
         part = Inequality({k: value for (_, k), value in number.terms.items()}, -number.constant)
         if max(part.bound.bit_length(), *(value.bit_length() for _, value in part.terms)) > BIT_LIMIT:
-            raise UnsupportedError(index, "in whole numbers this inequality takes more than 4000 digits.")
+            raise UnsupportedError(index, "in integers this inequality needs more than 4000 digits.")
         return [_Part({}, ((part,),))]
     if len(number.terms) > 1:
         raise UnsupportedError(

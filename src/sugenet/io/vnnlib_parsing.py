@@ -52,7 +52,7 @@ def unsupported_if(wrong: object, index: int, message: str) -> None:
 def constant_of(index: int, word: str) -> Fraction:
     """Return the number that a word spells."""
     if re.fullmatch(NUMBER, word) is None:
-        raise UnsupportedError(index, f"{shortened(word)} is no number or variable. {SUPPORTED}")
+        raise UnsupportedError(index, f"{shortened(word)} is not a number or variable. {SUPPORTED}")
     try:
         return sized(index, Fraction(read_number(word)))
     except CapacityError as error:
@@ -119,7 +119,7 @@ class Declared:
         unsupported_if(
             not inside and head not in ("vnnlib-version", "declare-network"),
             index,
-            f"{head} stands inside of declare-network.",
+            f"{head} is inside of declare-network.",
         )
         self.is_new = True
         match head:
@@ -160,7 +160,7 @@ class Declared:
         unsupported_if(
             not _NAME.fullmatch(name) or name in self.tensors,
             index,
-            f"{name[:40]!r} is no name, or declared twice.",
+            f"{name[:40]!r} is not a name, or declared twice.",
         )
         unsupported_if(
             kind.lower() not in _TYPES,
@@ -193,7 +193,7 @@ class Declared:
         if len(indices) != len(shape) or any(i >= size for i, size in zip(indices, shape, strict=True)):
             sizes = ",".join(map(str, shape))
             raise UnsupportedError(
-                index, f"{word[:40]} is no element of {match[1]}, which has shape [{sizes}]."
+                index, f"{word[:40]} is not an element of {match[1]}, which has shape [{sizes}]."
             )
         number = 0
         for i, size in zip(indices, shape, strict=True):
@@ -204,5 +204,5 @@ class Declared:
 def _numbers(index: int, text: str) -> tuple[int, ...]:
     numerals = [word.strip() for word in text.split(",")] if text.strip() else []
     if not all(word.isdecimal() and word.isascii() and len(word) < 10 for word in numerals):
-        raise UnsupportedError(index, f"[{text[:40]}] are no whole numbers with commas between them.")
+        raise UnsupportedError(index, f"[{text[:40]}] are not integers separated by commas.")
     return tuple(int(word) for word in numerals)

@@ -55,7 +55,7 @@ def test_padding_of_a_convolution_adds_nothing():
         ([[1, 2]], lambda s: np.clip(s, 0, 5), {}, "from 0 to height=3"),
         ([[1, 2]], lambda s: np.clip(s, -1, 3), {"zero": 1}, "gives level -1"),
         ([[1, 2]], lambda s: np.zeros(1, int), {}, r"levels of shape \(1,\) for sums of shape"),
-        ([[0.5, 2]], lambda s: s, {}, "whole numbers in 2 dimensions, not float64"),
+        ([[0.5, 2]], lambda s: s, {}, "integers in 2 dimensions, not float64"),
         ([1, 2], lambda s: s, {}, r"of shape \(2,\)"),
         ([[1, 2]], lambda s: s, {"zero": 4}, "zero one of the levels 0..top"),
         ([[1, 2]], lambda s: s, {"height": 0}, "height must be at least 1"),

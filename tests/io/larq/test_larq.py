@@ -775,7 +775,7 @@ def test_other_files(tmp_path):
     with pytest.raises(FileError, match=r"x.h5: its archive is damaged"):
         read_larq(tmp_path / "x.h5")
     (tmp_path / "y.h5").write_bytes(b"nothing at all")
-    with pytest.raises(FileError, match=r"y.h5: it is no HDF5 file."):
+    with pytest.raises(FileError, match=r"y.h5: it is not an HDF5 file."):
         read_larq(tmp_path / "y.h5")
     with pytest.raises(FileError, match="cannot be opened"):
         read_larq(tmp_path / "missing.h5")
@@ -809,7 +809,7 @@ def test_arrays_that_claim_more_than_the_file_and_links_out_of_it(tmp_path):
             group = file["model_weights/quantdense_0"]
             del group["kernel:0"]
             group["kernel:0"] = link
-        with pytest.raises(FileError, match="is missing, or stands in another file"):
+        with pytest.raises(FileError, match="is missing, or is in another file"):
             read_larq(path)
 
 

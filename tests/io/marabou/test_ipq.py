@@ -96,13 +96,13 @@ DAMAGES = {
     "empty": ("", "it ends before line 1"),
     "cut off": (text()[:20], "it ends before line"),
     "relu": (text("0,sign,4,2", "0,relu,4,2"), "the constraint 'relu' is not read. Networks of signs are"),
-    "no number": (text("0,0,0.5000000000,", "0,0,half,"), "line 20: 'half' is no number"),
-    "type": (text("0,0,0.5000000000,", "0,7,0.5000000000,"), "'7' is no whole number up to 2"),
-    "variable": (text("1,sign,5,3", "1,sign,5,99"), "'99' is no whole number up to 7"),
+    "no number": (text("0,0,0.5000000000,", "0,0,half,"), "line 20: 'half' is not a number"),
+    "type": (text("0,0,0.5000000000,", "0,7,0.5000000000,"), "'7' is not an integer up to 2"),
+    "variable": (text("1,sign,5,3", "1,sign,5,99"), "'99' is not an integer up to 7"),
     "twice": (text("1,sign,5,3", "1,sign,4,3"), "variable 4 is the sign of two others"),
     "loose": (text("1,sign,5,3", "1,sign,5,6"), "no equation gives"),
     "left": (text() + "\n1,2,3", "'1,2,3' would be left over"),
-    "inputs": (text("\n1,1\n", "\n0,1\n"), "the input 0 stands twice"),
+    "inputs": (text("\n1,1\n", "\n0,1\n"), "the input 0 occurs twice"),
     "bytes": ("\x80", "it is not text"),
 }
 
@@ -126,7 +126,9 @@ def test_what_is_no_chain_or_no_condition(tmp_path):
     made = small()
     made.lower[2] = Fraction(1, 4)
     path.write_text(made.text())
-    with pytest.raises(FileError, match=r"variable 2, which is no input and no output, is bounded by 0\.25"):
+    with pytest.raises(
+        FileError, match=r"variable 2, which is neither input nor output, is bounded by 0\.25"
+    ):
         read_query(path)
     made = small()
     del made.upper[1]

@@ -753,7 +753,7 @@ REFUSED = {
     ),
     "no sign": (
         [("Equal", ["x", "half"], "a", {}), ("Cast", ["a"], "b", {"to": 1}), ("MatMul", ["b", "w"], "y", {})],
-        r"node 0 \(Equal\) and what follows it give 0.0 both below and above zero: this is no sign",
+        r"node 0 \(Equal\) and what follows it give 0.0 both below and above zero: this is not a sign",
     ),
     "two outputs": (
         [("MatMul", ["x", "w"], "y", {}), ("Sign", ["y"], "z", {})],

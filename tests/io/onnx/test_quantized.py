@@ -424,7 +424,7 @@ def test_whole_numbers_as_input():
     network = read_onnx(raw)
     X = np.random.default_rng(0).integers(0, 256, (500, 2))
     assert np.array_equal(network.logits(X, engine="definition"), run(raw, x=X.astype(np.uint8)))
-    with pytest.raises(FileError, match=r"whole numbers from 0 to 255. Declare inputs=Integers\(0, 255\)"):
+    with pytest.raises(FileError, match=r"integers from 0 to 255. Declare inputs=Integers\(0, 255\)"):
         read_onnx(raw, inputs=PIXELS)
 
 

@@ -164,7 +164,7 @@ def _match_counts(
     For an integer T, M > T is 2 M - n > 2 T - n. Since sums are two apart, it is also 2 M - n > 2 T - n + 1.
     So the sum with bias n - 2 T - 1 is never 0. Other T are replaced by the integer below.
     """
-    refuse_if(above is not None and not isfinite(above), f"above={above} is no number.")
+    refuse_if(above is not None and not isfinite(above), f"above={above} is not a number.")
     count = sum(name[:1] == "W" and name[1:].isdigit() for name in arrays)
     ops: list[Op] = [Affine("inputs", np.ones(1), np.array([-float(above)]))] if above else []
     ops.append(Sign("inputs", zero=-1))
@@ -211,7 +211,7 @@ def read_bnnquanalyst(folder: str | Path) -> OpChain:
     with within(path.name):
         refuse_if(
             not (path / "out_blk").is_dir(),
-            "it has no folder 'out_blk', so it is no network of BNNQuanalyst.",
+            "it has no folder 'out_blk', so it is not a network of BNNQuanalyst.",
         )
         refuse_if(
             sum(table.stat().st_size for table in path.glob("*/*.csv") if table.is_file()) > _MAX_CSV,

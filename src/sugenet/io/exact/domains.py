@@ -75,7 +75,7 @@ class Integers(ShortRepr):
         )
         refuse_if(
             not (isinstance(self.low, int) and isinstance(self.high, int) and self.low <= self.high),
-            f"Integers({self.low}, {self.high}): give whole numbers, the least first.",
+            f"Integers({self.low}, {self.high}): give integers, the smallest first.",
         )
         refuse_if(
             self.high - self.low > 1 << 16,

@@ -168,8 +168,7 @@ def _whole(weights: Any, dimensions: int) -> Ints:
     array = np.asarray(weights)
     if array.ndim != dimensions or array.dtype.kind not in "iu":
         raise NetworkError(
-            f"weights must be whole numbers in {dimensions} dimensions, not {array.dtype} of shape "
-            f"{array.shape}."
+            f"weights must be integers in {dimensions} dimensions, not {array.dtype} of shape {array.shape}."
         )
     return array.astype(np.int64)
 

@@ -82,7 +82,7 @@ def quantized(weights: Any, where: str) -> tuple[Ints, list[Fraction]] | str:
             return (
                 f"{where}: row {k} of the weights is not quantized: it holds weights of size "
                 f"{float(sizes[0]):.6g} and {float(sizes[1]):.6g}{' and more' if len(sizes) > 2 else ''}, "
-                f"which are no small multiples of one number. A binarized layer has one size a row, a "
+                f"which are not small multiples of one number. A binarized layer has one size a row, a "
                 f"quantized one multiples of a scale: export weights as the network uses them."
             )
         units.append(unit)

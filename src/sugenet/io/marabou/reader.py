@@ -84,7 +84,7 @@ class _Lines:
 
     def whole(self, text: str, limit: int) -> int:
         if not (text.isascii() and text.isdecimal()) or len(text) > 10 or int(text) > limit:
-            raise FileError(f"line {self.number}: {text[:40]!r} is no whole number up to {limit:,}.")
+            raise FileError(f"line {self.number}: {text[:40]!r} is not an integer up to {limit:,}.")
         return int(text)
 
     def number_of(self, text: str) -> Fraction:
@@ -93,7 +93,7 @@ class _Lines:
                 self.known[text] = constant_of(0, text)
             return self.known[text]
         except UnsupportedError:
-            raise FileError(f"line {self.number}: {text[:40]!r} is no number.") from None
+            raise FileError(f"line {self.number}: {text[:40]!r} is not a number.") from None
 
 
 def read_input_query(path: str | Path) -> InputQuery:
@@ -112,7 +112,7 @@ def read_input_query(path: str | Path) -> InputQuery:
 
 def _short_lines(stream: TextIO) -> Iterator[str]:
     while line := stream.readline(_MAX_LINE):
-        refuse_if(len(line) == _MAX_LINE, f"a line has more than {_MAX_LINE:,} letters.")
+        refuse_if(len(line) == _MAX_LINE, f"a line has more than {_MAX_LINE:,} characters.")
         yield line
 
 
@@ -130,7 +130,7 @@ def _contents(name: str, lines: _Lines) -> InputQuery:
             index, held = lines.next(2)
             refuse_if(
                 lines.whole(index, variables) in placed,
-                f"line {lines.number}: the {what} {index} stands twice.",
+                f"line {lines.number}: the {what} {index} occurs twice.",
             )
             placed[int(index)] = variable(held)
         refuse_if(
@@ -156,7 +156,7 @@ def _contents(name: str, lines: _Lines) -> InputQuery:
         signs[f] = b
     rest = next((line for line in lines.lines if line.strip()), None)
     if rest is not None:
-        raise FileError(f"{rest.strip()[:60]!r} would be left over behind the last constraint.")
+        raise FileError(f"{rest.strip()[:60]!r} would be left over after the last constraint.")
     return InputQuery(name, variables, ports[0], ports[1], bounds[0], bounds[1], equations, signs)
 
 
@@ -342,13 +342,13 @@ def query_of_contents(contents: InputQuery) -> Query:
                 inequalities.append(Inequality({index[v]: sign}, sign * value))
             elif v not in free and not (v in contents.signs and sign * value <= -1):
                 raise FileError(
-                    f"variable {v}, which is no input and no output, is bounded by {float(value):g}: only "
+                    f"variable {v}, which is neither input nor output, is bounded by {float(value):g}: only "
                     "bounds of -1 and +1 on signs are read there."
                 )
     for equation in solved.rest:
         refuse_if(
             not equation.terms or any(v not in index for v in equation.terms),
-            f"line {equation.line}: it is no condition on outputs, and gives no variable.",
+            f"line {equation.line}: it is not a condition on outputs, and defines no variable.",
         )
         terms = {index[v]: factor for v, factor in equation.terms.items()}
         if equation.sign != "<=":

@@ -127,7 +127,7 @@ class _Rewriting:
         name = node.inputs[index] if index < len(node.inputs) else ""
         array = self.graph.constants.get(name)
         if array is None or array.ndim != 2 or array.dtype.kind not in "fiu":
-            raise FileError(f"its {what} are no matrix in the file. {_WAY}.")
+            raise FileError(f"its {what} are not a matrix in the file. {_WAY}.")
         return array
 
     def kept(self, array: Array) -> str:
@@ -202,7 +202,7 @@ def _rewrite(made: _Rewriting, node: Node) -> None:
 def _whole(node: Node, name: str, default: int | None = None) -> int:
     value = node.attributes.get(name, default)
     if not isinstance(value, int):
-        raise FileError(f"its attribute {name} is {value!r}, but a whole number is needed.")
+        raise FileError(f"its attribute {name} is {value!r}, but an integer is required.")
     return value
 
 

@@ -203,7 +203,7 @@ class _ModelReader:
         widths: dict[str, int] = {}
         for tensor in inner.messages(5):
             name = tensor.text(8)
-            refuse_if(name in constants, f"the constant {_shown(name)} stands twice.")
+            refuse_if(name in constants, f"the constant {_shown(name)} occurs twice.")
             constants[name] = self.array(tensor, f"constant {_shown(name)}", _HALF_BYTES)
             if tensor.number(2) in _HALF_BYTES:
                 widths[name] = 4
@@ -246,7 +246,7 @@ class _ModelReader:
         for attribute in message.messages(5):
             key = attribute.text(1)
             refuse_if(
-                key in attributes, f"node {number} ({_short(op)}): the attribute {_shown(key)} stands twice."
+                key in attributes, f"node {number} ({_short(op)}): the attribute {_shown(key)} occurs twice."
             )
             attributes[key] = self.attribute(
                 attribute, f"node {number} ({_short(op)}), attribute {_shown(key)}"
@@ -359,7 +359,7 @@ class _ModelReader:
             offset = int(entries.get("offset", "0"))
             length = int(entries["length"]) if "length" in entries else len(data) - offset
         except ValueError:
-            raise FileError(f"{what} has an offset or length that is no number.") from None
+            raise FileError(f"{what} has an offset or length that is not a number.") from None
         refuse_if(
             not 0 <= offset <= offset + length <= len(data),
             f"{what} lies at bytes {offset} to {offset + length} of {_shown(location)}, "

@@ -467,7 +467,7 @@ def _pads(
 def _finite(array: Array) -> Array:
     refuse_if(
         array.dtype.kind not in "fiu" or not np.isfinite(array).all(),
-        "its weights or bias hold what is not a finite number.",
+        "its weights or bias contain values that are not finite.",
     )
     return array
 

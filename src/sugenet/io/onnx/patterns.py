@@ -430,10 +430,10 @@ _RULES: dict[str, Callable[[Node, Sequence[Value | None], Flow], Data]] = {
 POINTWISE = {*_RULES, *_CURVES, "Sign", *_BELOW_AT_ABOVE}
 """Operations on data that are read here, besides those of a table."""
 _NEAREST = {
-    "Abs": "the absolute value of real data is not supported: it is no threshold of a sum",
+    "Abs": "the absolute value of real data is not supported: it is not a threshold of a sum",
     "LeakyRelu": "only a plain Relu or Clip can stand in front of a sign: replace the leaky one",
     "PRelu": "only a plain Relu or Clip can stand in front of a sign: replace the parametric one",
-    "Pow": "powers of real data are not supported: they are no threshold of a sum",
+    "Pow": "powers of real data are not supported: they are not thresholds of a sum",
     "Where": (
         "it chooses between values that depend on the input. Where(x >= 0, 1, -1) with two numbers is a sign"
     ),

@@ -523,7 +523,7 @@ class GraphWalk:
                 node.attributes.get(name)  # only its shape can change now
             return tail
         if node.op == "Log":
-            refuse_if(not tail.shares, "it takes logarithms of what may be negative.")
+            refuse_if(not tail.shares, "it takes logarithms of values that may be negative.")
             return replace(tail, shares=False, left_out=(*tail.left_out, str(node)))
         if node.op in TAILS:
             next_tail = self._tail(node, [tail.flow])
@@ -547,8 +547,8 @@ def _start(port: Port) -> Flow:
     dtype = np.dtype(DTYPES.get(port.dtype, "V")).newbyteorder("=")
     refuse_if(
         dtype.kind not in "fiu" or dtype == np.float16,
-        f"the data input {port.name[:60]!r} has element type {port.dtype}, but float32, float64 or whole "
-        f"numbers are needed.",
+        f"the data input {port.name[:60]!r} has element type {port.dtype}, but float32, float64 or integers "
+        f"are required.",
     )
     batch, *sizes = port.shape
     wrong = next((size for size in sizes if size is None or size < 1), 1)
@@ -566,7 +566,7 @@ def _start(port: Port) -> Flow:
     kept = known if len(known) <= 3 else [size for size in known if size > 1]
     refuse_if(
         len(kept) > 3,
-        f"the data input {port.name[:60]!r} has {len(kept)} axes beside the batch. "
+        f"the data input {port.name[:60]!r} has {len(kept)} axes besides the batch. "
         f"Up to three are supported.",
     )
     flow = Flow.start(known, dtype, batch or OPEN_BATCH)

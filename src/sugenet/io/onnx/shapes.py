@@ -44,7 +44,7 @@ def integers(value: Any, what: str, length: int | None = None) -> tuple[int, ...
             or array.size > 64
             or any(abs(v) >= 1 << 62 for v in array.ravel().tolist())
         ),
-        f"{what} should be a short list of whole numbers.",
+        f"{what} should be a short list of integers.",
     )
     numbers = tuple(int(v) for v in array.reshape(-1))
     refuse_if(
@@ -139,7 +139,8 @@ def _reshape(shape: _Shape, inputs: _Inputs, attributes: _Attributes) -> Rearran
         sizes = [shape[k] if size == 0 else size for k, size in enumerate(sizes)]
     empty = 0 in sizes and (prod(shape) > 0 or -1 in sizes)
     refuse_if(
-        sizes.count(-1) > 1 or min(sizes, default=1) < -1 or empty, f"it makes shape {sizes}, which is none."
+        sizes.count(-1) > 1 or min(sizes, default=1) < -1 or empty,
+        f"it makes shape {sizes}, which is not a shape.",
     )
     if -1 in sizes:
         rest, left = divmod(prod(shape), prod(size for size in sizes if size != -1))

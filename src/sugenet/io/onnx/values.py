@@ -202,7 +202,7 @@ def _signed(table: SignTable) -> Flow:
     is_integer = all(value == int(value) for value in (below, at, above))
     refuse_if(
         below == above,
-        f"{table.where} and what follows it give {below} both below and above zero: this is no sign.",
+        f"{table.where} and what follows it give {below} both below and above zero: this is not a sign.",
     )
     if below > above:
         flow = flow.then(Affine(table.where, -one, none))
@@ -213,7 +213,7 @@ def _signed(table: SignTable) -> Flow:
         refuse_if(
             Fraction(at) - Fraction(below) != Fraction(above) - Fraction(at),
             f"{table.where} and what follows it give {below}, {at} and {above} below, at and above zero: "
-            f"this is no sign.",
+            f"this is not a sign.",
         )
         size = abs(above - below) / 2
         flow = flow.then(Sign(table.where, 0, -size, size), table.notes)

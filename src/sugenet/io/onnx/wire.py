@@ -147,7 +147,7 @@ class Message:
         joined = b"".join(self.raws(field)) if len(self._fields.get(field, ())) != 1 else self.raws(field)[0]
         if len(joined) % np.dtype(dtype).itemsize:
             raise FileError(
-                f"field {field} has {len(joined)} bytes, which is no whole number of floats. {_DAMAGED}"
+                f"field {field} has {len(joined)} bytes, not a multiple of a float's size. {_DAMAGED}"
             )
         return np.frombuffer(joined, dtype)
 

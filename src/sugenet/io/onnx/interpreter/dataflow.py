@@ -33,7 +33,7 @@ def _inner(
 def _whole(call: OpCall, name: str, default: int = 0) -> int:
     value = call.node.attributes.get(name, default)
     if not isinstance(value, int):
-        raise FileError(f"its attribute {name} is no whole number.")
+        raise FileError(f"its attribute {name} is not an integer.")
     return value
 
 

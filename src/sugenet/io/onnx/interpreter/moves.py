@@ -50,7 +50,7 @@ def _gather(call: OpCall) -> Tensor:
     index = indices.values
     refuse_if(
         index.dtype.kind not in "iu" or not indices.exact or ((index < -count) | (index >= count)).any(),
-        "it picks what does not exist.",
+        "its index is out of range.",
     )
     call.made((*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
     return x.moved(lambda array: np.take(array, np.where(index < 0, index + count, index), axis=axis))
@@ -64,7 +64,7 @@ def _gather_elements(call: OpCall) -> Tensor:
         index.dtype.kind not in "iu"
         or index.ndim != x.values.ndim
         or ((index < -count) | (index >= count)).any(),
-        "it picks what does not exist.",
+        "its index is out of range.",
     )
     refuse_if(
         any(a > b for k, (a, b) in enumerate(zip(index.shape, x.shape, strict=True)) if k != axis),
@@ -85,7 +85,7 @@ def _concat(call: OpCall) -> Tensor:
     try:
         values = np.concatenate([part.values for part in parts], axis)
     except ValueError:
-        raise FileError("it joins what does not fit together.") from None
+        raise FileError("it joins tensors that do not fit together.") from None
     error = (
         np.zeros(())
         if all(part.exact for part in parts)
@@ -119,7 +119,7 @@ def _slice(call: OpCall) -> Tensor:
 
 def _range(call: OpCall) -> Tensor:
     first, last, step = (call.tensor(index) for index in range(3))
-    refuse_if(any(t.data or t.values.size != 1 for t in (first, last, step)), "its ends are no constants.")
+    refuse_if(any(t.data or t.values.size != 1 for t in (first, last, step)), "its ends are not constants.")
     a, b, c = (t.values.reshape(-1)[0].item() for t in (first, last, step))
     refuse_if(not c or not all(map(isfinite, (a, b, c))), "its step is zero, or an end is not finite.")
     count = max(int(np.ceil(min((b - a) / c, 1e18))), 0)
@@ -159,7 +159,7 @@ def _reduce(call: OpCall) -> Tensor:
 
 def _extreme(function: Callable[..., Any]) -> _Reduction:
     def run(x: Tensor, axis: dict[str, Any], terms: int) -> Tensor:
-        refuse_if(not terms, "it looks for the largest of nothing.")
+        refuse_if(not terms, "max over an empty axis.")
         error = np.zeros(()) if x.exact else x.errors.max(**axis)
         return Tensor(np.asarray(function(x.values, **axis)), x.kind, error, x.data)
 
@@ -244,7 +244,7 @@ def _soft(call: OpCall) -> Tensor:
 def _arg_max(call: OpCall) -> Tensor:
     x = call.tensor(0)
     axis, keep, last = _axis(call, x), call["keepdims"], call["select_last_index"]
-    refuse_if(not x.shape[axis], "it looks for the largest of nothing.")
+    refuse_if(not x.shape[axis], "max over an empty axis.")
     rows = np.flip(x.values, axis) if last else x.values
     indices = rows.argmax(axis=axis, keepdims=bool(keep))
     indices = x.shape[axis] - 1 - indices if last else indices

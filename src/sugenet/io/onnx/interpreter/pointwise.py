@@ -60,7 +60,7 @@ def _clip(call: OpCall) -> Tensor:
         bound = call.optional(index)
         refuse_if(
             bound is not None and (bound.data or bound.values.size != 1 or bound.values.ndim > 1),
-            f"its {name} is no single number.",
+            f"its {name} is not a single number.",
         )
         end = call.node.attributes.get(name) if bound is None else bound.values.reshape(())
         if end is not None:
@@ -233,7 +233,7 @@ def _steps(call: OpCall) -> Tensor:
     x, rows = call.tensor(0), call.tensor(1)
     refuse_if(
         rows.data or rows.values.ndim != 2 or x.values.ndim < 2 or len(call.inputs) != 2,
-        "its thresholds are no matrix of the file, or its data have no channels.",
+        "its thresholds are not a matrix of the file, or its data have no channels.",
     )
     last = call["data_layout"].upper().endswith("C") and x.values.ndim > 2
     axis = x.values.ndim - 1 if last else 1

@@ -72,7 +72,7 @@ def _matmul(call: OpCall) -> Tensor:
 
 def _gemm(call: OpCall) -> Tensor:
     left, right, added = call.tensor(0), call.tensor(1), call.optional(2)
-    refuse_if(left.values.ndim != 2 or right.values.ndim != 2, "it multiplies what are no matrices.")
+    refuse_if(left.values.ndim != 2 or right.values.ndim != 2, "its operands are not matrices.")
     left = left.moved(np.transpose) if call["transA"] else left
     right = right.moved(np.transpose) if call["transB"] else right
     alpha, beta = call.real("alpha"), call.real("beta")
@@ -83,7 +83,7 @@ def _gemm(call: OpCall) -> Tensor:
     if added is not None:
         refuse_if(
             added.data or not _fits(added.shape, values.shape),
-            "it adds what is no constant of the shape of its result.",
+            "its summand is not a constant of the shape of its result.",
         )
         shift = added.values.astype(np.float64) * beta
         plain = (
@@ -193,7 +193,7 @@ def _conv(call: OpCall) -> Tensor:
     x, weights, bias = _maps(call), call.tensor(1), call.optional(2)
     refuse_if(
         weights.data or weights.values.ndim != x.values.ndim or (bias is not None and bias.data),
-        "its weights are no constants of the file.",
+        "its weights are not constants of the file.",
     )
     w = weights.values.astype(np.float64)
     groups = call["group"]
@@ -251,7 +251,7 @@ def _max_pool(call: OpCall) -> Tensor:
     axes = _windows(call, x)
     last = tuple(range(-len(axes), 0))
     values = cut(x.values.astype(np.float64), axes, -np.inf, call.spend).max(axis=last)
-    refuse_if(np.isneginf(values).any(), "a window lies in the padding alone.")
+    refuse_if(np.isneginf(values).any(), "a window lies entirely in the padding.")
     error = np.zeros(()) if x.exact else cut(np.asarray(x.errors), axes, 0.0, call.spend).max(axis=last)
     return Tensor(values if x.kind.kind == "f" else values.astype(x.kind), x.kind, error, x.data)
 
@@ -262,7 +262,7 @@ def _average_pool(call: OpCall) -> Tensor:
     count = np.ones((), np.int64)
     for axis in axes:
         count = np.multiply.outer(count, (axis.counted if include else axis.inside).sum(axis=1))
-    refuse_if(not count.all(), "a window lies in the padding alone.")
+    refuse_if(not count.all(), "a window lies entirely in the padding.")
     return _mean(x, [cut(part, axes, 0.0, call.spend) for part in _parts(x)], count, len(axes))
 
 
@@ -368,7 +368,7 @@ def _normalized(call: OpCall) -> Tensor:
     )
     refuse_if(
         x.values.ndim < 2 or any(p.data or p.shape != (x.shape[1],) for p in parameters),
-        "its parameters are no constants, one a channel.",
+        "its parameters are not constants, one per channel.",
     )
     call.made(x.shape, x.shape)
     gamma, beta, mean, var = (

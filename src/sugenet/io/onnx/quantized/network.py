@@ -134,7 +134,7 @@ def _read(
     count = prod(raw.shape)
     if isinstance(raw, LevelArray):
         low, high = raw.low, raw.low + raw.wire.top
-        message = f"its input is whole numbers from {low} to {high}. Declare inputs=Integers({low}, {high})."
+        message = f"its input is integers from {low} to {high}. Declare inputs=Integers({low}, {high})."
         match inputs:
             case None:
                 pass

@@ -244,13 +244,13 @@ def _operand(inputs: list[Value | None], index: int) -> DequantizedTensor | Fixe
         zeros = np.array([zero_of(zero, value.array.dtype)])
         ends_of(value.array.dtype, value.width)
         return FixedLevelArray(value.array.astype(np.int64), scale.astype(np.float32), zeros, 0)
-    raise FileError(f"its input {index} is {word(value)}, but whole numbers are needed.")
+    raise FileError(f"its input {index} is {word(value)}, but integers are required.")
 
 
 def _weights(inputs: list[Value | None], index: int, axis: int) -> FixedLevelArray:
     value, zero = inputs[index], inputs[index + 2] if len(inputs) > index + 2 else None
     if not isinstance(value, FixedArray) or value.array.dtype.kind not in "iu":
-        raise FileError("its weights are no whole constants.")
+        raise FileError("its weights are not integer constants.")
     scale = floats_of(inputs[index + 1]).reshape(-1)
     refuse_if(not (np.isfinite(scale).all() and (scale > 0).all()), "a scale of its weights is not positive.")
     zeros = np.zeros(1, np.int64) if zero is None else whole_of(zero).reshape(-1)
@@ -358,7 +358,7 @@ def _integer_product(_walk: Walk, node: Node, inputs: list[Value | None]) -> Val
     """Read MatMulInteger and ConvInteger: the sums themselves, in 32 bits."""
     inputs = inputs + [None] * (4 - len(inputs))
     levels = required(
-        integer_levels(inputs[0]), f"its input is {word(inputs[0])}, but whole numbers are needed."
+        integer_levels(inputs[0]), f"its input is {word(inputs[0])}, but integers are required."
     )
     zero = zero_of(inputs[2], levels.kind)
     weights = _weights(

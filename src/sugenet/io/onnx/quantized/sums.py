@@ -76,7 +76,7 @@ _TAPS = 1 << 22
 def dequantize(walk: Walk, node: Node, inputs: list[Value | None]) -> Value:
     """Read DequantizeLinear."""
     levels = required(
-        integer_levels(inputs[0]), f"it dequantizes {word(inputs[0])}, but whole numbers are needed."
+        integer_levels(inputs[0]), f"it dequantizes {word(inputs[0])}, but integers are required."
     )
     grid, _ = walk.grid(node, inputs, levels.kind)
     return DequantizedTensor.of(levels, grid.scale, grid.zero)

@@ -250,7 +250,7 @@ def ends_of(kind: Any, width: int | None = None) -> tuple[int, int]:
             if np.dtype(kind).kind == "i"
             else (0, (1 << width) - 1)
         )
-    refuse_if(np.dtype(kind).kind not in "iu", f"it quantizes to {kind}, but whole numbers are needed.")
+    refuse_if(np.dtype(kind).kind not in "iu", f"it quantizes to {kind}, but integers are required.")
     return int(np.iinfo(kind).min), int(np.iinfo(kind).max)
 
 
@@ -265,14 +265,14 @@ def floats_of(value: Value | None) -> Array:
 def whole_of(value: Value | None) -> Ints:
     """Return a constant of integers."""
     if not isinstance(value, FixedArray) or value.array.dtype.kind not in "iu":
-        raise FileError("one of its constants is missing or holds no whole numbers.")
+        raise FileError("one of its constants is missing or does not contain integers.")
     return value.array.astype(np.int64)
 
 
 def number_of(value: Value) -> Any:
     """Return a constant of one number."""
     if not isinstance(value, FixedArray) or value.array.size != 1:
-        raise FileError("one of its bounds is no single constant.")
+        raise FileError("one of its bounds is not a single constant.")
     return value.array.reshape(-1)[0]
 
 
@@ -319,7 +319,7 @@ def word(value: Value | None) -> str:
         FixedArray: "a constant",
         FixedLevelArray: "a quantized constant",
         RawInput: "the unquantized input",
-        LevelArray: "whole numbers",
+        LevelArray: "integers",
         LevelTensor: "a float tensor of levels",
         DequantizedTensor: "a float tensor of levels",
         PendingSum: "a product in front of its quantizer",

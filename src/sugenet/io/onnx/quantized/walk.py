@@ -36,7 +36,7 @@ from sugenet.nn.arrays import Ints
 __all__ = ["ADVICE", "IntegerProgram", "Rule", "Walk"]
 
 _DYNAMIC = (
-    "dynamic quantization takes its scales from each input, so the file is no fixed function of levels. "
+    "dynamic quantization takes its scales from each input, so the file is not a fixed function of levels. "
     "Quantize statically: onnxruntime.quantization.quantize_static with calibration data"
 )
 ADVICE: dict[str, str] = {
@@ -45,7 +45,7 @@ ADVICE: dict[str, str] = {
     "MatMulIntegerToFloat": _DYNAMIC,
     "QLinearSoftmax": "classes can tie behind a quantized softmax. Leave the softmax out of the model, or "
     "out of its quantization (nodes_to_exclude)",
-    "QLinearMul": "a product of two tensors is no sum. Only additions of branches are supported",
+    "QLinearMul": "a product of two tensors is not a sum. Only additions of branches are supported",
     "QLinearSigmoid": "only Relu and Clip are supported between layers",
     "QLinearLeakyRelu": "only Relu and Clip are supported between layers",
     "MatMulNBits": "weights in blocks are not supported. Quantize to 8 bits with one scale for each channel",
@@ -326,7 +326,7 @@ class Walk:
                 kind = np.dtype(DTYPES.get(declared, "V")) if declared else np.dtype(np.uint8)
         else:
             if not isinstance(zero, FixedArray):
-                raise FileError("its zero point is no constant.")
+                raise FileError("its zero point is not a constant.")
             refuse_if(
                 kind is not None and zero.array.dtype != kind,
                 f"its zero point is {zero.array.dtype}, but its input {kind}.",
@@ -338,7 +338,7 @@ class Walk:
             )
         refuse_if(
             np.dtype(kind).kind not in "iu" or (node.op == "QuantizeLinear" and kind.itemsize > 2),
-            f"it quantizes to {kind}, but whole numbers of up to 16 bits are needed.",
+            f"it quantizes to {kind}, but integers of up to 16 bits are required.",
         )
         return scale.astype(np.float32), zeros, np.dtype(kind)
 
