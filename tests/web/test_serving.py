@@ -243,7 +243,7 @@ def test_a_wrong_question_is_answered_with_a_sentence_that_names_the_field(serve
         (b"[" * 100_000, 400, "nested too deeply"),
         (b'{"a":' * 50_000, 400, "nested too deeply"),
         (b"null", 422, "a question is a JSON object"),
-        (json.dumps(SETTLED).replace("[0,", "[1e400,").encode(), 400, "1e400 is no number of JSON"),
+        (json.dumps(SETTLED).replace("[0,", "[1e400,").encode(), 400, "1e400 is not a JSON number"),
         (b'"' + b"x" * (MOST_BYTES + 1) + b'"', 413, "bytes"),
     ],
 )
