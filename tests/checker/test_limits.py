@@ -159,9 +159,9 @@ def test_the_class_of_the_sample_is_compared_also_if_nothing_is_claimed(kind):
     [
         ('{"a": 1, "a": 1}', "the key 'a' stands twice"),
         ('{"b": [{"a": 1, "c": 2, "a": 3}]}', "the key 'a' stands twice"),
-        ('{"a": NaN}', "NaN is no number of JSON"),
-        ('{"a": -Infinity}', "-Infinity is no number of JSON"),
-        ('{"a": 1e999}', "1e999 is no number of JSON"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
+        ('{"a": -Infinity}', "-Infinity is not a JSON number"),
+        ('{"a": 1e999}', "1e999 is not a JSON number"),
         ('{"a": ' + "9" * 5000 + "}", "a number has too many digits, more than 4,300"),
     ],
 )

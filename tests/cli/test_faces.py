@@ -102,7 +102,7 @@ def test_the_interactive_page_carries_a_results_file(swept, samples):
 
 WRONG = [
     (["example.sugenet", "--results", "nowhere.db"], "nowhere.db cannot be read: there is no such file"),
-    (["example.sugenet", "--results", "input.csv"], "input.csv' is no results file"),
+    (["example.sugenet", "--results", "input.csv"], "input.csv' is not a results file"),
     (["digits", "--results", "results.db"], "is about the network"),
     (["example.sugenet", "other.csv", "--results", "results.db"], "sample 1 is another one in"),
     (["example.sugenet", "one.csv", "--results", "results.db"], "is about 2 samples, but 1 are given"),

@@ -180,4 +180,4 @@ def test_a_file_that_is_none_is_refused(desk):
     (desk / "text.json").write_text("[1, 2]\n")
     code, _, err = in_process(["results", "text.json"])
     assert code == 2
-    assert "is no results file" in err
+    assert "is not a results file" in err

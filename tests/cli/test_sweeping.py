@@ -156,7 +156,7 @@ def test_a_text_is_no_results_file(run, tmp_path):
     (tmp_path / "r.db").write_text("hello")
     code, _, err = run("sweep", "digits", "--ask", "predict", "-o", "r.db")
     assert code == 2
-    assert "is no results file" in err
+    assert "is not a results file" in err
     assert (tmp_path / "r.db").read_text() == "hello"
     code, _, err = run("sweep", "digits", "--ask", "predict", "-o", "-")
     assert "-o needs a file, because results are not text" in err

@@ -328,7 +328,7 @@ def test_the_line_of_a_cell_counts_lines_within_quotes(tmp_path):
     ("raw", "message"),
     [
         (b"\xef\xbb\xbfx1,x2\r\n1,0\r\n", None),
-        (b"\xff\xfe1,0\n", "standard input is no text in UTF-8: byte 0 is wrong"),
+        (b"\xff\xfe1,0\n", "standard input is not UTF-8 text: byte 0 is wrong"),
     ],
 )
 def test_standard_input_is_read_like_a_file(monkeypatch, raw, message):
@@ -381,7 +381,7 @@ def test_idx_files_of_other_numbers(tmp_path):
     [
         ("a.csv.gz", b"\x1f\x8b" + bytes(30), "a gzip archive that is damaged"),
         ("a.csv.gz", gzip.compress(b"1,2\n", mtime=0)[:-4], "a gzip archive that is cut off"),
-        ("a.csv.gz", gzip.compress(b"1,2\n", mtime=0) + b"more", "something else stands behind it"),
+        ("a.csv.gz", gzip.compress(b"1,2\n", mtime=0) + b"more", "other data follow it"),
         ("a.npz.gz", b"", "a .npz file is compressed already. Give it without gzip: gunzip"),
         ("a.png.gz", b"", "a .png file is compressed already"),
         (
@@ -441,7 +441,7 @@ def test_what_stands_between_cells_can_be_said(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros((1, 2)))
     with pytest.raises(FileError, match=r"delimiter=';' is for a CSV file, but .*a.npy has no columns"):
         read_samples(tmp_path / "a.npy", net, delimiter=";")
-    with pytest.raises(FileError, match="delimiter=';;' must be one letter"):
+    with pytest.raises(FileError, match="delimiter=';;' must be one character"):
         read_samples(tmp_path / "a.csv", net, delimiter=";;")
 
 

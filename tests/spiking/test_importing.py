@@ -111,8 +111,8 @@ def test_leaky_integrators_have_potentials_and_no_spikes(tmp_path):
     ("parts", "said"),
     [
         ({"neurons": "CubaLIF"}, r"cubalif.*\(CubaLIF\): it has a current of its own"),
-        ({"first": "Conv1d"}, r"\(Conv1d\): what is read are Linear"),
-        ({"neurons": "Threshold"}, r"\(Threshold\): what is read are"),
+        ({"first": "Conv1d"}, r"\(Conv1d\): supported are Linear"),
+        ({"neurons": "Threshold"}, r"\(Threshold\): supported are"),
         ({"last": "reset"}, "v_reset is not 0"),
         ({"neurons": "Linear"}, r"\(Linear\): weights and neurons come in turn"),
     ],
@@ -342,7 +342,7 @@ def test_arrays(tmp_path):
     assert found.network == unroll(SpikingNetwork(layers, said)).network
     with pytest.raises(FileError, match="layers= is for state dicts"):
         import_spiking(path, said, layers=["fc1"])
-    with pytest.raises(FileError, match="no kind that holds a spiking network"):
+    with pytest.raises(FileError, match="is not a file of a spiking network"):
         import_spiking(tmp_path / "net.onnx", said)
     np.savez(path, weight1=WEIGHT1, threshold1=1.0)
     with pytest.raises(FileError, match=r"net\.npz: there is no array 'leak1'"):

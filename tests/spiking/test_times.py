@@ -58,7 +58,7 @@ def test_a_domain_of_times_is_for_times():
 
 
 def test_samples_that_are_none_are_refused():
-    with pytest.raises(EncodingError, match="3 times from 0 to 4, where 4 is no spike"):
+    with pytest.raises(EncodingError, match="3 times from 0 to 4, where 4 means no spike"):
         simulate(network(), [0, 1])
     with pytest.raises(EncodingError, match="3 spikes, 0 or 1, for each of 4 steps"):
         simulate(network(code="spikes", decision="spike count"), [2] * 12)
@@ -83,7 +83,7 @@ def test_given_spikes_come_step_by_step():
     [
         ({"steps": 0}, "steps=0 is not a whole number from 1 to 64"),
         ({"steps": 2.0}, "steps=2.0"),
-        ({"reset": "half"}, "reset='half' is none of 'zero', 'subtract', 'none', 'once'"),
+        ({"reset": "half"}, "reset='half' is not one of 'zero', 'subtract', 'none', 'once'"),
         ({"fires": "=="}, "fires='=='"),
         ({"when": None}, "needs one, such as"),
         ({"reset": "none"}, "has no time: give no when="),

@@ -170,7 +170,7 @@ def test_strangers_are_refused(tmp_path):
     path = tmp_path / "file"
     path.write_text("a letter")
     for call in (again, sg.read_results):
-        with pytest.raises(FileError, match="is no results file"):
+        with pytest.raises(FileError, match="is not a results file"):
             call(path)
     assert path.read_text() == "a letter"
     path.unlink()
@@ -197,10 +197,10 @@ def test_paths_that_are_no_files_are_refused_and_odd_names_are_files(tmp_path, w
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", "/dev/null"):
         for call in (again, sg.read_results):
-            with pytest.raises(FileError, match="is no file that could keep results"):
+            with pytest.raises(FileError, match="cannot be used as a results file"):
                 call(path)
     for call in (again, sg.read_results):
-        with pytest.raises(FileError, match=r"is no path: embedded null"):
+        with pytest.raises(FileError, match=r"is not a path: embedded null"):
             call("a\0b")
     for name in ("a b?mode=rw#%41.db", os.fsdecode(b"\xfe\xff.db")):
         again(tmp_path / name).close()
@@ -254,7 +254,7 @@ def damaged(path, place, flip, said):
     for end in ("-wal", "-shm", "-journal"):
         path.with_name(path.name + end).unlink(missing_ok=True)
     assert found == said
-    assert not words or "damaged" in words or "is no results file" in words or "newer" in words
+    assert not words or "damaged" in words or "is not a results file" in words or "newer" in words
     return bool(words)
 
 
@@ -404,8 +404,8 @@ def forge(path, raw):
     [
         (b" " * (LARGEST + 1), "the answer of sample 1 unpacks to more than 64 MiB"),
         (b"[" + b"[]," * (1 << 21) + b"[]]", "the answer of sample 1 has more parts than any can have"),
-        (b'{"a": ' * 100_000, "the answer of sample 1 is no JSON"),
-        (b"\xff", "the answer of sample 1 is no JSON"),
+        (b'{"a": ' * 100_000, "the answer of sample 1 is not JSON"),
+        (b"\xff", "the answer of sample 1 is not JSON"),
     ],
     ids=["large", "many", "deep", "bytes"],
 )
@@ -618,7 +618,7 @@ def test_wrong_arguments_are_refused_before_any_work(tmp_path):
 
 # -- written by others, with fitting digests ----------------------------------------------------------------
 
-NONE, OTHER = "is none that a sweep writes", "has a number that is none here"
+NONE, OTHER = "is not one that a sweep writes", "has an invalid number"
 ROWS = {
     "index": ({"index": 99}, OTHER),
     "negative": ({"index": -1}, OTHER),

@@ -590,7 +590,7 @@ def spoil(path):
 TROUBLES = [
     (lambda path: path.unlink(), "cannot be read: there is no such file"),
     (lambda path: path.write_bytes(b""), "cannot be read|is damaged"),
-    (lambda path: (path.unlink(), path.write_bytes(b"something else")), "is no results file"),
+    (lambda path: (path.unlink(), path.write_bytes(b"something else")), "is not a results file"),
     (spoil, "is damaged"),
 ]
 

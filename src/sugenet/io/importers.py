@@ -632,7 +632,7 @@ def read_bnn_pynq(
     --------
     >>> read_bnn_pynq("nowhere")
     Traceback (most recent call last):
-    sugenet.errors.FileError: nowhere: nowhere is no folder.
+    sugenet.errors.FileError: nowhere: nowhere is not a folder.
 
     See Also
     --------

@@ -165,13 +165,13 @@ def _pairs(nodes: Sequence[NirNode]) -> list[tuple[NirNode, NirNode]]:
             elif node.kind == "CubaLIF":
                 what = "it has a current of its own beside the potential, which is not supported"
             else:
-                what = f"what is read are {known}"
+                what = f"supported are {known}"
             raise FileError(f"{node.where}: {what}.")
         if number % 2:
             pairs.append((nodes[number - 1], node))
     if not pairs or len(nodes) % 2:
         last = nodes[-1].where if nodes else "the graph"
-        raise FileError(f"{last}: neurons are missing behind it. A last layer without spikes is an LI node.")
+        raise FileError(f"{last}: neurons are missing after it. A last layer without spikes is an LI node.")
     return pairs
 
 
@@ -383,7 +383,7 @@ def parts_of_npz(
         )
     left = arrays.left()
     if left or not parts:
-        what = f"its arrays {', '.join(left[:6])} are not understood" if left else "it holds no arrays"
+        what = f"its arrays {', '.join(left[:6])} are not understood" if left else "it has no arrays"
         raise FileError(f"{what}: weight1, leak1, threshold1, bias1, weight2 and so on are read.")
     return parts, []
 
@@ -435,12 +435,10 @@ def read_nir(
         name them, so that 0.9 is 9/10.
     grid
         Round the weights to multiples of this number. The network is then the rounded one, and the report
-        says
-        by how much weights were rounded. Required if sums would exceed 31 bits.
+        says by how much weights were rounded. Required if sums would exceed 31 bits.
     leak
         The intended leak of all neurons, or of each layer, such as "9/10". It must equal that of the file up
-        to
-        rounding.
+        to rounding.
     names, classes
         Names of the inputs and classes.
     image
@@ -472,12 +470,10 @@ def from_snntorch(
         The file, optionally compressed with gzip, or the result of `module.state_dict()`.
     convention
         The properties that a state dict does not state (see `Convention.of_snntorch`). Those that it does
-        state
-        are compared.
+        state are compared.
     layers
         Names of the modules in the order in which they run, such as ["fc1", "lif1", "fc2", "lif2"] (default:
-        the
-        order of the file).
+        the order of the file).
     floats, grid, leak, names, classes, image, prove
         As in `read_nir`.
     """
@@ -561,14 +557,14 @@ def import_spiking(
         return from_snntorch(path, convention, layers=layers, **common)
     refuse_if(
         layers is not None,
-        f"layers= is for state dicts of snnTorch, and {Path(path).name} is none. Leave it out.",
+        f"layers= is for state dicts of snnTorch, and {Path(path).name} is not one. Leave it out.",
     )
     if name.endswith(".nir"):
         return read_nir(path, convention, **common)
     if name.endswith(".npz"):
         return read_spiking_npz(path, convention, **common)
     raise FileError(
-        f"{path} is of no kind that holds a spiking network: .nir, .pt, .pth, .tar or .npz, each also as .gz."
+        f"{path} is not a file of a spiking network: .nir, .pt, .pth, .tar or .npz, each also as .gz."
     )
 
 
@@ -676,7 +672,7 @@ def _input_names(
     sizes = tuple(int(size) for size in image)
     called = pixel_names(sizes)
     if called is None or prod(sizes) != inputs:
-        raise FileError(f"image={sizes} is no (height, width) of {inputs} inputs.")
+        raise FileError(f"image={sizes} is not a (height, width) of {inputs} inputs.")
     return called
 
 

@@ -141,29 +141,26 @@ class Convention(ShortRepr):
     steps
         T, the number of steps in the window, numbered 0 to T - 1.
     reset
-        What a spike does to the potential: ``"zero"`` sets it to 0, ``"subtract"`` subtracts the threshold,
-        ``"none"`` does nothing, ``"once"`` does nothing either, but the neuron never spikes again.
+        The effect of a spike on the potential: ``"zero"`` sets it to 0, ``"subtract"`` subtracts the
+        threshold, ``"none"`` does nothing, ``"once"`` does nothing either, but the neuron never spikes again.
     when
         When the reset takes place. ``"at once"``: at the end of the step of the spike. ``"before the leak"``
-        or
-        ``"after the input"``: in the next step, so that the reset leaks or does not. ``"at once as in
+        or ``"after the input"``: in the next step, so that the reset leaks or does not. ``"at once as in
         snnTorch"``: as `reset_mechanism="subtract", reset_delay=False` of snnTorch 1.0. There, if the
-        potential
-        including its reset is above the threshold at the end of a step, the neuron has to reach twice the
-        threshold in the next step, and a spike subtracts the threshold once. None for the resets "none" and
-        "once".
+        potential including its reset is above the threshold at the end of a step, the neuron has to reach
+        twice the threshold in the next step, and a spike subtracts the threshold once. None for the resets
+        "none" and "once".
     fires
         ``">"``: above the threshold; ``">="``: at the threshold too.
     code
-        What a sample is. ``"latency"``: one value per input, the step of its only spike, or T for none.
+        The form of a sample. ``"latency"``: one value per input, the step of its only spike, or T for none.
         ``"spikes"``: one 0 or 1 per step and input, step by step.
     decision
         How the neurons of the last layer determine the class: ``"first spike"``, ``"spike count"``, ``"last
         potential"`` or ``"summed potential"``, measured at the end of a step.
     ties
         Which of several equal classes wins: the one of ``"lowest"`` or ``"highest"`` index. If no neuron
-        spikes,
-        all classes are equal.
+        spikes, all classes are equal.
     step
         The length of a step, if leaks are given in continuous time (NIR), by ``v += step / tau *
         ((v_leak - v) + r * input)``. None if leaks are given per step.
@@ -199,7 +196,7 @@ class Convention(ShortRepr):
         for name, kind in FIELDS.items():
             options, value = get_args(kind), getattr(self, name)
             if value not in options and not (name == "when" and value is None):
-                raise NetworkError(f"{name}={value!r} is none of {', '.join(map(repr, options))}.")
+                raise NetworkError(f"{name}={value!r} is not one of {', '.join(map(repr, options))}.")
         if (self.when is None) != (self.reset in ("none", "once")):
             needed = "has no time: give no when=" if self.when is not None else "needs one, such as 'at once'"
             raise NetworkError(f"reset={self.reset!r} with when={self.when!r}: this reset {needed}.")
@@ -276,8 +273,7 @@ class SpikingLayer(ShortRepr):
         One row per neuron: exact numbers, floats by their exact values, texts such as "9/10" as written.
     leak
         The share of the potential that is kept from step to step, 0 to 1; 1 for integrate-and-fire. One
-        number,
-        or one per neuron.
+        number, or one per neuron.
     threshold
         One number, or one per neuron.
     bias
@@ -403,8 +399,8 @@ class SpikingNetwork(ShortRepr):
             (
                 kept[-1].spikes and by_potential and convention.reset == "zero",
                 f"decision={convention.decision!r} with reset='zero', and the last layer spikes: that "
-                "potential is no weighted sum of spikes, so it has no exact head. Decide by spikes, or leave "
-                "the last layer without a threshold, so that it does not spike.",
+                "potential is not a weighted sum of spikes, so it has no exact head. Decide by spikes, or "
+                "leave the last layer without a threshold, so that it does not spike.",
             ),
         )
         set_fields(

@@ -123,8 +123,7 @@ class SpikingNeuron(ShortRepr):
         at step T - m + j - 1").
 
         It exists only if no weight and no bias is negative, nothing leaks, and a spike subtracts the
-        threshold.
-        Otherwise later spikes are not monotone in the inputs, and there is no such integral.
+        threshold. Otherwise later spikes are not monotone in the inputs, and there is no such integral.
         """
         leak, _, bias = self._numbers
         convention = self.convention
@@ -137,7 +136,8 @@ class SpikingNeuron(ShortRepr):
         wrong = next((why for is_so, why in reasons if is_so), None)
         if wrong is not None:
             raise NetworkError(
-                f"the number of spikes is no single Sugeno integral here, since {wrong}. Unroll the network."
+                f"the number of spikes is not a single Sugeno integral here, since {wrong}. "
+                "Unroll the network."
             )
         steps = convention.steps
         return Nested(

@@ -42,7 +42,9 @@ def trains_of(sample: Any, inputs: int, convention: Convention) -> list[list[int
     values = [int(value) for value in np.asarray(sample).reshape(-1)]
     if convention.code == "latency":
         if len(values) != inputs or not all(0 <= value <= steps for value in values):
-            raise EncodingError(f"a sample is {inputs} times from 0 to {steps}, where {steps} is no spike.")
+            raise EncodingError(
+                f"a sample is {inputs} times from 0 to {steps}, where {steps} means no spike."
+            )
         return [[int(value == t) for t in range(steps)] for value in values]
     if len(values) != inputs * steps or not set(values) <= {0, 1}:
         raise EncodingError(f"a sample is {inputs} spikes, 0 or 1, for each of {steps} steps.")

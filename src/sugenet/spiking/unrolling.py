@@ -38,8 +38,7 @@ def encoder_of(convention: Convention, names: Sequence[str]) -> Encoder:
     """Return the encoder of the features.
 
     In the latency code, a feature is the time of an input's spike, T for none. In the spikes code there is
-    one
-    0 or 1 per step and input, step by step.
+    one 0 or 1 per step and input, step by step.
 
     Examples
     --------
@@ -77,7 +76,7 @@ def keeping_spikes(network: Network, sample: Any, by: int | None = None) -> Netw
         QuestionError,
         (
             not all(name.startswith(_TIME) for name in encoder.names),
-            "the features of this network are no times of spikes: it has no latency code.",
+            "the features of this network are not times of spikes: it has no latency code.",
         ),
         (
             by is not None and (isinstance(by, bool) or not isinstance(by, int) or by < 0),
@@ -347,7 +346,7 @@ def _plain(drive: _Drive) -> list[Ref]:
 
 
 def _after_subtraction(drive: _Drive) -> tuple[list[Ref], list[list[Fraction]]]:
-    """Return the spikes, and what each has subtracted from the potential at the end of each step."""
+    """Return the spikes, and the amount that each has subtracted by the end of each step."""
     steps, theta, leak = drive.convention.steps, drive.threshold, drive.leak
     when = drive.convention.when
     late = 1 if when == "after the input" else 0

@@ -3,9 +3,8 @@
 `drive` does the work, and `Progress` reports it.
 
 The active joblib backend runs the workers (default: processes on this machine). If a worker dies, only its
-own
-samples are lost, and they are retried. A sample that repeatedly kills its worker is finally tried alone, and
-then reported as failed.
+own samples are lost, and they are retried. A sample that repeatedly kills its worker is finally tried alone,
+and then reported as failed.
 
 Cheap samples go to a worker together, in chunks of about half a second. Expensive ones go alone. Costs are
 measured on the way: chunks start small and grow with the measured mean.
@@ -252,7 +251,7 @@ class _Handout:
                     raise SweepError(
                         f"the workers ended {broken} times without an answer: "
                         f"{type(error).__name__}: {str(error)[:200]}. All answers before are kept, and the "
-                        f"same command goes on."
+                        f"same command resumes."
                     ) from error
                 for sample in self.queue.waiting:
                     self.strikes[sample] += 1
@@ -271,8 +270,7 @@ class _Handout:
         """Yield chunks while there are any.
 
         The first chunks carry the network. So do the last ones: a retry at the end would have to wait for
-        slow
-        samples.
+        slow samples.
         """
         from joblib import delayed
 

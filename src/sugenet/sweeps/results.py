@@ -109,8 +109,7 @@ class Results(Plottable, AbstractContextManager["Results"]):
     """Rows and answers of a sweep; read-only.
 
     Rows are summaries. Answers have the same types as those of the verbs. `to_pandas` returns all rows as a
-    data
-    frame.
+    data frame.
 
     Examples
     --------
@@ -178,7 +177,7 @@ class Results(Plottable, AbstractContextManager["Results"]):
         numbers = (row.index, row.index if row.truth is None else row.truth)
         classes = len(self.network.classes)
         fits = 0 <= row.sample < self.samples and all(0 <= n < classes for n in numbers)
-        self._store.refuse_if(not fits, f"the row of sample {row.sample} has a number that is none here")
+        self._store.refuse_if(not fits, f"the row of sample {row.sample} has an invalid number")
         return row
 
     def row(self, sample: int) -> Row:
@@ -252,7 +251,7 @@ class Results(Plottable, AbstractContextManager["Results"]):
         )
         record = self._store.row(int(sample))
         if record is None:
-            raise QuestionError(f"sample {sample} has no answer yet. The same sweep, run again, goes on.")
+            raise QuestionError(f"sample {sample} has no answer yet. Run the same sweep again to resume.")
         self._fitting(record[0])
         return record
 

@@ -2,10 +2,9 @@
 
 Table ``about`` has one JSON document under ``about`` and the network's own file under ``network``. Table
 ``answers`` has one row per sample, with the compressed JSON data of its answer. SQLite transactions are
-atomic
-even if the process is killed, but SQLite does not detect bytes that a disk has changed. So every row has a
-digest of its columns, including the digest of its answer. A digest shows damage, not forgery. Whether an
-answer is true is shown by its certificate.
+atomic even if the process is killed, but SQLite does not detect bytes that a disk has changed. So every row
+has a digest of its columns, including the digest of its answer. A digest shows damage, not forgery. Whether
+an answer is true is shown by its certificate.
 
 Locks are released when their process ends in any way. Two things need protection from other writers: the
 file, which can have several names, and the log next to it, which is found by name. So there is a lock on the
@@ -45,8 +44,7 @@ class Lock:
     """The right to write to a results file, until it is released or the process ends.
 
     The system releases the locks when a process is killed, so no stale lock remains. The holder of the lock
-    on
-    the name removes its lock file at the end. No other process may remove it.
+    on the name removes its lock file at the end. No other process may remove it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -223,7 +221,7 @@ class Store:
             data = strict_json(self._value("about", _ABOUT).decode())
         except ValueError as error:
             raise self.damaged(str(error)) from error
-        self.refuse_if(not isinstance(data, dict), "what it is about is no JSON object")
+        self.refuse_if(not isinstance(data, dict), "its description is not a JSON object")
         return data  # type: ignore[no-any-return]
 
     def network(self) -> bytes:
@@ -259,7 +257,7 @@ class Store:
                 if digest != _digest(columns, known, packed):
                     raise self.damaged(f"{which} is not as it was written")
                 if not _is_row(named):
-                    raise self.damaged(f"{which} is none that a sweep writes")
+                    raise self.damaged(f"{which} is not one that a sweep writes")
                 row = Row(**named | {name: bool(named[name]) for name in _FLAGS})
                 yield row, bytes(known), bytes(packed)
 
@@ -278,8 +276,8 @@ class Store:
         except FileError:
             raise
         except (ValueError, RecursionError) as error:
-            raise self.damaged(f"the answer of sample {sample} is no JSON: {error}") from error
-        self.refuse_if(not isinstance(data, dict), f"the answer of sample {sample} is no JSON object")
+            raise self.damaged(f"the answer of sample {sample} is not JSON: {error}") from error
+        self.refuse_if(not isinstance(data, dict), f"the answer of sample {sample} is not a JSON object")
         return data  # type: ignore[no-any-return]
 
     def _text(self, sample: int, packed: bytes) -> str:
@@ -417,7 +415,7 @@ class Store:
             case sqlite3.SQLITE_FULL:
                 message = (
                     f"the disk of {self.name} is full. All answers before are kept: free some space, "
-                    f"and the same command goes on."
+                    f"and the same command resumes."
                 )
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
                 message = f"another program writes to {self.name}. Wait for it to end."
@@ -426,7 +424,7 @@ class Store:
             case sqlite3.SQLITE_IOERR:
                 message = (
                     f"{self.name} cannot be read or written: {error}. Check the disk; all answers before are "
-                    f"kept, and the same command goes on."
+                    f"kept, and the same command resumes."
                 )
             case _:
                 return self.damaged(str(error))
@@ -494,7 +492,7 @@ def _resolved(path: str | os.PathLike[str]) -> Path:
     try:
         return Path(os.fsdecode(os.path.realpath(path)))
     except ValueError as error:
-        raise FileError(f"{os.fspath(path)!r} is no path: {error}. Give the name of a file.") from error
+        raise FileError(f"{os.fspath(path)!r} is not a path: {error}. Give the name of a file.") from error
 
 
 def _tables(store: Store) -> int:
@@ -521,7 +519,7 @@ def _is_fresh(file: Path) -> bool:
     """Return whether the file is still empty; refuse a file that is not a database."""
     try:
         if not stat.S_ISREG(file.stat().st_mode) and not file.is_dir():
-            raise FileError(f"'{file}' is no file that could keep results. Give the name of one.")
+            raise FileError(f"'{file}' cannot be used as a results file. Give the name of one.")
         with file.open("rb") as stream:
             head = stream.read(len(_MAGIC))
     except FileNotFoundError:
@@ -530,7 +528,7 @@ def _is_fresh(file: Path) -> bool:
         raise FileError(f"'{file}' cannot be read: {advice(error)}") from error
     refuse_if(
         head and head != _MAGIC,
-        f"'{file}' is no results file. Give one that sugenet sweep wrote, or a new name.",
+        f"'{file}' is not a results file. Give one that sugenet sweep wrote, or a new name.",
     )
     return not head
 

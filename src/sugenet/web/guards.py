@@ -113,7 +113,7 @@ def parse_json(body: bytes) -> Any:
     {'n': 3}
     >>> parse_json(b"[NaN]")
     Traceback (most recent call last):
-    sugenet.errors.SugenetError: the body is not JSON: NaN is no number of JSON.
+    sugenet.errors.SugenetError: the body is not JSON: NaN is not a JSON number.
     """
     try:
         return strict_json(body.decode("utf-8"))

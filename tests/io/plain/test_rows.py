@@ -31,7 +31,7 @@ def test_only_empty_lines_are_passed_over():
     [
         ('a,b\n1,"x\n', "it, line 2: it cannot be read as CSV: unexpected end of data"),
         ('a\n"x"y\n', "it, line 2: it cannot be read as CSV: ',' expected after '\"'"),
-        ("a\nb\n12345678901\n", "it, line 3: it has more than 10 letters"),
+        ("a\nb\n12345678901\n", "it, line 3: it has more than 10 characters"),
     ],
 )
 def test_what_is_no_csv_is_refused_with_its_line(text, match):

@@ -162,7 +162,7 @@ DAMAGES = {
         "threshold 65535 is not one",
     ),
     "left": (lambda f: (f / "7-0-weights.bin").write_bytes(b""), "7-0-weights.bin would be left over"),
-    "other": (lambda f: (f / "weights.bin").write_bytes(b""), "weights.bin is no file of an element"),
+    "other": (lambda f: (f / "weights.bin").write_bytes(b""), "weights.bin is not a file of an element"),
     "config": (lambda f: changed(f / "hw/config.h", "L0_PE 3", "L0_PE 5"), "cannot be folded by 5 elements"),
     "wmem": (
         lambda f: changed(f / "hw/config.h", "L0_WMEM 16", "L0_WMEM 17"),
@@ -204,7 +204,7 @@ def test_damaged_folders(folder, name):
         ({"features": 40, "outputs": 65}, "65 classes, but the last layer has 64 rows"),
         ({"features": 40, "last": "most"}, "last='most' is not known"),
         ({"features": 40, "rounding": "floor"}, "rounding='floor' is for designs that read pixels"),
-        ({"features": 40, "design": "lfcW9"}, "design='lfcW9' is none of lfcW1A1, cnvW1A1"),
+        ({"features": 40, "design": "lfcW9"}, "design='lfcW9' is not one of lfcW1A1, cnvW1A1"),
         ({"features": 40, "inputs": sg.Bits()}, "reads bytes"),
         ({"features": 40, "zero": 1}, "have no use here"),
     ],

@@ -138,10 +138,10 @@ def test_text_and_parts_are_one():
             r"unknown option 'weight'. linear takes bias, bits, floor, scale, weights",
         ),
         ("linear:fc1(weights=signs)", "weights must be one of stored, sign, ternary, scaled"),
-        ("batchnorm:b(eps=tiny)", "eps=tiny is no number"),
-        ("maxpool(kernel=1x2x3)", "kernel=1x2x3 is no number"),
+        ("batchnorm:b(eps=tiny)", "eps=tiny is not a number"),
+        ("maxpool(kernel=1x2x3)", "kernel=1x2x3 is not a number"),
         ("linear:fc1 ((", r"cannot be read at '\(\('"),
-        ("affine(scale=1/0)", "is no number"),
+        ("affine(scale=1/0)", "is not a number"),
     ],
 )
 def test_wrong_declarations_are_explained(text, message):
@@ -424,19 +424,19 @@ def test_no_parameter_is_left_over(text, message):
         "linear:a(weights=sign) batchnorm:n sign linear:b",
         inputs=Bits(),
     )
-    with pytest.raises(FileError, match=r"'a.scale' is a float and no tensor"):
+    with pytest.raises(FileError, match=r"'a.scale' is a float and not a tensor"):
         from_state_dict(STATE | {"a.scale": 0.5}, "linear:a batchnorm:n sign linear:b")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("linear:a(weights=sign, weights=stored)", "weights is said twice"),
+        ("linear:a(weights=sign, weights=stored)", "weights is given twice"),
         ("linear:a(weights=sign, floor=1)", "floor is for weights=scaled"),
         ("batchnorm:n(eps=1x2)", "eps is one number, not two"),
         ("conv:c(groups=2x3)", "groups is one number, not two"),
         ("linear:a batchnorm:n(eps=-2)", "running_var . eps must be positive"),
-        ("linear:a sign(low=1/3)", "low=1/3 is no float"),
+        ("linear:a sign(low=1/3)", "low=1/3 is not a float"),
     ],
 )
 def test_no_word_of_a_declaration_is_passed_over(text, message):
@@ -555,7 +555,7 @@ def test_archives_that_unpack_to_more_are_refused(tmp_path, saved):
     ("content", "message"),
     [
         (b"", "it has 0 bytes"),
-        (b"hello", "it is no checkpoint of torch.save"),
+        (b"hello", "it is not a checkpoint of torch.save"),
         (b"PK\x03\x04 nothing", "archive is damaged"),
         (b"\x80\x02.", "its pickle is damaged"),
     ],

@@ -219,7 +219,7 @@ def test_division_stays_exact():
             lambda x: (x > 0).float() - (x > 1).float(),
             r"2 \(Lambda\): gives the values 0, 1, 0 in this order",
         ),
-        (F.gelu, r"2 \(Lambda\): gelu cannot be read. In front of a sign use Hardtanh"),
+        (F.gelu, r"2 \(Lambda\): gelu cannot be read. Before a sign use Hardtanh"),
         (lambda x: x * x, r"2 \(Lambda\): multiplies two values that both depend on the input"),
         (
             lambda x: torch.where(x > 0, x, 0.1 * x),
@@ -236,7 +236,7 @@ def test_division_stays_exact():
         (
             lambda x: torch.softmax(x, 1),
             (
-                r"3 \(Linear\): addmm cannot be read. It stands behind softmax at 2 \(Lambda\), "
+                r"3 \(Linear\): addmm cannot be read. It follows softmax at 2 \(Lambda\), "
                 r"which can only be the end"
             ),
         ),
@@ -592,7 +592,7 @@ def test_a_module_that_works_in_numpy_is_known_by_what_it_does():
             return torch.from_numpy(np.tanh(x.numpy()))
 
     with pytest.raises(
-        FileError, match=r"1 \(Wrong\): works outside PyTorch, and on chosen numbers it is no step at 0"
+        FileError, match=r"1 \(Wrong\): works outside PyTorch, and on chosen numbers it is not a step at 0"
     ):
         chain_of_module(settle(nn.Sequential(nn.Linear(6, 4), Wrong(), nn.Linear(4, 2))), torch.ones(1, 6))
 

@@ -150,7 +150,7 @@ def _opening(network: Network, prefix: str, ctype: str, constants: int, stack: i
 #define {prefix}_H
 #define {prefix}_FEATURES {features}
 #define {prefix}_CLASSES {classes}
-/* The number of the class; -1 where a value is none of its feature. */
+/* The index of the class, or -1 if a value is not valid for its feature. */
 int {prefix}_predict(const {ctype} x[{features or 1}]);
 /* The match count of every class, and 0; or -1. */
 int {prefix}_match_counts(const {ctype} x[{features or 1}], {kept} counts[{classes}]);

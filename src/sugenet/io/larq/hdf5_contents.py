@@ -119,7 +119,7 @@ def _names(group: Any) -> list[str]:
         value = _attribute(group, key)
         refuse_if(
             not isinstance(value, Sequence | np.ndarray) or isinstance(value, str | bytes),
-            f"its list of weights is none. {DAMAGED}",
+            f"its list of weights is invalid. {DAMAGED}",
         )
         rows += list(value)
     refuse_if(len(rows) > 4 * _MAX_LAYERS, f"a layer with {len(rows)} arrays. {DAMAGED}")

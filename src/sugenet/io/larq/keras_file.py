@@ -304,9 +304,7 @@ def _check_keys(where: str, settings: Mapping[str, Any], known: frozenset[str]) 
     """Refuse unknown settings; unset ones (null) are ignored."""
     for key, value in settings.items():
         if key not in known and value is not None and value is not False:
-            raise FileError(
-                f"{where}: {key[:40]!r} ({str(value)[:40]}) is not known, so neither is what it does."
-            )
+            raise FileError(f"{where}: {key[:40]!r} ({str(value)[:40]}) is not known.")
 
 
 def _mapping(value: Any, what: str) -> Mapping[str, Any]:
@@ -532,7 +530,7 @@ def _model_and_weights(path: Path, weights: Path | None, apart: bool) -> tuple[s
     if weights is not None:
         raise FileError(
             f"{weights.name} would be left over: weights_file= goes with a model as text (model.to_json()), "
-            f"and {path.name} is none."
+            f"and {path.name} is not one."
         )
     if start[:2] == b"PK":
         return _unpacked(path, apart)

@@ -173,7 +173,7 @@ def _named(where: str, key: str, value: Any) -> tuple[str, Ledger[Any]] | None:
             refuse_if(
                 settings[left] is not None,
                 where,
-                f"{left[:40]!r} of {key} is not a setting of Larq's {name}, so what it does is not known.",
+                f"{left[:40]!r} of {key} is not a setting of Larq's {name}, so its effect is not known.",
             )
     return None if name in _NONE else (name, settings)
 
@@ -246,8 +246,7 @@ class _Quantizer:
         for key in self.settings.left():
             refuse_if(
                 self.settings[key] is not None,
-                f"{self.where}: its setting {key[:40]!r} ({str(self.settings[key])[:40]}) is not known, "
-                "so neither is what it does.",
+                f"{self.where}: its setting {key[:40]!r} ({str(self.settings[key])[:40]}) is not known.",
             )
 
 

@@ -293,8 +293,7 @@ def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
                 layer.kind in ("Activation", "QActivation", "Softmax") or layer.kind in _IGNORED
             ):
                 raise FileError(
-                    f"{layer.where}: stands behind {walk.left_out[-1]}, "
-                    f"which can only be the end of a network."
+                    f"{layer.where}: follows {walk.left_out[-1]}, which can only be the end of a network."
                 )
             why = f"this layer cannot be read. {_HINTS.get(layer.kind, _WORKS)}"
             rule = required(_RULES.get(layer.kind), layer.where, why)
@@ -306,7 +305,7 @@ def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
         known[layer.name] = walk
     refuse_if(
         not any(isinstance(op, Sign | Quantize) for op in every(walk.ops)),
-        "no sign was found on the way from the input to the output, so this is no binarized network.",
+        "no sign was found on the way from the input to the output, so this is not a binarized network.",
     )
     return OpChain("model", shape, walk.ops, len(shape) == 3, walk.left_out)
 
@@ -357,8 +356,7 @@ def _nothing_left(layer: KerasLayer) -> None:
     for key in layer.config.left():
         if layer.config[key] is not None and layer.config[key] is not False:
             raise FileError(
-                f"{layer.where}: its setting {key[:40]!r} ({str(layer.config[key])[:40]}) is not known, so "
-                f"neither is what it does."
+                f"{layer.where}: its setting {key[:40]!r} ({str(layer.config[key])[:40]}) is not known."
             )
     for name in layer.arrays.left():
         raise FileError(
@@ -379,10 +377,10 @@ _HINTS = {
     ),
     "QConv2DBatchnorm": "Its batch norm is folded while it runs: use QConv2D and BatchNormalization.",
     "QBatchNormalization": "Use BatchNormalization, whose numbers are not quantized.",
-    "GreaterEqual": "Behind a comparison stands where(x >= 0, 1, -1).",
-    "Greater": "Behind a comparison stands where(x > 0, 1, -1).",
-    "PReLU": "In front of a sign use nothing, ReLU or hard_tanh.",
-    "LeakyReLU": "In front of a sign use nothing, ReLU or hard_tanh.",
+    "GreaterEqual": "After a comparison use where(x >= 0, 1, -1).",
+    "Greater": "After a comparison use where(x > 0, 1, -1).",
+    "PReLU": "Before a sign use nothing, ReLU or hard_tanh.",
+    "LeakyReLU": "Before a sign use nothing, ReLU or hard_tanh.",
     "LayerNormalization": "Use BatchNormalization, whose statistics are fixed.",
 }
 
@@ -531,7 +529,7 @@ def _activated(walk: _Walk, layer: KerasLayer) -> _Walk:
         return replace(walk, left_out=(*walk.left_out, f"{name} at {layer.where}"))
     if walk.left_out:
         raise FileError(
-            f"{layer.where}: stands behind {walk.left_out[-1]}, which can only be the end of a network."
+            f"{layer.where}: follows {walk.left_out[-1]}, which can only be the end of a network."
         )
     if name in ("relu", "relu6"):
         return walk.then(Clip(layer.where, 0.0, 6.0 if name == "relu6" else inf))
@@ -567,7 +565,7 @@ def _where(walk: _Walk, layer: KerasLayer) -> _Walk:
     refuse_if(
         not all(abs(number) < inf for number in (high, low, float(limit))),
         layer.where,
-        "compares with or chooses a number that is none.",
+        "compares with or chooses an invalid number.",
     )
     shift = () if limit == 0 else (Affine(layer.where, np.ones(1), numbers([-limit])),)
     return walk.then(*shift, Sign(layer.where, zero=1 if kind == "GreaterEqual" else -1, low=low, high=high))

@@ -116,9 +116,9 @@ def from_document(document: Document, tensors: Tensors) -> Network:
     except FileError:
         raise
     except SugenetError as error:
-        raise FileError(f"what it holds is no network: {str(error)[:400]}") from error
+        raise FileError(f"its contents are not a network: {str(error)[:400]}") from error
     except (TypeError, ValueError, ArithmeticError) as error:  # from unchecked inputs that can occur
-        raise FileError(f"what it says of its inputs cannot be read: {str(error)[:200]}") from error
+        raise FileError(f"its description of the inputs cannot be read: {str(error)[:200]}") from error
     refuse_if(
         network.fingerprint != parts["fingerprint"],
         f"the network in it has the fingerprint {network.fingerprint}, "

@@ -72,7 +72,7 @@ def network_bytes(network: Network) -> bytes:
     raw = seal(*to_document(network))
     refuse_if(
         network_from(raw) != network,
-        "what was written reads back as another network. This is a bug in sugenet: please report it.",
+        "the written file reads back as another network. This is a bug in sugenet: please report it.",
     )
     return raw
 

@@ -106,7 +106,7 @@ def _contents(hdf5: Hdf5File, file: Any) -> Contents:
     graph = hdf5.group(file, "node")
     refuse_if(
         _text(hdf5, graph, "type") != "NIRGraph",
-        f"it holds a single node of type {_text(hdf5, graph, 'type')!r} and no graph.",
+        f"it holds a single node of type {_text(hdf5, graph, 'type')!r} and not a graph.",
     )
     extra = next((name for name in graph if name not in _GRAPH), None)
     refuse_if(
@@ -140,7 +140,7 @@ def _text(hdf5: Hdf5File, group: Any, name: str) -> str:
     data = hdf5.dataset(group, name, f"its {name!r}")
     value = data[()] if data.shape == () else None
     text = value.decode(errors="replace") if isinstance(value, bytes) else value
-    refuse_if(not isinstance(text, str) or len(text) > _MAX_TEXT, f"its {name!r} is no text. {_DAMAGED}")
+    refuse_if(not isinstance(text, str) or len(text) > _MAX_TEXT, f"its {name!r} is not text. {_DAMAGED}")
     return str(text)
 
 

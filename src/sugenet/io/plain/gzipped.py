@@ -58,7 +58,7 @@ def unzipped(raw: bytes, limit: int) -> bytes:
             # Zeros may follow as padding.
             refuse_if(
                 raw[at:].strip(b"\0"),
-                "it is a gzip archive that is damaged (something else stands behind it).",
+                "it is a gzip archive that is damaged (other data follow it).",
             )
             break
     return out.getvalue()

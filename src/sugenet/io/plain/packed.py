@@ -57,7 +57,7 @@ class Archive:
 def open_archive(path: str | Path, limit: int) -> Iterator[Archive]:
     """Open a `.npz` file that unpacks to at most `limit` bytes and is not suspiciously compressed."""
     with (
-        refusing("it is no .npz file, or damaged"),
+        refusing("it is not a .npz file, or damaged"),
         open_file(path, limit) as stream,
         zipfile.ZipFile(stream) as archive,
     ):
@@ -111,13 +111,13 @@ def read_array(stream: BinaryIO, size: int, what: str, kinds: str, wanted: str) 
     flat = np.frombuffer(raw, dtype)
     refuse_if(
         dtype.kind == "b" and takes and flat.view(np.uint8).max() > 1,
-        f"{what} holds bytes that are neither true nor false.",
+        f"{what} contains bytes that are neither true nor false.",
     )
     refuse_if(
         dtype.kind == "U"
         and takes
         and flat.view(np.dtype("u4").newbyteorder(dtype.byteorder)).max() >= _LETTERS,
-        f"{what} holds letters that there are not.",
+        f"{what} contains invalid characters.",
     )
     array = flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
     return array.astype(dtype.newbyteorder("="), copy=False)

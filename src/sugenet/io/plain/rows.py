@@ -48,15 +48,15 @@ def csv_rows(
     """
     refuse_if(
         len(delimiter) != 1 or delimiter in '\r\n"',
-        f"delimiter={delimiter!r} must be one letter, such as ';'.",
+        f"delimiter={delimiter!r} must be one character, such as ';'.",
     )
 
     def bounded() -> Iterator[str]:
         while line := lines.readline(longest + 1):
             if len(line) > longest:
                 raise FileError(
-                    f"{name}, line {reader.line_num + 1}: it has more than {longest:,} letters. "
-                    f"Give one sample a line."
+                    f"{name}, line {reader.line_num + 1}: it has more than {longest:,} characters. "
+                    f"Give one sample per line."
                 )
             yield line
 

@@ -50,7 +50,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(number: str) -> Any:
-    raise ValueError(f"{number[:80]} is no number of JSON")
+    raise ValueError(f"{number[:80]} is not a JSON number")
 
 
 def _finite(number: str) -> float:
@@ -89,11 +89,11 @@ def read_json(path: str | Path, memory: int = MEMORY_LIMIT) -> dict[str, Any]:
     except OSError as error:
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None
     except RecursionError:
-        raise FileError(f"{name} is no JSON file: it is nested too deeply.") from None
+        raise FileError(f"{name} is not a JSON file: it is nested too deeply.") from None
     except FileError as error:
         raise error if str(error).startswith(name) else FileError(f"{name}: {error}") from None
     except ValueError as error:
-        raise FileError(f"{name} is no JSON file: {error}.") from None
+        raise FileError(f"{name} is not a JSON file: {error}.") from None
     if not isinstance(data, dict):
         raise FileError(f"{name} holds {type(data).__name__}, but a JSON object is needed.")
     return data
@@ -107,11 +107,11 @@ def read_standard_input(kind: str, limit: int) -> str:
             raise ValueError
         raw = getattr(stream, "buffer", stream).read(limit + 1)
         if len(raw) > limit:
-            raise FileError(f"standard input has more than {limit:,} letters. Split it.")
+            raise FileError(f"standard input has more than {limit:,} characters. Split it.")
         text: str = raw if isinstance(raw, str) else raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise FileError(
-            f"standard input is no text in UTF-8: byte {error.start} is wrong. Give {kind}."
+            f"standard input is not UTF-8 text: byte {error.start} is wrong. Give {kind}."
         ) from None
     except FileError:
         raise

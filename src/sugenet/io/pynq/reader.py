@@ -154,7 +154,7 @@ def _design_named(design: str | Path) -> _Design:
         return DESIGNS[str(design)]
     if str(design).endswith(".h"):
         return _read_config(Path(design))
-    raise FileError(f"design={str(design)!r} is none of {', '.join(DESIGNS)}, and no path of a config.h.")
+    raise FileError(f"design={str(design)!r} is not one of {', '.join(DESIGNS)}, nor a path of a config.h.")
 
 
 def _design_of_files(elements: Sequence[int]) -> _Design:
@@ -277,9 +277,9 @@ def is_folder(folder: Path) -> bool:
 def read_memory(folder: str | Path, design: str | Path | None = None) -> Memory:
     """Read all files of a folder; refuse those that the design does not use."""
     path = Path(folder)
-    refuse_if(not path.is_dir(), f"{path} is no folder.")
+    refuse_if(not path.is_dir(), f"{path} is not a folder.")
     names = {tuple(part) for part in _names(path)}
-    refuse_if(not names, "it has no files such as 0-0-weights.bin, so it is no folder of BNN-PYNQ.")
+    refuse_if(not names, "it has no files such as 0-0-weights.bin, so it is not a BNN-PYNQ folder.")
     folded = _design(path, names, design)
     refuse_if(
         sum(layer.height * (layer.words + 1) for layer in folded.layers) > _MAX_WORDS,
@@ -315,7 +315,7 @@ def _names(folder: Path) -> Iterator[tuple[str, str, str]]:
         if match:
             yield match[1], match[2], match[3]
         elif path.suffix == ".bin":
-            raise FileError(f"{path.name} is no file of an element, such as 0-0-weights.bin.")
+            raise FileError(f"{path.name} is not a file of an element, such as 0-0-weights.bin.")
 
 
 def _design(folder: Path, names: set[tuple[str, ...]], design: str | Path | None) -> _Design:

@@ -83,7 +83,9 @@ class Part:
                 key not in known,
                 f"{self}: unknown option {key!r}. {self.kind} takes {', '.join(sorted(known)) or 'none'}.",
             )
-            refuse_if(any(key == other for other, _ in self.options[:index]), f"{self}: {key} is said twice.")
+            refuse_if(
+                any(key == other for other, _ in self.options[:index]), f"{self}: {key} is given twice."
+            )
             choices = _CHOICES.get(key, (value,))
             refuse_if(value not in choices, f"{self}: {key} must be one of {', '.join(choices)}.")
             refuse_if(
@@ -135,7 +137,7 @@ class Part:
         exact = self._number(key, option)[0]
         refuse_if(
             Fraction(float(exact)) != exact,
-            f"{self}: {key}={option[:40]} is no float. Write the decimal that the program has.",
+            f"{self}: {key}={option[:40]} is not a float. Write the decimal that the program has.",
         )
         return float(exact)
 
@@ -159,7 +161,7 @@ class Part:
                 for word in parts
             ]
         except (ValueError, OverflowError, ZeroDivisionError):
-            raise FileError(f"{self}: {key}={value[:40]} is no number.") from None
+            raise FileError(f"{self}: {key}={value[:40]} is not a number.") from None
 
     def __str__(self) -> str:
         options = ", ".join(f"{key}={value}" for key, value in self.options)

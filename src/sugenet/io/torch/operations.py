@@ -32,10 +32,10 @@ _HINTS = {
     "native_layer_norm": "Use BatchNorm in eval mode, whose statistics are fixed.",
     "native_group_norm": "Use BatchNorm in eval mode, whose statistics are fixed.",
     "fake_quantize_per_channel_affine_cachemask": "Activations can have one scale for all channels.",
-    "gelu": "In front of a sign use Hardtanh, ReLU or nothing.",
-    "silu": "In front of a sign use Hardtanh, ReLU or nothing.",
-    "elu": "In front of a sign use Hardtanh, ReLU or nothing.",
-    "_prelu_kernel": "In front of a sign use Hardtanh, ReLU or nothing.",
+    "gelu": "Before a sign use Hardtanh, ReLU or nothing.",
+    "silu": "Before a sign use Hardtanh, ReLU or nothing.",
+    "elu": "Before a sign use Hardtanh, ReLU or nothing.",
+    "_prelu_kernel": "Before a sign use Hardtanh, ReLU or nothing.",
     "copy": (
         "It writes into a part of another tensor, as circular padding does: use zero padding, and "
         "torch.where instead of slices."
@@ -44,8 +44,8 @@ _HINTS = {
     "bmm": "Use a linear layer whose weights do not depend on the input.",
     "reflection_pad2d": "Pad with one value: ZeroPad2d or ConstantPad2d.",
     "replication_pad2d": "Pad with one value: ZeroPad2d or ConstantPad2d.",
-    "signbit": "Use x < 0, which knows no negative zero.",
-    "copysign": "Use torch.where(x >= 0, 1, -1), which knows no negative zero.",
+    "signbit": "Use x < 0, which ignores negative zero.",
+    "copysign": "Use torch.where(x >= 0, 1, -1), which ignores negative zero.",
     "_local_scalar_dense": (
         "The forward pass looks at values of its input (.item() or if): "
         "its operations must not depend on them."
@@ -132,7 +132,7 @@ _WORKS = (
 def _open_ended(call: Call, signal: Signal) -> Signal:
     """Return the signal; refuse it if it has ended already."""
     if signal.tail:
-        raise call.refused(f"It stands behind {signal.tail[-1]}, which can only be the end of a network.")
+        raise call.refused(f"It follows {signal.tail[-1]}, which can only be the end of a network.")
     return signal
 
 

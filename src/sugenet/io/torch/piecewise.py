@@ -223,7 +223,7 @@ class Piecewise:
         )
         raise FileError(
             f"{where}: is a function with breaks at {', '.join(f'{float(t):g}' for t in self.breaks[:6])} "
-            "that is neither a sign nor a clip. Use a sign, or hard tanh, clamp or ReLU in front of it."
+            "that is neither a sign nor a clip. Use a sign, or hard tanh, clamp or ReLU before it."
         )
 
     def _step(self, where: str) -> tuple[Op, ...]:
@@ -234,7 +234,7 @@ class Piecewise:
         if low == high or point not in rule:
             raise FileError(
                 f"{where}: gives {float(left):g} below {float(at):g}, {float(right):g} above and "
-                f"{float(point):g} at it, which is no sign. A sign has two values, "
+                f"{float(point):g} at it, which is not a sign. A sign has two values, "
                 "and at its threshold one of them or 0."
             )
         moved = _affine(where, Fraction(1), -at) if rises else _affine(where, Fraction(-1), at)
@@ -265,7 +265,7 @@ class Piecewise:
         row = [(t, strict) for t, strict, count in sorted(turns) for _ in range(count)]
         refuse_if(
             len(row) > 2 * FARTHEST,
-            f"{where}: its {len(levels)} values are no multiples of one distance apart.",
+            f"{where}: its {len(levels)} values are not multiples of one distance apart.",
         )
         steps = Quantize(where, numbers([t for t, _ in row])[None], np.array([strict for _, strict in row]))
         turned = () if rises else _affine(where, Fraction(-1), Fraction(0))

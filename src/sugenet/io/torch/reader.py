@@ -1,8 +1,8 @@
 """Read a PyTorch module as a chain: run it once on a few samples, and follow every operation.
 
-A layer is read by what it computes, not by its class. Layers that binarize their weights in `forward`,
-straight-through signs written as autograd functions, functional calls and modules of any library are read as
-the operations that they perform, with the weights that they use.
+A layer is read from its computations, not from its class. So the reader handles layers that binarize their
+weights in `forward`, straight-through signs written as autograd functions, functional calls, and modules of
+any library. They are read as the operations that they perform, with the weights that they use.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def signal_of_module(
     signal = required(
         recorder.find(output),
         f"{type(module).__name__}: the output cannot be traced back to the input. The forward pass "
-        "leaves PyTorch on the way (NumPy, lists) or returns something that is no tensor.",
+        "leaves PyTorch on the way (NumPy, lists) or returns something that is not a tensor.",
     )
     return signal, _numpy(torch, output).astype(np.float64), recorder.n_compared
 
@@ -175,7 +175,7 @@ def checked_example(torch: Any, example: Any, source: str) -> Any:
         tensor = torch.as_tensor(example).detach()
     except Exception as error:  # PyTorch raises many kinds of errors for invalid tensors
         raise FileError(
-            f"{source}: the example, of type {type(example).__name__}, is no tensor "
+            f"{source}: the example, of type {type(example).__name__}, is not a tensor "
             f"({str(error).splitlines()[0][:120]}). Give {wanted}."
         ) from None
     refuse_if(
@@ -186,7 +186,7 @@ def checked_example(torch: Any, example: Any, source: str) -> Any:
     refuse_if(
         tensor.is_complex() or (tensor.is_floating_point() and not bool(torch.isfinite(tensor).all())),
         source,
-        f"the example holds what is no finite number. Give {wanted}.",
+        f"the example has a value that is not a finite number. Give {wanted}.",
     )
     return tensor
 
@@ -330,7 +330,7 @@ def _probed(torch: Any, part: Any, example: Any, before: Signal, where: str) -> 
     )
     refuse_if(
         not (len(below) == len(at) == len(above) == 1 and below != above),
-        f"{where}: works outside PyTorch, and on chosen numbers it is no step at 0: it gives "
+        f"{where}: works outside PyTorch, and on chosen numbers it is not a step at 0: it gives "
         f"{sorted(below)[:3]} below 0, {sorted(at)[:3]} at 0 and {sorted(above)[:3]} above. Write it in "
         f"PyTorch operations.",
     )

@@ -153,7 +153,7 @@ class SavedTensor:
             len(self.shape) != len(self.strides)
             or len(self.shape) > _MAX_DIMENSIONS
             or not all(type(size) is int and 0 <= size < 1 << 40 for size in row),
-            "a tensor has sizes that are none.",
+            "a tensor has invalid sizes.",
         )
         last = self.offset + sum(
             (size - 1) * step for size, step in zip(self.shape, self.strides, strict=True)
@@ -214,7 +214,7 @@ def open_saved(path: str | Path) -> Iterator[Any]:
             elif start[:1] == b"\x80":
                 yield _of_pickles(stream, size)
             else:
-                raise FileError("it is no checkpoint of torch.save: neither a zip archive nor a pickle.")
+                raise FileError("it is not a checkpoint of torch.save: neither a zip archive nor a pickle.")
     except FileError:
         raise
     except OSError as error:
@@ -431,13 +431,13 @@ class _PickleSteps:
         """Return the container that items are added to; a new one for an object that is not created."""
         target = self.stack[-1]
         if not isinstance(target, kind | OtherObject):
-            raise TypeError(f"items are added to what is no {kind.__name__}")
+            raise TypeError(f"items are added to a value that is not a {kind.__name__}")
         return kind() if isinstance(target, OtherObject) else target
 
     def made(self, name: Any, args: Any) -> Any:
         """Return the result of a call, if it is a plain value or a tensor."""
         if not isinstance(name, _Name) or not isinstance(args, tuple):
-            raise TypeError("a call of what is no function")
+            raise TypeError("a call of a value that is not a function")
         if name == _SUBCLASS and args[0] != _SUBCLASS:
             return self.made(args[0], args[2])
         if name in _PARAMETERS:
@@ -455,11 +455,11 @@ class _PickleSteps:
         word, kind, key, _, count, *view = reference
         refuse_if(
             word != "storage" or not isinstance(kind, _Name) or not isinstance(key, str) or any(view),
-            f"its pickle refers to what is no storage. {PLAIN}",
+            f"its pickle refers to a value that is not a storage. {PLAIN}",
         )
         refuse_if(
             type(count) is not int or not 0 <= count < 1 << 40,
-            f"storage {key[:40]!r} has a size that is none.",
+            f"storage {key[:40]!r} has an invalid size.",
         )
         dtype = _STORAGES.get(kind.rpartition(".")[2])
         return OtherObject(kind) if dtype is None else self.storage(dtype, key, count)
@@ -483,9 +483,7 @@ def _named(module: Any, name: Any) -> _Name:
 
 
 def _sizes(row: Any) -> tuple[Any, ...]:
-    refuse_if(
-        not isinstance(row, tuple | list) or len(row) > _MAX_DIMENSIONS, "a tensor has sizes that are none."
-    )
+    refuse_if(not isinstance(row, tuple | list) or len(row) > _MAX_DIMENSIONS, "a tensor has invalid sizes.")
     return tuple(row)
 
 
@@ -521,14 +519,14 @@ def arrays_of_state(state: Mapping[str, Any]) -> Arrays:
     >>> arrays_of_state({"fc.weight": np.ones((2, 3)), "fc.scale": 0.5})
     Traceback (most recent call last):
     ...
-    sugenet.errors.FileError: 'fc.scale' is a float and no tensor, so what it means is not known. Take it
+    sugenet.errors.FileError: 'fc.scale' is a float and not a tensor, so its meaning is not known. Take it
     out, or save the parameters alone: torch.save(model.state_dict(), path).
     """
     arrays = {}
     for name, value in state.items():
         refuse_if(
             not isinstance(name, str) or len(name) > _MAX_NAME,
-            f"a state dict has names, but {str(name)[:80]!r} is none. {PLAIN}",
+            f"a state dict has names, but {str(name)[:80]!r} is not one. {PLAIN}",
         )
         refuse_if(
             "_packed_params" in name or getattr(value, "is_quantized", False),
@@ -537,11 +535,11 @@ def arrays_of_state(state: Mapping[str, Any]) -> Arrays:
         )
         refuse_if(
             not isinstance(value, np.ndarray) and not hasattr(value, "detach"),
-            f"{name[:80]!r} is a {_kind(value)} and no tensor, so what it means is not known. "
+            f"{name[:80]!r} is a {_kind(value)} and not a tensor, so its meaning is not known. "
             f"Take it out, or s{PLAIN[1:]}",
         )
         arrays[name] = value if isinstance(value, np.ndarray) else _array(name, value)
-    refuse_if(not arrays, f"no tensor stands in it. {PLAIN}")
+    refuse_if(not arrays, f"it has no tensors. {PLAIN}")
     if all(name.startswith("module.") for name in arrays):
         arrays = {name.removeprefix("module."): array for name, array in arrays.items()}
     for name, array in arrays.items():
@@ -575,7 +573,7 @@ def _state(contents: Any) -> Mapping[str, Any]:
         )
         contents = contents[inside[0]] if inside else contents
     if not isinstance(contents, Mapping):
-        raise FileError(f"it holds a {_kind(contents)} and no state dict. {PLAIN}")
+        raise FileError(f"it holds a {_kind(contents)} and not a state dict. {PLAIN}")
     return contents
 
 
@@ -586,7 +584,7 @@ def _array(name: str, tensor: Any) -> npt.NDArray[Any]:
         or tensor.layout != torch.strided
         or tensor.device.type != "cpu"
         or tensor.is_quantized,
-        f"{name[:80]!r} is no plain tensor. {PLAIN}",
+        f"{name[:80]!r} is not a plain tensor. {PLAIN}",
     )
     refuse_if(tensor.is_complex(), f"{name[:80]!r} holds complex numbers.")
     plain = tensor.detach()

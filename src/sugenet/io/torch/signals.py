@@ -313,7 +313,7 @@ def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> 
         not any(isinstance(node.op, Sign | Quantize) for node in signal.node.every()),
         source,
         "no sign and no quantizer was found on the way from the input to the output, so this "
-        "is no quantized network. Binarize activations with torch.where(x >= 0, 1, -1), or round them.",
+        "is not a quantized network. Binarize activations with torch.where(x >= 0, 1, -1), or round them.",
     )
     ops = tuple(node.op for node in later if node.op is not None)
     picks: Picks = (
