@@ -236,7 +236,7 @@ def nested():
         ("proved", lambda d: d.update(more=1), "a field 'more' that it must not have"),
         ("proved", lambda d: d.update(outcome="refuted"), "'outcome' does not fit"),
         ("proved", lambda d: d["certificate"].update(network="0" * 64), "the network 000000000000, not"),
-        ("proved", lambda d: d["certificate"].update(format="letter"), "no sugenet certificate"),
+        ("proved", lambda d: d["certificate"].update(format="letter"), "not a sugenet certificate"),
         ("proved", lambda d: d["certificate"].update(version=2), "version 3"),
         ("proved", lambda d: d["certificate"].update(answer="perhaps"), "no such answer: 'perhaps'"),
         (

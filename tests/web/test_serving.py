@@ -830,7 +830,7 @@ def test_a_port_that_was_asked_for_must_be_free():
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"port": 70_000}, "port=70000 must be"), ({"host": "no such host"}, "no address of this machine")],
+    [({"port": 70_000}, "port=70000 must be"), ({"host": "no such host"}, "not an address of this machine")],
 )
 def test_wrong_addresses_are_named(options, words):
     with pytest.raises(SugenetError, match=words):
