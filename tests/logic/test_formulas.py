@@ -94,18 +94,18 @@ def test_and_binds_before_or_and_if_least():
         ("", "place 1: it ends where a condition such as a = 1 is needed"),
         ("a", "place 2: it ends where a sign"),
         ("a =", "place 4: it ends where a value or a reading is needed"),
-        ("a = 7", "place 5: '7' is no value of a (1, 2, 3) and no reading"),
-        ("d = 1", "place 1: 'd' is no reading. There are a, b, c"),
+        ("a = 7", "place 5: '7' is not a value of a (1, 2, 3) or a reading"),
+        ("d = 1", "place 1: 'd' is not a reading. There are a, b, c"),
         ("a = 1 b = 2", "place 7: it has 'b' where 'and', 'or' or the end is needed"),
         ("(a = 1", "place 7: it ends where ')' is needed"),
         ("a = 1)", "place 6: it has ')' where 'and', 'or' or the end"),
         ("if a = 1", "place 9: it ends where 'then' is needed"),
-        ("a in {1, 9}", "place 10: '9' is no value of a"),
+        ("a in {1, 9}", "place 10: '9' is not a value of a"),
         ("a in 1", "place 6: it has '1' where '{' is needed"),
         ("a = 'b", 'place 5: "\'b" cannot be read. A quote that is opened must be closed'),
         ("a < x", "place 5: it has 'x' where a number, since < compares numbers, is needed"),
         ("a = a", "place 3: a is compared with itself"),
-        ("and = 1", "place 1: 'and' is no reading"),
+        ("and = 1", "place 1: 'and' is not a reading"),
         ("(" * 200 + "a = 1" + ")" * 200, "more than 100 brackets"),
         (" iff ".join(["a = 1"] * 20), "more than 12 'iff'"),
         (None, "a formula is text such as"),
@@ -122,9 +122,9 @@ def test_names_and_values_with_blanks_and_signs():
     formula = parse_formula("'front door' = \"wide open\" or 'lamp=1' != on", [door, lamp])
     assert [holds(formula, c) for c in all_choices([door, lamp])] == [True, True, False, True, False, True]
     assert holds(parse_formula("'front door' = 'and'", [door, lamp]), (2, 0))
-    with pytest.raises(RuleSyntaxError, match="place 16: 'and' is no value of front door"):
+    with pytest.raises(RuleSyntaxError, match="place 16: 'and' is not a value of front door"):
         parse_formula("'front door' = and", [door, lamp])
-    with pytest.raises(RuleSyntaxError, match="which is no number, so it has no order"):
+    with pytest.raises(RuleSyntaxError, match="which is not a number, so it has no order"):
         parse_formula("'front door' < 3", [door, lamp])
     tight = Reading.given("a-b", {"-1": 0, "2-": 1})
     assert parse_formula("a-b=-1->'a-b'!='2-'", [tight]) == parse_formula("a-b = -1 -> a-b != 2-", [tight])

@@ -124,7 +124,7 @@ def test_cells_without_digits_are_no_sudoku():
 
 
 def test_what_is_no_grid_is_refused():
-    with pytest.raises(QuestionError, match="a grid of 15 cells is no Sudoku"):
+    with pytest.raises(QuestionError, match="a grid of 15 cells is not a Sudoku"):
         sg.logic.Sudoku(tuple(Reading.given(f"c{k}", {"1": 0}) for k in range(15)))
     net, X = sg.models.digits(), sg.models.samples("digits")[0]
     with pytest.raises(QuestionError, match="a grid of 36 cells"):

@@ -104,7 +104,7 @@ def test_networks_with_different_heads_add_up():
 
 def test_what_is_no_sum_is_refused():
     digit, word = Reading.given("a", {"1": 0}), Reading.given("b", {"one": 0})
-    with pytest.raises(QuestionError, match="b may be 'one', which is no digit"):
+    with pytest.raises(QuestionError, match="b may be 'one', which is not a digit"):
         sg.logic.Sum((digit,), (word,))
     with pytest.raises(QuestionError, match="needs a digit on the left"):
         sg.logic.Sum((), (digit,))
@@ -112,10 +112,10 @@ def test_what_is_no_sum_is_refused():
     assert total.margin is None
     assert "the only sum there is" in str(total)
     for wrong in (True, "3", 1.5):
-        with pytest.raises(QuestionError, match="is no sum: give a whole number"):
+        with pytest.raises(QuestionError, match="is not a sum: give an integer"):
             read(total, wrong)
     net, X = sg.models.breast_cancer(), sg.models.samples("breast_cancer")[0]
-    with pytest.raises(QuestionError, match="which is no digit"):
+    with pytest.raises(QuestionError, match="which is not a digit"):
         sg.logic.Sum.of(net, X[[0]], X[[1]])
     many = [Reading.given(f"d{k}", {"9": 0}) for k in range(4002)]
     with pytest.raises(TooLargeError, match="a number has 4,001 digits, more than 4,000"):

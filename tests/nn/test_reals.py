@@ -224,7 +224,7 @@ def test_boxes_outside_the_domain_are_refused():
         sg.verify(network, sg.Always(0, {0: {0.5, 0.25}}))
     with pytest.raises(QuestionError, match="outside the box"):
         sg.verify(network, sg.Robust([0.5, 0.9], sg.Box({0: (0.6, 0.7)})))
-    with pytest.raises(QuestionError, match="no box of real inputs"):
+    with pytest.raises(QuestionError, match="not a box of real inputs"):
         sg.verify(network, sg.Robust([0.5, 0.9], sg.L1(1)))
 
 

@@ -179,7 +179,7 @@ def test_settings_are_those_of_the_question():
     with pytest.raises(QuestionError, match=r"engine='auto' is not a setting of Predict. It has none."):
         settings_of(WHOLE["predict"], engine="auto")
     for wrong in (Suffices(X, BALL), Rules((0,)), "robust"):
-        with pytest.raises(QuestionError, match=f"{type(wrong).__name__} is no question"):
+        with pytest.raises(QuestionError, match=f"{type(wrong).__name__} is not a question"):
             ask(NET, wrong)
 
 

@@ -236,7 +236,7 @@ def nested():
         ("proved", lambda d: d.update(more=1), "a field 'more' that it must not have"),
         ("proved", lambda d: d.update(outcome="refuted"), "'outcome' does not fit"),
         ("proved", lambda d: d["certificate"].update(network="0" * 64), "the network 000000000000, not"),
-        ("proved", lambda d: d["certificate"].update(format="letter"), "no sugenet certificate"),
+        ("proved", lambda d: d["certificate"].update(format="letter"), "not a sugenet certificate"),
         ("proved", lambda d: d["certificate"].update(version=2), "version 3"),
         ("proved", lambda d: d["certificate"].update(answer="perhaps"), "no such answer: 'perhaps'"),
         (
@@ -311,7 +311,7 @@ def nested():
         ("undecided, up to", lambda d: d.update(facts=[]), "'facts' of the answer is not what it must be"),
         ("count open", lambda d: d.update(reason=1), "damaged"),
         ("reasons", lambda d: d.update(region=None), "'region' does not fit"),
-        ("book", lambda d: d.update(seconds=10**400), "its seconds are no time"),
+        ("book", lambda d: d.update(seconds=10**400), "its 'seconds' field is not a valid duration"),
         ("rule", lambda d: d.update(rule="size >= 1 -> yes"), "'rule' does not fit"),
         ("rule", lambda d: d["figures"].update(coverage="1"), "'figures' does not fit"),
         ("book", lambda d: d.pop("kind"), "no field 'kind'"),

@@ -276,7 +276,7 @@ def test_damage_is_found():
     good = json.loads(json.dumps(book.data()))
     with pytest.raises(CertificateError, match="is for the network"):
         Rulebook.from_data(random_network(np.random.default_rng(0)), good)
-    with pytest.raises(CertificateError, match="no sugenet rulebook"):
+    with pytest.raises(CertificateError, match="not a sugenet rulebook"):
         Rulebook.from_data(network, {**good, "version": 7})
     with pytest.raises(CertificateError, match="damaged"):
         Rulebook.from_data(network, {key: value for key, value in good.items() if key != "rules"})
@@ -457,8 +457,8 @@ def test_digits():
     [
         (lambda d: d.update(note=1), "the rulebook has a field 'note' that it must not have"),
         (lambda d: d["rules"][0].update(note=1), "rule 1 has a field 'note' that it must not have"),
-        (lambda d: d.update(version=True), "no sugenet rulebook"),
-        (lambda d: d.update(version=1.0), "no sugenet rulebook"),
+        (lambda d: d.update(version=True), "not a sugenet rulebook"),
+        (lambda d: d.update(version=1.0), "not a sugenet rulebook"),
         (lambda d: d.update(classes=["no", "no"]), "each once"),
         (lambda d: d.update(classes=[0, 1]), "names of the network's"),
         (lambda d: d.update(kind="best"), "kind one of cover, every, some"),
@@ -466,7 +466,7 @@ def test_digits():
         (lambda d: d.update(kind="some"), "complete, and that rules are missing"),
         (lambda d: d["left_out"].update({"too long": 2}), "complete, and that rules are missing"),
         (lambda d: d["left_out"].update({"too long": -1}), "counted in whole numbers"),
-        (lambda d: d.update(seconds=float("nan")), "no time"),
+        (lambda d: d.update(seconds=float("nan")), "not a valid duration"),
         (lambda d: d["rules"][0]["if"].append("b = +1"), "not about the rule"),
         (lambda d: d["rules"][0].update(coverage="1"), "not about the rule"),
         (lambda d: d["rules"][0].update(prime=1), "is prime or not"),

@@ -183,7 +183,7 @@ def test_a_broken_drawing_falls_back_to_text(monkeypatch, digits):
 def test_what_cannot_be_drawn_is_refused_kindly():
     with pytest.raises(SugenetError, match="there is no drawing of int"):
         html(3)
-    with pytest.raises(TypeError, match="int is no figure"):
+    with pytest.raises(TypeError, match="int is not a figure"):
         svg(3)
 
 

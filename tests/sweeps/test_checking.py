@@ -169,7 +169,7 @@ def test_claims_beside_the_certificates_are_seen(tmp_path):
 
     false = tuple(Contrast(frozenset({place}), (), ((place, 1),)) for place in (2, 3))
     words = failure(why, 0, lambda data, _: changed(data, contrasts=false, all_contrasts=True))
-    assert words.startswith("x3 are no contrastive set")
+    assert words.startswith("x3 are not a contrastive set")
     one = sg.why(network, samples[1], sg.AnyInput(), n="all").reasons[:1]
     assert "all reasons are listed" in failure(why, 1, lambda data, _: changed(data, reasons=one))
 

@@ -43,7 +43,7 @@ def test_categories_are_found_again_from_json():
     found = ask(network, {"kind": "whatif", "sample": sample})
     json.dumps(found, allow_nan=False)
     assert found["outcome"] in ("found", "none")
-    with pytest.raises(QuestionError, match="kind is True, which is no category"):
+    with pytest.raises(QuestionError, match="kind is True, which is not a category"):
         checked(network, {"kind": "whatif", "sample": [2, "right", True, -1]})
     with pytest.raises(
         EncodingError, match="sample: size is 4 in sample 0, but it must be an integer from 0 to 3"

@@ -69,7 +69,7 @@ def test_numbers_of_every_kind_in_samples():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: payload(network_of([bit()]), [[0]], title="t", index=3), "index=3 is no sample"),
+        (lambda: payload(network_of([bit()]), [[0]], title="t", index=3), "index=3 is not a sample"),
         (lambda: payload(network_of([bit()]), [[0, 1]], title="t"), "sample 0 has 2 values"),
         (lambda: payload(network_of([bit()]), [[7]], title="t"), "it must be -1, 0 or"),
         (lambda: payload(network_of([threshold(1)]), [[float("inf")]], title="t"), "must be a finite number"),

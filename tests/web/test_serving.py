@@ -206,8 +206,8 @@ def test_each_kind_of_question_is_answered(server):
             "there is no feature 'pixel (9,9)'",
         ),
         (SETTLED | {"region": {"kind": "Anything", "radius": "2"}}, "Anything has the fields kind"),
-        (SETTLED | {"target": "ten"}, "target is 'ten', which is no class"),
-        (SETTLED | {"target": 3}, "target is 3, which is no class"),
+        (SETTLED | {"target": "ten"}, "target is 'ten', which is not a class"),
+        (SETTLED | {"target": 3}, "target is 3, which is not a class"),
         (SETTLED | {"time_limit": 601}, "time_limit is 601, but must be a number from 0 to 600"),
         (SETTLED | {"seed": 0.5}, "seed is 0.5, but must be a whole number"),
         (SETTLED | {"n": 1}, "a verify question has no field 'n'"),
@@ -830,7 +830,7 @@ def test_a_port_that_was_asked_for_must_be_free():
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"port": 70_000}, "port=70000 must be"), ({"host": "no such host"}, "no address of this machine")],
+    [({"port": 70_000}, "port=70000 must be"), ({"host": "no such host"}, "not an address of this machine")],
 )
 def test_wrong_addresses_are_named(options, words):
     with pytest.raises(SugenetError, match=words):

@@ -64,7 +64,7 @@ class Sum(Composed):
             wrong = next((value for value in reading.values if value not in set("0123456789")), None)
             if wrong is not None:
                 raise QuestionError(
-                    f"{reading.name} may be {wrong!r}, which is no digit. A network that reads more than "
+                    f"{reading.name} may be {wrong!r}, which is not a digit. A network that reads more than "
                     f"digits is asked about these alone: network.with_classes(['0', '1', ...])."
                 )
 

@@ -87,7 +87,7 @@ def _proof_of_gap(composed: Composed, wanted: Wanted, best: Least | None) -> dic
 def _wanted(composed: Composed, value: Any) -> Wanted:
     if composed.kind == "sum":
         if isinstance(value, bool) or not isinstance(value, int):
-            raise QuestionError(f"value={quoted(value)} is no sum: give a whole number.")
+            raise QuestionError(f"value={quoted(value)} is not a sum: give an integer.")
     elif not isinstance(value, bool):
         raise QuestionError(f"value={quoted(value)} must be True or False.")
     return Wanted(value)

@@ -51,7 +51,7 @@ def parse_formula(text: str, readings: Sequence[Reading]) -> LogicFormula:
     Some(parts=(OneOf(place=0, allowed=frozenset({1})), OneOf(place=1, allowed=frozenset({0}))))
     >>> parse_formula("door = ajar", [door, lamp])
     Traceback (most recent call last):
-    sugenet.errors.RuleSyntaxError: formula, place 8: 'ajar' is no value of door (open, shut) and no reading.
+    sugenet.errors.RuleSyntaxError: formula, place 8: 'ajar' is not a value of door (open, shut) or a reading.
     """
     if not isinstance(text, str):
         raise RuleSyntaxError(f"a formula is text such as 'if a = 1 then b != 2', not {quoted(text)}.")
@@ -131,7 +131,7 @@ class _FormulaReader(Connectives[LogicFormula]):
         if index is None or _is_reserved(word):
             names = ", ".join(self.known)
             raise RuleSyntaxError(
-                f"formula, place {word.place}: {word.text[:40]!r} is no reading. There are {names}."
+                f"formula, place {word.place}: {word.text[:40]!r} is not a reading. There are {names}."
             )
         if self.word("in"):
             self._need("{")
@@ -188,7 +188,7 @@ class _FormulaReader(Connectives[LogicFormula]):
             number = _number(value)
             if number is None:
                 raise RuleSyntaxError(
-                    f"formula, place {where}: {reading.name} has the value {value!r}, which is no "
+                    f"formula, place {where}: {reading.name} has the value {value!r}, which is not a "
                     f"number, so it has no order: use =, != or in."
                 )
             numbers.append(number)
@@ -204,7 +204,7 @@ class _FormulaReader(Connectives[LogicFormula]):
     def _no_value(self, word: _Word, index: int) -> str:
         reading = self.readings[index]
         some = ", ".join(reading.values[:12]) + (", ..." if len(reading.values) > 12 else "")
-        known = f"no value of {reading.name} ({some}) and no reading"
+        known = f"not a value of {reading.name} ({some}) or a reading"
         return f"formula, place {word.place}: {word.text[:40]!r} is {known}."
 
     # -- words -----------------------------------------------------------------------------------------------

@@ -151,5 +151,5 @@ def see_names(readings: Sequence[Reading]) -> None:
     refuse(
         QuestionError,
         (twice is not None, f"two readings are called {twice!r}: give each a name of its own."),
-        (wrong is not None, f"{wrong!r} is no Reading: make one with Reading.of(network, sample, name)."),
+        (wrong is not None, f"{wrong!r} is not a Reading: make one with Reading.of(network, sample, name)."),
     )

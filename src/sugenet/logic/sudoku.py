@@ -75,7 +75,7 @@ class Sudoku(Composed):
     >>> clear[5] = {"1": 0, "2": 8, "3": 5, "4": 2}  # a 4 that looks like a 1
     >>> grid = Sudoku([Reading.given(f"cell {k}", gaps) for k, gaps in enumerate(clear)])
     >>> print(grid)
-    as read it is no Sudoku: row 2 has two 1; the most possible Sudoku is behind by 2 points
+    as read it is not a Sudoku: row 2 has two 1; the most possible Sudoku is behind by 2 points
     >>> grid.digits(grid.min_gap(Wanted(True))[1])[1]
     '3412'
     """
@@ -89,7 +89,9 @@ class Sudoku(Composed):
         n_cells = len(self.cells)
         size = isqrt(n_cells)
         if not n_cells or size**2 != n_cells or isqrt(size) ** 2 != size or size > _LARGEST:
-            raise QuestionError(f"a grid of {n_cells} cells is no Sudoku: it has 16, 81, 256 or 625 of them.")
+            raise QuestionError(
+                f"a grid of {n_cells} cells is not a Sudoku: it has 16, 81, 256 or 625 of them."
+            )
         see_names(self.cells)
 
     @classmethod
@@ -217,7 +219,7 @@ class Sudoku(Composed):
 
     def words(self, value: Any) -> str:
         """Return whether it is valid, in words."""
-        return "the grid is a Sudoku" if value else "the grid is no Sudoku"
+        return "the grid is a Sudoku" if value else "the grid is not a Sudoku"
 
     def composite_data(self) -> dict[str, Any]:
         """Return the grid as JSON data."""
@@ -230,8 +232,8 @@ class Sudoku(Composed):
         best = self.min_gap(Wanted(True))
         far = "no digits make it one" if best is None else f"is behind by {gap_text(best[0])}"
         if best is None:
-            return f"as read it is no Sudoku: {conflict}; {far}"
-        return f"as read it is no Sudoku: {conflict}; the most possible Sudoku {far}"
+            return f"as read it is not a Sudoku: {conflict}; {far}"
+        return f"as read it is not a Sudoku: {conflict}; the most possible Sudoku {far}"
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ def settings_of(question: Asked, **values: Any) -> dict[str, Any]:
     known = _SETTINGS.get("Robust" if isinstance(question, Question) else kind)
     if known is None:
         raise QuestionError(
-            f"{kind} is no question that is asked so. Ask Robust, Why, WhatIf, Count, Predict, Always, "
+            f"{kind} is not a question for ask(). Ask Robust, Why, WhatIf, Count, Predict, Always, "
             f"Never, Monotone, Fair, Agree or a Query."
         )
     for name, value in values.items():

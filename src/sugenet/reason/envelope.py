@@ -91,11 +91,11 @@ class Envelope(dict[str, Any]):
 def opened(certificate: Any, network: Network, other: Network | None = None) -> Asked:
     """Return the question of a certificate. Its claims are not checked."""
     if not isinstance(certificate, Mapping) or certificate.get("format") != _FORMAT:
-        raise CertificateError("this is no sugenet certificate.")
+        raise CertificateError("this is not a sugenet certificate.")
     name, fingerprint = certificate.get("network"), network.fingerprint
     refuse(
         CertificateError,
-        (certificate.get("version") != _VERSION, f"this is no certificate of version {_VERSION}."),
+        (certificate.get("version") != _VERSION, f"this is not a certificate of version {_VERSION}."),
         (
             name != fingerprint,
             f"the answer is about the network {str(name)[:12]}, not about {fingerprint[:12]}.",

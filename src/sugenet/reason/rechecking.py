@@ -449,7 +449,7 @@ class _Reasons:
             raise
         except CertificateError as error:
             raise CertificateError(
-                f"{self._names(contrast.features)} are no contrastive set: {error}"
+                f"{self._names(contrast.features)} are not a contrastive set: {error}"
             ) from error
 
     def _lower(self) -> None:

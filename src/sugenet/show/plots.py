@@ -75,7 +75,7 @@ def _plain(text: str) -> str:
 
 @singledispatch
 def _draw(figure: Any, _ax: Any) -> None:
-    raise TypeError(f"{type(figure).__name__} is no figure.")
+    raise TypeError(f"{type(figure).__name__} is not a figure.")
 
 
 # -- images --------------------------------------------------------------------------------------------------

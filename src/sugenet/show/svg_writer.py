@@ -70,7 +70,7 @@ def svg(figure: Figure) -> str:
 @singledispatch
 def draw(figure: Any) -> Html:
     """Return a figure as SVG that may be put into HTML."""
-    raise TypeError(f"{type(figure).__name__} is no figure.")
+    raise TypeError(f"{type(figure).__name__} is not a figure.")
 
 
 # -- paper and pencil ----------------------------------------------------------------------------------------

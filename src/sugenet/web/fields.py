@@ -173,7 +173,7 @@ def _value(name: str, coding: Coding, value: Any) -> Any:
                 return category
         some = ", ".join(map(str, coding.categories[:12]))
         raise QuestionError(
-            f"sample: {name} is {_shown(value)}, which is no category. The categories are {some}."
+            f"sample: {name} is {_shown(value)}, which is not a category. The categories are {some}."
         )
     number = read_number(value, f"sample: {name}", QuestionError)
     coding.read(np.array([number], dtype=object), f"sample: {name}")
@@ -276,7 +276,7 @@ def _target(network: Network, name: Any) -> str | None:
     if name is None or (isinstance(name, str) and name in network.classes):
         return name
     raise QuestionError(
-        f"target is {_shown(name)}, which is no class. The classes are {', '.join(network.classes)}."
+        f"target is {_shown(name)}, which is not a class. The classes are {', '.join(network.classes)}."
     )
 
 

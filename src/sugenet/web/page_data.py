@@ -364,7 +364,7 @@ def _samples(
     number_of = range(len(rows)) if numbers is None else numbers
     if index not in number_of:
         known = f"there are {len(rows)}, numbered from 0" if numbers is None else "it has no answer"
-        raise EncodingError(f"index={index} is no sample: {known}.")
+        raise EncodingError(f"index={index} is not a sample: {known}.")
     chosen = number_of.index(index)
     kept = list(range(min(len(rows), max_samples)))
     if chosen not in kept:

@@ -110,8 +110,8 @@ class Connection(H11Protocol):
         else:
             self._stall = self._watch()
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 its own words are no JSON
-        body = error_body("this is no HTTP request that the server understands.")
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 its own words are not JSON
+        body = error_body("this is not an HTTP request that the server understands.")
         headers = [
             (b"content-type", b"application/json"),
             (b"content-length", str(len(body)).encode()),
@@ -310,7 +310,9 @@ def _listen(host: str, port: int, notify: Callable[[str], object]) -> socket.soc
         return _bound(host, port)
     except OSError as error:
         if isinstance(error, socket.gaierror):
-            raise SugenetError(f"host={host!r} is no address of this machine: {error.strerror}.") from None
+            raise SugenetError(
+                f"host={host!r} is not an address of this machine: {error.strerror}."
+            ) from None
         if port != PORT:
             raise SugenetError(
                 f"{host}:{port} cannot be used: {error.strerror}. Choose another port, or 0 for any free one."

@@ -100,7 +100,9 @@ class Explorer(AnyWidget):
     def _exact(self, shown: Any) -> list[Any]:
         codings = self.network.encoder.codings
         if not isinstance(shown, list) or len(shown) != len(codings):
-            raise EncodingError(f"the page shows {shown!r:.80}, which is no list of {len(codings)} values.")
+            raise EncodingError(
+                f"the page shows {shown!r:.80}, which is not a list of {len(codings)} values."
+            )
         return [
             old if value == page_value(coding, old) else _read(coding, value)
             for coding, old, value in zip(codings, self._now, shown, strict=True)

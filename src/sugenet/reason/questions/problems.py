@@ -209,7 +209,7 @@ def _around(network: Network, values: list[Any], region: Any) -> list[tuple[Frac
         case AnyInput():
             return _between(network, Box({}), None)
     raise QuestionError(
-        f"{region} is no box of real inputs, which this network reads. Ask about Linf(r), Box(...), "
+        f"{region} is not a box of real inputs, which this network reads. Ask about Linf(r), Box(...), "
         "Free([...]) or AnyInput(); or import the network with inputs=Integers(...)."
     )
 

@@ -200,7 +200,7 @@ class Grower:
     def _learn(self, indices: Ints) -> None:
         if int(self.grid.classes(indices[None, :], "definition")[0]) == self.label:
             raise SoundnessError(
-                f"the codeword {indices.tolist()} is no counterexample. Please report this network."
+                f"the codeword {indices.tolist()} is not a counterexample. Please report this network."
             )
         self.others = np.concatenate([self.others, indices[None, :]])
 

@@ -66,7 +66,7 @@ def check_data(data: Any, network: Network) -> None:
         or type(data.get("version")) is not int
         or data["version"] != 1
     ):
-        raise CertificateError("this is no sugenet rulebook of version 1.")
+        raise CertificateError("this is not a sugenet rulebook of version 1.")
     only(data, _FIELDS, "the rulebook")
     classes, left, seconds = data["classes"], data["left_out"], data["seconds"]
     name, fingerprint = str(data["network"]), network.fingerprint
@@ -95,7 +95,7 @@ def check_data(data: Any, network: Network) -> None:
         ),
         (
             type(seconds) not in (int, float) or not 0 <= seconds <= float_info.max,
-            "the rulebook is damaged: its seconds are no time.",
+            "the rulebook is damaged: its 'seconds' field is not a valid duration.",
         ),
         (
             data["complete"] and (data["kind"] == "some" or any(left.values())),

@@ -83,10 +83,10 @@ def rule_of_anchor(network: Network, explanation: Mapping[str, Any]) -> NetworkR
         label = prediction[0] if isinstance(prediction, list | tuple) else prediction
         conditions = data["anchor"]
     except (KeyError, TypeError, IndexError) as error:
-        raise RuleSyntaxError(f"this is no explanation of Anchors: {error!r} is missing.") from error
+        raise RuleSyntaxError(f"this is not an explanation by Anchors: {error!r} is missing.") from error
     if not isinstance(conditions, list | tuple) or not all(isinstance(part, str) for part in conditions):
         raise RuleSyntaxError(
-            f"this is no explanation of Anchors: its anchor is {conditions!r}, not a list of conditions."
+            f"this is not an explanation by Anchors: its anchor is {conditions!r}, not a list of conditions."
         )
     return _rule(network, conditions, class_of(network, label))
 
