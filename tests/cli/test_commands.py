@@ -309,8 +309,8 @@ def test_bad_cells_files_and_pictures_are_named(capsys, tmp_path):
         ("bad.npy", "its array has format version (32, 103), and 1.0 and 2.0 are known"),
         ("pickled.npy", "its array has dtype object, but samples are numbers or texts"),
         ("shape.npy", "array of shape (2, 7), but the model reads samples of 30 features"),
-        ("bad.png", "is no image that can be read"),
-        (".", "bad.npy is no image file, but a folder of samples holds images alone"),
+        ("bad.png", "is not a readable image"),
+        (".", "bad.npy is not an image file"),
         ("small.png", "5 x 5 = 25 pixels, but the model reads 30"),
         ("binary.csv", "is not in UTF-8"),
     ):

@@ -150,9 +150,9 @@ def test_packed_checkpoints_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"architecture": "sign"}, "architecture= is for a PyTorch checkpoint, and net.onnx is none"),
+        ({"architecture": "sign"}, "architecture= is for a PyTorch checkpoint, and net.onnx is not one"),
         ({"bits": 1}, "bits= is for a PyTorch checkpoint"),
-        ({"above": 0.5}, "above= is for an .npz file, and net.onnx is none. Leave it out"),
+        ({"above": 0.5}, "above= is for an .npz file, and net.onnx is not one. Leave it out"),
     ],
 )
 def test_options_of_other_files_are_refused(tmp_path, options, message):

@@ -457,7 +457,7 @@ def test_what_cannot_be_written_is_refused():
         (lambda: Query(2, 1, [Case(QueryBox([0], [1]), [])]), "bounds 1 inputs, but the query has 2"),
         (lambda: Query(1, 1, [Case(QueryBox([0], [1]), [[Inequality({1: 1}, 0)]])]), "names Y_1"),
         (lambda: Query.around(BITS, [0, 1], -1), "must not be negative"),
-        (lambda: Query.within([0], [1], 2, 2), "label=2 is no class"),
+        (lambda: Query.within([0], [1], 2, 2), "label=2 is not a class"),
         (lambda: Query.around(BITS, [0, 1], [1]), "eps has 1 values, but 2 are needed"),
         (lambda: around([5], 1, 0, 2, high=3), "the box is empty"),
         (lambda: around([0], 1, 0, 2).contains([0, 0]), "X has 2 values, but 1 are needed"),

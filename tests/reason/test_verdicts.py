@@ -296,7 +296,7 @@ def test_what_cannot_be_asked_is_said():
     rng = np.random.default_rng(1)
     network = random_network(rng, features=3)
     x = random_sample(network, rng)
-    with pytest.raises(QuestionError, match="no engine"):
+    with pytest.raises(QuestionError, match="not an engine"):
         verify(network, Robust(x, Hamming(1)), engine="oracle")
     with pytest.raises(QuestionError, match="not a region"):
         verify(network, Robust(x, 3))

@@ -1047,7 +1047,7 @@ HOSTILE = {
     "negative": (_negative, "but at most 8 sizes"),
     "missing": (_missing, r"node 0 \(MatMul\) reads 'nowhere', which nothing makes"),
     "made twice": (_double, "makes 'a', which is there already"),
-    "constant twice": (_twice, "constant 'w' stands twice"),
+    "constant twice": (_twice, "constant 'w' occurs twice"),
     "short": (_short, r"needs 96 bytes, but 95 are there"),
     "rank": (_rank, "but at most 8 sizes"),
     "text": (_text, "has element type text"),

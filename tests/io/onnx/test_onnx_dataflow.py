@@ -240,11 +240,11 @@ def small(**changes):
     ("changes", "words"),
     [
         ({"MH": 4}, r"node 1 \(StreamingFCLayer_Batch\): its weights have shape \(4, 3\), but \(MW, MH\)"),
-        ({"MH": "three"}, "its attribute MH is 'three', but a whole number is needed"),
+        ({"MH": "three"}, "its attribute MH is 'three', but an integer is required"),
         ({"noActivation": 0}, "it has 2 inputs, which does not fit noActivation=0"),
         ({"secret": 3}, r"its attribute 'secret' is '3', which is not known\. Read the model from before"),
         ({"weights": np.full((4, 3), 2)}, "its weights are said to be -1 and 1, but hold other numbers"),
-        ({"weights": np.ones((2, 2, 3))}, "its weights are no matrix in the file"),
+        ({"weights": np.ones((2, 2, 3))}, "its weights are not a matrix in the file"),
         ({"op": "VVAU_hls"}, r"this node of a dataflow graph is not read\. .*step_streamline\.onnx"),
         ({"op": "StreamingDataflowPartition"}, "before CreateDataflowPartition"),
     ],

@@ -345,7 +345,7 @@ BEHIND = {
     ),
     "logarithms twice": (
         [("LogSoftmax", ["z"], "p"), ("Log", ["p"], "y")],
-        "logarithms of what may be negative",
+        "logarithms of values that may be negative",
     ),
     "a class of the class": (
         [("ArgMax", ["z"], "p", {"axis": 1}), ("ArgMax", ["p"], "y", {"axis": 1})],

@@ -206,7 +206,7 @@ def test_damaged_folders(folder, name):
         ({"features": 40, "rounding": "floor"}, "rounding='floor' is for designs that read pixels"),
         ({"features": 40, "design": "lfcW9"}, "design='lfcW9' is not one of lfcW1A1, cnvW1A1"),
         ({"features": 40, "inputs": sg.Bits()}, "reads bytes"),
-        ({"features": 40, "zero": 1}, "have no use here"),
+        ({"features": 40, "zero": 1}, "do not apply here"),
     ],
 )
 def test_what_is_said_wrongly(folder, options, words):
