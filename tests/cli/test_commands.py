@@ -310,7 +310,7 @@ def test_bad_cells_files_and_pictures_are_named(capsys, tmp_path):
         ("pickled.npy", "its array has dtype object, but samples are numbers or texts"),
         ("shape.npy", "array of shape (2, 7), but the model reads samples of 30 features"),
         ("bad.png", "is not a readable image"),
-        (".", "bad.npy is not an image file"),
+        (".", "bad.npy is not an image file, but a folder of samples holds images alone"),
         ("small.png", "5 x 5 = 25 pixels, but the model reads 30"),
         ("binary.csv", "is not in UTF-8"),
     ):
