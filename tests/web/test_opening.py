@@ -164,6 +164,23 @@ def test_damaged_and_forged_files_are_refused(reader):
     assert "bits that nothing reads" in answers[2]
 
 
+@pytest.mark.parametrize("name", ["layers", "head", "codings", "features", "classes"])
+def test_parts_of_other_types_are_refused_by_a_sentence(reader, name):
+    raw = network_bytes(sg.models.digits())
+    end = 8 + int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8:end])
+    cases = []
+    for value in (None, 3, "text", [None], {"kind": 1}):
+        document = json.loads(header["__metadata__"]["sugenet"]) | {name: value}
+        text = json.dumps(document, separators=(",", ":"))
+        new = json.dumps(header | {"__metadata__": {"sugenet": text}}, separators=(",", ":")).encode()
+        cases.append(resealed(len(new).to_bytes(8, "little") + new + raw[end:]))
+    answers = reader(cases)
+    assert all(isinstance(one, str) and one.startswith("The file cannot be read: ") for one in answers), (
+        answers
+    )
+
+
 def test_no_single_changed_byte_passes(reader):
     raw = network_bytes(random_network(np.random.default_rng(3)))
     changed = [raw[:k] + bytes([raw[k] ^ 1]) + raw[k + 1 :] for k in range(len(raw))]

@@ -436,7 +436,18 @@ function lowest(coding) {
   return steps.valueOf(state);
 }
 
+const REFUSED = "The file cannot be read: ";
+
+// A part of another type than the format has must not end in an error of JavaScript.
 export function payloadOf(bytes, title, version) {
+  try {
+    return readPayload(bytes, title, version);
+  } catch (error) {
+    throw error.message.startsWith(REFUSED) ? error : new Error(`${REFUSED}its parts are not those of the format.`);
+  }
+}
+
+function readPayload(bytes, title, version) {
   const source = new Source(bytes);
   see(fingerprintOf(source) === source.raw.fingerprint, "the network in it has another fingerprint than it states");
   const levels = readsLevels(source.layers);
