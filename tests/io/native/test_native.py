@@ -804,7 +804,9 @@ def mutant(raw, rng):
     header, document, data = parts(raw)
     del header["__metadata__"]
     both = {"header": header, "document": document}
-    ways = [way for way in places(both) if len(way) > 1 and way[1] not in ("source", "seen", "domain", "columns")]
+    ways = [
+        way for way in places(both) if len(way) > 1 and way[1] not in ("source", "seen", "domain", "columns")
+    ]
     way, value = ways[rng.integers(len(ways))], deepcopy(AWKWARD[rng.integers(len(AWKWARD))])
     old = both
     for key in way:

@@ -27,7 +27,20 @@ from sugenet.io.native.layer_document import (
     weights_out,
 )
 from sugenet.io.plain.refusals import refuse_if, required
-from sugenet.nn import Coding, Columns, Domain, Encoder, Head, Layer, Network, OneHot, Preparation, Real, Source, Steps
+from sugenet.nn import (
+    Coding,
+    Columns,
+    Domain,
+    Encoder,
+    Head,
+    Layer,
+    Network,
+    OneHot,
+    Preparation,
+    Real,
+    Source,
+    Steps,
+)
 from sugenet.nn.domain import span_data, span_of
 
 __all__ = ["from_document", "to_document"]
