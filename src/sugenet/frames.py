@@ -13,7 +13,8 @@ __all__ = ["Column", "index_of", "pandas_frame", "renamed", "retyped", "side_by_
 class Column(NamedTuple):
     """Values of one kind; None if unknown.
 
-    Kinds are ``int``, ``float``, ``bool``, ``text``, ``category``, ``exact`` (fractions) and ``object``.
+    Kinds are ``int``, ``float``, ``bool``, ``text``, ``category``, ``date``, ``exact`` (fractions) and
+    ``object``.
     """
 
     kind: str
@@ -22,7 +23,7 @@ class Column(NamedTuple):
     """Values that a category may have, in order."""
 
 
-_NULLABLE = {"int": "Int64", "bool": "boolean", "float": "float64", "text": "string"}
+_NULLABLE = {"int": "Int64", "bool": "boolean", "float": "float64", "text": "string", "date": "datetime64[s]"}
 _PLAIN = _NULLABLE | {"int": "int64", "bool": "bool"}
 
 
@@ -68,7 +69,7 @@ def renamed(label: Any, answers: Container[Any]) -> Any:
 def retyped(values: Sequence[Any], series: Any) -> Any:
     """Return values as a series with the index and type of another one, unless that changes a value.
 
-    Categories are added if they are missing.
+    Categories are added if they are missing. Dates without a time zone are in UTC.
     """
     pd = _pandas()
     new, dtype = pd.Series(list(values), index=series.index, dtype=object), series.dtype
@@ -76,10 +77,13 @@ def retyped(values: Sequence[Any], series: Any) -> Any:
         more = [value for value in dict.fromkeys(new.dropna()) if value not in dtype.categories]
         dtype = pd.CategoricalDtype([*dtype.categories, *more], dtype.ordered)
     try:
+        if isinstance(dtype, pd.DatetimeTZDtype):
+            return pd.to_datetime(new, utc=True).astype(dtype)
         cast = new.astype(dtype)
     except (TypeError, ValueError, OverflowError):
         return new.infer_objects()
-    same = all(a == b for a, b in zip(cast, new, strict=True) if not (pd.isna(a) and pd.isna(b)))
+    pairs = zip(cast, new, strict=True)
+    same = dtype.kind == "M" or all(a == b for a, b in pairs if not (pd.isna(a) and pd.isna(b)))
     return cast if same else new.infer_objects()
 
 

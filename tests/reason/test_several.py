@@ -1,9 +1,15 @@
 """`whatif` about several samples: the answers of each alone, and frames with true types."""
 
+from datetime import date
+
+import numpy as np
 import pytest
 
 from sugenet.errors import EncodingError, QuestionError
-from sugenet.reason import check, whatif
+from sugenet.nn import DenseLayer, Encoder, Head, Network, OneHot, Steps
+from sugenet.nn.columns import Columns, Preparation
+from sugenet.reason import WhatIf, check, each, whatif
+from sugenet.sweeps import sweep
 from tests.sweeps.drawing import network, table
 
 
@@ -30,6 +36,57 @@ def test_whatif_of_a_frame_is_the_frame_with_its_changes():
     assert frame["is_minimum"].all()
     assert frame["cost (feature)"].tolist() == changed["cost"].tolist()
     assert len(answers.changes()) == frame["n_changes"].sum()
+
+
+def test_changes_are_made_in_the_columns_of_the_table():
+    pd = pytest.importorskip("pandas")
+    ranges = ("below 20", "20 to 40", "40 or more", None)
+    codings = {
+        "when (days since 1970-01-01)": Steps((18000.0, 18500.0), whole=True),
+        "colour": OneHot(("red", "blue", "green")),
+        "born (year)": Steps((2000.0, 2010.0), whole=True),
+        "born (month)": Steps((6.0,), low=1.0, high=12.0, whole=True),
+        "age": OneHot(ranges),
+    }
+    colours = ("colour_red", "colour_blue", "colour_green")
+    features = [
+        Preparation(("when",), "days"),
+        Preparation(colours, "one-hot"),
+        Preparation(("born",), "year"),
+        Preparation(("born",), "month"),
+        Preparation(("age",), "ranges", cuts=(20.0, 40.0)),
+    ]
+    columns = Columns(("when", *colours, "born", "age"), tuple(features))
+    encoder = Encoder(list(codings.values()), list(codings), columns=columns)
+    rng = np.random.default_rng(0)
+    layer = DenseLayer(rng.choice([-1, 1], (5, encoder.width)), [5, 4, 5, 6, 4])
+    net = Network(encoder, [layer], Head(rng.choice([-1, 1], (2, 5))), classes=["no", "yes"])
+    colour = rng.integers(0, 3, 8)
+    samples = pd.DataFrame(
+        {
+            "when": pd.to_datetime(rng.integers(17500, 19000, 8), unit="D"),
+            "born": [f"{year}-03-05" for year in rng.integers(1990, 2020, 8)],
+            "age": [np.nan, *rng.random(7) * 60],
+            **{name: colour == number for number, name in enumerate(colours)},
+        }
+    )
+    answers = whatif(net, samples)
+    changed = answers.changed()
+    assert [net.classes[index] for index in net.predict(changed)] == [answer.label for answer in answers]
+    assert list(changed.columns) == ["when", "age", *colours, "born (year)", "born (month)"]
+    assert changed["when"].dtype == samples["when"].dtype
+    assert {str(changed[name].dtype) for name in colours} == {"bool"}
+    assert (changed[list(colours)].sum(axis=1) == 1).all()
+    days = answers.changes().query("feature == 'when'")
+    assert all(isinstance(value, date) for name in ("before", "after") for value in days[name])
+    texts = whatif(net, samples.assign(when=samples["when"].astype(str))).changed()
+    assert texts["when"].tolist() == changed["when"].astype(str).tolist()
+    zoned = whatif(net, samples.assign(when=samples["when"].dt.tz_localize("UTC"))).changed()
+    assert zoned["when"].tolist() == changed["when"].dt.tz_localize("UTC").tolist()
+    frame = sweep(net, samples, WhatIf(each), jobs=1).to_pandas()
+    assert frame["when"].tolist() == changed["when"].tolist()
+    assert [str(kind) for kind in frame.dtypes[-4:]] == ["category", "int64", "int64", "category"]
+    assert [net.classes[index] for index in net.predict(frame.iloc[:, -5:])] == frame["label_after"].tolist()
 
 
 def test_whatif_of_rows_has_the_types_of_the_network():

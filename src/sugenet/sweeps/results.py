@@ -119,7 +119,7 @@ def arrow_table(columns: Mapping[str, Column], about: Mapping[str, str]) -> Any:
             codes = dict(zip(column.categories, range(len(column.categories)), strict=True))
             numbers = pa.array(map(codes.get, column.values), pa.int32())
             return pa.DictionaryArray.from_arrays(numbers, list(column.categories))
-        if column.kind == "category" and len(kinds) == 1:
+        if column.kind == "date" or (column.kind == "category" and len(kinds) == 1):
             return pa.array(column.values)
         known = (value if value is None or column.kind in types else str(value) for value in column.values)
         return pa.array(known, types.get(column.kind, pa.string()))
@@ -362,7 +362,7 @@ class Results(Plottable, AbstractContextManager["Results"]):
         changed = {row.sample: self._changed(row.sample) for row in self.rows()}
         pairs = [changed.get(sample) for sample in range(self.samples)]
         changes = [{} if pair is None else changes_between(self.network, *pair) for pair in pairs]
-        return long_form(changes, self.index)
+        return long_form(self.network, changes, self.index)
 
     def tally(self) -> SweepTally:
         """Summarize all rows: outcomes, certified accuracy, times."""

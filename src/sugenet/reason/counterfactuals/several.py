@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from fractions import Fraction
 from typing import Any, overload
 
 from sugenet.frames import Column, index_of, pandas_frame, retyped, side_by_side
-from sugenet.nn import Network, OneHot, Real
+from sugenet.nn import Encoder, Network, OneHot, Real
 from sugenet.nn.samples import indices_of
 from sugenet.reason.counterfactuals.answers import Answer, Counterfactual
 
@@ -88,8 +89,9 @@ class Counterfactuals(Sequence[Answer | None]):
     def changed(self) -> Any:
         """Return the samples as a pandas data frame, with all changes made.
 
-        A frame keeps its columns, types and index. A sample without a counterfactual stays as it is. So
-        `Network.predict` of the frame gives the class after each change.
+        A frame keeps its columns, types and index. Only a date that is read as year, month or weekday is
+        replaced by these. A sample without a counterfactual stays as it is. So `Network.predict` of the frame
+        gives the class after each change.
 
         Raises
         ------
@@ -100,17 +102,7 @@ class Counterfactuals(Sequence[Answer | None]):
             rows = map(self.network.encoder.values, self.rows)
             changed = [changed_row(self.network, *one) for one in zip(rows, self._each(), strict=True)]
             return pandas_frame(feature_columns(self.network, changed))
-        frame, names = self.X.copy(), self.network.encoder.names
-        labels = [self.X.columns[number] for number in indices_of(list(self.X.columns), names)]
-        label_of = dict(zip(names, labels, strict=True))
-        new: dict[Any, list[Any]] = {}
-        for number, changes in enumerate(self._each()):
-            for name, (_, after) in changes.items():
-                label = label_of[name]
-                new.setdefault(label, frame[label].tolist())[number] = after
-        for label, values in new.items():
-            frame[label] = retyped(values, self.X[label])
-        return frame
+        return _with_changes(self.network.encoder, self.X, self.rows, self._each())
 
     def changes(self) -> Any:
         """Return the changes as a pandas data frame, one row per change.
@@ -122,7 +114,7 @@ class Counterfactuals(Sequence[Answer | None]):
         SugenetError
             If pandas is not installed.
         """
-        return long_form(list(self._each()), index_of(self.X))
+        return long_form(self.network, self._each(), index_of(self.X))
 
     def to_pandas(self) -> Any:
         """Return one row per sample: the answer, then the changed sample as in `changed`.
@@ -176,6 +168,31 @@ def typed_changes(changes: Mapping[str, Sequence[Any]]) -> dict[str, tuple[Any, 
     }
 
 
+def _with_changes(encoder: Encoder, X: Any, rows: Any, changes: Iterable[dict[str, tuple[Any, Any]]]) -> Any:
+    """Return a data frame of samples with the changes of each."""
+    frame = X.copy()
+    new: dict[Any, list[Any]] = {}
+    labels = {str(label): label for label in X.columns}
+    if encoder.columns is None:
+        numbers = indices_of(list(X.columns), encoder.names)
+        labels = {name: X.columns[number] for name, number in zip(encoder.names, numbers, strict=True)}
+    for feature, (name, how) in enumerate(encoder.preparations.items()):
+        if how.is_part and name not in labels:
+            frame[name], labels[name] = rows[:, feature].astype(int), name
+    for sample, one in enumerate(changes):
+        for name, (_, after) in one.items():
+            cells = {name: after}
+            if name not in labels:
+                cells = encoder.preparations[name].cells(after, encoder.codings[encoder.names.index(name)])
+            for column, cell in cells.items():
+                values = new.setdefault(labels[column], frame[labels[column]].tolist())
+                values[sample] = str(cell) if isinstance(values[sample], str) and cell is not None else cell
+    for label, values in new.items():
+        frame[label] = retyped(values, frame[label])
+    parted = {column for how in encoder.preparations.values() if how.is_part for column in how.columns}
+    return frame.drop(columns=[labels[column] for column in parted if column in labels])
+
+
 def changed_row(network: Network, row: Sequence[Any], changes: Mapping[str, tuple[Any, Any]]) -> list[Any]:
     """Return a sample with its changes made."""
     pairs = zip(network.encoder.names, row, strict=True)
@@ -183,11 +200,27 @@ def changed_row(network: Network, row: Sequence[Any], changes: Mapping[str, tupl
 
 
 def feature_columns(network: Network, rows: Sequence[Sequence[Any] | None]) -> dict[str, Column]:
-    """Return samples as one column per feature; None for an unknown sample."""
+    """Return samples as one column per feature; None for an unknown sample.
+
+    Days and seconds become dates, with the name of the column that they are read from.
+    """
     encoder, unknown = network.encoder, [None] * network.encoder.features
     columns = zip(*(unknown if row is None else row for row in rows), strict=True)
-    named = zip(encoder.names, encoder.codings, columns, strict=True)
-    return {name: _column(coding, values) for name, coding, values in named}
+    table = {}
+    for name, coding, values in zip(encoder.names, encoder.codings, columns, strict=True):
+        label, dates = _dated(encoder, name, values)
+        table[label] = Column("date", dates) if label != name else _column(coding, values)
+    return table
+
+
+def _dated(encoder: Encoder, name: str, values: Sequence[Any]) -> tuple[str, Sequence[Any]]:
+    """Return days and seconds as dates, with the name of their column; other values as they are."""
+    how = encoder.preparations.get(name)
+    if how is not None and how.how in ("days", "seconds"):
+        dates = [how.cells(value, encoder.codings[0])[how.columns[0]] for value in values]
+        if all(value is None or isinstance(value, date) for value in dates):
+            return how.columns[0], dates
+    return name, values
 
 
 def _column(coding: Any, values: Sequence[Any]) -> Column:
@@ -217,9 +250,13 @@ def change_columns(
     }
 
 
-def long_form(changes: Sequence[Mapping[str, tuple[Any, Any]]], index: Any = None) -> Any:
+def long_form(network: Network, changes: Iterable[Mapping[str, tuple[Any, Any]]], index: Any = None) -> Any:
     """Return changes per sample as a pandas data frame, one row per change."""
-    rows = [(n, name, *ends) for n, one in enumerate(changes) for name, ends in one.items()]
+    rows = []
+    for sample, one in enumerate(changes):
+        for name, ends in one.items():
+            label, (start, end) = _dated(network.encoder, name, ends)
+            rows.append((sample, label, start, end))
     numbers, names, before, after = zip(*rows, strict=True) if rows else [()] * 4
     columns = {
         "sample": Column("int", numbers),
