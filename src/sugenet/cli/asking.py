@@ -114,7 +114,7 @@ DOMAIN = Group(
             "--within",
             choices=["data", "any"],
             metavar="RANGE",
-            help="data: features within their training range; any: no limits",
+            help="data: their training range; any: no limits",
         ),
         option(
             "--law",
