@@ -227,8 +227,8 @@ class Network(Plottable):
             domain = Domain(what.limits, [Law(law.text, known) for law in what.laws])  # over its own features
         elif isinstance(what, Mapping) or not isinstance(what, Iterable) or not getattr(what, "ndim", 1):
             raise NetworkError(
-                f"within={quoted(what)} does not say which inputs can occur. Give 'data', 'any', laws as text "
-                f"or a Domain."
+                f"within={quoted(what)} does not say which inputs can occur. Give 'data', 'any', laws as "
+                f"text or a Domain."
             )
         else:
             several = [what] if isinstance(what, str) else list(what)

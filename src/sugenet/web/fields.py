@@ -280,6 +280,14 @@ def _target(network: Network, name: Any) -> str | None:
     )
 
 
+_RANGE = _one_of("within", ["data", "any"], None)
+
+
+def _within(network: Network, value: Any) -> Any:
+    network.within(_RANGE.read(network, value))  # raises an error if its training range is not known
+    return value
+
+
 def _text(network: Network, text: Any) -> str:
     if not isinstance(text, str) or not 0 < len(text) <= _RULE_LETTERS:
         raise QuestionError(
@@ -301,7 +309,7 @@ _FIELDS = {
     "text": _Field(_text, lambda _: {"type": "string", "minLength": 1, "maxLength": _RULE_LETTERS}),
     "time_limit": _number("time_limit", float, 0, MOST_SECONDS, SECONDS),
     "seed": _number("seed", int, 0, _SEEDS - 1, 0),
-    "within": _one_of("within", ["data", "any"], None),
+    "within": _Field(_within, _RANGE.schema),
 }
 _LIMITS = ("time_limit", "seed", "within")
 """Fields that every question may have."""
