@@ -191,7 +191,8 @@ def test_a_table_is_asked_about_within_its_range(capsys, tmp_path):
     assert sg.load(tmp_path / "t.sugenet").is_within_data
     assert "asked about: inputs within what was seen" in run(capsys, f"summary {tmp_path}/t.sugenet")[1]
     line = f"verify {tmp_path}/t.sugenet --fair a --json"
-    found = {more: json.loads(run(capsys, line + more)[1]) for more in ("", " --within data", " --within any")}
+    options = ("", " --within data", " --within any")
+    found = {more: json.loads(run(capsys, line + more)[1]) for more in options}
     assert found[""]["certificate"] == found[" --within data"]["certificate"]
     assert "domain" not in found[" --within any"]["certificate"]
     assert run(capsys, line + " --within some")[0] == 2
