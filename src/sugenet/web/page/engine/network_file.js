@@ -482,5 +482,6 @@ function readPayload(bytes, title, version) {
     count: 0,
     answers: [],
     results: null,
+    ...(source.raw.columns && { columns: plainAll(source.raw.columns) }),
   };
 }
