@@ -196,6 +196,7 @@ def payload(
         "count": count,
         "answers": [dict(answer) for answer in answers],
         "results": None if results is None else dict(results),
+        **({} if encoder.columns is None else {"columns": encoder.columns.data()}),
     } | ({"domain": _domain(network)} if network.domain else {})
 
 

@@ -536,5 +536,6 @@ function readPayload(bytes, title, version) {
     answers: [],
     results: null,
     ...(domain && { domain }),
+    ...(source.raw.columns && { columns: plainAll(source.raw.columns) }),
   };
 }
