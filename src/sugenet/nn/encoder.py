@@ -19,7 +19,7 @@ from sugenet.capacity.arguments import read_number
 from sugenet.errors import EncodingError
 from sugenet.nn.arrays import Bits, Ints
 from sugenet.nn.codings import Coding, OneHot, Real, Span, Steps, bit, integer, threshold
-from sugenet.nn.columns import Columns
+from sugenet.nn.columns import Columns, Preparation
 from sugenet.nn.samples import rows_of, shape_text, values_of
 from sugenet.reprs import ShortRepr, set_fields
 from sugenet.visible import see_name, visible
@@ -146,6 +146,11 @@ class Encoder(ShortRepr):
         return cls([Real(low=low, high=high)] * n, names)
 
     @cached_property
+    def preparations(self) -> dict[str, Preparation]:
+        """How each feature is read from raw columns, by name; empty if samples have no other form."""
+        return {} if self.columns is None else dict(zip(self.names, self.columns.features, strict=True))
+
+    @cached_property
     def _starts(self) -> list[int]:
         return list(accumulate((coding.width for coding in self.codings), initial=0))
 
@@ -223,8 +228,8 @@ class Encoder(ShortRepr):
         spans = []
         for feature, coding in enumerate(self.codings):
             column = self._column(rows, feature)
-            plain = np.unique(column).tolist() if column.dtype.kind in "biuf" else column.tolist()
-            different = {value.item() if isinstance(value, np.generic) else value for value in plain}
+            different = set((np.unique(column) if column.dtype.kind in "biuf" else column).tolist())
+            different = {value.item() if isinstance(value, np.generic) else value for value in different}
             if isinstance(coding, OneHot):
                 spans.append(Span(values=tuple(c for c in coding.categories if c in different)))
             elif coding.bipolar:  # off is both -1 and 0
