@@ -25,6 +25,7 @@ from sugenet.capacity.arguments import plain
 from sugenet.errors import EncodingError, SugenetError, how_to_install
 from sugenet.fit.capacities import Ratings
 from sugenet.fit.encoding import CodingChoice, informative, learn_coding, learn_encoder
+from sugenet.fit.pipelines import compose
 from sugenet.fit.settings import Epoch, Settings
 from sugenet.fit.sugeno import LevelRule, ScoreCard
 from sugenet.fit.sugeno.columns import (
@@ -1001,10 +1002,17 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             classifier.feature_names_in_ = np.array(network.encoder.names, dtype=object)
         return classifier._keep(network, kinds, ())
 
-    def to_network(self) -> Network:
-        """Return the exact network, `network_`; raise an error if the classifier is not fitted yet."""
+    def to_network(self, pipeline: Any = None) -> Network:
+        """Return the exact network; raise an error if the classifier is not fitted yet.
+
+        Parameters
+        ----------
+        pipeline
+            A fitted pipeline whose last step is this classifier: the network is then over its raw columns, as
+            `sugenet.from_sklearn` returns it (default: `network_`).
+        """
         check_is_fitted(self)
-        return self.network_
+        return self.network_ if pipeline is None else compose(pipeline, self.network_)
 
     def fit(self, X: Any, y: Any) -> BNNClassifier:
         """Learn from samples and their classes; requires PyTorch."""
