@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, isfinite, nextafter
+from math import ceil, inf, isfinite, nextafter
 from typing import Any
 
 import numpy as np
@@ -83,7 +83,7 @@ def _with_rows(network: Network, X: Any) -> Network:
     encoder = network.encoder
     rows = encoder.rows(X)
     codings = [
-        replace(coding, whole=True)
+        replace(coding, cuts=tuple(sorted({float(ceil(cut)) for cut in coding.cuts})), whole=True)
         if isinstance(coding, Steps)
         and not coding.whole
         and all(float(value).is_integer() for value in rows[:, feature].tolist())
@@ -258,26 +258,29 @@ class _Composition:
     def _number(self, raw: int, group: list[_Inner]) -> Steps:
         """Return the cuts at which a bit can change, and the range in which the steps give finite numbers."""
         low, high = -inf, inf
-        for one in group:
-            for column in one.columns:
-                below, above = _finite(column, self.names[raw])
-                low, high = max(low, below), min(high, above)
+        for column in {id(c.gauge or c): c for one in group for c in one.columns}.values():
+            below, above = _finite(column, self.names[raw])
+            low, high = max(low, below), min(high, above)
         ends = max(low, -_MAX), min(high, _MAX)
         own = [one.coding for one in group if isinstance(one.coding, Steps) and one.columns[0].is_raw]
         cuts: set[float | None] = set()
+        gauges = {id(column.gauge): column for one in group for column in one.columns if column.gauge}
+        for key, column in gauges.items():
+            marks = {mark for one in group for c in one.columns if id(c.gauge) == key for mark in c.marks}
+            assert column.gauge is not None
+            cuts.update(least_reaching(column.gauge, sorted(marks), *ends))
         for one in group:
             ranges = () if one.preparation is None else one.preparation.cuts
             targets = one.coding.cuts if isinstance(one.coding, Steps) else ranges
             for column in one.columns:
                 if column.gauge is not None:
-                    cuts.update(least_reaching(column.gauge, column.marks, *ends))
-                elif isinstance(one.coding, OneHot) and not ranges:
+                    continue
+                if isinstance(one.coding, OneHot) and not ranges:
                     raise EncodingError(
                         f"{self.names[raw]} is a number, but the classifier reads it as a category. "
                         "Give the classifier types= that say 'number'."
                     )
-                else:
-                    cuts.update(least_reaching(column.values, targets, *ends))
+                cuts.update(least_reaching(column.values, targets, *ends))
         rising = sorted(cut for cut in cuts if cut is not None and cut > ends[0])
         low, high = max([low, *(c.low for c in own)]), min([high, *(c.high for c in own)])
         inside = [cut for cut in rising if low < cut <= high]
@@ -333,7 +336,8 @@ class _Composition:
         network = self.composed
         rows, near = self._samples(network)
         table = _raw_table(network, rows, self.names, fillers)
-        scores = pipeline.decision_function(_frame(table, named))
+        with np.errstate(all="ignore"):
+            scores = pipeline.decision_function(_frame(table, named))
         logits = network.logits(rows)
         own = logits[:, 1] - logits[:, 0] if len(network.classes) == 2 else logits
         if not np.array_equal(np.asarray(scores), own):
@@ -391,6 +395,8 @@ def _finite(column: StepColumn, name: str) -> tuple[float, float]:
     def is_finite(cells: Cells) -> Cells:
         return np.isfinite(np.asarray(column.values(cells), np.float64))
 
+    if is_finite(np.array([-_MAX, _MAX])).all():
+        return -inf, inf
     middle = column.ends[0] if column.ends else 0.0
     if not is_finite(np.array([middle]))[0]:
         raise EncodingError(f"{name}: the steps give no finite number at {middle}.")

@@ -33,7 +33,9 @@ _SUPPORTED = (
     "RobustScaler, Binarizer, KBinsDiscretizer, SimpleImputer, selectors, and FunctionTransformer without a "
     "function"
 )
-_LARGEST = int(np.finfo(np.float64).max.view(np.int64))
+_ZERO = np.uint64(1 << 63)
+_PARTS = 256
+"""Number of parts into which each step of a search divides the floats that remain."""
 
 
 @dataclass(frozen=True)
@@ -71,35 +73,40 @@ def as_column(values: Sequence[Any]) -> Cells:
 def least_reaching(rising: ColumnMap, targets: Sequence[float], low: float, high: float) -> list[float | None]:
     """Return for each target the smallest float64 from `low` to `high` whose image reaches it, or None.
 
-    Bisection over all floats: exact for any map that does not fall, whatever its rounding.
+    This searches among all floats, so it is exact for any map that does not fall, whatever its rounding.
 
     Examples
     --------
-    >>> least_reaching(lambda x: (x - 0.3) / 0.1, [3.0, 1e400], -1e308, 1e308)
-    [0.6, None]
+    >>> least_reaching(lambda x: (x - 0.3) / 0.1, [3.0, 1e300], -1e200, 1e200)
+    [0.6000000000000001, None]
     """
-    wanted = np.array(targets, np.float64)
-    first = np.full(len(wanted), _rank(low))
-    last = np.full(len(wanted), _rank(high) + 1)
+    wanted = np.array(targets, np.float64)[:, None]
+    first, last = np.full_like(wanted, _rank(low), np.uint64), np.full_like(wanted, _rank(high) + 1, np.uint64)
     while (first < last).any():
-        middle = (first >> 1) + (last >> 1) + (first & last & 1)
-        reached = np.asarray(rising(_float(np.minimum(middle, _rank(high)))), np.float64) >= wanted
-        open_ = first < last
-        last = np.where(open_ & reached, middle, last)
-        first = np.where(open_ & ~reached, middle + 1, first)
-    beyond = first > _rank(high)
-    return [None if out else value for out, value in zip(beyond.tolist(), _float(first).tolist(), strict=True)]
+        points = first + ((last - first) // _PARTS + 1) * np.arange(_PARTS, dtype=np.uint64)
+        points = np.minimum(points, np.maximum(last, first + 1) - 1)
+        values = rising(_float(np.minimum(points, _rank(high)).ravel())).reshape(points.shape)
+        unreached = np.sum(~(values.astype(np.float64) >= wanted), axis=1, keepdims=True)
+        below = np.take_along_axis(points, np.maximum(unreached - 1, 0), axis=1)
+        above = np.take_along_axis(points, np.minimum(unreached, _PARTS - 1), axis=1)
+        is_open = first < last
+        first = np.where(is_open & (unreached > 0), below + 1, first)
+        last = np.where(is_open & (unreached < _PARTS), above, last)
+    found = _float(np.minimum(first, _rank(high))).ravel().tolist()
+    missing = (first > _rank(high)).ravel().tolist()
+    return [None if is_missing else value for value, is_missing in zip(found, missing, strict=True)]
 
 
-def _rank(value: float) -> int:
-    """Return the index of a finite float64 in the order of all of them; 0 for zero."""
-    bits = int(np.abs(np.float64(value)).view(np.int64))
-    return -bits if value < 0 else bits
+def _rank(value: float) -> np.uint64:
+    """Return the index of a finite float64 in the order of all of them; 2^63 for zero."""
+    size = np.abs(np.float64(value)).view(np.uint64)
+    return np.uint64(_ZERO - size if value < 0 else _ZERO + size)
 
 
-def _float(ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    sizes = np.minimum(np.abs(ranks), _LARGEST).view(np.float64)
-    return np.where(ranks < 0, -sizes, sizes)
+def _float(ranks: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    is_negative = ranks < _ZERO
+    sizes = np.where(is_negative, _ZERO - ranks, ranks - _ZERO).view(np.float64)
+    return np.where(is_negative, -sizes, sizes)
 
 
 def follow(step: Any, where: str, columns: list[StepColumn], fillers: dict[int, Any]) -> list[StepColumn]:
@@ -253,7 +260,7 @@ def _raw_value(column: StepColumn, value: Any) -> Any:
     """Return a raw number that becomes a value, or the nearest above it."""
     if column.gauge is not None or column.categories is not None or not isinstance(value, int | float):
         return None
-    return least_reaching(column.values, [value], -1e300, 1e300)[0]
+    return value if column.is_raw else least_reaching(column.values, [value], -1e300, 1e300)[0]
 
 
 def _binned(leaf: _Leaf, columns: list[StepColumn]) -> list[StepColumn]:
@@ -269,11 +276,12 @@ def _binned(leaf: _Leaf, columns: list[StepColumn]) -> list[StepColumn]:
             bins = () if column.gauge or column.categories else tuple(map(float, range(width)))
             out.append(replace(made, values=leaf.after(column, index, index), bins=bins))
             continue
+        gauge = _bin_of(leaf, column, index, slice(start, start + width))
         for place in range(width):
             one = replace(made, values=leaf.after(column, index, start + place))
             if column.gauge is None and column.categories is None and column.raw is not None:
                 marks = tuple(float(mark) for mark in (place, place + 1) if 0 < mark < width)
-                one = replace(one, gauge=_bin_of(leaf, column, index, slice(start, start + width)), marks=marks)
+                one = replace(one, gauge=gauge, marks=marks)
             out.append(one)
         start += width
     return out
