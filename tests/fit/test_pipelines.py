@@ -14,16 +14,18 @@ from sugenet.nn import OneHot
 
 pytest.importorskip("torch")
 pytest.importorskip("sklearn")
-pd = pytest.importorskip("pandas")
+pytest.importorskip("pandas")
 
+import pandas as pd
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
@@ -139,7 +141,9 @@ ENCODERS = [
 def test_numbers(scaler):
     frame, y = people()
     columns = ["age", "income", "height"]
-    steps = ColumnTransformer([("numbers", clone(scaler) if scaler != "passthrough" else scaler, columns)], sparse_threshold=0)
+    steps = ColumnTransformer(
+        [("numbers", clone(scaler) if scaler != "passthrough" else scaler, columns)], sparse_threshold=0
+    )
     pipe = make_pipeline(steps, classifier()).fit(frame, y)
     net = assert_same(pipe, frame)
     assert set(net.encoder.names) <= set(columns)
@@ -183,7 +187,9 @@ def test_random_pipelines(seed):
         steps.set_output(transform="pandas")
     hidden = [(5,), (), (4, 3)][seed % 3]
     frame = frame.drop(columns="owner") if seed % 2 else frame
-    pipe = make_pipeline(steps, classifier(hidden=hidden, levels=2 + 2 * (seed % 2) if hidden else 2)).fit(frame, y)
+    pipe = make_pipeline(steps, classifier(hidden=hidden, levels=2 + 2 * (seed % 2) if hidden else 2)).fit(
+        frame, y
+    )
     assert_same(pipe, frame, seed)
 
 
@@ -203,7 +209,15 @@ def test_one_column_used_in_several_ways_is_one_feature():
 
 @pytest.mark.parametrize(
     "selection",
-    [["age", "income"], [0, 1], slice(0, 2), slice("age", "income"), [True, True] + [False] * 5, [-7, -6], make_column_selector("age|inc")],
+    [
+        ["age", "income"],
+        [0, 1],
+        slice(0, 2),
+        slice("age", "income"),
+        [True, True] + [False] * 5,
+        [-7, -6],
+        make_column_selector("age|inc"),
+    ],
     ids=str,
 )
 def test_columns_are_selected_as_scikit_learn_does(selection):
@@ -241,7 +255,10 @@ def test_a_gap_is_filled_as_the_imputer_fills_it():
     frame.loc[::7, "colour"] = None
     steps = make_column_transformer(
         (make_pipeline(StandardScaler(), SimpleImputer(strategy="median")), ["income", "age"]),
-        (make_pipeline(SimpleImputer(strategy="constant", fill_value="unknown"), OneHotEncoder()), ["colour"]),
+        (
+            make_pipeline(SimpleImputer(strategy="constant", fill_value="unknown"), OneHotEncoder()),
+            ["colour"],
+        ),
         sparse_threshold=0,
     )
     frame["colour"] = frame["colour"].where(frame["colour"].notna(), np.nan)
@@ -259,7 +276,9 @@ def test_a_missing_value_may_be_a_category():
     frame, y = people()
     frame["colour"] = frame["colour"].astype(object)
     frame.loc[::4, "colour"] = np.nan
-    steps = make_column_transformer((OneHotEncoder(sparse_output=False), ["colour"]), (StandardScaler(), ["age"]))
+    steps = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["colour"]), (StandardScaler(), ["age"])
+    )
     net = assert_same(make_pipeline(steps, classifier()).fit(frame, y), frame)
     assert net.encoder.codings[1] == OneHot(("blue", "green", "red", None))
 
@@ -276,7 +295,9 @@ def test_ranges_are_those_of_the_raw_training_data():
     pipe.fit(frame, y)
     if pipe[-1].network_.encoder.seen is None:
         pipe[-1].network_ = pipe[-1].network_.with_training_range(pipe[:-1].transform(frame))
-    seen = dict(zip(*(getattr(sg.from_sklearn(pipe).encoder, name) for name in ("names", "seen")), strict=True))
+    seen = dict(
+        zip(*(getattr(sg.from_sklearn(pipe).encoder, name) for name in ("names", "seen")), strict=True)
+    )
     for name in ("age", "income", "height"):
         assert (seen[name].low, seen[name].high) == (frame[name].min(), frame[name].max())
     assert seen["floor"].values == (1, 2, 5)
@@ -285,7 +306,9 @@ def test_ranges_are_those_of_the_raw_training_data():
 
 def test_rows_tell_which_numbers_are_integers():
     frame, y = people()
-    pipe = make_pipeline(make_column_transformer((StandardScaler(), ["age", "height"])), classifier()).fit(frame, y)
+    pipe = make_pipeline(make_column_transformer((StandardScaler(), ["age", "height"])), classifier()).fit(
+        frame, y
+    )
     net = sg.from_sklearn(pipe, frame)
     age, height = net.encoder.codings
     assert (age.whole, height.whole) == (True, False)
@@ -294,10 +317,23 @@ def test_rows_tell_which_numbers_are_integers():
     assert [net.classes[k] for k in net.predict(frame)] == pipe.predict(frame).tolist()
 
 
+@pytest.mark.parametrize(
+    "scaler", [StandardScaler(), MinMaxScaler(), RobustScaler(), MaxAbsScaler()], ids=str
+)
+def test_integers_are_recognised_behind_a_scaler(scaler):
+    frame, y = people()
+    frame = frame[["age", "height"]].assign(half=frame.age / 2)
+    pipe = make_pipeline(scaler, classifier()).fit(frame, y)
+    net = assert_same(pipe, frame)
+    assert [coding.whole for coding in net.encoder.codings] == [True, False, False]
+    assert all(float(cut).is_integer() for cut in net.encoder.codings[0].cuts)
+
+
 def mixed():
     frame, y = people()
     steps = make_column_transformer(
-        (StandardScaler(), ["age", "income", "height"]), (OneHotEncoder(sparse_output=False), ["colour", "size"])
+        (StandardScaler(), ["age", "income", "height"]),
+        (OneHotEncoder(sparse_output=False), ["colour", "size"]),
     )
     return make_pipeline(steps, classifier(epochs=15)).fit(frame, y), frame
 
@@ -352,10 +388,16 @@ def test_save_and_load(tmp_path):
 REFUSED = [
     (PCA(2), "step first: the step PCA cannot be turned around, because only these"),
     (QuantileTransformer(n_quantiles=5), "QuantileTransformer cannot be turned around"),
-    (FunctionTransformer(np.log1p), "FunctionTransformer cannot be turned around, because it calls a function"),
+    (
+        FunctionTransformer(np.log1p),
+        "FunctionTransformer cannot be turned around, because it calls a function",
+    ),
     (SimpleImputer(add_indicator=True), "SimpleImputer cannot be turned around, because of add_indicator"),
     (SimpleImputer(missing_values=0), "because it replaces the value 0, which is not a gap"),
-    (make_pipeline(StandardScaler(), OneHotEncoder(sparse_output=False)), "first, onehotencoder: .* numbers that an earlier"),
+    (
+        make_pipeline(StandardScaler(), OneHotEncoder(sparse_output=False)),
+        "first, onehotencoder: .* reads numbers",
+    ),
     (FeatureUnion([("a", StandardScaler())], transformer_weights={"a": 2.0}), "it has transformer_weights"),
 ]
 
@@ -364,8 +406,6 @@ REFUSED = [
 def test_refusals_name_the_step(step, message):
     frame, y = people()
     numbers = frame[["age", "income", "height"]]
-    from sklearn.pipeline import Pipeline
-
     pipe = Pipeline([("first", step), ("net", classifier())]).fit(numbers, y)
     with pytest.raises(EncodingError, match=message):
         sg.from_sklearn(pipe)
@@ -389,8 +429,6 @@ def test_other_models_are_refused():
         sg.from_sklearn(make_pipeline(StandardScaler(), RandomForestClassifier(2)).fit(numbers, y))
     with pytest.raises(NetworkError, match="A dict is not a network"):
         sg.why({}, [1])
-    from sklearn.exceptions import NotFittedError
-
     with pytest.raises(NotFittedError):
         sg.from_sklearn(make_pipeline(StandardScaler(), classifier()))
 

@@ -8,6 +8,7 @@ first layer are added up per raw value. So no answer is about a scaled number or
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,15 +22,16 @@ from sugenet.errors import EncodingError, NetworkError, SoundnessError
 from sugenet.fit.encoding import short_between
 from sugenet.fit.steps import Cells, StepColumn, as_column, follow, least_reaching
 from sugenet.io.exact.report import ImportProof, ImportReport
-from sugenet.nn import Coding, Encoder, Head, Network, OneHot, Span, Steps
+from sugenet.nn import NEVER, Coding, Encoder, Head, Layer, Network, OneHot, Span, Steps, network_of
 from sugenet.nn.arrays import Ints
 from sugenet.nn.columns import Columns, Preparation, is_gap
-from sugenet.nn.layers import NEVER, Layer, dense_layer
-from sugenet.nn.network import network_of
+from sugenet.nn.layers import dense_layer
+from sugenet.nn.samples import rows_of
 
 __all__ = ["compose", "from_sklearn"]
 
 _MAX = float(np.finfo(np.float64).max)
+_EXACT = 2.0**53
 _RANDOM = 200
 """Number of random rows that are compared with the pipeline."""
 
@@ -44,7 +46,8 @@ def from_sklearn(model: Any, X: Any = None) -> Network:
         The fitted pipeline, or the classifier alone.
     X : data frame or array, default: None
         Rows in raw columns, such as the training data. They tell which number columns hold integers only, and
-        the range of each column. None: the range is that of the training data as far as the steps recorded it.
+        the range of each column. None: the range is that of the training data, as far as the steps recorded
+        it.
 
     Returns
     -------
@@ -74,71 +77,98 @@ def from_sklearn(model: Any, X: Any = None) -> Network:
     BNNClassifier : the classifier.
     from_torch : reads a PyTorch module.
     """
-    network = network_of(model)
-    return network if X is None else _with_rows(network, X)
+    return network_of(model, X)
 
 
-def _with_rows(network: Network, X: Any) -> Network:
-    """Return the network with number features that are integers in all rows as such, and with their range."""
-    encoder = network.encoder
-    rows = encoder.rows(X)
-    codings = [
-        replace(coding, cuts=tuple(sorted({float(ceil(cut)) for cut in coding.cuts})), whole=True)
-        if isinstance(coding, Steps)
-        and not coding.whole
-        and all(float(value).is_integer() for value in rows[:, feature].tolist())
-        else coding
-        for feature, coding in enumerate(encoder.codings)
-    ]
-    made = replace(network, encoder=replace(encoder, codings=tuple(codings))).with_report(network.report)
-    made = made.with_training_range(X)
-    return made.within("any").within("data") if network.domain else made
+def compose(
+    pipeline: Any, network: Network, values: Sequence[Cells | None] | None = None, X: Any = None
+) -> Network:
+    """Return a network over the raw columns of a pipeline, whose last step predicts with a given network.
 
-
-def compose(pipeline: Any, network: Network) -> Network:
-    """Return a network over the raw columns of a pipeline, whose last step predicts with a given network."""
+    Parameters
+    ----------
+    pipeline
+        The fitted pipeline.
+    network
+        The network of its last step.
+    values
+        Different values of each column that the last step was trained with; None if there are too many.
+    X
+        As in `from_sklearn`.
+    """
     steps = [(name, step) for name, step in pipeline.steps[:-1] if step is not None and step != "passthrough"]
     if not steps:
-        return network
+        return network if X is None else network.with_training_range(X)
     if network.domain.laws:
-        raise NetworkError("the network of the classifier has laws over columns that the steps before it made.")
+        raise NetworkError("the network has laws over columns that the steps before the classifier made.")
     if network.passes_reals:
-        raise NetworkError("the network of the classifier reads real numbers. Give it cuts.")
-    first = steps[0][1]
+        raise NetworkError("the network of the classifier reads real numbers: import it with cuts.")
     n_columns = next((int(step.n_features_in_) for _, step in steps if hasattr(step, "n_features_in_")), None)
     if n_columns is None:
         raise EncodingError("the pipeline is not fitted. Call fit first.")
-    named = getattr(first, "feature_names_in_", None)
+    named = getattr(steps[0][1], "feature_names_in_", None)
     names = [f"x{i}" for i in range(1, n_columns + 1)] if named is None else [str(name) for name in named]
     columns = [StepColumn(index, lambda cells: cells) for index in range(n_columns)]
     fillers: dict[int, Any] = {}
     for name, step in steps:
         columns = follow(step, f"step {name}", columns, fillers)
-    made = _Composition(network, columns, names)
-    return made.proved(pipeline, named, fillers)
+    rows = None if X is None else rows_of(X, names)
+    made = _Composition(network, columns, names, values or [None] * len(columns), rows)
+    composed = made.composed if X is None else made.composed.with_training_range(X)
+    if X is not None and network.domain:
+        composed = composed.anywhere().within("data")
+    return made.proved(composed, pipeline, named, fillers)
 
 
 @dataclass(frozen=True)
 class _Inner:
-    """A feature of the classifier's network, and the columns that it is read from."""
+    """A feature of the classifier's network, or one column of a one-hot group, and what it is read from."""
 
-    index: int
+    name: str
     coding: Coding
-    preparation: Preparation | None
-    places: tuple[int, ...]
-    """Indices of its columns after the last step."""
+    preparation: Preparation
     columns: tuple[StepColumn, ...]
+    bits_read: tuple[int, ...]
+    """Its bits in the network."""
     seen: Span | None
+    values: Cells | None
+    """Different values in training, if they are known."""
+
+    @property
+    def is_date(self) -> bool:
+        """Whether it is a part of a date."""
+        return self.preparation.how not in ("value", "one-hot", "ranges")
+
+    def parts(self) -> list[_Inner]:
+        """Return the feature; for a one-hot group one part per column, since a step may have made each of
+        another raw column.
+        """
+        if len(self.columns) == 1:
+            return [self]
+        return [
+            _Inner(
+                name,
+                Steps((1.0,)),
+                Preparation((name,)),
+                (column,),
+                (bit,),
+                None if self.seen is None else Span(values=(0, 1)),
+                None,
+            )
+            for name, column, bit in zip(
+                self.preparation.columns, self.columns, self.bits_read, strict=True
+            )
+        ]
 
     def bits(self, cells: Cells) -> npt.NDArray[np.bool_]:
         """Return its bits for raw values; domains of numbers do not matter."""
         free = Steps(self.coding.cuts) if isinstance(self.coding, Steps) else self.coding
-        return Encoder([free], ["x"]).encode(np.stack([self.values(cells)], axis=1))
+        return Encoder([free], ["x"]).encode(np.stack([self.read(cells)], axis=1))
 
-    def values(self, cells: Cells) -> Cells:
+    def read(self, cells: Cells) -> Cells:
         """Return its values for raw values."""
         table = [_plain(column.values(cells)) for column in self.columns]
-        return table[0] if self.preparation is None else self.preparation.read(table, self.coding, "the feature")
+        return self.preparation.read(table, self.coding, "the feature")
 
 
 @dataclass(frozen=True)
@@ -152,85 +182,82 @@ class _Raw:
     preparation: Preparation
     seen: Span | None
     bits: npt.NDArray[np.bool_]
-    """One row per state, one column per bit of `places`."""
-    places: tuple[int, ...]
+    """One row per state, one column per bit of `bits_read`."""
+    bits_read: tuple[int, ...]
     """Bits of the classifier's network."""
 
 
 class _Composition:
     """The parts of the composed network."""
 
-    def __init__(self, network: Network, columns: list[StepColumn], names: list[str]) -> None:
+    def __init__(
+        self,
+        network: Network,
+        columns: list[StepColumn],
+        names: list[str],
+        values: Sequence[Cells | None],
+        rows: Cells | None,
+    ) -> None:
         self.network, self.columns, self.names = network, columns, names
-        known = network.encoder.columns
-        n_read = network.encoder.features if known is None else len(known.names)
-        if n_read != len(columns):
+        self.values, self.rows = values, rows
+        encoder = network.encoder
+        self.door = encoder.columns or Columns(encoder.names, tuple(Preparation((n,)) for n in encoder.names))
+        if len(self.door.names) != len(columns):
             raise EncodingError(
-                f"the steps make {len(columns)} columns, but the classifier reads {n_read}. Fit the pipeline again."
+                f"the steps make {len(columns)} columns, but the classifier reads {len(self.door.names)}. "
+                "Fit the pipeline again."
             )
-        by_raw: dict[int | None, list[_Inner]] = {}
-        kept = []
-        users = [0] * len(names)
-        inner = [self._inner(index) for index in range(network.encoder.features)]
+        inner = [self._inner(index) for index in range(encoder.features)]
+        users = Counter(column.raw for one in inner for column in one.columns)
+        changed = {c.raw for one in inner for c in one.columns if not c.is_raw or c.fills}
+        kept, by_raw = [], dict[int | None, list[_Inner]]()
         for one in inner:
-            for raw in {column.raw for column in one.columns if column.raw is not None}:
-                users[raw] += 1
-        for one in inner:
-            raws = {column.raw for column in one.columns} - {None}
-            if all(c.is_raw and not c.fills and users[c.raw or 0] == 1 for c in one.columns):
+            raws = {column.raw for column in one.columns}
+            if not raws & changed and (one.is_date or all(users[raw] == 1 for raw in raws)):
                 kept.append(self._unchanged(one))
-            elif len(raws) > 1:
-                raise EncodingError(
-                    f"{network.encoder.names[one.index]} is one feature made of the raw columns "
-                    f"{', '.join(names[raw] for raw in sorted(r for r in raws if r is not None))}. "
-                    "Give the classifier types= that keep them apart."
-                )
-            else:
-                by_raw.setdefault(next(iter(raws), None), []).append(one)
+                continue
+            if one.is_date:
+                raise EncodingError(f"{one.name} is a date, but a step reads its column as well.")
+            for part in one.parts():
+                by_raw.setdefault(part.columns[0].raw, []).append(part)
         self.constant = by_raw.pop(None, [])
         made = [self._feature(raw, group) for raw, group in by_raw.items() if raw is not None]
         self.features = sorted([*kept, *made], key=lambda one: one.first)
 
     def _inner(self, index: int) -> _Inner:
-        encoder = self.network.encoder
-        preparation = None if encoder.columns is None else encoder.columns.features[index]
-        places = (
-            (index,)
-            if preparation is None or encoder.columns is None
-            else tuple(encoder.columns.names.index(name) for name in preparation.columns)
+        encoder, preparation = self.network.encoder, self.door.features[index]
+        numbers = [self.door.names.index(name) for name in preparation.columns]
+        return _Inner(
+            encoder.names[index],
+            encoder.codings[index],
+            preparation,
+            tuple(self.columns[number] for number in numbers),
+            tuple(encoder.group(index)),
+            None if encoder.seen is None else encoder.seen[index],
+            self.values[numbers[0]],
         )
-        seen = None if encoder.seen is None else encoder.seen[index]
-        columns = tuple(self.columns[place] for place in places)
-        return _Inner(index, encoder.codings[index], preparation, places, columns, seen)
 
     def _unchanged(self, one: _Inner) -> _Raw:
         """Return a feature that is read from raw columns as they are."""
-        encoder = self.network.encoder
         raws = [column.raw or 0 for column in one.columns]
         titles = tuple(self.names[raw] for raw in raws)
-        preparation = Preparation(titles) if one.preparation is None else replace(one.preparation, columns=titles)
-        name = encoder.names[one.index]
-        if preparation.how in ("value", "ranges"):
-            name = titles[0]
-        elif len(titles) == 1 and one.preparation is not None:
-            name = name.replace(one.preparation.columns[0], titles[0], 1)
+        name = one.name if len(titles) > 1 else one.name.replace(one.preparation.columns[0], titles[0], 1)
         bits = np.stack([one.coding.bits(state) for state in range(one.coding.states)])
-        places = tuple(encoder.group(one.index))
-        return _Raw(min(raws), name, one.coding, preparation, one.seen, bits, places)
+        preparation = replace(one.preparation, columns=titles)
+        return _Raw(min(raws), name, one.coding, preparation, one.seen, bits, one.bits_read)
 
     def _feature(self, raw: int, group: list[_Inner]) -> _Raw:
         """Return a feature that is read from one raw column, through the steps."""
-        paths = [column for one in group for column in one.columns]
-        limited = [column.categories for column in paths if column.categories is not None]
+        limited = [one.columns[0].categories for one in group if one.columns[0].categories is not None]
         limited += [
             one.coding.categories
             for one in group
-            if isinstance(one.coding, OneHot) and one.columns[0].is_raw and len(one.columns) == 1
+            if isinstance(one.coding, OneHot) and one.columns[0].is_raw and not one.preparation.cuts
         ]
         coding: Coding
         if limited:
             coding = self._categories(raw, group, limited)
-            cells = as_column([np.nan if value is None else value for value in coding.categories])
+            cells = _cells(coding.categories)
         else:
             coding = self._number(raw, group)
             cells = np.array([_some_value(coding, state) for state in range(coding.states)])
@@ -239,9 +266,9 @@ class _Composition:
             changes = (bits[1:] != bits[:-1]).any(axis=1)
             bits = bits[np.append(True, changes)]
             coding = replace(coding, cuts=tuple(np.array(coding.cuts)[changes].tolist()))
-        places = tuple(place for one in group for place in self.network.encoder.group(one.index))
+        bits_read = tuple(bit for one in group for bit in one.bits_read)
         preparation = Preparation((self.names[raw],), fill=_fill(group, coding, bits))
-        return _Raw(raw, self.names[raw], coding, preparation, _seen(group, coding), bits, places)
+        return _Raw(raw, self.names[raw], coding, preparation, _seen(group, coding), bits, bits_read)
 
     def _categories(self, raw: int, group: list[_Inner], limited: list[tuple[Any, ...]]) -> OneHot:
         """Return the values that all steps know, and that the classifier can read."""
@@ -258,34 +285,44 @@ class _Composition:
     def _number(self, raw: int, group: list[_Inner]) -> Steps:
         """Return the cuts at which a bit can change, and the range in which the steps give finite numbers."""
         low, high = -inf, inf
-        for column in {id(c.gauge or c): c for one in group for c in one.columns}.values():
+        columns = list({id(one.columns[0].gauge or one): one.columns[0] for one in group}.values())
+        for column in columns:
             below, above = _finite(column, self.names[raw])
             low, high = max(low, below), min(high, above)
         ends = max(low, -_MAX), min(high, _MAX)
-        own = [one.coding for one in group if isinstance(one.coding, Steps) and one.columns[0].is_raw]
         cuts: set[float | None] = set()
-        gauges = {id(column.gauge): column for one in group for column in one.columns if column.gauge}
-        for key, column in gauges.items():
-            marks = {mark for one in group for c in one.columns if id(c.gauge) == key for mark in c.marks}
-            assert column.gauge is not None
-            cuts.update(least_reaching(column.gauge, sorted(marks), *ends))
+        for column in columns:
+            if column.gauge is not None:
+                marks = {
+                    mark
+                    for one in group
+                    for mark in one.columns[0].marks
+                    if one.columns[0].gauge is column.gauge
+                }
+                cuts.update(least_reaching(column.gauge, sorted(marks), *ends))
         for one in group:
-            ranges = () if one.preparation is None else one.preparation.cuts
-            targets = one.coding.cuts if isinstance(one.coding, Steps) else ranges
-            for column in one.columns:
-                if column.gauge is not None:
-                    continue
-                if isinstance(one.coding, OneHot) and not ranges:
-                    raise EncodingError(
-                        f"{self.names[raw]} is a number, but the classifier reads it as a category. "
-                        "Give the classifier types= that say 'number'."
-                    )
-                cuts.update(least_reaching(column.values, targets, *ends))
-        rising = sorted(cut for cut in cuts if cut is not None and cut > ends[0])
-        low, high = max([low, *(c.low for c in own)]), min([high, *(c.high for c in own)])
-        inside = [cut for cut in rising if low < cut <= high]
-        whole = any(coding.whole for coding in own)
-        return Steps(tuple(inside), low, high, whole, whole and any(c.bipolar for c in own))
+            if one.columns[0].gauge is not None:
+                continue
+            if isinstance(one.coding, OneHot) and not one.preparation.cuts:
+                raise EncodingError(
+                    f"{self.names[raw]} is a number, but the classifier reads it as a category. Give the "
+                    "classifier types= that say 'number'."
+                )
+            targets = one.coding.cuts if isinstance(one.coding, Steps) else one.preparation.cuts
+            cuts.update(least_reaching(one.columns[0].values, targets, *ends))
+        unchanged = [one.coding for one in group if isinstance(one.coding, Steps) and one.columns[0].is_raw]
+        low, high = max([low, *(coding.low for coding in unchanged)]), min([high, *(coding.high for coding in unchanged)])
+        whole = any(coding.whole for coding in unchanged) or self._is_whole(raw, group)
+        rising = {float(ceil(cut)) if whole else cut for cut in cuts if cut is not None and cut > ends[0]}
+        inside = tuple(sorted(cut for cut in rising if low < cut <= high))
+        return Steps(inside, low, high, whole, whole and any(coding.bipolar for coding in unchanged))
+
+    def _is_whole(self, raw: int, group: list[_Inner]) -> bool:
+        """Return whether all values known from training are integers in the raw column."""
+        if self.rows is not None:
+            known = [float(value) for value in self.rows[:, raw].tolist() if not is_gap(value)]
+            return all(value.is_integer() for value in known)
+        return any(_comes_from_integers(one.columns[0], one.values) for one in group)
 
     # -- weights -------------------------------------------------------------------------------------------
 
@@ -295,14 +332,16 @@ class _Composition:
         network, features = self.network, self.features
         first = network.layers[0].dense() if network.layers else network.head
         rows = first.weights if isinstance(first, Head) else first.rows()
-        rows = np.repeat(rows, first.tops, axis=1) if first.tops is not None and network.reads_levels else rows
+        rows = (
+            np.repeat(rows, first.tops, axis=1) if first.tops is not None and network.reads_levels else rows
+        )
         constant = np.zeros(len(rows), np.int64)
         for one in self.constant:
             bits = one.bits(np.zeros(1))[0]
-            constant += rows[:, list(network.encoder.group(one.index))] @ bits
+            constant += rows[:, list(one.bits_read)] @ bits
         blocks = [np.zeros((len(rows), 0), np.int64)]
         for feature in features:
-            sums = feature.bits.astype(np.int64) @ rows[:, list(feature.places)].T
+            sums = feature.bits.astype(np.int64) @ rows[:, list(feature.bits_read)].T
             if isinstance(feature.coding, OneHot):
                 blocks.append(sums.T)
             else:
@@ -329,19 +368,18 @@ class _Composition:
 
     # -- comparison ----------------------------------------------------------------------------------------
 
-    def proved(self, pipeline: Any, named: Any, fillers: dict[int, Any]) -> Network:
+    def proved(self, network: Network, pipeline: Any, named: Any, fillers: dict[int, Any]) -> Network:
         """Return the network, after comparing it with the pipeline at every cut, on both sides, and at
         random.
         """
-        network = self.composed
         rows, near = self._samples(network)
         table = _raw_table(network, rows, self.names, fillers)
         with np.errstate(all="ignore"):
             scores = pipeline.decision_function(_frame(table, named))
         logits = network.logits(rows)
-        own = logits[:, 1] - logits[:, 0] if len(network.classes) == 2 else logits
-        if not np.array_equal(np.asarray(scores), own):
-            row = int(np.argmax(np.asarray(scores != own).reshape(len(own), -1).any(axis=1)))
+        expected = logits[:, 1] - logits[:, 0] if len(network.classes) == 2 else logits
+        if not np.array_equal(np.asarray(scores), expected):
+            row = int(np.argmax(np.asarray(scores != expected).reshape(len(expected), -1).any(axis=1)))
             raise SoundnessError(
                 f"the pipeline and the composed network differ for {rows[row].tolist()}. Please report this."
             )
@@ -364,6 +402,11 @@ class _Composition:
         return rows, near
 
 
+def _cells(values: Sequence[Any]) -> Cells:
+    """Return raw values as scikit-learn has them: NaN for the category None."""
+    return as_column([np.nan if value is None else value for value in values])
+
+
 def _plain(column: Cells) -> Cells:
     return column.astype(np.float64) if column.dtype.kind in "iuf" else column
 
@@ -376,13 +419,23 @@ def _some_value(coding: Steps, state: int) -> float:
 
 def _is_readable(group: Sequence[_Inner], value: Any) -> bool:
     """Return whether the classifier can read what the steps make of a category."""
-    cells = as_column([np.nan if value is None else value])
     try:
         for one in group:
-            one.coding.read(one.values(cells), "the feature")
+            one.bits(_cells([value]))
     except EncodingError:
         return False
     return True
+
+
+def _comes_from_integers(column: StepColumn, values: Cells | None) -> bool:
+    """Return whether a scaled column has exactly the values that the scaling gives for some integers."""
+    if values is None or not column.is_affine or column.is_raw:
+        return False
+    low, high = least_reaching(column.values, [values[0], values[-1]], -_EXACT, _EXACT)
+    if low is None or high is None or values[0] == values[-1]:
+        return False
+    near = np.rint(low + (values - values[0]) / (values[-1] - values[0]) * (high - low))
+    return np.array_equal(column.values(near), values)
 
 
 def _finite(column: StepColumn, name: str) -> tuple[float, float]:
@@ -434,18 +487,18 @@ def _seen(group: Sequence[_Inner], coding: Coding) -> Span | None:
     if any(one.seen is None for one in group):
         return None
     if isinstance(coding, OneHot):
-        cells = as_column([np.nan if value is None else value for value in coding.categories])
+        cells = _cells(coding.categories)
         kept = np.ones(len(cells), bool)
         for one in group:
             assert one.seen is not None
-            kept &= [one.seen.holds(value) for value in one.values(cells).tolist()]
+            kept &= [one.seen.holds(value) for value in one.read(cells).tolist()]
         values = tuple(value for value, is_seen in zip(coding.categories, kept, strict=True) if is_seen)
         return Span(values=values) if values else None
     span: Span | None = Span()
     for one in group:
         for column in one.columns:
-            found = Span(*column.ends) if column.ends is not None else _raw_span(column, one.seen, coding)
-            span = None if span is None or found is None else span.both(found)
+            limit = Span(*column.ends) if column.ends is not None else _raw_span(column, one.seen, coding)
+            span = None if span is None or limit is None else span.both(limit)
     return span
 
 
@@ -454,17 +507,18 @@ def _raw_span(column: StepColumn, seen: Span | None, coding: Steps) -> Span | No
     if column.is_raw or seen is None or column.gauge is not None:
         return seen if column.gauge is None else Span()
     ends = seen.values if seen.values is not None else (seen.low, seen.high)
-    low, high = (float(end) for end in coding.ends)
+    low, high = max(coding.ends[0], -_MAX), min(coding.ends[1], _MAX)
     targets = [float(end) for end in ends]
     first = least_reaching(column.values, targets, low, high)
     beyond = least_reaching(column.values, [nextafter(target, inf) for target in targets], low, high)
     raw = [
-        None if a is None else short_between(nextafter(a, -inf), high if b is None else nextafter(b, -inf), False)
+        short_between(nextafter(a, -inf), high if b is None else nextafter(b, -inf), False)
         for a, b in zip(first, beyond, strict=True)
+        if a is not None
     ]
-    if None in raw:
+    if len(raw) < len(targets):
         return None
-    return Span(*raw) if seen.values is None else Span(values=tuple(raw))
+    return Span(raw[0], raw[1]) if seen.values is None else Span(values=tuple(raw))
 
 
 def _shifted_layer(
@@ -507,9 +561,7 @@ def _edges(coding: Coding) -> list[Any]:
     return sorted({value for value in values if coding.has(value)}) or [_some_value(coding, 0)]
 
 
-def _raw_table(
-    network: Network, rows: Cells, names: Sequence[str], fillers: dict[int, Any]
-) -> list[Cells]:
+def _raw_table(network: Network, rows: Cells, names: Sequence[str], fillers: dict[int, Any]) -> list[Cells]:
     """Return samples as raw columns, one array each."""
     assert network.encoder.columns is not None
     known: dict[str, Cells] = {}
@@ -530,6 +582,6 @@ def _frame(columns: Sequence[Cells], named: Any) -> Any:
     """Return raw columns as the pipeline was fitted: a data frame if it has names, else an array."""
     if named is None:
         return np.stack(columns, axis=1)
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
 
     return pd.DataFrame(dict(zip(named, columns, strict=True)))

@@ -29,9 +29,9 @@ ColumnMap: TypeAlias = Callable[[Cells], Cells]
 
 _RISING = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "Binarizer")
 _SUPPORTED = (
-    "ColumnTransformer, FeatureUnion, OneHotEncoder, OrdinalEncoder, StandardScaler, MinMaxScaler, MaxAbsScaler, "
-    "RobustScaler, Binarizer, KBinsDiscretizer, SimpleImputer, selectors, and FunctionTransformer without a "
-    "function"
+    "ColumnTransformer, FeatureUnion, OneHotEncoder, OrdinalEncoder, StandardScaler, MinMaxScaler, "
+    "MaxAbsScaler, RobustScaler, Binarizer, KBinsDiscretizer, SimpleImputer, selectors of columns, and "
+    "FunctionTransformer without a function"
 )
 _ZERO = np.uint64(1 << 63)
 _PARTS = 256
@@ -48,6 +48,8 @@ class StepColumn:
     """From raw values to the values of this column."""
     is_raw: bool = True
     """Whether it holds the raw values unchanged."""
+    is_affine: bool = True
+    """Whether all steps before it only shift and scale."""
     categories: tuple[Any, ...] | None = None
     """Raw values for which it is defined, if a step read them as categories."""
     gauge: ColumnMap | None = None
@@ -70,7 +72,9 @@ def as_column(values: Sequence[Any]) -> Cells:
     return out.astype(np.float64) if numeric else out
 
 
-def least_reaching(rising: ColumnMap, targets: Sequence[float], low: float, high: float) -> list[float | None]:
+def least_reaching(
+    rising: ColumnMap, targets: Sequence[float], low: float, high: float
+) -> list[float | None]:
     """Return for each target the smallest float64 from `low` to `high` whose image reaches it, or None.
 
     This searches among all floats, so it is exact for any map that does not fall, whatever its rounding.
@@ -81,7 +85,10 @@ def least_reaching(rising: ColumnMap, targets: Sequence[float], low: float, high
     [0.6000000000000001, None]
     """
     wanted = np.array(targets, np.float64)[:, None]
-    first, last = np.full_like(wanted, _rank(low), np.uint64), np.full_like(wanted, _rank(high) + 1, np.uint64)
+    first, last = (
+        np.full_like(wanted, _rank(low), np.uint64),
+        np.full_like(wanted, _rank(high) + 1, np.uint64),
+    )
     while (first < last).any():
         points = first + ((last - first) // _PARTS + 1) * np.arange(_PARTS, dtype=np.uint64)
         points = np.minimum(points, np.maximum(last, first + 1) - 1)
@@ -92,9 +99,9 @@ def least_reaching(rising: ColumnMap, targets: Sequence[float], low: float, high
         is_open = first < last
         first = np.where(is_open & (unreached > 0), below + 1, first)
         last = np.where(is_open & (unreached < _PARTS), above, last)
-    found = _float(np.minimum(first, _rank(high))).ravel().tolist()
+    smallest = _float(np.minimum(first, _rank(high))).ravel().tolist()
     missing = (first > _rank(high)).ravel().tolist()
-    return [None if is_missing else value for value, is_missing in zip(found, missing, strict=True)]
+    return [None if is_missing else value for value, is_missing in zip(smallest, missing, strict=True)]
 
 
 def _rank(value: float) -> np.uint64:
@@ -140,7 +147,9 @@ def follow(step: Any, where: str, columns: list[StepColumn], fillers: dict[int, 
             return _split(step, where, columns, fillers)
         case "FeatureUnion" if not step.transformer_weights:
             united = [(name, inner) for name, inner in step.transformer_list if not _is_dropped(inner)]
-            return [one for name, inner in united for one in follow(inner, f"{where}, {name}", columns, fillers)]
+            return [
+                one for name, inner in united for one in follow(inner, f"{where}, {name}", columns, fillers)
+            ]
         case "FunctionTransformer" if step.func is None:
             return columns
         case "OneHotEncoder" | "OrdinalEncoder":
@@ -176,7 +185,9 @@ def _split(step: Any, where: str, columns: list[StepColumn], fillers: dict[int, 
     names = list(getattr(step, "feature_names_in_", ()))
     out = []
     for name, inner, selection in step.transformers_:
-        chosen = [] if _is_dropped(inner) else [columns[index] for index in _indices(selection, names, columns)]
+        chosen = (
+            [] if _is_dropped(inner) else [columns[index] for index in _indices(selection, names, columns)]
+        )
         out += follow(inner, f"{where}, {name}", chosen, fillers) if chosen else []
     return out
 
@@ -221,9 +232,9 @@ class _Leaf:
             made = np.where(wild[:, None], np.nan, made)
         return made
 
-    def after(self, column: StepColumn, index: int, place: int) -> ColumnMap:
+    def after(self, column: StepColumn, index: int, output: int) -> ColumnMap:
         """Return the map to one column of the step."""
-        return lambda cells: np.asarray(self.table(index, column.values(cells))[:, place])
+        return lambda cells: np.asarray(self.table(index, column.values(cells))[:, output])
 
 
 def _scaled(leaf: _Leaf, columns: list[StepColumn]) -> list[StepColumn]:
@@ -231,7 +242,15 @@ def _scaled(leaf: _Leaf, columns: list[StepColumn]) -> list[StepColumn]:
     if scale is not None and not (np.asarray(scale) > 0).all():
         raise _refused(leaf.step, leaf.where, "a scale of it is not positive")
     return [
-        replace(column, values=leaf.after(column, index, index), is_raw=False, bins=())
+        replace(
+            column,
+            values=leaf.after(column, index, index),
+            is_raw=False,
+            is_affine=column.is_affine
+            and hasattr(leaf.step, "scale_")
+            and not getattr(leaf.step, "clip", False),
+            bins=(),
+        )
         for index, column in enumerate(columns)
     ]
 
@@ -245,11 +264,11 @@ def _filled(step: Any, where: str, columns: list[StepColumn]) -> list[StepColumn
     leaf = _Leaf(step, where, [0.0 if is_gap(value) else value for value in known])
     kept = [index for index, value in enumerate(known) if step.keep_empty_features or not is_gap(value)]
     out = []
-    for place, index in enumerate(kept):
+    for output, index in enumerate(kept):
         column = columns[index]
         fill = known[index] if column.is_raw else _raw_value(column, known[index])
         out.append(
-            replace(column, values=leaf.after(column, index, place), fills=(*column.fills, fill))
+            replace(column, values=leaf.after(column, index, output), fills=(*column.fills, fill))
             if column.raw is not None
             else column
         )
@@ -271,16 +290,18 @@ def _binned(leaf: _Leaf, columns: list[StepColumn]) -> list[StepColumn]:
         edges = leaf.step.bin_edges_[index]
         low, high = (_raw_value(column, float(edge)) for edge in (edges[0], edges[-1]))
         ends = None if low is None or high is None else (low, high)
-        made = replace(column, is_raw=False, ends=ends if column.ends is None else column.ends, bins=())
+        made = replace(
+            column, is_raw=False, is_affine=False, ends=ends if column.ends is None else column.ends, bins=()
+        )
         if is_ordinal:
             bins = () if column.gauge or column.categories else tuple(map(float, range(width)))
             out.append(replace(made, values=leaf.after(column, index, index), bins=bins))
             continue
         gauge = _bin_of(leaf, column, index, slice(start, start + width))
-        for place in range(width):
-            one = replace(made, values=leaf.after(column, index, start + place))
+        for output in range(width):
+            one = replace(made, values=leaf.after(column, index, start + output))
             if column.gauge is None and column.categories is None and column.raw is not None:
-                marks = tuple(float(mark) for mark in (place, place + 1) if 0 < mark < width)
+                marks = tuple(float(mark) for mark in (output, output + 1) if 0 < mark < width)
                 one = replace(one, gauge=gauge, marks=marks)
             out.append(one)
         start += width
@@ -296,17 +317,19 @@ def _encoded(step: Any, where: str, columns: list[StepColumn], fillers: dict[int
     known = [list(map(plain, categories.tolist())) for categories in step.categories_]
     leaf = _Leaf(step, where, [categories[0] for categories in known])
     tables = [leaf.table(index, as_column(categories)) for index, categories in enumerate(known)]
-    sources = [_source(step, where, column, own) for column, own in zip(columns, known, strict=True)]
+    sources = [_source(step, where, column, categories) for column, categories in zip(columns, kncategories, strict=True)]
     for column, source in zip(columns, sources, strict=True):
         if column.raw is not None and source.categories:
             fillers.setdefault(column.raw, source.categories[0])
     out = []
-    for place in range(tables[0].shape[1]):
-        index = next((i for i, table in enumerate(tables) if (table[:, place] != table[0, place]).any()), None)
+    for output in range(tables[0].shape[1]):
+        index = next(
+            (i for i, table in enumerate(tables) if (table[:, output] != table[0, output]).any()), None
+        )
         if index is None:
-            out.append(StepColumn(None, _constant(tables[0][0, place]), is_raw=False))
+            out.append(StepColumn(None, _constant(tables[0][0, output]), is_raw=False))
         else:
-            out.append(replace(sources[index], values=leaf.after(columns[index], index, place)))
+            out.append(replace(sources[index], values=leaf.after(columns[index], index, output)))
     return out
 
 
@@ -316,7 +339,7 @@ def _constant(value: Any) -> ColumnMap:
 
 def _source(step: Any, where: str, column: StepColumn, known: list[Any]) -> StepColumn:
     """Return what decides the values of an encoder's columns: raw categories, or bins of a raw number."""
-    made = replace(column, is_raw=False, bins=())
+    made = replace(column, is_raw=False, is_affine=False, bins=())
     if column.raw is None or column.gauge is not None:
         return made
     if column.categories is not None:

@@ -516,11 +516,11 @@ class Network(Plottable):
         )
 
 
-def network_of(model: Any) -> Network:
+def network_of(model: Any, X: Any = None) -> Network:
     """Return the network that a model predicts with: the model itself, that of a fitted `BNNClassifier`, or
     that of a fitted pipeline or search of scikit-learn that ends with one, over its raw columns.
 
-    All functions that ask about a network accept such a model.
+    All functions that ask about a network accept such a model. `X` is as in `from_sklearn`.
 
     Examples
     --------
@@ -531,7 +531,7 @@ def network_of(model: Any) -> Network:
 pipeline of scikit-learn whose last step is one.
     """
     if isinstance(model, Network):
-        return model
+        return model if X is None else model.with_training_range(X)
     chosen = getattr(model, "best_estimator_", model)
     steps = getattr(chosen, "steps", None)
     convert = getattr(steps[-1][1] if steps else chosen, "to_network", None)
@@ -540,7 +540,7 @@ pipeline of scikit-learn whose last step is one.
             f"A {type(model).__name__} is not a network. Give a Network, a fitted BNNClassifier, or a fitted "
             "pipeline of scikit-learn whose last step is one."
         )
-    network: Network = convert(chosen) if steps else convert()
+    network: Network = convert(chosen if steps else None, X)
     return network
 
 
