@@ -155,9 +155,7 @@ class _Inner:
                 None if self.seen is None else Span(values=(0, 1)),
                 None,
             )
-            for name, column, bit in zip(
-                self.preparation.columns, self.columns, self.bits_read, strict=True
-            )
+            for name, column, bit in zip(self.preparation.columns, self.columns, self.bits_read, strict=True)
         ]
 
     def bits(self, cells: Cells) -> npt.NDArray[np.bool_]:
@@ -311,7 +309,10 @@ class _Composition:
             targets = one.coding.cuts if isinstance(one.coding, Steps) else one.preparation.cuts
             cuts.update(least_reaching(one.columns[0].values, targets, *ends))
         unchanged = [one.coding for one in group if isinstance(one.coding, Steps) and one.columns[0].is_raw]
-        low, high = max([low, *(coding.low for coding in unchanged)]), min([high, *(coding.high for coding in unchanged)])
+        low, high = (
+            max([low, *(coding.low for coding in unchanged)]),
+            min([high, *(coding.high for coding in unchanged)]),
+        )
         whole = any(coding.whole for coding in unchanged) or self._is_whole(raw, group)
         rising = {float(ceil(cut)) if whole else cut for cut in cuts if cut is not None and cut > ends[0]}
         inside = tuple(sorted(cut for cut in rising if low < cut <= high))

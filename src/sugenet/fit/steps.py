@@ -317,7 +317,10 @@ def _encoded(step: Any, where: str, columns: list[StepColumn], fillers: dict[int
     known = [list(map(plain, categories.tolist())) for categories in step.categories_]
     leaf = _Leaf(step, where, [categories[0] for categories in known])
     tables = [leaf.table(index, as_column(categories)) for index, categories in enumerate(known)]
-    sources = [_source(step, where, column, categories) for column, categories in zip(columns, kncategories, strict=True)]
+    sources = [
+        _source(step, where, column, categories)
+        for column, categories in zip(columns, known, strict=True)
+    ]
     for column, source in zip(columns, sources, strict=True):
         if column.raw is not None and source.categories:
             fillers.setdefault(column.raw, source.categories[0])
