@@ -166,7 +166,7 @@ class _Inner:
     def read(self, cells: Cells) -> Cells:
         """Return its values for raw values."""
         table = [_plain(column.values(cells)) for column in self.columns]
-        return self.preparation.read(table, self.coding, "the feature")
+        return self.preparation.read(table, self.coding, str)
 
 
 @dataclass(frozen=True)

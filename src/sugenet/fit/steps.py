@@ -318,8 +318,7 @@ def _encoded(step: Any, where: str, columns: list[StepColumn], fillers: dict[int
     leaf = _Leaf(step, where, [categories[0] for categories in known])
     tables = [leaf.table(index, as_column(categories)) for index, categories in enumerate(known)]
     sources = [
-        _source(step, where, column, categories)
-        for column, categories in zip(columns, known, strict=True)
+        _source(step, where, column, categories) for column, categories in zip(columns, known, strict=True)
     ]
     for column, source in zip(columns, sources, strict=True):
         if column.raw is not None and source.categories:
