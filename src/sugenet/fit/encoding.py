@@ -218,7 +218,7 @@ def _all_bools(column: npt.NDArray[Any]) -> bool:
 
 
 def _refuse_missing(column: npt.NDArray[Any], name: str) -> None:
-    if column.dtype.kind in "biu":
+    if column.dtype.kind in "biu" or (column.dtype.kind == "f" and not np.isnan(column).any()):
         return
     for row, value in enumerate(column.tolist()):
         if value is None or (isinstance(value, float) and isnan(value)):
