@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sugenet import capacity, errors, fit, io, logic, nn
     from sugenet import data as models
-    from sugenet.fit import BNNClassifier, SugenoClassifier
+    from sugenet.fit import BNNClassifier, SugenoClassifier, from_sklearn
     from sugenet.io import (
         Bits,
         Integers,
@@ -130,6 +130,7 @@ __all__ = [
     "errors",
     "explore",
     "fit",
+    "from_sklearn",
     "from_torch",
     "io",
     "load",

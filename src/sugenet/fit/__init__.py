@@ -20,6 +20,7 @@ from sugenet.fit.capacities import (
     version_space,
 )
 from sugenet.fit.encoding import learn_encoder
+from sugenet.fit.pipelines import from_sklearn
 from sugenet.fit.settings import Epoch, Settings, print_progress
 from sugenet.fit.sugeno import (
     FeatureLevels,
@@ -59,6 +60,7 @@ __all__ = [
     "VersionSpace",
     "compare",
     "fit_capacity",
+    "from_sklearn",
     "induced_capacity",
     "learn_encoder",
     "learned_of",

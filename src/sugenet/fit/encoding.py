@@ -13,7 +13,7 @@ from sugenet.errors import EncodingError
 from sugenet.nn import Coding, Encoder, OneHot, Steps, bit, integer, thermometer, threshold, unused
 from sugenet.nn.samples import named_rows
 
-__all__ = ["CodingChoice", "informative", "learn_coding", "learn_encoder", "reads_levels"]
+__all__ = ["CodingChoice", "informative", "learn_coding", "learn_encoder", "reads_levels", "short_between"]
 
 CodingChoice = Literal["auto", "bits", "cuts", "integers"]
 _MOST_CATEGORIES = 100
@@ -182,10 +182,10 @@ def _quantile_cuts(
         return []
     below = np.searchsorted(np.sort(numbers), seen[1:], side="left") / len(numbers)
     chosen = {int(np.argmin(np.abs(below - part / (cuts + 1)))) for part in range(1, cuts + 1)}
-    return [_between(float(seen[index]), float(seen[index + 1]), is_integer) for index in sorted(chosen)]
+    return [short_between(float(seen[index]), float(seen[index + 1]), is_integer) for index in sorted(chosen)]
 
 
-def _between(a: float, b: float, is_integer: bool) -> float:
+def short_between(a: float, b: float, is_integer: bool) -> float:
     """Return the shortest decimal number c near the midpoint with a < c <= b: people read cuts."""
     middle = a + (b - a) / 2
     if is_integer:

@@ -25,6 +25,7 @@ from sugenet.capacity.arguments import plain
 from sugenet.errors import EncodingError, SugenetError, how_to_install
 from sugenet.fit.capacities import Ratings
 from sugenet.fit.encoding import CodingChoice, informative, learn_coding, learn_encoder
+from sugenet.fit.pipelines import compose
 from sugenet.fit.scores import Scores
 from sugenet.fit.settings import Epoch, Settings
 from sugenet.fit.sugeno import LevelRule, ScoreCard
@@ -44,7 +45,7 @@ from sugenet.fit.sugeno.learning import Bools, Ints
 from sugenet.fit.sugeno.model import LearnedModel, Terms, learn_model
 from sugenet.fit.trainer import as_table, train
 from sugenet.fit.weights import class_factors, sample_weights
-from sugenet.nn import Coding, Encoder, Network, OneHot, Steps, bit, thermometer
+from sugenet.nn import Coding, Encoder, Network, OneHot, Steps, bit, network_of, thermometer
 from sugenet.nn.samples import named_rows, rows_of
 
 __all__ = [
@@ -79,6 +80,8 @@ except ImportError as error:
 _Table: TypeAlias = npt.NDArray[Any]
 _TEXTS = (str, bytes)
 _BOOLS = (bool, np.bool_)
+_MOST_VALUES = 1000
+"""Largest number of values of a column that tell whether a step before the classifier scaled integers."""
 
 
 class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -1014,10 +1017,21 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             classifier.feature_names_in_ = np.array(network.encoder.names, dtype=object)
         return classifier._keep(network, kinds, ())
 
-    def to_network(self) -> Network:
-        """Return the exact network, `network_`; raise an error if the classifier is not fitted yet."""
+    def to_network(self, pipeline: Any = None, X: Any = None) -> Network:
+        """Return the exact network; raise an error if the classifier is not fitted yet.
+
+        Parameters
+        ----------
+        pipeline
+            A fitted pipeline whose last step is this classifier: the network is then over its raw columns, as
+            `sugenet.from_sklearn` returns it (default: `network_`).
+        X
+            Rows in raw columns, as in `sugenet.from_sklearn` (default: None).
+        """
         check_is_fitted(self)
-        return self.network_
+        if pipeline is None:
+            return network_of(self.network_, X)
+        return compose(pipeline, self.network_, getattr(self, "_values", None), X)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BNNClassifier:
         """Learn from samples and their classes; requires PyTorch.
@@ -1054,6 +1068,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             sample_weight=weights,
             test_share=0,  # scikit-learn has its own ways to test
         )
+        self._values = [_different(column) for column in table.T]
         is_table = self.encoder is None and getattr(X, "dtype", None) != np.uint8
         network = as_table(trained.network) if is_table else trained.network
         return self._keep(network, kinds, trained.history, trained.scores)
@@ -1096,6 +1111,14 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         names = [field.name for field in fields(Settings) if field.name != "seed"]
         return Settings(seed=seed, **{name: plain(getattr(self, name)) for name in names})
+
+
+def _different(column: _Table) -> npt.NDArray[np.float64] | None:
+    """Return the different values of a column of numbers, in order; None if they are many, or not numbers."""
+    if column.dtype.kind != "f" or len(np.unique(column[: 2 * _MOST_VALUES])) > _MOST_VALUES:
+        return None
+    values = np.unique(column)
+    return values if np.isfinite(values).all() and len(values) <= _MOST_VALUES else None
 
 
 def _named(names: tuple[str, ...]) -> npt.NDArray[Any]:

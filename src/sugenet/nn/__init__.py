@@ -32,7 +32,7 @@ from sugenet.nn.head import Head
 from sugenet.nn.laws import Law
 from sugenet.nn.layers import DenseLayer, Layer, LevelLayer, QuantizedLayer
 from sugenet.nn.literals import active_set, decode, lam_of, match_bits, match_count, polarize, tau_of
-from sugenet.nn.network import Network
+from sugenet.nn.network import Network, network_of
 from sugenet.nn.neuron import NEVER, Condition, Neuron, QuantizedNeuron, Turn
 from sugenet.nn.raw_rules import RawNeuron, RawRule
 from sugenet.nn.reals import RealLayer
@@ -89,6 +89,7 @@ __all__ = [
     "match_bits",
     "match_count",
     "moment_of",
+    "network_of",
     "polarize",
     "range_labels",
     "simplify",

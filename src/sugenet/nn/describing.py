@@ -10,7 +10,7 @@ import numpy as np
 
 from sugenet.nn.arrays import Bits, Ints
 from sugenet.nn.layers import Layer
-from sugenet.nn.network import Network
+from sugenet.nn.network import Network, network_of
 from sugenet.nn.neuron import NEVER
 from sugenet.nn.reals import RealLayer
 from sugenet.plottable import Plottable
@@ -146,6 +146,7 @@ def summary(network: Network) -> Summary:
     --------
     Network.trace : one sample through all layers.
     """
+    network = network_of(network)
     rows = [_layer_row(number, layer) for number, layer in enumerate(network.layers, start=1)]
     head = network.head
     bits = 1 if head.tops is None else int(head.tops.max(initial=1)).bit_length()

@@ -34,7 +34,7 @@ from sugenet.plottable import Plottable
 from sugenet.reprs import cut, quoted, set_fields
 from sugenet.visible import see_name, see_unicode, visible
 
-__all__ = ["EngineChoice", "Network"]
+__all__ = ["EngineChoice", "Network", "network_of"]
 
 _Array = TypeVar("_Array", npt.NDArray[np.intp], npt.NDArray[np.float64])
 EngineChoice = Literal["auto", "numba", "numpy", "definition"]
@@ -547,6 +547,34 @@ class Network(Plottable):
             f"network {shape} over {many(self.encoder.features, 'feature')}, "
             f"classes {', '.join(self.class_texts)}"
         )
+
+
+def network_of(model: Any, X: Any = None) -> Network:
+    """Return the network that a model predicts with: the model itself, that of a fitted `BNNClassifier`, or
+    that of a fitted pipeline or search of scikit-learn that ends with one, over its raw columns.
+
+    All functions that ask about a network accept such a model. `X` is as in `from_sklearn`.
+
+    Examples
+    --------
+    >>> network_of("a model")
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.NetworkError: A str is not a network. Give a Network, a fitted BNNClassifier, or a fitted \
+pipeline of scikit-learn whose last step is one.
+    """
+    if isinstance(model, Network):
+        return model if X is None else model.with_training_range(X)
+    chosen = getattr(model, "best_estimator_", model)
+    steps = getattr(chosen, "steps", None)
+    convert = getattr(steps[-1][1] if steps else chosen, "to_network", None)
+    if convert is None:
+        raise NetworkError(
+            f"A {type(model).__name__} is not a network. Give a Network, a fitted BNNClassifier, or a fitted "
+            "pipeline of scikit-learn whose last step is one."
+        )
+    network: Network = convert(chosen if steps else None, X)
+    return network
 
 
 def _reads_levels(encoder: Encoder, first: Layer) -> bool:

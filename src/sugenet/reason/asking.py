@@ -13,7 +13,7 @@ import numpy as np
 
 from sugenet.errors import CertificateError, QuestionError, refuse
 from sugenet.fields import KINDS
-from sugenet.nn import Network
+from sugenet.nn import Network, network_of
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual
 from sugenet.reason.counterfactuals.searching import is_minimum_up_to_rounding, nearest
@@ -205,7 +205,7 @@ def ask(
     class off, score 1 (1 of 1 matches)
     """
     asked = settings_of(question, **settings)
-    network = network.within(within)
+    network = network_of(network).within(within)
     how: dict[str, Any] = {"time_limit": time_limit, "threads": threads, "seed": seed, "notify": notify}
     match question:
         case Predict():

@@ -16,7 +16,7 @@ from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.reason import hitting_set_within
 from sugenet.engines.ladder import decide
 from sugenet.errors import CertificateError, CheckLimitError, SugenetError, TooLargeError, refuse
-from sugenet.nn import Network
+from sugenet.nn import Network, network_of
 from sugenet.problem.boxes import Box, plain
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Fails, Holds, Problem
@@ -137,6 +137,8 @@ def check(
     --------
     check_answer : checks everything that an answer says, not only its certificates.
     """
+    if hasattr(network, "fit"):  # a classifier or a pipeline
+        network = network_of(network)
     if isinstance(answer, Rulebook):
         return answer.check(network, time_limit=time_limit)
     if isinstance(answer, Mapping) and answer.get("format") == "sugenet rulebook":

@@ -15,7 +15,7 @@ from sugenet.capacity.arguments import number_text
 from sugenet.checker.form import exact
 from sugenet.engines.ladder import decide
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
-from sugenet.nn import Network
+from sugenet.nn import Network, network_of
 from sugenet.nn.binary_expansion import is_cut
 from sugenet.problem.boxes import plain_row
 from sugenet.problem.clock import Clock
@@ -381,7 +381,7 @@ def verify(
     check : verifies the certificate of an answer.
     """
     question = _question_in(question, region)
-    network = network.within(within)
+    network = network_of(network).within(within)
     if network.passes_reals and not isinstance(question, Query):
         question, network = query_about(network, question), network.by_itself()
     if network.domain and isinstance(question, Query) and network.passes_reals:

@@ -13,7 +13,7 @@ from typing import Any
 
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
-from sugenet.nn import Condition, Network, summary
+from sugenet.nn import Condition, Network, network_of, summary
 from sugenet.nn.trace import many
 from sugenet.reason import Prices, Proved, Reason, Reasons, Refuted, Undecided
 from sugenet.reason.counterfactuals.answers import (
@@ -665,6 +665,7 @@ def report(
     >>> "on. No change of 1 feature alters it: proved." in page
     True
     """
+    network = network_of(network)
     known = None if truth is None else class_of(network, truth)
     if index is not None and (isinstance(index, bool) or index < 0):
         raise QuestionError(f"index={index!r} must be the number of a sample, from 0.")

@@ -20,7 +20,7 @@ from sugenet.checker.form import exact
 from sugenet.errors import FileError, QuestionError, SugenetError, refuse
 from sugenet.frames import index_of
 from sugenet.io.native.file import network_bytes
-from sugenet.nn import Network
+from sugenet.nn import Network, network_of
 from sugenet.problem.clock import Clock
 from sugenet.reason import ask, each, settings_of
 from sugenet.reason.envelope import domain_data
@@ -124,8 +124,8 @@ def sweep(
     --------
     read_results : reads a results file.
     """
-    _check(network, question, jobs, total_time)
-    network = network.within(within)
+    network = network_of(network).within(within)
+    _check(question, jobs, total_time)
     clock = Clock(time_limit, None, seed)
     limit = None if clock.time_limit in (None, inf) else max(0.0, float(clock.time_limit or 0))
     asked = settings_of(question, **settings)
@@ -192,10 +192,9 @@ def sweep(
     return results
 
 
-def _check(network: Network, question: Any, jobs: int | None, total_time: float | None) -> None:
+def _check(question: Any, jobs: int | None, total_time: float | None) -> None:
     refuse(
         QuestionError,
-        (not isinstance(network, Network), f"network is a {type(network).__name__}, not a Network."),
         (
             getattr(question, "sample", None) is not each,
             "the question must be about each sample: write each in its place, as in "

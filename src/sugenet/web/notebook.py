@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sugenet.errors import SugenetError, how_to_install
-from sugenet.nn import Network
+from sugenet.nn import Network, network_of
 
 if TYPE_CHECKING:
     from sugenet.web.widget import Explorer
@@ -63,4 +63,4 @@ def explore(network: Network, sample: Any, *, title: str = "network", height: in
         raise SugenetError(
             f"explore needs {missing.name}, which is not installed. Install it {how_to_install('notebook')}"
         ) from missing
-    return Explorer(network, sample, title=title, height=height)
+    return Explorer(network_of(network), sample, title=title, height=height)

@@ -26,7 +26,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sugenet.checker.network import load_network
-from sugenet.errors import EncodingError, FileError
+from sugenet.errors import EncodingError, FileError, NetworkError
 from sugenet.io import load, save
 from sugenet.io.native.file import network_bytes, network_from
 from sugenet.nn import (
@@ -924,7 +924,7 @@ def test_numpy_scalars_survive_or_are_refused(path, coding):
 
 
 def test_more_refusals_of_saving(path):
-    with pytest.raises(FileError, match="network is a dict, but only a Network can be saved"):
+    with pytest.raises(NetworkError, match="A dict is not a network"):
         save({}, path)
     with pytest.raises(FileError, match=r"a number of the network cannot be written: .*4300 digits"):
         save(Network.of_bits([], Head([[1]], bias=Fraction(1, 10**5000))), path)

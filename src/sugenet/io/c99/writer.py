@@ -19,7 +19,7 @@ from sugenet.io.c99.inputs import raw_type, write_reader
 from sugenet.io.c99.layers import sum_type, write_head, write_layer
 from sugenet.io.c99.text import Signal, Text, literal, wanted
 from sugenet.io.plain.refusals import refuse_if
-from sugenet.nn import Encoder, Head, Layer, Network, OneHot, Steps
+from sugenet.nn import Encoder, Head, Layer, Network, OneHot, Steps, network_of
 
 __all__ = ["c_text", "write_c"]
 
@@ -75,7 +75,7 @@ def write_c(network: Network, path: str | os.PathLike[str]) -> None:
     write_onnx : writes a file for ONNX Runtime.
     """
     try:
-        text = c_text(network, _prefix(Path(path).stem))
+        text = c_text(network_of(network), _prefix(Path(path).stem))
     except FileError as error:
         raise FileError(f"the network cannot be written to {os.fspath(path)!r}: {error}") from error
     write_text(path, text)

@@ -10,7 +10,7 @@ from sugenet.files import advice, write_bytes
 from sugenet.io.native.container import MAX_FILE, Document, Tensors, seal, unseal
 from sugenet.io.native.document import from_document, to_document
 from sugenet.io.plain.refusals import refuse_if
-from sugenet.nn import Network
+from sugenet.nn import Network, network_of
 from sugenet.reading import open_file
 
 __all__ = ["load", "network_bytes", "network_from", "save"]
@@ -57,7 +57,7 @@ def save(network: Network, path: str | os.PathLike[str]) -> None:
     write_onnx : writes a file for other programs.
     """
     try:
-        raw = network_bytes(network)
+        raw = network_bytes(network_of(network))
     except FileError as error:
         raise FileError(f"the network cannot be saved to {os.fspath(path)!r}: {error}") from error
     write_bytes(path, raw)
@@ -65,10 +65,6 @@ def save(network: Network, path: str | os.PathLike[str]) -> None:
 
 def network_bytes(network: Network) -> bytes:
     """Return the bytes that `save` writes: equal for equal networks, and read back first."""
-    refuse_if(
-        not isinstance(network, Network),
-        f"network is a {type(network).__name__}, but only a Network can be saved.",
-    )
     raw = seal(*to_document(network))
     refuse_if(
         network_from(raw) != network,

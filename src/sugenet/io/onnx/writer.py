@@ -33,6 +33,7 @@ from sugenet.nn import (
     QuantizedConv,
     Steps,
     Window,
+    network_of,
 )
 from sugenet.nn.packed import parts_of
 
@@ -186,7 +187,7 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
     write_c : writes a C file.
     """
     with within(f"the network cannot be written to {os.fspath(path)!r}"):
-        raw = onnx_bytes(network, hidden=hidden)
+        raw = onnx_bytes(network_of(network), hidden=hidden)
     write_bytes(path, raw)
 
 

@@ -21,7 +21,7 @@ from sugenet.engines.walk.descent import Descent
 from sugenet.engines.walk.listing import needed_changes
 from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import EncodingError, QuestionError, TooLargeError
-from sugenet.nn import Network
+from sugenet.nn import Network, network_of
 from sugenet.problem.boxes import plain_row
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Ties
@@ -552,7 +552,7 @@ def whatif(
     verify : whether the class can change at all in a region.
     why : features that suffice for the class.
     """
-    network = network.within(within)
+    network = network_of(network).within(within)
     question = WhatIf(x, cost, target, keep, region, max_cost, ties)
 
     how: dict[str, Any] = {"n": n, "engine": engine, "threads": threads, "seed": seed, "notify": notify}

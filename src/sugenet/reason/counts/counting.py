@@ -20,7 +20,7 @@ import numpy as np
 from sugenet.compile_notice import notify_compiling
 from sugenet.errors import QuestionError, TooLargeError, refuse
 from sugenet.fields import FIELDS
-from sugenet.nn import Network
+from sugenet.nn import Network, network_of
 from sugenet.problem.boxes import Box
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Neighbourhood, see_time, sets_within
@@ -216,7 +216,7 @@ def count(
     """
     _see_settings(method, samples, confidence)
     clock = Clock(time_limit, threads, seed, notify)
-    network = network.within(within)
+    network = network_of(network).within(within)
     question = Count(x, region, where)
     near = _asked(network, question)
     about = network, question, described_within(network, question.describe(network))

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.nn import NEVER, Condition, Head, Layer, Network
+from sugenet.nn import NEVER, Condition, Head, Layer, Network, network_of
 from sugenet.nn.arrays import Ints
 from sugenet.plottable import Plottable
 from sugenet.problem.neighbourhood import row_of
@@ -214,6 +214,7 @@ def trace_reasons(network: Network, x: Any) -> Chain:
     --------
     why : minimal sets of features, with certificates.
     """
+    network = network_of(network)
     values = network.encoder.values(x)
     row = row_of(values)
     label = int(network.predict(row, engine="definition")[0])

@@ -14,7 +14,7 @@ from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.listing import needed_changes
 from sugenet.engines.walk.singles import violating_singles
 from sugenet.errors import QuestionError, TooLargeError
-from sugenet.nn import Network
+from sugenet.nn import Network, network_of
 from sugenet.problem.boxes import plain
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Ties
@@ -127,7 +127,7 @@ def why(
         raise QuestionError(f"minimal={quoted(minimal)} must be 'subset', 'size' or None.")
     if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
         raise QuestionError(f"n={quoted(n)} must be a number of reasons, at least 1, or 'all'.")
-    network, clock = network.within(within), Clock(time_limit, threads, seed, notify)
+    network, clock = network_of(network).within(within), Clock(time_limit, threads, seed, notify)
     chosen = _nearest_region(network, x, target, ties, clock) if region is None else region
     question = Why(x, chosen, target, ties)
     prop, near = question.label_goal(network), question.near(network)

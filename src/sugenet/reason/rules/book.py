@@ -19,7 +19,7 @@ import numpy as np
 from sugenet.capacity import PossibilisticBase
 from sugenet.checker.limit import SECONDS, Limit
 from sugenet.errors import CertificateError, QuestionError
-from sugenet.nn import Network
+from sugenet.nn import Network, network_of
 from sugenet.nn.arrays import Ints
 from sugenet.problem.clock import Clock
 from sugenet.reason.envelope import Answered, is_outcome
@@ -388,6 +388,7 @@ def rulebook(
             isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0
         ):
             raise QuestionError(f"{name}={value!r} must be a whole number, not negative.")
+    network = network_of(network)
     classes = tuple(range(len(network.classes))) if label is None else (class_of(network, label),)
     network = network.anywhere()  # a rule for all inputs also holds for those that can occur
     work = _Work(Grid(network), classes, most, longest, Clock(time_limit, None, seed, notify))

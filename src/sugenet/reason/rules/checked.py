@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from sugenet.errors import QuestionError, TooLargeError
-from sugenet.nn import Network
+from sugenet.nn import Network, network_of
 from sugenet.problem.clock import Clock
 from sugenet.problem.regions import Region
 from sugenet.reason.counts.answers import Counted, CountOpen
@@ -317,7 +317,7 @@ def check_rule(
     rulebook : finds rules.
     verify : decides the question `Always`.
     """
-    network = network.within(within)
+    network = network_of(network).within(within)
     if isinstance(rule, str):
         rule = parse_rule(network, rule)
     elif isinstance(rule, Mapping):

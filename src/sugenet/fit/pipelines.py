@@ -1,0 +1,588 @@
+"""scikit-learn pipelines as one exact network over the raw columns.
+
+The steps before the classifier are followed column by column (`sugenet.fit.steps`). Each bit of the
+classifier's network is then a function of one raw column. A raw number gets the cuts at which scikit-learn's
+own float computation passes a cut of the network, a raw category keeps its categories, and the weights of the
+first layer are added up per raw value. So no answer is about a scaled number or a one-hot column.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil, inf, isfinite, nextafter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import EncodingError, NetworkError, SoundnessError
+from sugenet.fit.encoding import short_between
+from sugenet.fit.steps import Cells, StepColumn, as_column, follow, least_reaching
+from sugenet.io.exact.report import ImportProof, ImportReport
+from sugenet.nn import NEVER, Coding, Encoder, Head, Layer, Network, OneHot, Span, Steps, network_of
+from sugenet.nn.arrays import Ints
+from sugenet.nn.columns import Columns, Preparation, is_gap
+from sugenet.nn.layers import dense_layer
+from sugenet.nn.samples import rows_of
+
+__all__ = ["compose", "from_sklearn"]
+
+_MAX = float(np.finfo(np.float64).max)
+_EXACT = 2.0**53
+_RANDOM = 200
+"""Number of random rows that are compared with the pipeline."""
+
+
+def from_sklearn(model: Any, X: Any = None) -> Network:
+    """Read a fitted pipeline of scikit-learn that ends with a `BNNClassifier`, as one network over its raw
+    columns.
+
+    Parameters
+    ----------
+    model : Pipeline, BNNClassifier or Network
+        The fitted pipeline, or the classifier alone.
+    X : data frame or array, default: None
+        Rows in raw columns, such as the training data. They tell which number columns hold integers only, and
+        the range of each column. None: the range is that of the training data, as far as the steps recorded
+        it.
+
+    Returns
+    -------
+    Network
+        The exact network. It predicts what the pipeline predicts. Its `report` lists raw columns that have no
+        effect and describes the comparison with the pipeline.
+
+    Raises
+    ------
+    EncodingError
+        If a step cannot be turned around. The message names it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sugenet.fit import BNNClassifier
+    >>> X = np.arange(40.0)[:, None]
+    >>> pipe = make_pipeline(StandardScaler(), BNNClassifier((2,), cuts=1, epochs=5, random_state=0))
+    >>> net = from_sklearn(pipe.fit(X, X[:, 0] > 20))
+    >>> net.encoder.words(0), net.predict_one([30.0]) == str(pipe.predict([[30.0]])[0])
+    ('x1 >= 19.5', True)
+
+    See Also
+    --------
+    BNNClassifier : the classifier.
+    from_torch : reads a PyTorch module.
+    """
+    return network_of(model, X)
+
+
+def compose(
+    pipeline: Any, network: Network, values: Sequence[Cells | None] | None = None, X: Any = None
+) -> Network:
+    """Return a network over the raw columns of a pipeline, whose last step predicts with a given network.
+
+    Parameters
+    ----------
+    pipeline
+        The fitted pipeline.
+    network
+        The network of its last step.
+    values
+        Different values of each column that the last step was trained with; None if there are too many.
+    X
+        As in `from_sklearn`.
+    """
+    steps = [(name, step) for name, step in pipeline.steps[:-1] if step is not None and step != "passthrough"]
+    if not steps:
+        return network if X is None else network.with_training_range(X)
+    if network.domain.laws:
+        raise NetworkError("the network has laws over columns that the steps before the classifier made.")
+    if network.passes_reals:
+        raise NetworkError("the network of the classifier reads real numbers: import it with cuts.")
+    n_columns = next((int(step.n_features_in_) for _, step in steps if hasattr(step, "n_features_in_")), None)
+    if n_columns is None:
+        raise EncodingError("the pipeline is not fitted. Call fit first.")
+    named = getattr(steps[0][1], "feature_names_in_", None)
+    names = [f"x{i}" for i in range(1, n_columns + 1)] if named is None else [str(name) for name in named]
+    columns = [StepColumn(index, lambda cells: cells) for index in range(n_columns)]
+    fillers: dict[int, Any] = {}
+    for name, step in steps:
+        columns = follow(step, f"step {name}", columns, fillers)
+    rows = None if X is None else rows_of(X, names)
+    made = _Composition(network, columns, names, values or [None] * len(columns), rows)
+    composed = made.composed if X is None else made.composed.with_training_range(X)
+    if X is not None and network.domain:
+        composed = composed.anywhere().within("data")
+    return made.proved(composed, pipeline, named, fillers)
+
+
+@dataclass(frozen=True)
+class _Inner:
+    """A feature of the classifier's network, or one column of a one-hot group, and what it is read from."""
+
+    name: str
+    coding: Coding
+    preparation: Preparation
+    columns: tuple[StepColumn, ...]
+    bits_read: tuple[int, ...]
+    """Its bits in the network."""
+    seen: Span | None
+    values: Cells | None
+    """Different values in training, if they are known."""
+
+    @property
+    def is_date(self) -> bool:
+        """Whether it is a part of a date."""
+        return self.preparation.how not in ("value", "one-hot", "ranges")
+
+    def parts(self) -> list[_Inner]:
+        """Return the feature; for a one-hot group one part per column, since a step may have made each of
+        another raw column.
+        """
+        if len(self.columns) == 1:
+            return [self]
+        return [
+            _Inner(
+                name,
+                Steps((1.0,)),
+                Preparation((name,)),
+                (column,),
+                (bit,),
+                None if self.seen is None else Span(values=(0, 1)),
+                None,
+            )
+            for name, column, bit in zip(self.preparation.columns, self.columns, self.bits_read, strict=True)
+        ]
+
+    def bits(self, cells: Cells) -> npt.NDArray[np.bool_]:
+        """Return its bits for raw values; domains of numbers do not matter."""
+        free = Steps(self.coding.cuts) if isinstance(self.coding, Steps) else self.coding
+        return Encoder([free], ["x"]).encode(np.stack([self.read(cells)], axis=1))
+
+    def read(self, cells: Cells) -> Cells:
+        """Return its values for raw values."""
+        table = [_plain(column.values(cells)) for column in self.columns]
+        return self.preparation.read(table, self.coding, str)
+
+
+@dataclass(frozen=True)
+class _Raw:
+    """A feature of the composed network, with the bits of the classifier's network in each of its states."""
+
+    first: int
+    """Index of its first raw column."""
+    name: str
+    coding: Coding
+    preparation: Preparation
+    seen: Span | None
+    bits: npt.NDArray[np.bool_]
+    """One row per state, one column per bit of `bits_read`."""
+    bits_read: tuple[int, ...]
+    """Bits of the classifier's network."""
+
+
+class _Composition:
+    """The parts of the composed network."""
+
+    def __init__(
+        self,
+        network: Network,
+        columns: list[StepColumn],
+        names: list[str],
+        values: Sequence[Cells | None],
+        rows: Cells | None,
+    ) -> None:
+        self.network, self.columns, self.names = network, columns, names
+        self.values, self.rows = values, rows
+        encoder = network.encoder
+        self.door = encoder.columns or Columns(encoder.names, tuple(Preparation((n,)) for n in encoder.names))
+        if len(self.door.names) != len(columns):
+            raise EncodingError(
+                f"the steps make {len(columns)} columns, but the classifier reads {len(self.door.names)}. "
+                "Fit the pipeline again."
+            )
+        inner = [self._inner(index) for index in range(encoder.features)]
+        users = Counter(column.raw for one in inner for column in one.columns)
+        changed = {c.raw for one in inner for c in one.columns if not c.is_raw or c.fills}
+        kept, by_raw = [], dict[int | None, list[_Inner]]()
+        for one in inner:
+            raws = {column.raw for column in one.columns}
+            if not raws & changed and (one.is_date or all(users[raw] == 1 for raw in raws)):
+                kept.append(self._unchanged(one))
+                continue
+            if one.is_date:
+                raise EncodingError(f"{one.name} is a date, but a step reads its column as well.")
+            for part in one.parts():
+                by_raw.setdefault(part.columns[0].raw, []).append(part)
+        self.constant = by_raw.pop(None, [])
+        made = [self._feature(raw, group) for raw, group in by_raw.items() if raw is not None]
+        self.features = sorted([*kept, *made], key=lambda one: one.first)
+
+    def _inner(self, index: int) -> _Inner:
+        encoder, preparation = self.network.encoder, self.door.features[index]
+        numbers = [self.door.names.index(name) for name in preparation.columns]
+        return _Inner(
+            encoder.names[index],
+            encoder.codings[index],
+            preparation,
+            tuple(self.columns[number] for number in numbers),
+            tuple(encoder.group(index)),
+            None if encoder.seen is None else encoder.seen[index],
+            self.values[numbers[0]],
+        )
+
+    def _unchanged(self, one: _Inner) -> _Raw:
+        """Return a feature that is read from raw columns as they are."""
+        raws = [column.raw or 0 for column in one.columns]
+        titles = tuple(self.names[raw] for raw in raws)
+        name = one.name if len(titles) > 1 else one.name.replace(one.preparation.columns[0], titles[0], 1)
+        bits = np.stack([one.coding.bits(state) for state in range(one.coding.states)])
+        preparation = replace(one.preparation, columns=titles)
+        return _Raw(min(raws), name, one.coding, preparation, one.seen, bits, one.bits_read)
+
+    def _feature(self, raw: int, group: list[_Inner]) -> _Raw:
+        """Return a feature that is read from one raw column, through the steps."""
+        limited = [one.columns[0].categories for one in group if one.columns[0].categories is not None]
+        limited += [
+            one.coding.categories
+            for one in group
+            if isinstance(one.coding, OneHot) and one.columns[0].is_raw and not one.preparation.cuts
+        ]
+        coding: Coding
+        if limited:
+            coding = self._categories(raw, group, limited)
+            cells = _cells(coding.categories)
+        else:
+            coding = self._number(raw, group)
+            cells = np.array([_some_value(coding, state) for state in range(coding.states)])
+        bits = np.concatenate([one.bits(cells) for one in group], axis=1)
+        if isinstance(coding, Steps):
+            changes = (bits[1:] != bits[:-1]).any(axis=1)
+            bits = bits[np.append(True, changes)]
+            coding = replace(coding, cuts=tuple(np.array(coding.cuts)[changes].tolist()))
+        bits_read = tuple(bit for one in group for bit in one.bits_read)
+        preparation = Preparation((self.names[raw],), fill=_fill(group, coding, bits))
+        return _Raw(raw, self.names[raw], coding, preparation, _seen(group, coding), bits, bits_read)
+
+    def _categories(self, raw: int, group: list[_Inner], limited: list[tuple[Any, ...]]) -> OneHot:
+        """Return the values that all steps know, and that the classifier can read."""
+        known = [
+            value
+            for value in limited[0]
+            if all(value in other or (is_gap(value) and any(map(is_gap, other))) for other in limited[1:])
+            and _is_readable(group, value)
+        ]
+        if not known:
+            raise EncodingError(f"the steps have no category of {self.names[raw]} in common.")
+        return OneHot(tuple(None if isinstance(value, float) and is_gap(value) else value for value in known))
+
+    def _number(self, raw: int, group: list[_Inner]) -> Steps:
+        """Return the cuts at which a bit can change, and the range in which the steps give finite numbers."""
+        low, high = -inf, inf
+        columns = list({id(one.columns[0].gauge or one): one.columns[0] for one in group}.values())
+        for column in columns:
+            below, above = _finite(column, self.names[raw])
+            low, high = max(low, below), min(high, above)
+        ends = max(low, -_MAX), min(high, _MAX)
+        cuts: set[float | None] = set()
+        for column in columns:
+            if column.gauge is not None:
+                marks = {
+                    mark
+                    for one in group
+                    for mark in one.columns[0].marks
+                    if one.columns[0].gauge is column.gauge
+                }
+                cuts.update(least_reaching(column.gauge, sorted(marks), *ends))
+        for one in group:
+            if one.columns[0].gauge is not None:
+                continue
+            if isinstance(one.coding, OneHot) and not one.preparation.cuts:
+                raise EncodingError(
+                    f"{self.names[raw]} is a number, but the classifier reads it as a category. Give the "
+                    "classifier types= that say 'number'."
+                )
+            targets = one.coding.cuts if isinstance(one.coding, Steps) else one.preparation.cuts
+            cuts.update(least_reaching(one.columns[0].values, targets, *ends))
+        unchanged = [one.coding for one in group if isinstance(one.coding, Steps) and one.columns[0].is_raw]
+        low, high = (
+            max([low, *(coding.low for coding in unchanged)]),
+            min([high, *(coding.high for coding in unchanged)]),
+        )
+        whole = any(coding.whole for coding in unchanged) or self._is_whole(raw, group)
+        rising = {float(ceil(cut)) if whole else cut for cut in cuts if cut is not None and cut > ends[0]}
+        inside = tuple(sorted(cut for cut in rising if low < cut <= high))
+        return Steps(inside, low, high, whole, whole and any(coding.bipolar for coding in unchanged))
+
+    def _is_whole(self, raw: int, group: list[_Inner]) -> bool:
+        """Return whether all values known from training are integers in the raw column."""
+        if self.rows is not None:
+            known = [float(value) for value in self.rows[:, raw].tolist() if not is_gap(value)]
+            return all(value.is_integer() for value in known)
+        return any(_comes_from_integers(one.columns[0], one.values) for one in group)
+
+    # -- weights -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def composed(self) -> Network:
+        """The network."""
+        network, features = self.network, self.features
+        first = network.layers[0].dense() if network.layers else network.head
+        rows = first.weights if isinstance(first, Head) else first.rows()
+        rows = (
+            np.repeat(rows, first.tops, axis=1) if first.tops is not None and network.reads_levels else rows
+        )
+        constant = np.zeros(len(rows), np.int64)
+        for one in self.constant:
+            bits = one.bits(np.zeros(1))[0]
+            constant += rows[:, list(one.bits_read)] @ bits
+        blocks = [np.zeros((len(rows), 0), np.int64)]
+        for feature in features:
+            sums = feature.bits.astype(np.int64) @ rows[:, list(feature.bits_read)].T
+            if isinstance(feature.coding, OneHot):
+                blocks.append(sums.T)
+            else:
+                constant += sums[0]
+                blocks.append(np.diff(sums, axis=0).T)
+        encoder = Encoder(
+            [feature.coding for feature in features],
+            [feature.name for feature in features],
+            seen=None if network.encoder.seen is None else [feature.seen or Span() for feature in features],
+            columns=Columns(tuple(self.names), tuple(feature.preparation for feature in features)),
+        )
+        weights = np.concatenate(blocks, axis=1)
+        made = (
+            replace(network, encoder=encoder, head=_shifted_head(first, weights, constant))
+            if isinstance(first, Head)
+            else replace(
+                network,
+                encoder=encoder,
+                layers=(_shifted_layer(first, blocks[1:], weights, constant, encoder), *network.layers[1:]),
+            )
+        )
+        made = made.anywhere()
+        return made.within("data") if network.domain else made
+
+    # -- comparison ----------------------------------------------------------------------------------------
+
+    def proved(self, network: Network, pipeline: Any, named: Any, fillers: dict[int, Any]) -> Network:
+        """Return the network, after comparing it with the pipeline at every cut, on both sides, and at
+        random.
+        """
+        rows, near = self._samples(network)
+        table = _raw_table(network, rows, self.names, fillers)
+        with np.errstate(all="ignore"):
+            scores = pipeline.decision_function(_frame(table, named))
+        logits = network.logits(rows)
+        expected = logits[:, 1] - logits[:, 0] if len(network.classes) == 2 else logits
+        if not np.array_equal(np.asarray(scores), expected):
+            row = int(np.argmax(np.asarray(scores != expected).reshape(len(expected), -1).any(axis=1)))
+            raise SoundnessError(
+                f"the pipeline and the composed network differ for {rows[row].tolist()}. Please report this."
+            )
+        read = {name for feature in self.features for name in feature.preparation.columns}
+        unread = [name for name in self.names if name not in read]
+        remarks = (f"raw columns without effect: {', '.join(unread)}",) if unread else ()
+        proof = ImportProof(("the pipeline",), len(rows), near, 0, (), 0, scores.size, 0, 0)
+        return ImportReport(network, (), remarks, proof=proof).reported
+
+    def _samples(self, network: Network) -> tuple[Cells, int]:
+        """Return rows to compare: each cut and both neighbours, each category, and random rows."""
+        rng = np.random.default_rng(0)
+        pools = [_edges(coding) for coding in network.encoder.codings]
+        near = max(len(pool) for pool in pools)
+        rows = np.empty((near + _RANDOM, len(pools)), dtype=object)
+        for feature, pool in enumerate(pools):
+            chosen = rng.integers(len(pool), size=len(rows))
+            chosen[: len(pool)] = rng.permutation(len(pool))
+            rows[:, feature] = [pool[index] for index in chosen]
+        return rows, near
+
+
+def _cells(values: Sequence[Any]) -> Cells:
+    """Return raw values as scikit-learn has them: NaN for the category None."""
+    return as_column([np.nan if value is None else value for value in values])
+
+
+def _plain(column: Cells) -> Cells:
+    return column.astype(np.float64) if column.dtype.kind in "iuf" else column
+
+
+def _some_value(coding: Steps, state: int) -> float:
+    """Return a value of a state: one of its ends, if one is finite."""
+    ends = coding.interval(state)
+    return next((float(end) for end in ends or () if isfinite(end)), 0.0)
+
+
+def _is_readable(group: Sequence[_Inner], value: Any) -> bool:
+    """Return whether the classifier can read what the steps make of a category."""
+    try:
+        for one in group:
+            one.bits(_cells([value]))
+    except EncodingError:
+        return False
+    return True
+
+
+def _comes_from_integers(column: StepColumn, values: Cells | None) -> bool:
+    """Return whether a scaled column has exactly the values that the scaling gives for some integers."""
+    if values is None or not column.is_affine or column.is_raw:
+        return False
+    low, high = least_reaching(column.values, [values[0], values[-1]], -_EXACT, _EXACT)
+    if low is None or high is None or values[0] == values[-1]:
+        return False
+    near = np.rint(low + (values - values[0]) / (values[-1] - values[0]) * (high - low))
+    return np.array_equal(column.values(near), values)
+
+
+def _finite(column: StepColumn, name: str) -> tuple[float, float]:
+    """Return the raw numbers for which the steps give finite numbers: smallest and largest; infinite if all
+    are.
+    """
+    if column.is_raw:
+        return -inf, inf
+
+    def is_finite(cells: Cells) -> Cells:
+        return np.isfinite(np.asarray(column.values(cells), np.float64))
+
+    if is_finite(np.array([-_MAX, _MAX])).all():
+        return -inf, inf
+    middle = column.ends[0] if column.ends else 0.0
+    if not is_finite(np.array([middle]))[0]:
+        raise EncodingError(f"{name}: the steps give no finite number at {middle}.")
+    low = least_reaching(is_finite, [1.0], -_MAX, middle)[0]
+    beyond = least_reaching(lambda cells: ~is_finite(cells), [1.0], middle, _MAX)[0]
+    assert low is not None
+    return -inf if low == -_MAX else low, inf if beyond is None else nextafter(beyond, -inf)
+
+
+def _fill(group: Sequence[_Inner], coding: Coding, bits: npt.NDArray[np.bool_]) -> Any:
+    """Return a value that the classifier reads as it reads a gap; None if the steps fill no gaps."""
+    fills = [fill for one in group for column in one.columns for fill in column.fills]
+    if not fills:
+        return None
+    gap = np.array([np.nan]) if isinstance(coding, Steps) else np.array([np.nan], dtype=object)
+    try:
+        wanted = np.concatenate([one.bits(gap) for one in group], axis=1)
+    except (EncodingError, ValueError):  # not all steps that read the column fill its gaps
+        return None
+    same = np.flatnonzero((bits == wanted).all(axis=1)).tolist()
+    for fill in fills:
+        if fill is not None and _has(coding, fill) and coding.state(fill) in same:
+            return fill
+    if not same:
+        return None
+    return coding.categories[same[0]] if isinstance(coding, OneHot) else _some_value(coding, same[0])
+
+
+def _has(coding: Coding, value: Any) -> bool:
+    return value in coding.categories if isinstance(coding, OneHot) else coding.has(value)
+
+
+def _seen(group: Sequence[_Inner], coding: Coding) -> Span | None:
+    """Return the training range in raw values, from what the classifier and the steps saw."""
+    if any(one.seen is None for one in group):
+        return None
+    if isinstance(coding, OneHot):
+        cells = _cells(coding.categories)
+        kept = np.ones(len(cells), bool)
+        for one in group:
+            assert one.seen is not None
+            kept &= [one.seen.holds(value) for value in one.read(cells).tolist()]
+        values = tuple(value for value, is_seen in zip(coding.categories, kept, strict=True) if is_seen)
+        return Span(values=values) if values else None
+    span: Span | None = Span()
+    for one in group:
+        for column in one.columns:
+            limit = Span(*column.ends) if column.ends is not None else _raw_span(column, one.seen, coding)
+            span = None if span is None or limit is None else span.both(limit)
+    return span
+
+
+def _raw_span(column: StepColumn, seen: Span | None, coding: Steps) -> Span | None:
+    """Return the raw numbers that a rising column mapped to the values seen, in their shortest spelling."""
+    if column.is_raw or seen is None or column.gauge is not None:
+        return seen if column.gauge is None else Span()
+    ends = seen.values if seen.values is not None else (seen.low, seen.high)
+    low, high = max(coding.ends[0], -_MAX), min(coding.ends[1], _MAX)
+    targets = [float(end) for end in ends]
+    first = least_reaching(column.values, targets, low, high)
+    beyond = least_reaching(column.values, [nextafter(target, inf) for target in targets], low, high)
+    raw = [
+        short_between(nextafter(a, -inf), high if b is None else nextafter(b, -inf), False)
+        for a, b in zip(first, beyond, strict=True)
+        if a is not None
+    ]
+    if len(raw) < len(targets):
+        return None
+    return Span(raw[0], raw[1]) if seen.values is None else Span(values=tuple(raw))
+
+
+def _shifted_layer(
+    first: Layer, blocks: Sequence[Ints], weights: Ints, constant: Ints, encoder: Encoder
+) -> Layer:
+    """Return a first layer over other bits, for the same sums minus a constant."""
+    tops = None
+    if first.tops is not None and encoder.tops is not None and all((b == b[:, :1]).all() for b in blocks):
+        tops = np.array(encoder.tops, np.int64)  # one weight per feature, as before
+        weights = np.stack([b[:, 0] if b.shape[1] else np.zeros(len(b), np.int64) for b in blocks], axis=1)
+    sizes = np.ones(weights.shape[1], np.int64) if tops is None else tops
+    lowest = np.minimum(weights, 0) @ sizes
+    wanted = first.sum_thresholds
+    taus = np.where(wanted == NEVER, NEVER, wanted - (constant + lowest)[:, None])
+    if first.is_binary:
+        return dense_layer(weights, np.minimum(taus[:, 0], 1 << 40), tops, **first.marks)
+    return dense_layer(weights, taus, tops)
+
+
+def _shifted_head(head: Head, weights: Ints, constant: Ints) -> Head:
+    """Return a head over other bits with the same scores: its sums are those before, minus a constant."""
+    bare = Head(weights, 0, head.scale)
+    bias = [
+        old + scale * (2 * int(shift) + int(size) - int(old_size))
+        for old, scale, shift, size, old_size in zip(
+            head.bias, head.scale, constant - head.lowest + bare.lowest, bare.sizes, head.sizes, strict=True
+        )
+    ]
+    return Head(weights, bias, head.scale)
+
+
+def _edges(coding: Coding) -> list[Any]:
+    """Return the values of a feature at which its bits can change, and their neighbours."""
+    if isinstance(coding, OneHot):
+        return list(coding.categories)
+    step = 1.0 if coding.whole else 0.0
+    values = [0.0, *coding.cuts, *(end for end in (*coding.ends, coding.low, coding.high) if isfinite(end))]
+    for cut in coding.cuts:
+        values += [cut - step, cut + step] if step else [nextafter(cut, -inf), nextafter(cut, inf)]
+    return sorted({value for value in values if coding.has(value)}) or [_some_value(coding, 0)]
+
+
+def _raw_table(network: Network, rows: Cells, names: Sequence[str], fillers: dict[int, Any]) -> list[Cells]:
+    """Return samples as raw columns, one array each."""
+    assert network.encoder.columns is not None
+    known: dict[str, Cells] = {}
+    for feature, preparation in enumerate(network.encoder.columns.features):
+        cells = [np.nan if value is None else value for value in rows[:, feature].tolist()]
+        coding = network.encoder.codings[feature]
+        if preparation.how == "one-hot" and isinstance(coding, OneHot):
+            for category, name in zip(coding.categories, preparation.columns, strict=False):
+                known[name] = np.array([float(value == category) for value in rows[:, feature].tolist()])
+        else:
+            known[preparation.columns[0]] = as_column(cells)
+    return [
+        known.get(name, as_column([fillers.get(index, 0.0)] * len(rows))) for index, name in enumerate(names)
+    ]
+
+
+def _frame(columns: Sequence[Cells], named: Any) -> Any:
+    """Return raw columns as the pipeline was fitted: a data frame if it has names, else an array."""
+    if named is None:
+        return np.stack(columns, axis=1)
+    import pandas as pd  # type: ignore[import-untyped]
+
+    return pd.DataFrame(dict(zip(named, columns, strict=True)))
