@@ -19,6 +19,7 @@ from sugenet.fit.capacities import (
     learned_of,
     version_space,
 )
+from sugenet.fit.columns import ColumnType, ColumnTypes, understand
 from sugenet.fit.encoding import learn_encoder
 from sugenet.fit.settings import Epoch, Settings, print_progress
 from sugenet.fit.sugeno import (
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 __all__ = [
     "BNNClassifier",
     "CapacityFit",
+    "ColumnType",
+    "ColumnTypes",
     "Comparison",
     "Conflict",
     "Epoch",
@@ -68,6 +71,7 @@ __all__ = [
     "read_ratings",
     "read_table",
     "train",
+    "understand",
     "version_space",
 ]
 

@@ -22,9 +22,11 @@ import numpy.typing as npt
 from sugenet.capacity.arguments import NUMBER, read_number
 from sugenet.errors import CapacityError, EncodingError, FileError
 from sugenet.fit.capacities import Ratings
+from sugenet.fit.columns import ColumnTypes, Missing, RawColumn, understood
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.packed import open_archive
-from sugenet.io.plain.rows import csv_rows, otherwise_separated
+from sugenet.io.plain.rows import csv_rows, otherwise_separated, recognized_delimiter
+from sugenet.nn.columns import is_gap
 from sugenet.reading import open_text, read_file
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "read_arrays",
     "read_cases",
     "read_cells",
+    "read_columns",
     "read_ratings",
     "read_table",
     "refuse_missing",
@@ -42,13 +45,14 @@ __all__ = [
     "typed_column",
 ]
 
-_MISSING = {"", "?", "na", "n/a", "nan", "null"}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
 _NUMBER = re.compile(rf"(?!.*/){NUMBER}")
 """Fractions are read as names, like dates."""
 _WITH_COMMAS = re.compile(r"[+-]?\d[\d,.]*,[\d,.]*\d([eE][+-]?\d+)?")
 _MOST_CLASSES = 100
 _UNPACKED = 1 << 30
+_ZEROS = re.compile(r"0[0-9]+$")
+"""Codes such as 00123, which are not numbers."""
 _MOSTLY = 0.9  # a column with this share of numbers was meant to be numeric
 
 
@@ -57,31 +61,37 @@ class Table:
     """The samples of a file: `X` for `train`, with class indices `y` and the names of both."""
 
     X: npt.NDArray[Any]
-    """One column per feature, of dtype object with int, float or str; for a ``.npz`` file the numbers as
-    stored."""
+    """One column per name, of dtype object with bool, int, float or str, and None for gaps; for a ``.npz``
+    file the numbers as stored."""
     y: npt.NDArray[np.int64]
     names: tuple[str, ...]
     kinds: tuple[str, ...]
-    """``"whole"``, ``"number"`` or ``"category"`` for each feature."""
+    """Kind of each column, see `ColumnType.kind`."""
     classes: tuple[str, ...]
+    columns: ColumnTypes | None = None
+    """The columns as they were understood; None for a ``.npz`` file."""
 
     def __str__(self) -> str:
-        counts = [
-            f"{self.kinds.count(kind)} {kind}"
-            for kind in ("whole", "number", "category")
-            if kind in self.kinds
-        ]
+        counts = [f"{self.kinds.count(kind)} {kind}" for kind in dict.fromkeys(self.kinds)]
         return (
-            f"{len(self.y)} samples of {len(self.names)} features ({', '.join(counts)}), "
+            f"{len(self.y)} samples of {len(self.names)} columns ({', '.join(counts)}), "
             f"classes {', '.join(self.classes)}"
         )
 
 
-def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), delimiter: str = ",") -> Table:
+def read_table(
+    path: str | Path,
+    target: str,
+    *,
+    ignore: Iterable[str] = (),
+    delimiter: str | None = None,
+    types: Mapping[str, str] | None = None,
+    missing: Missing = "refuse",
+) -> Table:
     r"""Read a CSV file whose first line names the columns.
 
-    A column of integers, or of numbers, is numeric; any other is a category. Nothing is guessed: a missing
-    value, a stray text in a numeric column or a line of the wrong length raises an error with its position.
+    The values of a column decide its kind, see `understand`. Nothing else is guessed: a stray text in a
+    column of numbers, a decimal comma or a line of the wrong length raises an error with its position.
 
     Parameters
     ----------
@@ -92,7 +102,12 @@ def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), del
     ignore
         Columns to leave out, such as identifiers.
     delimiter
-        The separator between cells.
+        The separator between cells. None: a comma, semicolon, tab or bar, if only one of them separates the
+        names in the first line.
+    types
+        Types of columns by name, instead of those found.
+    missing
+        ``"refuse"`` gaps; ``"category"`` and ``"impute"`` accept them, as in `train`.
 
     Examples
     --------
@@ -102,22 +117,67 @@ def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), del
     ...     _ = file.write_text("weight,colour,fruit\n150,red,apple\n120.5,yellow,banana\n140,green,apple\n")
     ...     table = read_table(file, target="fruit")
     >>> print(table)
-    3 samples of 2 features (1 number, 1 category), classes apple, banana
+    3 samples of 2 columns (1 number, 1 category), classes apple, banana
     """
-    file, skip = Path(path), set(ignore)
-    header, rows = read_cells(file, delimiter, [target, *sorted(skip)])
-    used = [position for position, name in enumerate(header) if name not in skip and name != target]
-    refuse_unnamed(file, header, used)
-    if not used:
+    file = Path(path)
+    raw, cells = read_columns(file, target, ignore=ignore, delimiter=delimiter, types=types)
+    if not raw:
         raise EncodingError(f"{called(file)} has no column besides the target {target!r}.")
-    refuse_missing(file, header, rows, [*used, header.index(target)])
-    X, kinds = np.empty((len(rows), len(used)), dtype=object), []
-    for column, index in enumerate(used):
-        kind, values = typed_column(file, header[index], [(line, cells[index]) for line, cells in rows])
-        X[:, column] = values
-        kinds.append(kind)
-    y, classes = _classes(file, target, [cells[header.index(target)] for _, cells in rows])
-    return Table(X, y, tuple(header[position] for position in used), tuple(kinds), classes)
+    try:
+        given = {name: kind for name, kind in (types or {}).items() if kind != "ignore"}
+        columns = understood(raw, given, missing)
+        columns.check()
+    except EncodingError as error:
+        raise EncodingError(f"{called(file)}: {error}") from None
+    y, classes = _classes(file, target, cells)
+    X = np.stack([column.values for column in raw], axis=1)
+    kind = {name: one.kind for one in columns.columns for name in one.columns}
+    names = tuple(column.name for column in raw)
+    return Table(X, y, names, tuple(kind[name] for name in names), classes, columns)
+
+
+def read_columns(
+    path: str | Path,
+    target: str | None = None,
+    *,
+    ignore: Iterable[str] = (),
+    delimiter: str | None = None,
+    types: Mapping[str, str] | None = None,
+) -> tuple[list[RawColumn], list[str]]:
+    """Return the columns of a CSV file without the target, and the cells of the target.
+
+    The parameters are those of `read_table`. Columns whose type is ``"ignore"`` are left out.
+    """
+    file, skip = Path(path), {*ignore, *(name for name, kind in (types or {}).items() if kind == "ignore")}
+    special = [] if target is None else [target]
+    header, rows = read_cells(file, delimiter, [*special, *sorted(skip)])
+    used = [place for place, name in enumerate(header) if name not in skip and name != target]
+    refuse_unnamed(file, header, used)
+    refuse_missing(file, header, rows, [header.index(name) for name in special])
+    columns = []
+    for place in used:
+        values = np.empty(len(rows), dtype=object)
+        cells = [(line, row[place]) for line, row in rows]
+        values[:] = _values(file, header[place], cells, is_free=header[place] in (types or {}))
+        columns.append(RawColumn(header[place], values))
+    return columns, [row[header.index(name)] for name in special for _, row in rows]
+
+
+def _values(file: Path, name: str, cells: list[tuple[int, str]], *, is_free: bool) -> list[Any]:
+    """Return the cells of a column as booleans, integers, numbers or texts, and None for gaps.
+
+    Stray texts among numbers raise an error, unless the column `is_free` to have any.
+    """
+    present = [(line, cell) for line, cell in cells if not is_gap(cell)]
+    texts = [cell for _, cell in present]
+    if set(texts) <= {"True", "False"}:
+        values: Iterable[Any] = [text == "True" for text in texts]
+    elif any(_ZEROS.match(text) for text in texts) or (is_free and not all(map(_NUMBER.fullmatch, texts))):
+        values = texts
+    else:
+        _, values = typed_column(file, name, present)
+    following = iter(values)
+    return [None if is_gap(cell) else next(following) for _, cell in cells]
 
 
 def read_arrays(path: str | Path) -> Table:
@@ -167,8 +227,8 @@ def called(file: Path) -> str:
     return file.name or str(file)  # the folder "." has no name
 
 
-def read_cells(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str], CellRows]:
-    """Return the names of the columns and the rows.
+def read_cells(file: Path, delimiter: str | None, wanted: list[str]) -> tuple[list[str], CellRows]:
+    """Return the names of the columns and the rows; without a delimiter, it is recognized.
 
     The names are checked at once, and each row when it is read, since a file can be large.
     """
@@ -176,6 +236,8 @@ def read_cells(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str]
     rows: CellRows = []
     try:
         with _opened(file) as stream:
+            if delimiter is None:
+                delimiter = recognized_delimiter(stream, lambda cells: set(wanted) <= set(cells))
             for line, cells in csv_rows(stream, called(file), delimiter=delimiter):
                 if header is None:
                     header = cells
@@ -244,7 +306,7 @@ def refuse_missing(file: Path, header: list[str], rows: CellRows, indices: list[
     """Raise `EncodingError` with the position of a missing value in one of these columns."""
     for line, cells in rows:
         for index in indices:
-            if cells[index].lower() in _MISSING:
+            if is_gap(cells[index]):
                 raise EncodingError(
                     f"{called(file)}, line {line}, column {header[index]!r}: the value is missing "
                     f"({cells[index]!r}). Fill it in, remove the line, or leave the column out with ignore=: "
@@ -408,7 +470,7 @@ def read_ratings(
     name: str | None = None,
     weights: str | None = None,
     ignore: Iterable[str] = (),
-    delimiter: str = ",",
+    delimiter: str | None = None,
 ) -> RatedTable:
     r"""Read rated alternatives from a CSV file whose first line names the columns.
 
@@ -425,7 +487,7 @@ def read_ratings(
     ignore
         Columns to leave out.
     delimiter
-        The separator between cells.
+        The separator between cells. None: recognized, as in `read_table`.
 
     Examples
     --------
@@ -455,7 +517,7 @@ def read_cases(
     *,
     name: str | None = None,
     spare: Iterable[str] = (),
-    delimiter: str = ",",
+    delimiter: str | None = None,
 ) -> RatedTable:
     """Read alternatives that have no rating yet: the same criteria, in any order.
 
@@ -470,7 +532,7 @@ def read_cases(
     spare
         Further columns that are allowed, and ignored.
     delimiter
-        The separator between cells.
+        The separator between cells. None: recognized, as in `read_table`.
     """
     file, known = Path(path), {*criteria, *spare, *([] if name is None else [name])}
     header, rows = read_cells(file, delimiter, list(criteria))

@@ -13,11 +13,13 @@ import numpy.typing as npt
 
 from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
+from sugenet.fit.columns import Missing
 from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.nn import Encoder, Network
 from sugenet.nn.arrays import Bits
-from sugenet.nn.samples import named_rows
+from sugenet.nn.columns import is_gap
+from sugenet.nn.samples import labels_of
 from sugenet.problem.regions import Hamming, Linf
 from sugenet.reprs import Sentences, cut, quoted
 
@@ -100,13 +102,16 @@ def _samples_and_classes(X: Any, y: Any, target: str | None) -> tuple[Any, Any]:
         raise SugenetError("give the classes once: y, or the column of X that holds them, target='...'.")
     if target is None:
         return X, y
-    columns = [str(name) for name in getattr(X, "columns", ())]
+    labels = labels_of(X) or []
+    columns = [str(name) for name in labels]
     if target not in columns:
         raise SugenetError(
             f"target={quoted(target)} is not a column. The {len(columns)} columns are "
             f"{cut(', '.join(columns), letters=200)}."
         )
-    return X[[name for name in X.columns if str(name) != target]], X[target]
+    others = [name for name in labels if str(name) != target]
+    classes = X[labels[columns.index(target)]]
+    return X.select(others) if hasattr(X, "column_names") else X[others], classes
 
 
 def train(
@@ -124,6 +129,8 @@ def train(
     progress: Callable[[Epoch], None] | None = None,
     checkpoint: str | Path | None = None,
     notes: Mapping[str, str] | None = None,
+    types: Mapping[str, str] | None = None,
+    missing: Missing = "refuse",
 ) -> Trained:
     """Train a binarized network, or one with more levels (``Settings(levels=4)``); requires PyTorch.
 
@@ -159,6 +166,11 @@ def train(
         settings are the same.
     notes : mapping, default: None
         Text to store with the network.
+    types : mapping, default: None
+        Types of columns by name, instead of those found, for a learned encoder; see `understand`.
+    missing : str, default: "refuse"
+        ``"refuse"`` gaps, give them a ``"category"`` of their own, or ``"impute"`` the median or the most
+        frequent value; for a learned encoder.
 
     Returns
     -------
@@ -193,7 +205,7 @@ def train(
 
     sizes = _sizes(hidden, settings)
     path = _writable(checkpoint)
-    array, coder = _rows_and_encoder(X, encoder, names)
+    array, coder = _rows_and_encoder(X, encoder, names, types, missing)
     labels, kinds = _labels(y, classes)
     if array.ndim != 2 or len(array) != len(labels):
         raise EncodingError(
@@ -273,16 +285,21 @@ def _writable(checkpoint: str | Path | None) -> Path | None:
 
 
 def _rows_and_encoder(
-    X: Any, encoder: Encoder | None, names: Iterable[object] | None
+    X: Any,
+    encoder: Encoder | None,
+    names: Iterable[object] | None,
+    types: Mapping[str, str] | None,
+    missing: Missing,
 ) -> tuple[npt.NDArray[Any], Encoder]:
     """Return the samples as rows, and the encoder, learned from them if it is not given."""
     if encoder is None:
-        array, titles = named_rows(X, names)
-        return array, learn_encoder(array, names=titles)
-    if names is not None:
-        raise SugenetError(
-            "names are for a learned encoder, but the encoder given has its own. Leave one of them out."
-        )
+        encoder = learn_encoder(X, names=names, types=types, missing=missing)
+        return encoder.rows(X), encoder
+    for name, value, usual in (("names", names, None), ("types", types, None), ("missing", missing, "refuse")):
+        if value != usual:
+            raise SugenetError(
+                f"{name}= is for a learned encoder, but the encoder given has its own. Leave one of them out."
+            )
     return encoder.rows(X), encoder
 
 
@@ -318,6 +335,13 @@ def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.in
     array = np.asarray(y)
     if array.ndim != 1 or not len(array):
         raise EncodingError(f"y has shape {array.shape}, but one class for each sample is needed.")
+    if array.dtype == object:
+        gaps = [row for row, label in enumerate(array.tolist()) if is_gap(label)]
+        if gaps:
+            raise EncodingError(
+                f"y has no class in {len(gaps)} of {len(array)} samples, first in sample {gaps[0]}. Remove "
+                "these samples."
+            )
     if classes is not None:
         kinds = tuple(str(name) for name in classes)
         return _known_labels(array, kinds, numbered=True), kinds
