@@ -67,13 +67,13 @@ def is_gap(value: Any) -> bool:
 
     Examples
     --------
-    >>> [is_gap(value) for value in (None, float("nan"), np.datetime64("NaT"), " n/a ", "", 0, "no")]
+    >>> [is_gap(value) for value in (None, float("nan"), np.datetime64("NaT"), " n/a ", "", False, "no")]
     [True, True, True, True, True, False, False]
     """
     if value is None or isinstance(value, str):
         return value is None or value.strip().lower() in _GAPS
     unequal = value != value  # noqa: PLR0124  NaN and NaT; pandas.NA returns itself
-    return unequal is value or (isinstance(unequal, bool | np.bool_) and bool(unequal))
+    return bool(unequal) if isinstance(unequal, bool | np.bool_) else unequal is value
 
 
 def moment_of(value: Any) -> tuple[np.datetime64, bool] | None:
@@ -296,7 +296,7 @@ class Columns(ShortRepr):
     Parameters
     ----------
     names
-        Raw columns of the table, in order; each is read by a feature.
+        Raw columns of the table, in order. Samples with names may lack those that no feature reads.
     features
         One preparation per feature, in the order of the raw columns.
 
@@ -322,12 +322,9 @@ class Columns(ShortRepr):
         if len(index) < len(self.names):
             raise EncodingError(f"column names {quoted(self.names)} must be different.")
         read = [column for feature in self.features for column in feature.columns]
-        for problem, columns in (
-            ("does not exist", set(read) - index.keys()),
-            ("is not read by any feature", index.keys() - set(read)),
-        ):
-            if columns:
-                raise EncodingError(f"the column {min(columns)!r} {problem}.")
+        unknown = set(read) - index.keys()
+        if unknown:
+            raise EncodingError(f"the column {min(unknown)!r} does not exist.")
         starts = [index[feature.columns[0]] for feature in self.features]
         if starts != sorted(starts):
             raise EncodingError("features must be in the order of the columns that they are read from.")
@@ -365,7 +362,11 @@ class Columns(ShortRepr):
         """
         known = labels_of(X)
         sources = self._sources(known, names)
-        labels = list(self.names if known is None else dict.fromkeys(chain.from_iterable(sources)))
+        labels = list(self.names)
+        if known is not None:
+            given, read = set(map(str, known)), set(chain.from_iterable(f.columns for f in self.features))
+            unread = [name for name in self.names if name in given and name not in read]
+            labels = list(dict.fromkeys(chain(chain.from_iterable(sources), unread)))
         array = rows_of(X, labels)
         if known is None and array.ndim == 2 and array.shape[1] == len(names):
             sources, labels = [(name,) for name in names], list(names)
