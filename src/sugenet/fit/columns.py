@@ -25,7 +25,17 @@ from sugenet.nn.columns import is_gap, moment_of
 from sugenet.nn.samples import labels_of, named_rows
 from sugenet.reprs import Sentences, ShortRepr, cut, quoted
 
-__all__ = ["ColumnType", "ColumnTypes", "Missing", "RawColumn", "check_missing", "understand", "understood"]
+__all__ = [
+    "ColumnType",
+    "ColumnTypes",
+    "Missing",
+    "RawColumn",
+    "check_missing",
+    "raw_columns",
+    "refuse_gaps",
+    "understand",
+    "understood",
+]
 
 Missing = Literal["refuse", "category", "impute"]
 _DATES = ("days", "seconds", "year", "month", "weekday")
@@ -134,7 +144,7 @@ class ColumnTypes(Sentences):
     def problems(self) -> tuple[str, ...]:
         """What has to be decided before a network can learn from the table; empty if nothing has to be."""
         refused = [one for one in self.columns if one.kind in _REFUSED]
-        gaps = [one for one in self.columns if one.gaps and one.is_used]
+        gaps = [one for one in self.columns if one.gaps and (one.is_used or one.kind == "constant")]
         problems = []
         if refused:
             each = ", ".join(f"{quoted(one.name)} ({one.kind}: {one.why})" for one in refused)
@@ -144,10 +154,9 @@ class ColumnTypes(Sentences):
                 f"{'it' if len(refused) == 1 else 'them'} out: types={{{ignored}}}; or give another type."
             )
         if gaps and self.missing == "refuse":
-            each = ", ".join(f"{quoted(one.name)} ({one.gaps:,})" for one in gaps)
+            counts = {one.name: one.gaps for one in gaps}
             problems.append(
-                f"{len(gaps)} of {len(self.columns)} columns have gaps (NaN, None or empty) in {self.rows:,} "
-                f"rows: {each}. Use missing='category' for a category of gaps, missing='impute' for the "
+                f"{_gap_text(counts, self.rows)} Use missing='category' for a category of gaps, missing='impute' for the "
                 f"median or most frequent value, or leave columns out: types={{{gaps[0].name!r}: 'ignore'}}."
             )
         return tuple(problems)
@@ -214,6 +223,19 @@ def check_missing(missing: str) -> Any:
     if missing not in get_args(Missing):
         raise SugenetError(f"missing={missing!r} is not known; it is one of {', '.join(get_args(Missing))}.")
     return missing
+
+
+def refuse_gaps(columns: Iterable[RawColumn], hint: str) -> None:
+    """Raise an error that lists all columns with gaps and ends with a hint."""
+    counts = {column.name: int(column.gaps.sum()) for column in columns if column.gaps.any()}
+    if counts:
+        rows = next(len(column.values) for column in columns)
+        raise EncodingError(f"{_gap_text(counts, rows)} {hint}")
+
+
+def _gap_text(counts: Mapping[str, int], rows: int) -> str:
+    each = ", ".join(f"{quoted(name)} ({count:,})" for name, count in counts.items())
+    return f"There are gaps (NaN, None or empty cells) in {rows:,} rows: {each}."
 
 
 # -- the values of a column ----------------------------------------------------------------------------------
@@ -411,7 +433,7 @@ def _found(column: RawColumn, missing: str) -> ColumnType:
     """Return the kind that the values show."""
     different = column.different
     n, rows = len(different), len(column.present)
-    if n < 2:
+    if n < 2 and not (n and missing == "category" and column.gaps.any()):
         why = f"always {_shown(_example(column))}" if n else "no value in any row"
         return _typed(column, "constant", why, missing)
     if column.levels is not None:

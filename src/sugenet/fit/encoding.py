@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import inf, isnan
+from math import inf
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -17,6 +17,7 @@ from sugenet.fit.columns import (
     RawColumn,
     check_missing,
     raw_columns,
+    refuse_gaps,
     understood,
 )
 from sugenet.nn import Coding, Encoder, OneHot, Steps, bit, integer, thermometer, threshold, unused
@@ -26,6 +27,7 @@ __all__ = ["CodingChoice", "informative", "learn_coding", "learn_encoder", "read
 
 CodingChoice = Literal["auto", "bits", "cuts", "integers"]
 _MOST_CATEGORIES = 100
+_FILL = "Fill them in, or remove the rows."
 
 
 def learn_encoder(
@@ -81,12 +83,12 @@ def learn_encoder(
     if isinstance(cuts, bool) or not isinstance(cuts, int | Sequence) or (isinstance(cuts, int) and cuts < 1):
         raise EncodingError(f"cuts={cuts!r} must be an integer of at least 1, or the cuts themselves.")
     columns = raw_columns(X, names)
-    codings: list[Coding]
     if coding == "auto" and not is_binary(X):
         return _of_columns(columns, cuts, low, high, types, check_missing(missing))
     for name, value, usual in (("types", types, None), ("missing", missing, "refuse")):
         if value != usual:
             raise EncodingError(f"{name}= needs columns of several types, and coding='auto'. Leave it out.")
+    refuse_gaps(columns, f"{_FILL} With coding='auto', missing= can do it.")
     if all(column.values.dtype == np.uint8 for column in columns):
         low, high = max(low, 0.0), min(high, 255.0)
     codings = [
@@ -233,7 +235,7 @@ def learn_coding(
     high: float = inf,
 ) -> Coding:
     """Learn the coding of one feature, as `learn_encoder` does for each."""
-    _refuse_missing(column, name)
+    refuse_gaps([RawColumn(name, column)], _FILL)
     if coding == "bits":
         bit().read(column, name)  # raises an error that names the value
         return bit()
@@ -333,13 +335,3 @@ def _is_text(column: npt.NDArray[Any]) -> bool:
 
 def _all_bools(column: npt.NDArray[Any]) -> bool:
     return column.dtype == object and all(isinstance(value, bool | np.bool_) for value in column)
-
-
-def _refuse_missing(column: npt.NDArray[Any], name: str) -> None:
-    if column.dtype.kind in "biu":
-        return
-    for row, value in enumerate(column.tolist()):
-        if value is None or (isinstance(value, float) and isnan(value)):
-            raise EncodingError(
-                f"{name} has no value in sample {row}. Fill it in, or remove the sample: nothing is guessed."
-            )

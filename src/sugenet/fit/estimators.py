@@ -26,7 +26,7 @@ import numpy.typing as npt
 from sugenet.capacity.arguments import plain
 from sugenet.errors import EncodingError, SugenetError, how_to_install
 from sugenet.fit.capacities import Ratings
-from sugenet.fit.columns import Missing, RawColumn
+from sugenet.fit.columns import Missing, RawColumn, refuse_gaps
 from sugenet.fit.encoding import CodingChoice, informative, learn_coding, learn_encoder
 from sugenet.fit.settings import Epoch, Settings
 from sugenet.fit.sugeno import LevelRule, ScoreCard
@@ -49,7 +49,6 @@ from sugenet.fit.trainer import train
 from sugenet.nn import Coding, Encoder, Network, OneHot, Steps, bit, thermometer
 from sugenet.nn.columns import Columns, Preparation
 from sugenet.nn.samples import named_rows, rows_of
-from sugenet.reprs import quoted
 
 __all__ = [
     "BNNClassifier",
@@ -1040,8 +1039,8 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         """Learn from samples and their classes; requires PyTorch."""
         table, labels = self._training_data(X, y, gaps=True)
         kinds, numbers = _classes_of(labels)
-        names = _column_names(X)
-        if self.encoder is not None and names is not None and names != list(_columns_of(self.encoder).names):
+        titles = _column_names(X)
+        if self.encoder is not None and titles is not None and titles != list(_columns_of(self.encoder).names):
             self.encoder.rows(X)  # raises an error that lists the wrong names
             raise EncodingError(
                 "the columns of X are not in the order of the encoder's features. Put them in that order."
@@ -1050,7 +1049,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         if encoder is None:
             declared = _declared_cuts(self.cuts, table.shape[1])
             encoder = learn_encoder(
-                table if names is None else X,
+                table if titles is None else X,
                 coding=self.coding,
                 cuts=int(self.cuts) if declared is None else declared,
                 types=self.types,
@@ -1058,8 +1057,9 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             )
         elif self.types is not None or self.missing != "refuse":
             raise SugenetError("types= and missing= are for a learned encoder. Leave out encoder=, or these.")
+        names = _columns_of(encoder).names
         trained = train(
-            _Named(table, _columns_of(encoder).names),
+            _Named(table, names) if table.shape[1] == len(names) else table,
             numbers,
             self.hidden,
             encoder=encoder,
@@ -1093,7 +1093,8 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         names = _columns_of(self.network_.encoder).names
         table = _Named(_read_features(self, X, fit=False, names=names, gaps=True), names)
         if self.missing == "refuse":
-            table.refuse_gaps()
+            hint = "Fill them in, or fit with missing='category' or missing='impute'."
+            refuse_gaps([RawColumn(name, table[name]) for name in names], hint)
         return table
 
     def _keep(self, network: Network, kinds: npt.NDArray[Any], history: tuple[Epoch, ...]) -> BNNClassifier:
@@ -1125,16 +1126,6 @@ class _Named:
 
     def __getitem__(self, name: str) -> _Table:
         return self.rows[:, self.columns.index(name)]
-
-    def refuse_gaps(self) -> None:
-        """Raise an error that lists the columns with gaps."""
-        counts = {name: int(RawColumn(name, self[name]).gaps.sum()) for name in self.columns}
-        gaps = ", ".join(f"{quoted(name)} ({count:,})" for name, count in counts.items() if count)
-        if gaps:
-            raise EncodingError(
-                f"columns have gaps (NaN, None or empty) in {len(self):,} rows: {gaps}. Fill them in, or fit "
-                "with missing='category' or missing='impute'."
-            )
 
 
 def _columns_of(encoder: Encoder) -> Columns:

@@ -192,7 +192,7 @@ def read_arrays(path: str | Path) -> Table:
     ...     file = Path(folder) / "images.npz"
     ...     np.savez(file, X=np.zeros((3, 8, 8), np.uint8), y=["cat", "dog", "cat"])
     ...     print(read_arrays(file))
-    3 samples of 64 features (64 whole), classes cat, dog
+    3 samples of 64 columns (64 whole), classes cat, dog
     """
     file = Path(path)
     try:
