@@ -14,13 +14,14 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from os.path import commonprefix
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.capacity.arguments import number_text, plain
-from sugenet.errors import EncodingError, SugenetError
+from sugenet.errors import EncodingError, SugenetError, refuse
 from sugenet.nn.columns import is_gap, moment_of
 from sugenet.nn.samples import labels_of, named_rows
 from sugenet.reprs import Sentences, ShortRepr, cut, quoted
@@ -30,6 +31,7 @@ __all__ = [
     "ColumnTypes",
     "Missing",
     "RawColumn",
+    "RawTable",
     "check_missing",
     "raw_columns",
     "refuse_gaps",
@@ -81,7 +83,11 @@ class ColumnType(ShortRepr):
     def categories(self) -> tuple[str, ...]:
         """The categories of a one-hot group: what follows the shared beginning of its columns."""
         stem = _stem(self.columns)
-        return tuple(name[len(stem) :].lstrip("_=.: ") or name for name in self.columns) if stem else self.columns
+        return (
+            tuple(name[len(stem) :].lstrip("_=.: ") or name for name in self.columns)
+            if stem
+            else self.columns
+        )
 
     @property
     def is_used(self) -> bool:
@@ -179,8 +185,8 @@ def understand(
 
     Parameters
     ----------
-    table : data frame, array or rows
-        A data frame of pandas, polars or Arrow, an array, or rows of values.
+    table : data frame, array, rows, str or Path
+        A data frame of pandas, polars or Arrow, an array, rows of values, or the path of a CSV file.
     target : str, default: None
         Column with the classes, which is left out.
     names : iterable, default: None
@@ -215,6 +221,11 @@ def understand(
     To say otherwise: types={'COLUMN': 'TYPE'}. The types are bool, whole, number, category, days, seconds,
     year, month, weekday, ignore.
     """
+    if isinstance(table, str | Path):
+        from sugenet.fit.table import read_columns
+
+        refuse(EncodingError, (names is not None, "names= is for tables without names. Leave it out."))
+        return understood(read_columns(table, target, types=types)[0], types, missing)
     return understood(raw_columns(table, names, target), types, missing)
 
 
@@ -344,7 +355,23 @@ class RawColumn:
         return np.array(moments, "datetime64[ms]")
 
 
-def raw_columns(table: Any, names: Iterable[object] | None = None, target: str | None = None) -> list[RawColumn]:
+class RawTable:
+    """Columns as a table with names, which an encoder reads by name."""
+
+    def __init__(self, columns: Iterable[RawColumn]) -> None:
+        self._values = {column.name: column.values for column in columns}
+        self.columns = list(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values[self.columns[0]])
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        return self._values[name]
+
+
+def raw_columns(
+    table: Any, names: Iterable[object] | None = None, target: str | None = None
+) -> list[RawColumn]:
     """Return the columns of a table with their own types, without the target."""
     is_frame = hasattr(table, "columns") and not isinstance(table, Mapping)
     labels = labels_of(table) if is_frame and names is None else None
@@ -360,14 +387,15 @@ def raw_columns(table: Any, names: Iterable[object] | None = None, target: str |
             raise EncodingError(
                 f"{len(titles)} feature names for {rows.shape[1]} features. Give one for each, or none."
             )
-        columns = [
-            RawColumn(title, rows[:, i], is_named=known is not None) for i, title in enumerate(titles)
-        ]
+        columns = [RawColumn(title, rows[:, i], is_named=known is not None) for i, title in enumerate(titles)]
     else:
         is_named = labels != list(range(len(labels)))
         columns = [
             RawColumn(
-                str(label) if is_named else f"x{place + 1}", np.asarray(table[label]), _levels(table[label]), is_named
+                str(label) if is_named else f"x{place + 1}",
+                np.asarray(table[label]),
+                _levels(table[label]),
+                is_named,
             )
             for place, label in enumerate(labels)
         ]
@@ -486,7 +514,8 @@ def _declared(column: RawColumn, wanted: str, missing: str) -> ColumnType:
             wanted, column.is_whole and different in ([0, 1], [-1, 1])
         )
         if not fits:
-            wrong = next((one for one in different if not isinstance(one, int)), different[-1])
+            unlike = [one for one in different if not isinstance(one, int | float) or one != one // 1]
+            wrong = [*unlike, different[-1]][0]
             raise EncodingError(
                 f"types={{{column.name!r}: {wanted!r}}} does not fit: the column holds {quoted(wrong)}."
             )

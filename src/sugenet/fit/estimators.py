@@ -26,7 +26,7 @@ import numpy.typing as npt
 from sugenet.capacity.arguments import plain
 from sugenet.errors import EncodingError, SugenetError, how_to_install
 from sugenet.fit.capacities import Ratings
-from sugenet.fit.columns import Missing, RawColumn, refuse_gaps
+from sugenet.fit.columns import Missing, RawColumn, RawTable, refuse_gaps
 from sugenet.fit.encoding import CodingChoice, informative, learn_coding, learn_encoder
 from sugenet.fit.settings import Epoch, Settings
 from sugenet.fit.sugeno import LevelRule, ScoreCard
@@ -1040,7 +1040,11 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         table, labels = self._training_data(X, y, gaps=True)
         kinds, numbers = _classes_of(labels)
         titles = _column_names(X)
-        if self.encoder is not None and titles is not None and titles != list(_columns_of(self.encoder).names):
+        if (
+            self.encoder is not None
+            and titles is not None
+            and titles != list(_columns_of(self.encoder).names)
+        ):
             self.encoder.rows(X)  # raises an error that lists the wrong names
             raise EncodingError(
                 "the columns of X are not in the order of the encoder's features. Put them in that order."
@@ -1059,7 +1063,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             raise SugenetError("types= and missing= are for a learned encoder. Leave out encoder=, or these.")
         names = _columns_of(encoder).names
         trained = train(
-            _Named(table, names) if table.shape[1] == len(names) else table,
+            _table_of(table, names) if table.shape[1] == len(names) else table,
             numbers,
             self.hidden,
             encoder=encoder,
@@ -1088,10 +1092,10 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         logits = self._reader.logits(table)
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
-    def _read(self, X: Any) -> _Named:
+    def _read(self, X: Any) -> RawTable:
         check_is_fitted(self)
         names = _columns_of(self.network_.encoder).names
-        table = _Named(_read_features(self, X, fit=False, names=names, gaps=True), names)
+        table = _table_of(_read_features(self, X, fit=False, names=names, gaps=True), names)
         if self.missing == "refuse":
             hint = "Fill them in, or fit with missing='category' or missing='impute'."
             refuse_gaps([RawColumn(name, table[name]) for name in names], hint)
@@ -1115,17 +1119,9 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         return Settings(seed=seed, **{name: plain(getattr(self, name)) for name in names})
 
 
-class _Named:
-    """Rows of values whose columns have names, as a table."""
-
-    def __init__(self, rows: _Table, names: Sequence[str]) -> None:
-        self.rows, self.columns = rows, list(names)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, name: str) -> _Table:
-        return self.rows[:, self.columns.index(name)]
+def _table_of(rows: _Table, names: Sequence[str]) -> RawTable:
+    """Return rows as a table with these names."""
+    return RawTable(RawColumn(name, rows[:, place]) for place, name in enumerate(names))
 
 
 def _columns_of(encoder: Encoder) -> Columns:
@@ -1150,7 +1146,9 @@ def _by_column(encoder: Encoder) -> Encoder:
             names.append(name)
             features.append(feature)
     read = dict.fromkeys(column for feature in features for column in feature.columns)
-    return Encoder(codings, names, columns=Columns((*read, *(set(columns.names) - set(read))), tuple(features)))
+    return Encoder(
+        codings, names, columns=Columns((*read, *(set(columns.names) - set(read))), tuple(features))
+    )
 
 
 def _named(names: tuple[str, ...]) -> npt.NDArray[Any]:

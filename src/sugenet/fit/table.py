@@ -22,7 +22,7 @@ import numpy.typing as npt
 from sugenet.capacity.arguments import NUMBER, read_number
 from sugenet.errors import CapacityError, EncodingError, FileError
 from sugenet.fit.capacities import Ratings
-from sugenet.fit.columns import ColumnTypes, Missing, RawColumn, understood
+from sugenet.fit.columns import ColumnTypes, Missing, RawColumn, RawTable, understood
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.packed import open_archive
 from sugenet.io.plain.rows import csv_rows, otherwise_separated, recognized_delimiter
@@ -70,6 +70,15 @@ class Table:
     classes: tuple[str, ...]
     columns: ColumnTypes | None = None
     """The columns as they were understood; None for a ``.npz`` file."""
+    delimiter: str | None = None
+    """The separator between the cells of the file."""
+
+    @property
+    def samples(self) -> Any:
+        """The samples for `train`: with the names of the columns, if the file has names."""
+        if self.columns is None:
+            return self.X
+        return RawTable(RawColumn(name, self.X[:, i]) for i, name in enumerate(self.names))
 
     def __str__(self) -> str:
         counts = [f"{self.kinds.count(kind)} {kind}" for kind in dict.fromkeys(self.kinds)]
@@ -120,12 +129,11 @@ def read_table(
     3 samples of 2 columns (1 number, 1 category), classes apple, banana
     """
     file = Path(path)
-    raw, cells = read_columns(file, target, ignore=ignore, delimiter=delimiter, types=types)
+    raw, cells, sign = read_columns(file, target, ignore=ignore, delimiter=delimiter, types=types)
     if not raw:
         raise EncodingError(f"{called(file)} has no column besides the target {target!r}.")
     try:
-        given = {name: kind for name, kind in (types or {}).items() if kind != "ignore"}
-        columns = understood(raw, given, missing)
+        columns = understood(raw, types, missing)
         columns.check()
     except EncodingError as error:
         raise EncodingError(f"{called(file)}: {error}") from None
@@ -133,7 +141,7 @@ def read_table(
     X = np.stack([column.values for column in raw], axis=1)
     kind = {name: one.kind for one in columns.columns for name in one.columns}
     names = tuple(column.name for column in raw)
-    return Table(X, y, names, tuple(kind[name] for name in names), classes, columns)
+    return Table(X, y, names, tuple(kind[name] for name in names), classes, columns, sign)
 
 
 def read_columns(
@@ -143,14 +151,14 @@ def read_columns(
     ignore: Iterable[str] = (),
     delimiter: str | None = None,
     types: Mapping[str, str] | None = None,
-) -> tuple[list[RawColumn], list[str]]:
-    """Return the columns of a CSV file without the target, and the cells of the target.
+) -> tuple[list[RawColumn], list[str], str]:
+    """Return the columns of a CSV file without the target, the cells of the target, and the delimiter.
 
-    The parameters are those of `read_table`. Columns whose type is ``"ignore"`` are left out.
+    The parameters are those of `read_table`.
     """
-    file, skip = Path(path), {*ignore, *(name for name, kind in (types or {}).items() if kind == "ignore")}
+    file, skip = Path(path), set(ignore)
     special = [] if target is None else [target]
-    header, rows = read_cells(file, delimiter, [*special, *sorted(skip)])
+    header, rows, sign = read_cells(file, delimiter, [*special, *sorted(skip)])
     used = [place for place, name in enumerate(header) if name not in skip and name != target]
     refuse_unnamed(file, header, used)
     refuse_missing(file, header, rows, [header.index(name) for name in special])
@@ -160,7 +168,7 @@ def read_columns(
         cells = [(line, row[place]) for line, row in rows]
         values[:] = _values(file, header[place], cells, is_free=header[place] in (types or {}))
         columns.append(RawColumn(header[place], values))
-    return columns, [row[header.index(name)] for name in special for _, row in rows]
+    return columns, [row[header.index(name)] for name in special for _, row in rows], sign
 
 
 def _values(file: Path, name: str, cells: list[tuple[int, str]], *, is_free: bool) -> list[Any]:
@@ -227,8 +235,8 @@ def called(file: Path) -> str:
     return file.name or str(file)  # the folder "." has no name
 
 
-def read_cells(file: Path, delimiter: str | None, wanted: list[str]) -> tuple[list[str], CellRows]:
-    """Return the names of the columns and the rows; without a delimiter, it is recognized.
+def read_cells(file: Path, delimiter: str | None, wanted: list[str]) -> tuple[list[str], CellRows, str]:
+    """Return the names of the columns, the rows and the delimiter, which is recognized if it is None.
 
     The names are checked at once, and each row when it is read, since a file can be large.
     """
@@ -263,7 +271,8 @@ def read_cells(file: Path, delimiter: str | None, wanted: list[str]) -> tuple[li
         raise EncodingError(
             f"{called(file)} {what}. A line of column names and one for each sample are needed."
         )
-    return header, rows
+    assert delimiter is not None
+    return header, rows, delimiter
 
 
 def _opened(file: Path) -> TextIO:
@@ -506,7 +515,7 @@ def read_ratings(
     twice = next((column for column in special if special.count(column) > 1 or column in skip), None)
     if twice is not None:
         raise EncodingError(f"the column {twice!r} is named for two things. Give each its own.")
-    header, rows = read_cells(file, delimiter, [*special, *sorted(skip)])
+    header, rows, _ = read_cells(file, delimiter, [*special, *sorted(skip)])
     used = [index for index, column in enumerate(header) if column not in skip and column not in special]
     return _rated(file, header, rows, used, target=target, name=name, weights=weights)
 
@@ -535,7 +544,7 @@ def read_cases(
         The separator between cells. None: recognized, as in `read_table`.
     """
     file, known = Path(path), {*criteria, *spare, *([] if name is None else [name])}
-    header, rows = read_cells(file, delimiter, list(criteria))
+    header, rows, _ = read_cells(file, delimiter, list(criteria))
     strange = next((column for column in header if column not in known), None)
     if strange is not None:
         raise EncodingError(

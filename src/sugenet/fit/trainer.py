@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
-from sugenet.fit.columns import Missing
+from sugenet.fit.columns import Missing, RawTable, raw_columns
 from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.nn import Encoder, Network
@@ -294,8 +294,13 @@ def _rows_and_encoder(
     """Return the samples as rows, and the encoder, learned from them if it is not given."""
     if encoder is None:
         encoder = learn_encoder(X, names=names, types=types, missing=missing)
-        return encoder.rows(X), encoder
-    for name, value, usual in (("names", names, None), ("types", types, None), ("missing", missing, "refuse")):
+        samples = X if encoder.columns is None else RawTable(raw_columns(X, names))
+        return encoder.rows(samples), encoder
+    for name, value, usual in (
+        ("names", names, None),
+        ("types", types, None),
+        ("missing", missing, "refuse"),
+    ):
         if value != usual:
             raise SugenetError(
                 f"{name}= is for a learned encoder, but the encoder given has its own. Leave one of them out."
