@@ -19,7 +19,6 @@ from sugenet.nn import (
     OneHot,
     QuantizedLayer,
     Steps,
-    bit,
     thermometer,
 )
 
@@ -422,10 +421,10 @@ def test_wrong_data_is_named():
     with pytest.raises(EncodingError, match="every feature is constant"):
         small().fit(np.ones((6, 2)), [0, 1] * 3)
     with pytest.raises(
-        ValueError, match="gaps .NaN, None or empty cells. in 2 rows: .x1. .1.\. Use missing="
+        ValueError, match=r"gaps .NaN, None or empty cells. in 2 rows: .x1. .1.\. Use missing="
     ):
         small().fit([[1.0], [np.nan]], [0, 1])
-    with pytest.raises(EncodingError, match="in 3 rows: .x2. .1."):
+    with pytest.raises(EncodingError, match=r"in 3 rows: 'x2' \(1\)"):
         small().fit(np.array([[1.0, "a"], [2.0, None], [3.0, "b"]], dtype=object), [0, 1, 0])
     with pytest.raises(EncodingError, match="x1 needs numbers"):
         small(coding="cuts").fit(np.array([[1.0, True], ["abc", False]], dtype=object), [0, 1])

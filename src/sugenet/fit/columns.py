@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from os.path import commonprefix
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -162,8 +162,9 @@ class ColumnTypes(Sentences):
         if gaps and self.missing == "refuse":
             counts = {one.name: one.gaps for one in gaps}
             problems.append(
-                f"{_gap_text(counts, self.rows)} Use missing='category' for a category of gaps, missing='impute' for the "
-                f"median or most frequent value, or leave columns out: types={{{gaps[0].name!r}: 'ignore'}}."
+                f"{_gap_text(counts, self.rows)} Use missing='category' for a category of gaps, "
+                "missing='impute' for the median or most frequent value, or leave columns out: "
+                f"types={{{gaps[0].name!r}: 'ignore'}}."
             )
         return tuple(problems)
 
@@ -269,9 +270,9 @@ class RawColumn:
         if kind in "biu":
             return np.zeros(len(self.values), bool)
         if kind == "f":
-            return np.isnan(self.values)
+            return np.asarray(np.isnan(self.values))
         if kind == "M":
-            return np.isnat(self.values)
+            return np.asarray(np.isnat(self.values))
         return np.array([is_gap(value) for value in self.values.tolist()], bool)
 
     @cached_property
@@ -422,7 +423,7 @@ def understood(
 ) -> ColumnTypes:
     """Find the kinds of columns, and the groups of one-hot columns among them."""
     given = _given(types, [column.name for column in columns])
-    check_missing(missing)
+    how: Missing = check_missing(missing)
     groups = _groups([column for column in columns if column.name not in given and column.is_switch])
     first = {group[0]: group for group in groups}
     inside = {name for group in groups for name in group}
@@ -437,7 +438,7 @@ def understood(
                 if column.name in given
                 else _found(column, missing)
             )
-    return ColumnTypes(len(columns[0].values) if columns else 0, tuple(kinds), missing)
+    return ColumnTypes(len(columns[0].values) if columns else 0, tuple(kinds), how)
 
 
 def _given(types: Mapping[str, str] | None, names: list[str]) -> dict[str, str]:
@@ -637,6 +638,7 @@ def _stem(names: tuple[str, ...]) -> str:
     >>> _stem(("colour_red", "colour_rose")), _stem(("red", "blue"))
     ('colour', '')
     """
-    shared = commonprefix(names)
+    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    shared = "".join(letters[0] for letters in alike)
     ends = [match.end() for match in _ENDS.finditer(shared)]
     return _ENDS.sub("", shared[: ends[-1]][::-1], count=1)[::-1] if ends else ""

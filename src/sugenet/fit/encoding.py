@@ -34,7 +34,7 @@ def learn_encoder(
     X: Any,
     *,
     coding: CodingChoice = "auto",
-    cuts: int | Sequence[float] = 4,
+    cuts: int | Sequence[Any] = 4,
     names: Iterable[object] | None = None,
     low: float = -inf,
     high: float = inf,
@@ -200,7 +200,7 @@ def _part(
     """Return a part of a date as an integer, or as a category if gaps are one."""
     since = " since 1970-01-01" if how in ("days", "seconds") else ""
     name, preparation = f"{column.name} ({how}{since})", Preparation((column.name,), how)
-    part = RawColumn(name, preparation.read([column.present], unused(whole=True), name))
+    part = RawColumn(name, preparation.read([column.present], unused(whole=True), lambda _: column.name))
     if fill is not None:
         preparation = replace(preparation, fill=preparation.value([fill], unused(whole=True)))
     if gap:

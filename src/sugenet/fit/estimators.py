@@ -8,8 +8,8 @@ PyTorch, but a fitted classifier predicts without it. The other estimators requi
 
 scikit-learn passes folds of the data, so a value that is missing from a fold must still be readable. To
 predict, estimators only compare numbers with cuts, and the values seen imply nothing else: `BNNClassifier`
-predicts 17.5 and -3 in a column of positive integers, although questions to `network_` do not allow them. Only
-categories and exact integers form closed sets.
+predicts 17.5 and -3 in a column of positive integers, although questions to `network_` do not allow them.
+Only categories and exact integers form closed sets.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from sugenet.fit.sugeno.columns import (
 from sugenet.fit.sugeno.learning import Bools, Ints
 from sugenet.fit.sugeno.model import LearnedModel, Terms, learn_model
 from sugenet.fit.trainer import train
-from sugenet.nn import Coding, Encoder, Network, OneHot, Steps, bit, thermometer
+from sugenet.nn import Coding, Domain, Encoder, Network, OneHot, Steps, bit, thermometer
 from sugenet.nn.columns import Columns, Preparation
 from sugenet.nn.samples import named_rows, rows_of
 
@@ -918,7 +918,8 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     Attributes
     ----------
     network_ : Network
-        The exact network; one-hot columns are one feature. ``sugenet.save(classifier.network_, path)`` saves it.
+        The exact network; one-hot columns are one feature. ``sugenet.save(classifier.network_, path)``
+        saves it.
     classes_ : ndarray
         The classes, in the order of the network's classes.
     n_features_in_ : int
@@ -1103,7 +1104,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     def _keep(self, network: Network, kinds: npt.NDArray[Any], history: tuple[Epoch, ...]) -> BNNClassifier:
         self.network_, self.classes_ = network, kinds
-        self._reader = replace(network, encoder=_by_column(network.encoder), domain=None)
+        self._reader = replace(network, encoder=_by_column(network.encoder), domain=Domain())
         self.history_, self.n_iter_ = history, len(history)
         return self
 

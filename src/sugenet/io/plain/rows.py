@@ -112,7 +112,10 @@ def recognized_delimiter(lines: TextIO, fits: Callable[[list[str]], bool]) -> st
     """
     first = next((line for line in iter(lambda: lines.readline(LINE_LIMIT), "") if line.strip()), "")
     lines.seek(0)
-    splits = {sign: next(csv.reader([first], delimiter=sign), []) for sign in SEPARATORS}
+    try:
+        splits = {sign: next(csv.reader([first], delimiter=sign), []) for sign in SEPARATORS}
+    except csv.Error:  # which reading the rows reports
+        return ","
     fitting = [
         sign for sign, cells in splits.items() if len(cells) > 1 and fits([cell.strip() for cell in cells])
     ]
