@@ -1,6 +1,7 @@
 import gzip
 import io
 import os
+import re
 import struct
 import subprocess
 import sys

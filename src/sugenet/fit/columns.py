@@ -115,11 +115,8 @@ class ColumnTypes(Sentences):
     missing: Missing = "refuse"
 
     def __str__(self) -> str:
-        head = ("column", "kind", "gaps", "example", "why")
-        lines = [
-            (cut(one.name, 1, 30), one.kind, f"{one.gaps:,}", _shown(one.example), one.why)
-            for one in self.columns
-        ]
+        head = ("column", "kind", "gaps", "why")
+        lines = [(cut(one.name, 1, 30), one.kind, f"{one.gaps:,}", one.why) for one in self.columns]
         widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
         columns = sum(len(one.columns) for one in self.columns)
         table = [
@@ -131,7 +128,7 @@ class ColumnTypes(Sentences):
         ]
         return "\n".join(
             [
-                f"{self.rows:,} rows, {columns} columns",
+                f"{self.rows:,} row{'s' * (self.rows != 1)}, {columns} column{'s' * (columns != 1)}",
                 *table,
                 f"To say otherwise: types={{'COLUMN': 'TYPE'}}. The types are {', '.join(_TYPES)}.",
                 *self.problems,
@@ -215,10 +212,10 @@ def understand(
     >>> rows = [[age, city, age % 2 == 0] for age, city in zip(range(20, 24), ["Rome", "Oslo"] * 2)]
     >>> print(understand(rows, names=["age", "city", "member"]))
     4 rows, 3 columns
-    column  kind      gaps  example  why
-    age     whole        0  20       4 different integers from 20 to 23
-    city    category     0  Rome     2 different texts
-    member  bool         0  True     True and False
+    column  kind      gaps  why
+    age     whole        0  4 integers from 20 to 23
+    city    category     0  2 texts: Oslo, Rome
+    member  bool         0  True and False
     To say otherwise: types={'COLUMN': 'TYPE'}. The types are bool, whole, number, category, days, seconds,
     year, month, weekday, ignore.
     """
@@ -430,7 +427,7 @@ def understood(
     kinds = []
     for column in columns:
         if column.name in first:
-            why = f"{len(first[column.name])} columns of 0 and 1, of which exactly one is 1 in every row"
+            why = f"one of {len(first[column.name])} columns is 1 in every row"
             kinds.append(ColumnType(first[column.name], "one-hot", why, 0, plain(column.values[0])))
         elif column.name not in inside:
             kinds.append(
@@ -466,7 +463,7 @@ def _found(column: RawColumn, missing: str) -> ColumnType:
         why = f"always {_shown(_example(column))}" if n else "no value in any row"
         return _typed(column, "constant", why, missing)
     if column.levels is not None:
-        return _typed(column, "category", f"{n} ordered categories", missing)
+        return _typed(column, "category", _listed(n, "ordered categories", different, " < "), missing)
     if column.is_bool:
         return _typed(column, "bool", "True and False", missing)
     if column.numbers is not None:
@@ -485,7 +482,7 @@ def _found(column: RawColumn, missing: str) -> ColumnType:
         return _typed(column, "text" if length > _LONG else "identifier", why, missing)
     if n > _MANY:
         return _typed(column, "text", f"{n:,} different texts, more than {_MANY}", missing)
-    return _typed(column, "category", f"{n} different texts", missing)
+    return _typed(column, "category", _listed(n, "texts", different), missing)
 
 
 def _identifies(column: RawColumn) -> str | None:
@@ -495,9 +492,9 @@ def _identifies(column: RawColumn) -> str | None:
     if not column.is_named or rows < _FEW:
         return None
     if _NAMED_ID.fullmatch(column.name):
-        return f"{rows:,} different integers in {rows:,} rows, and its name"
+        return f"{rows:,} integers in {rows:,} rows, and its name"
     if rows >= _MANY and (np.diff(column.numbers) == 1).all():
-        return f"the rows are numbered from {number_text(column.different[0])}"
+        return f"rows are numbered from {number_text(column.different[0])}"
     return None
 
 
@@ -509,7 +506,7 @@ def _declared(column: RawColumn, wanted: str, missing: str) -> ColumnType:
     if len(different) < 2:
         return _found(column, missing)
     if wanted == "category":
-        return _typed(column, "category", f"{said}: {len(different)} different values", missing)
+        return _typed(column, "category", f"{said}: {_listed(len(different), 'values', different)}", missing)
     if wanted in ("whole", "number", "bool"):
         fits = {"whole": column.is_whole, "number": column.numbers is not None}.get(
             wanted, column.is_whole and different in ([0, 1], [-1, 1])
@@ -553,15 +550,19 @@ def _dated(column: RawColumn, missing: str, wanted: str | None = None) -> Column
     elif wanted is None and has_times:
         how = "seconds"
     parts = tuple(how.split("+"))
-    what = "dates and times" if has_times else "dates"
-    why = f"{what} from {days.min()} to {days.max()}, read as {' and '.join(parts)}{reason}"
+    why = f"{days.min()} to {days.max()}, read as {' and '.join(parts)}{reason}"
     return _typed(column, "date", why, missing, parts)
+
+
+def _listed(n: int, what: str, values: list[Any], sign: str = ", ") -> str:
+    """Return a number of values and the first of them."""
+    return f"{n} {what}: {cut(sign.join(map(number_text, values[:_FEW])), 1, 30)}"
 
 
 def _span(column: RawColumn) -> str:
     seen = column.different
     kind = "integers" if column.is_whole else "numbers"
-    return f"{len(seen):,} different {kind} from {number_text(seen[0])} to {number_text(seen[-1])}"
+    return f"{len(seen):,} {kind} from {number_text(seen[0])} to {number_text(seen[-1])}"
 
 
 def _typed(
@@ -571,8 +572,8 @@ def _typed(
     if gaps and len(column.present) and kind not in (*_REFUSED, "ignore"):
         filled = column.fill(kind) if missing == "impute" else None
         why += {
-            "impute": f"; a gap becomes {_shown(filled)}",
-            "category": "; a gap is a category",
+            "impute": f"; gaps become {_shown(filled)}",
+            "category": "; gaps are a category",
             "refuse": "",
         }[missing]
     return ColumnType((column.name,), kind, why, gaps, _example(column), how)
