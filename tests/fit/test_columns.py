@@ -133,7 +133,7 @@ def test_every_door_gives_the_same_encoder(tmp_path):
 def _raw(file):
     from sugenet.fit.table import read_columns
 
-    return read_columns(file)[0]
+    return read_columns(file).columns
 
 
 # -- the definition ------------------------------------------------------------------------------------------

@@ -192,6 +192,15 @@ def _region(text: str) -> str:
     return text
 
 
+def _class_weight(text: str) -> str | dict[str, float]:
+    if text == "balanced":
+        return text
+    parts = re.findall(r"([^=]+)=([^,=]+)(?:,|$)", text)
+    if ",".join(f"{name}={weight}" for name, weight in parts) != text:
+        raise SugenetError(f"{text[:60]} is not the word balanced, or a list such as stay=1,leave=20")
+    return {name: _number(weight) for name, weight in parts}
+
+
 def _number(text: str) -> float:
     from sugenet.capacity.arguments import float_number
 
@@ -205,6 +214,13 @@ _SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
     "validation_share": (typed(_number), 0.1, "SHARE", "share of samples held out to choose the epoch"),
     "patience": (whole(), None, "N", "stop after N epochs without better validation accuracy"),
     "smoothing": (typed(_number), 0.1, "X", "label smoothing of the loss"),
+    "class_weight": (
+        typed(_class_weight),
+        None,
+        "WEIGHTS",
+        "balanced, or costs of errors, as stay=1,leave=20",
+    ),
+    "costs": (typed(_class_weight), None, "WEIGHTS", "the same as --class-weight"),
     "noise": (typed(_number), 0.0, "P", "probability of flipping an input bit in training"),
     "sparsity": (typed(_number), 0.0, "SHARE", "share of weights set to 0"),
     "tau_decay": (typed(_number), 0.0, "X", "weight of the penalty on high thresholds"),
@@ -227,7 +243,7 @@ def _table(options: Namespace) -> Table:
     if options.data.lower().endswith(".npz"):
         refuse_idle(
             options,
-            ["label_column", "ignore", "delimiter", "types", "missing"],
+            ["label_column", "ignore", "delimiter", "weights", "types", "missing"],
             "is for CSV files; a .npz file has its classes in y.",
         )
         return read_arrays(options.data)
@@ -236,6 +252,7 @@ def _table(options: Namespace) -> Table:
     return read_table(
         options.data,
         options.label_column,
+        weights=options.weights,
         ignore=options.ignore,
         delimiter=sign_of(options.delimiter),
         types=_types(options),
@@ -264,7 +281,7 @@ def _show_columns(options: Namespace, screen: Screen) -> int:
     from sugenet.fit.table import read_columns
 
     types = _types(options)
-    columns, classes, sign = read_columns(
+    columns, classes, sign, _ = read_columns(
         options.data,
         options.label_column,
         ignore=options.ignore,
@@ -315,6 +332,7 @@ def _run_training(options: Namespace, screen: Screen) -> int:
             missing=options.missing,
         ),
         classes=table.classes,
+        sample_weight=table.weights,
         test_share=options.test_share,
         progress=None if options.quiet else print_progress,
         checkpoint=options.checkpoint,
@@ -330,6 +348,7 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         "test_accuracy": trained.test_accuracy,
         "accuracy": trained.accuracy,
         "under_attack": trained.attacked,
+        "scores": None if trained.scores is None else trained.scores.data(),
         "samples": trained.counts._asdict(),
         "best_epoch": trained.best_epoch,
         "epochs": len(trained.history),
@@ -551,6 +570,7 @@ _TRAIN: Arguments = (
         "--hidden", type=typed(_sizes), default="64,32", metavar="SIZES", help="sizes of the hidden layers"
     ),
     *_COLUMN_OPTIONS,
+    option("--weights", metavar="COLUMN", help="column with the weights of the rows"),
     option(
         "--test-share",
         type=typed(_number),

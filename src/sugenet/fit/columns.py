@@ -223,7 +223,7 @@ def understand(
         from sugenet.fit.table import read_columns
 
         refuse(EncodingError, (names is not None, "names= is for tables without names. Leave it out."))
-        return understood(read_columns(table, target, types=types)[0], types, missing)
+        return understood(read_columns(table, target, types=types).columns, types, missing)
     return understood(raw_columns(table, names, target), types, missing)
 
 

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from fractions import Fraction
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +68,8 @@ class Table:
     kinds: tuple[str, ...]
     """Kind of each column, see `ColumnType.kind`."""
     classes: tuple[str, ...]
+    weights: tuple[Fraction, ...] | None = None
+    """The weight of each sample, if a column holds them; samples of weight 0 are left out."""
     columns: ColumnTypes | None = None
     """The columns as they were understood; None for a ``.npz`` file."""
     delimiter: str | None = None
@@ -92,6 +94,7 @@ def read_table(
     path: str | Path,
     target: str,
     *,
+    weights: str | None = None,
     ignore: Iterable[str] = (),
     delimiter: str | None = None,
     types: Mapping[str, str] | None = None,
@@ -108,6 +111,8 @@ def read_table(
         The file, UTF-8; also compressed by gzip, as ``.csv.gz``.
     target
         The column that holds the classes.
+    weights
+        The column with the weight of each row. Rows of weight 0 are left out.
     ignore
         Columns to leave out, such as identifiers.
     delimiter
@@ -129,7 +134,9 @@ def read_table(
     3 samples of 2 columns (1 number, 1 category), classes apple, banana
     """
     file = Path(path)
-    raw, cells, sign = read_columns(file, target, ignore=ignore, delimiter=delimiter, types=types)
+    raw, cells, sign, counts = read_columns(
+        file, target, weights=weights, ignore=ignore, delimiter=delimiter, types=types
+    )
     if not raw:
         raise EncodingError(f"{called(file)} has no column besides the target {target!r}.")
     try:
@@ -141,25 +148,41 @@ def read_table(
     X = np.stack([column.values for column in raw], axis=1)
     kind = {name: one.kind for one in columns.columns for name in one.columns}
     names = tuple(column.name for column in raw)
-    return Table(X, y, names, tuple(kind[name] for name in names), classes, columns, sign)
+    return Table(X, y, names, tuple(kind[name] for name in names), classes, counts, columns, sign)
+
+
+class FileColumns(NamedTuple):
+    """The columns of a CSV file, the cells of its target, its delimiter, and the weights of its rows."""
+
+    columns: list[RawColumn]
+    classes: list[str]
+    delimiter: str
+    weights: tuple[Fraction, ...] | None
 
 
 def read_columns(
     path: str | Path,
     target: str | None = None,
     *,
+    weights: str | None = None,
     ignore: Iterable[str] = (),
     delimiter: str | None = None,
     types: Mapping[str, str] | None = None,
-) -> tuple[list[RawColumn], list[str], str]:
-    """Return the columns of a CSV file without the target, the cells of the target, and the delimiter.
+) -> FileColumns:
+    """Read the columns of a CSV file without the target and the weights. Rows of weight 0 are left out.
 
     The parameters are those of `read_table`.
     """
     file, skip = Path(path), set(ignore)
-    special = [] if target is None else [target]
+    special = _special((target, weights), skip)
     header, rows, sign = read_cells(file, delimiter, [*special, *sorted(skip)])
-    used = [place for place, name in enumerate(header) if name not in skip and name != target]
+    counts = _weights(file, header, rows, weights)
+    if counts is not None:
+        rows = [row for row, count in zip(rows, counts, strict=True) if count]
+        counts = tuple(filter(None, counts))
+        if not rows:
+            raise EncodingError(f"{called(file)}: the column {weights!r} is zero in every row.")
+    used = [place for place, name in enumerate(header) if name not in skip and name not in special]
     refuse_unnamed(file, header, used)
     refuse_missing(file, header, rows, [header.index(name) for name in special])
     columns = []
@@ -168,7 +191,8 @@ def read_columns(
         cells = [(line, row[place]) for line, row in rows]
         values[:] = _values(file, header[place], cells, is_free=header[place] in (types or {}))
         columns.append(RawColumn(header[place], values))
-    return columns, [row[header.index(name)] for name in special for _, row in rows], sign
+    classes = [] if target is None else [row[header.index(target)] for _, row in rows]
+    return FileColumns(columns, classes, sign, counts)
 
 
 def _values(file: Path, name: str, cells: list[tuple[int, str]], *, is_free: bool) -> list[Any]:
@@ -511,10 +535,7 @@ def read_ratings(
     ('line 2 (A)', 'line 3 (B)')
     """
     file, skip = Path(path), set(ignore)
-    special = [column for column in (target, name, weights) if column is not None]
-    twice = next((column for column in special if special.count(column) > 1 or column in skip), None)
-    if twice is not None:
-        raise EncodingError(f"the column {twice!r} is named for two things. Give each its own.")
+    special = _special((target, name, weights), skip)
     header, rows, _ = read_cells(file, delimiter, [*special, *sorted(skip)])
     used = [index for index, column in enumerate(header) if column not in skip and column not in special]
     return _rated(file, header, rows, used, target=target, name=name, weights=weights)
@@ -574,9 +595,6 @@ def _rated(
     def column(title: str | None) -> tuple[str, ...] | None:
         return None if title is None else tuple(cells[header.index(title)] for _, cells in rows)
 
-    counts = None
-    if weights is not None:
-        counts = tuple(_weight(file, line, weights, cells[header.index(weights)]) for line, cells in rows)
     return RatedTable(
         called(file),
         tuple(header[index] for index in used),
@@ -585,8 +603,23 @@ def _rated(
         tuple(tuple(cells[index] for index in used) for _, cells in rows),
         target,
         column(target),
-        counts,
+        _weights(file, header, rows, weights),
     )
+
+
+def _special(columns: Iterable[str | None], skip: set[str]) -> list[str]:
+    """Return the columns that have a purpose of their own; raise an error if one has two."""
+    special = [column for column in columns if column is not None]
+    twice = next((column for column in special if special.count(column) > 1 or column in skip), None)
+    if twice is not None:
+        raise EncodingError(f"the column {twice!r} is named for two things. Give each its own.")
+    return special
+
+
+def _weights(file: Path, header: list[str], rows: CellRows, name: str | None) -> tuple[Fraction, ...] | None:
+    if name is None:
+        return None
+    return tuple(_weight(file, line, name, cells[header.index(name)]) for line, cells in rows)
 
 
 def _weight(file: Path, line: int, name: str, text: str) -> Fraction:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +15,9 @@ from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
 from sugenet.fit.columns import Missing, RawTable, raw_columns
 from sugenet.fit.encoding import learn_encoder, reads_levels
+from sugenet.fit.scores import Scores
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
+from sugenet.fit.weights import class_factors, sample_weights, taken
 from sugenet.nn import Encoder, Network
 from sugenet.nn.arrays import Bits
 from sugenet.nn.columns import is_gap
@@ -73,6 +75,11 @@ class Trained(Sentences):
     """
     region: Linf | Hamming | None = None
     """The region that the network was trained against."""
+    scores: Scores | None = None
+    """Recall of each class, balanced accuracy, and the accuracy of the best constant answer.
+
+    The samples are those of the first accuracy available: test, else validation, else training samples.
+    """
 
     def __str__(self) -> str:
         ended = " (interrupted)" if self.interrupted else ""
@@ -93,25 +100,41 @@ class Trained(Sentences):
             else f"; under attack, with {self.region}, {self.attacked:.2%} of the "
             f"{counts.test or counts.validation or counts.training} stay right (no proof: `sweep` proves)"
         )
-        return f"{self.network}; accuracy {test}{chose}{attack}; exact: {self.comparison}"
+        text = f"{self.network}; accuracy {test}{chose}{attack}; exact: {self.comparison}"
+        if self.scores is None:
+            return text
+        return "\n".join([text, str(self.scores), *filter(None, [self.scores.warning])])
 
 
-def _samples_and_classes(X: Any, y: Any, target: str | None) -> tuple[Any, Any]:
-    """Return samples and their classes; with a target, from the columns of a data frame."""
-    if (y is None) == (target is None):
-        raise SugenetError("give the classes once: y, or the column of X that holds them, target='...'.")
-    if target is None:
-        return X, y
+def _column(X: Any, name: str, argument: str) -> tuple[Any, Any]:
+    """Return a data frame without one of its columns, and this column."""
     labels = labels_of(X) or []
-    columns = [str(name) for name in labels]
-    if target not in columns:
+    columns = [str(label) for label in labels]
+    if name not in columns:
         raise SugenetError(
-            f"target={quoted(target)} is not a column. The {len(columns)} columns are "
+            f"{argument}={quoted(name)} is not a column. The {len(columns)} columns are "
             f"{cut(', '.join(columns), letters=200)}."
         )
-    others = [name for name in labels if str(name) != target]
-    classes = X[labels[columns.index(target)]]
-    return X.select(others) if hasattr(X, "column_names") else X[others], classes
+    others = [label for label in labels if str(label) != name]
+    column = X[labels[columns.index(name)]]
+    return X.select(others) if hasattr(X, "column_names") else X[others], column
+
+
+def _samples_and_classes(
+    X: Any, y: Any, target: str | None, weights: Any
+) -> tuple[Any, Any, npt.NDArray[np.float64] | None]:
+    """Return samples, their classes and weights, without samples of weight 0; columns may be named."""
+    if (y is None) == (target is None):
+        raise SugenetError("give the classes once: y, or the column of X that holds them, target='...'.")
+    if target is not None:
+        X, y = _column(X, target, "target")
+    if isinstance(weights, str):
+        X, weights = _column(X, weights, "sample_weight")
+    numbers = sample_weights(weights, np.size(y))
+    if numbers is None or numbers.all():
+        return X, y, numbers
+    rows = np.flatnonzero(numbers)
+    return taken(X, rows), np.asarray(y)[rows], numbers[rows]
 
 
 def train(
@@ -124,6 +147,7 @@ def train(
     encoder: Encoder | None = None,
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
+    sample_weight: Any = None,
     validation: tuple[Any, Any] | None = None,
     test_share: float = 0.1,
     progress: Callable[[Epoch], None] | None = None,
@@ -153,8 +177,12 @@ def train(
         Names of the features, for a learned encoder. None: the columns of `X`, if it has names.
     classes : iterable, default: None
         Names of the classes; `y` then holds class indices from 0.
+    sample_weight : array or str, default: None
+        Weight of each sample in the loss and in the choice of the best epoch, or the column of `X` that holds
+        the weights. A sample of weight 0 is left out. The weights of `Settings.class_weight` are factors.
     validation : tuple, default: None
-        Held-out samples and classes that choose the best epoch, in place of a share of `X`.
+        Held-out samples and classes that choose the best epoch, in place of a share of `X`. They have the
+        weights of their classes.
     test_share : float, default: 0.1
         Share of each class that takes no part in training and in choosing the epoch. The accuracy on these
         samples is `test_accuracy`. The encoder is learned from all samples, without their classes. 0 for
@@ -198,7 +226,7 @@ def train(
     (0, ('False', 'True'))
     """
     require_torch()
-    X, y = _samples_and_classes(X, y, target)
+    X, y, weights = _samples_and_classes(X, y, target, sample_weight)
     from sugenet.fit import folding, loop
     from sugenet.fit.adversary import Adversary, Perturbation
     from sugenet.fit.module import LevelModule
@@ -206,7 +234,8 @@ def train(
     sizes = _sizes(hidden, settings)
     path = _writable(checkpoint)
     array, coder = _rows_and_encoder(X, encoder, names, types, missing)
-    labels, kinds = _labels(y, classes)
+    labels, known = _labels(y, classes)
+    kinds = tuple(map(str, known))
     if array.ndim != 2 or len(array) != len(labels):
         raise EncodingError(
             f"X has shape {array.shape} and y {len(labels)} entries: "
@@ -215,6 +244,11 @@ def train(
     test, others = _test_part(labels, settings.seed, test_share)
     coder = coder.with_training_range(array[others]) if coder.seen is None else coder
     inside, outside = _parts(labels, others, settings) if validation is None else (others, np.arange(0))
+    factors = class_factors(
+        settings.class_weight, known, labels[others], None if weights is None else weights[others]
+    )
+    weighing = factors[labels] * (1 if weights is None else weights)
+    weighted = bool((weighing[others] != weighing[others][:1]).any())  # equal weights are no weights
     levels = bool(sizes) and reads_levels(coder)
     region = robust_region(settings.robust)
     perturbation = None if region is None else Perturbation(coder, region, levels)
@@ -222,14 +256,21 @@ def train(
     seen = (
         None if settings.window is None else windows(coder, levels, settings.window, sizes[0], settings.seed)
     )
-    training = loop.Samples.of(coder, array[inside], labels[inside], levels, perturbation)
+    training = loop.Samples.of(
+        coder, array[inside], labels[inside], levels, perturbation, weighing[inside] if weighted else None
+    )
     if perturbation is not None:
         perturbation.check(*training.surrounded(np.arange(len(training))))
-    outer, outer_labels = array[outside], labels[outside]
+    outer, outer_labels, outer_weights = array[outside], labels[outside], weighing[outside]
     if validation is not None:
         outer = coder.rows(validation[0])
         outer_labels = _known_labels(validation[1], kinds, classes is not None)
-    held_out = loop.Samples.of(coder, outer, outer_labels, levels, perturbation) if len(outer) else None
+        outer_weights = factors[outer_labels]
+    held_out = (
+        loop.Samples.of(coder, outer, outer_labels, levels, perturbation, outer_weights if weighted else None)
+        if len(outer)
+        else None
+    )
     about = {"settings": settings.decisive(), "hidden": sizes, "classes": len(kinds), "top": training.top}
     mark = loop.run_mark(about, *training.arrays, *(() if held_out is None else held_out.arrays))
     with loop.threads(settings.threads):
@@ -243,6 +284,8 @@ def train(
         )
         if adversary is not None:
             module.unit /= _CALM
+        if training.weights is not None:
+            module.expect(np.bincount(training.y, training.weights, minlength=len(kinds)))
         outcome = loop.run(module, training, held_out, settings, mark, progress, path, adversary)
         network = folding.network_of(module, coder, kinds, notes)
         comparison = folding.compare(network, module, array)
@@ -252,20 +295,26 @@ def train(
     last = loop.Samples.of(coder, array[test], labels[test], levels, perturbation) if len(test) else None
     attacked = None
     if adversary is not None:
-        judged, generator = last or held_out or training, loop.generator_of(settings.seed, 0)
+        judged = replace(last or held_out or training, weights=None)
+        generator = loop.generator_of(settings.seed, 0)
         attacked = loop.accuracy_under_attack(adversary, module, judged, 1.0, generator)
+    part = "validation" if held_out is not None else "training"
+    asked = settings.class_weight is not None or weights is not None
+    chose = _scores(network, held_out or training, part, asked)
+    tested = None if last is None else _scores(network, last, "test", asked)
     return Trained(
         network,
         outcome.history,
-        _accuracy(network, held_out or training),
+        chose.accuracy,
         outcome.best_epoch,
         outcome.interrupted,
         comparison,
         module,
-        None if last is None else _accuracy(network, last),
+        None if tested is None else tested.accuracy,
         SampleCounts(len(training), 0 if held_out is None else len(held_out), len(test)),
         attacked,
         region,
+        tested or chose,
     )
 
 
@@ -336,7 +385,8 @@ def _sizes(hidden: Sequence[int], settings: Settings) -> tuple[int, ...]:
     return sizes
 
 
-def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.int64], list[Any]]:
+    """Return class indices, and the classes."""
     array = np.asarray(y)
     if array.ndim != 1 or not len(array):
         raise EncodingError(f"y has shape {array.shape}, but one class for each sample is needed.")
@@ -348,8 +398,8 @@ def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.in
                 "these samples."
             )
     if classes is not None:
-        kinds = tuple(str(name) for name in classes)
-        return _known_labels(array, kinds, numbered=True), kinds
+        kinds = list(classes)
+        return _known_labels(array, tuple(map(str, kinds)), numbered=True), kinds
     if array.dtype.kind == "f" and (array != np.floor(array)).any():
         row = int(np.argmax(array != np.floor(array)))
         raise EncodingError(
@@ -359,7 +409,7 @@ def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.in
     seen, labels = np.unique(values, return_inverse=True)
     if len(seen) < 2:
         raise EncodingError(f"y holds one class only, {seen.tolist()[0]!r}. At least two are needed.")
-    return labels.astype(np.int64), tuple(str(name) for name in seen.tolist())
+    return labels.astype(np.int64), seen.tolist()
 
 
 def _known_labels(y: Any, kinds: tuple[str, ...], numbered: bool) -> npt.NDArray[np.int64]:
@@ -403,12 +453,12 @@ def _drawn(
     return np.flatnonzero(held), among[~held[among]]
 
 
-def _accuracy(network: Network, samples: Samples) -> float:
-    right = 0
+def _scores(network: Network, samples: Samples, part: str, weighted: bool) -> Scores:
+    answers = []
     for start in range(0, len(samples), _CHUNK):
         counts = network.packed("definition").match_counts(samples.inputs[start : start + _CHUNK])
-        right += int((network.head.classes(counts) == samples.y[start : start + _CHUNK]).sum())
-    return right / len(samples)
+        answers.append(network.head.classes(counts))
+    return Scores.of(network.classes, samples.y, np.concatenate(answers), part, weighted)
 
 
 def windows(encoder: Encoder, levels: bool, side: int, neurons: int, seed: int) -> Bits:

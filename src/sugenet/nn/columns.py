@@ -6,7 +6,7 @@ of sample (dicts, rows, data frames, CSV files):
 
 - With names, each feature is read from the column of its own name or from its raw columns; giving both raises
   an error. Without names, a row with one value per feature holds the features, and any other row holds the
-  raw columns in their order.
+  raw columns in their order. Samples with names may lack raw columns that no feature reads.
 - A gap is None, NaN, NaT, `pandas.NA` or a text of `GAPS` (any case, blanks around it ignored), unless a
   category has that name. A gap becomes `fill`; without one it is the category None; without that category, it
   raises an error.
@@ -370,8 +370,8 @@ class Columns(ShortRepr):
         sources = self.sources(known, names)
         labels = list(self.names)
         if known is not None:
-            given, read = set(map(str, known)), set(chain.from_iterable(f.columns for f in self.features))
-            unread = [name for name in self.names if name in given and name not in read]
+            read = set(chain.from_iterable(feature.columns for feature in self.features))
+            unread = [name for name in self.names if name in set(map(str, known)) - read]
             labels = list(dict.fromkeys(chain(chain.from_iterable(sources), unread)))
         array = rows_of(X, labels)
         if known is None and array.ndim == 2 and array.shape[1] == len(names):
