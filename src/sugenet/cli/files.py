@@ -289,9 +289,9 @@ def _show_columns(options: Namespace, screen: Screen) -> int:
         types=types,
     )
     _tell_delimiter(options, screen, sign)
-    found = understood(columns, types, options.missing)
-    text, data = as_typed(str(found), options.flags), found.data()
-    data["problems"] = [as_typed(problem, options.flags) for problem in found.problems]
+    kinds = understood(columns, types, options.missing)
+    text, data = as_typed(str(kinds), options.flags), kinds.data()
+    data["problems"] = [as_typed(problem, options.flags) for problem in kinds.problems]
     if options.label_column is not None:
         counts = Counter(classes).most_common()
         shares = ", ".join(f"{name} {count:,} ({count / len(classes):.1%})" for name, count in counts[:12])

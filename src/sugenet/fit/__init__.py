@@ -19,7 +19,7 @@ from sugenet.fit.capacities import (
     learned_of,
     version_space,
 )
-from sugenet.fit.columns import ColumnType, ColumnTypes, understand
+from sugenet.fit.columns import ColumnType, ColumnTypes
 from sugenet.fit.encoding import learn_encoder
 from sugenet.fit.settings import Epoch, Settings, print_progress
 from sugenet.fit.sugeno import (
@@ -30,7 +30,7 @@ from sugenet.fit.sugeno import (
     UtilityFunctional,
     parse_level_rule,
 )
-from sugenet.fit.table import RatedTable, Table, read_cases, read_ratings, read_table
+from sugenet.fit.table import RatedTable, Table, read_cases, read_ratings, read_table, understand
 from sugenet.fit.trainer import Trained, train
 
 if TYPE_CHECKING:

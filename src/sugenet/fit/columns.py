@@ -14,14 +14,13 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import takewhile
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.capacity.arguments import number_text, plain
-from sugenet.errors import EncodingError, SugenetError, refuse
+from sugenet.errors import EncodingError, SugenetError
 from sugenet.nn.columns import is_gap, moment_of
 from sugenet.nn.samples import labels_of, named_rows
 from sugenet.reprs import Sentences, ShortRepr, cut, quoted
@@ -35,7 +34,6 @@ __all__ = [
     "check_missing",
     "raw_columns",
     "refuse_gaps",
-    "understand",
     "understood",
 ]
 
@@ -121,8 +119,8 @@ class ColumnTypes(Sentences):
         columns = sum(len(one.columns) for one in self.columns)
         table = [
             "  ".join(
-                cell.rjust(width) if place == 2 else cell.ljust(width)
-                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+                cell.rjust(width) if index == 2 else cell.ljust(width)
+                for index, (cell, width) in enumerate(zip(line, widths, strict=True))
             ).rstrip()
             for line in (head, *lines)
         ]
@@ -169,62 +167,6 @@ class ColumnTypes(Sentences):
         """Raise `EncodingError` if something has to be decided first."""
         if self.problems:
             raise EncodingError(" ".join(self.problems))
-
-
-def understand(
-    table: Any,
-    *,
-    target: str | None = None,
-    names: Iterable[object] | None = None,
-    types: Mapping[str, str] | None = None,
-    missing: Missing = "refuse",
-) -> ColumnTypes:
-    """Find the kind of each column of a table.
-
-    Parameters
-    ----------
-    table : data frame, array, rows, str or Path
-        A data frame of pandas, polars or Arrow, an array, rows of values, or the path of a CSV file.
-    target : str, default: None
-        Column with the classes, which is left out.
-    names : iterable, default: None
-        Names of the columns. None: those of the table.
-    types : mapping, default: None
-        Types of columns by name, instead of those found: ``"bool"``, ``"whole"``, ``"number"``,
-        ``"category"``, ``"days"``, ``"seconds"``, ``"year"``, ``"month"``, ``"weekday"`` or ``"ignore"``.
-        Several parts of a date are joined by ``+``: ``"year+month"``.
-    missing : str, default: "refuse"
-        ``"refuse"`` gaps, give them a ``"category"`` of their own, or ``"impute"`` the median or the most
-        frequent value.
-
-    Returns
-    -------
-    ColumnTypes
-        One entry per column, or per group of one-hot columns. It prints as a table.
-
-    Raises
-    ------
-    EncodingError
-        If a given type does not fit the values of its column.
-
-    Examples
-    --------
-    >>> rows = [[age, city, age % 2 == 0] for age, city in zip(range(20, 24), ["Rome", "Oslo"] * 2)]
-    >>> print(understand(rows, names=["age", "city", "member"]))
-    4 rows, 3 columns
-    column  kind      gaps  why
-    age     whole        0  4 integers from 20 to 23
-    city    category     0  2 texts: Oslo, Rome
-    member  bool         0  True and False
-    To say otherwise: types={'COLUMN': 'TYPE'}. The types are bool, whole, number, category, days, seconds,
-    year, month, weekday, ignore.
-    """
-    if isinstance(table, str | Path):
-        from sugenet.fit.table import read_columns
-
-        refuse(EncodingError, (names is not None, "names= is for tables without names. Leave it out."))
-        return understood(read_columns(table, target, types=types).columns, types, missing)
-    return understood(raw_columns(table, names, target), types, missing)
 
 
 def check_missing(missing: str) -> Any:
@@ -390,12 +332,12 @@ def raw_columns(
         is_named = labels != list(range(len(labels)))
         columns = [
             RawColumn(
-                str(label) if is_named else f"x{place + 1}",
+                str(label) if is_named else f"x{index + 1}",
                 np.asarray(table[label]),
                 _levels(table[label]),
                 is_named,
             )
-            for place, label in enumerate(labels)
+            for index, label in enumerate(labels)
         ]
         if columns and not len(columns[0].values):
             raise EncodingError("the table has no rows.")
@@ -419,9 +361,9 @@ def understood(
     columns: list[RawColumn], types: Mapping[str, str] | None = None, missing: str = "refuse"
 ) -> ColumnTypes:
     """Find the kinds of columns, and the groups of one-hot columns among them."""
-    given = _given(types, [column.name for column in columns])
+    declared = _given(types, [column.name for column in columns])
     how: Missing = check_missing(missing)
-    groups = _groups([column for column in columns if column.name not in given and column.is_switch])
+    groups = _groups([column for column in columns if column.name not in declared and column.is_switch])
     first = {group[0]: group for group in groups}
     inside = {name for group in groups for name in group}
     kinds = []
@@ -431,28 +373,28 @@ def understood(
             kinds.append(ColumnType(first[column.name], "one-hot", why, 0, plain(column.values[0])))
         elif column.name not in inside:
             kinds.append(
-                _declared(column, given[column.name], missing)
-                if column.name in given
+                _declared(column, declared[column.name], missing)
+                if column.name in declared
                 else _found(column, missing)
             )
     return ColumnTypes(len(columns[0].values) if columns else 0, tuple(kinds), how)
 
 
 def _given(types: Mapping[str, str] | None, names: list[str]) -> dict[str, str]:
-    given = {str(name): str(kind) for name, kind in (types or {}).items()}
-    unknown = next((name for name in given if name not in names), None)
+    declared = {str(name): str(kind) for name, kind in (types or {}).items()}
+    unknown = next((name for name in declared if name not in names), None)
     if unknown is not None:
         raise EncodingError(
-            f"types={{{unknown!r}: {given[unknown]!r}}} names no column. The columns are "
+            f"types={{{unknown!r}: {declared[unknown]!r}}} names no column. The columns are "
             f"{cut(', '.join(names), letters=200)}."
         )
-    for name, kind in given.items():
+    for name, kind in declared.items():
         if not set(kind.split("+")) <= set(_DATES) and kind not in _TYPES:
             raise EncodingError(
                 f"types={{{name!r}: {kind!r}}} is not known; a type is one of {', '.join(_TYPES)}, or parts "
                 "of a date such as 'year+month'."
             )
-    return given
+    return declared
 
 
 def _found(column: RawColumn, missing: str) -> ColumnType:
@@ -500,13 +442,15 @@ def _identifies(column: RawColumn) -> str | None:
 
 def _declared(column: RawColumn, wanted: str, missing: str) -> ColumnType:
     """Return the type that was given; raise an error if the values do not fit it."""
-    said, different = "as given", column.different
+    stated, different = "as given", column.different
     if wanted == "ignore":
-        return _typed(column, "ignore", said, missing)
+        return _typed(column, "ignore", stated, missing)
     if len(different) < 2:
         return _found(column, missing)
     if wanted == "category":
-        return _typed(column, "category", f"{said}: {_listed(len(different), 'values', different)}", missing)
+        return _typed(
+            column, "category", f"{stated}: {_listed(len(different), 'values', different)}", missing
+        )
     if wanted in ("whole", "number", "bool"):
         fits = {"whole": column.is_whole, "number": column.numbers is not None}.get(
             wanted, column.is_whole and different in ([0, 1], [-1, 1])
@@ -517,7 +461,7 @@ def _declared(column: RawColumn, wanted: str, missing: str) -> ColumnType:
             raise EncodingError(
                 f"types={{{column.name!r}: {wanted!r}}} does not fit: the column holds {quoted(wrong)}."
             )
-        return _typed(column, wanted, f"{said}: {_span(column)}", missing)
+        return _typed(column, wanted, f"{stated}: {_span(column)}", missing)
     if column.moments is None:
         raise EncodingError(
             f"types={{{column.name!r}: {wanted!r}}} needs dates such as 2024-03-31, but the column holds "
@@ -610,9 +554,9 @@ def _groups(columns: list[RawColumn]) -> list[tuple[str, ...]]:
         return len(members) > 1 and inside.sum() == counts[members].sum() == rows
 
     by_beginning: dict[str, list[int]] = {}
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         for match in _ENDS.finditer(name):
-            by_beginning.setdefault(name[: match.end()], []).append(place)
+            by_beginning.setdefault(name[: match.end()], []).append(index)
     groups: list[list[int]] = []
     free = set(range(len(columns)))
     for members in sorted(by_beginning.values(), key=len):
@@ -621,14 +565,14 @@ def _groups(columns: list[RawColumn]) -> list[tuple[str, ...]]:
             free -= set(members)
     for start in sorted(free) if rows >= _FEW else ():
         members = [start] if start in free else []
-        for place in sorted(free):
-            if place > start and members and not both[place, members].any():
-                members.append(place)
+        for index in sorted(free):
+            if index > start and members and not both[index, members].any():
+                members.append(index)
             if is_group(members):
                 groups.append(members)
                 free -= set(members)
                 break
-    return [tuple(names[place] for place in members) for members in groups]
+    return [tuple(names[index] for index in members) for members in groups]
 
 
 def _stem(names: tuple[str, ...]) -> str:

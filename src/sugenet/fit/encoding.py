@@ -83,7 +83,7 @@ def learn_encoder(
     if isinstance(cuts, bool) or not isinstance(cuts, int | Sequence) or (isinstance(cuts, int) and cuts < 1):
         raise EncodingError(f"cuts={cuts!r} must be an integer of at least 1, or the cuts themselves.")
     columns = raw_columns(X, names)
-    if coding == "auto" and not is_binary(X):
+    if coding == "auto" and not _is_binary(X):
         return _of_columns(columns, cuts, low, high, types, check_missing(missing))
     for name, value, usual in (("types", types, None), ("missing", missing, "refuse")):
         if value != usual:
@@ -98,7 +98,7 @@ def learn_encoder(
     return informative(Encoder(codings, [column.name for column in columns]))
 
 
-def is_binary(X: Any) -> bool:
+def _is_binary(X: Any) -> bool:
     """Return whether X is an array of booleans or of bytes, such as pixels, whose columns have one type."""
     return isinstance(X, np.ndarray) and X.dtype in (np.bool_, np.uint8)
 
@@ -110,7 +110,7 @@ def _cuts_of(cuts: int | Sequence[Any], column: int) -> int | Sequence[float]:
     return cuts[column]  # type: ignore[no-any-return]
 
 
-class _Feature(NamedTuple):
+class _CodedFeature(NamedTuple):
     """A feature: its name, how it is read from columns, and its coding."""
 
     name: str
@@ -127,12 +127,12 @@ def _of_columns(
     missing: Missing,
 ) -> Encoder:
     """Return the encoder of columns by their types."""
-    found = understood(columns, types, missing)
-    found.check()
+    kinds = understood(columns, types, missing)
+    kinds.check()
     index = {column.name: i for i, column in enumerate(columns)}
     features = [
         feature
-        for one in found.columns
+        for one in kinds.columns
         for i in [index[one.columns[0]]]
         for feature in _features(one, columns[i], _cuts_of(cuts, i), low, high, missing)
     ]
@@ -161,25 +161,25 @@ def _features(
     low: float,
     high: float,
     missing: Missing,
-) -> list[_Feature]:
+) -> list[_CodedFeature]:
     """Return the features of a column: one, several for the parts of a date, none if it is left out."""
     name, is_imputed = column.name, missing == "impute"
     gap = (None,) if one.gaps and missing == "category" else ()
     fill = column.fill(one.kind) if is_imputed and one.is_used and len(one.columns) == 1 else None
     if one.kind == "one-hot":
-        return [_Feature(one.name, Preparation(one.columns, "one-hot"), OneHot(one.categories))]
+        return [_CodedFeature(one.name, Preparation(one.columns, "one-hot"), OneHot(one.categories))]
     if one.kind == "constant" and column.numbers is not None and len(column.present) and not gap:
         fill = column.fill(one.kind) if is_imputed else None
-        return [_Feature(name, Preparation((name,), fill=fill), unused(low, high, column.is_whole))]
+        return [_CodedFeature(name, Preparation((name,), fill=fill), unused(low, high, column.is_whole))]
     if not one.is_used:
         return []
     if one.kind == "date":
         return [_part(column, how, cuts, fill, gap) for how in one.how]
     if one.kind == "category" or (one.kind == "bool" and column.different != [-1, 1]):
         values = (False, True) if one.kind == "bool" else tuple(column.different)
-        return [_Feature(name, Preparation((name,), fill=fill), OneHot((*values, *gap)))]
+        return [_CodedFeature(name, Preparation((name,), fill=fill), OneHot((*values, *gap)))]
     if gap and len(column.different) == 2:
-        return [_Feature(name, Preparation((name,)), OneHot((*column.different, None)))]
+        return [_CodedFeature(name, Preparation((name,)), OneHot((*column.different, None)))]
     assert column.numbers is not None
     numbers = column.present if column.present.dtype.kind in "iu" else column.numbers
     if one.kind == "number":
@@ -190,13 +190,13 @@ def _features(
     coding = learn_coding(numbers, name, how, cuts, low, high)
     if gap and isinstance(coding, Steps):
         ranges = Preparation((name,), "ranges", cuts=coding.cuts)
-        return [_Feature(name, ranges, OneHot((*ranges.labels, None)))]
-    return [_Feature(name, Preparation((name,), fill=fill), coding)]
+        return [_CodedFeature(name, ranges, OneHot((*ranges.labels, None)))]
+    return [_CodedFeature(name, Preparation((name,), fill=fill), coding)]
 
 
 def _part(
     column: RawColumn, how: str, cuts: int | Sequence[float], fill: Any, gap: tuple[None, ...]
-) -> _Feature:
+) -> _CodedFeature:
     """Return a part of a date as an integer, or as a category if gaps are one."""
     since = " since 1970-01-01" if how in ("days", "seconds") else ""
     name, preparation = f"{column.name} ({how}{since})", Preparation((column.name,), how)
@@ -204,9 +204,9 @@ def _part(
     if fill is not None:
         preparation = replace(preparation, fill=preparation.value([fill], unused(whole=True)))
     if gap:
-        return _Feature(name, preparation, OneHot((*part.different, None)))
+        return _CodedFeature(name, preparation, OneHot((*part.different, None)))
     coding = learn_coding(part.values, name, "cuts", cuts)
-    return _Feature(name, preparation, coding)
+    return _CodedFeature(name, preparation, coding)
 
 
 def informative(encoder: Encoder) -> Encoder:

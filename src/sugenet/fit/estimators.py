@@ -1066,7 +1066,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         weights = sample_weights(sample_weight, len(labels))
         if weights is not None:
             rows = np.flatnonzero(weights)
-            X = taken(X, rows)
+            X = taken(X, rows) if hasattr(X, "columns") else X
             table, labels, weights = (part[rows] for part in (table, labels, weights))
         kinds, numbers = _classes_of(labels)
         titles = _column_names(X)
@@ -1090,7 +1090,9 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
                 missing=self.missing,
             )
         elif self.types is not None or self.missing != "refuse":
-            raise SugenetError("types= and missing= are for a learned encoder. Leave out encoder=, or these.")
+            raise SugenetError(
+                "types= and missing= are for a learned encoder. Leave these or the encoder out."
+            )
         names = _columns_of(encoder).names
         trained = train(
             _table_of(table, names) if table.shape[1] == len(names) else table,
@@ -1158,7 +1160,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
 def _table_of(rows: _Table, names: Sequence[str]) -> RawTable:
     """Return rows as a table with these names."""
-    return RawTable(RawColumn(name, rows[:, place]) for place, name in enumerate(names))
+    return RawTable(RawColumn(name, rows[:, index]) for index, name in enumerate(names))
 
 
 def _columns_of(encoder: Encoder) -> Columns:

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.capacity.arguments import NUMBER, read_number
-from sugenet.errors import CapacityError, EncodingError, FileError
+from sugenet.errors import CapacityError, EncodingError, FileError, refuse
 from sugenet.fit.capacities import Ratings
-from sugenet.fit.columns import ColumnTypes, Missing, RawColumn, RawTable, understood
+from sugenet.fit.columns import ColumnTypes, Missing, RawColumn, RawTable, raw_columns, understood
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.packed import open_archive
 from sugenet.io.plain.rows import csv_rows, otherwise_separated, recognized_delimiter
@@ -31,6 +31,7 @@ from sugenet.reading import open_text, read_file
 
 __all__ = [
     "CellRows",
+    "FileColumns",
     "RatedTable",
     "Table",
     "called",
@@ -43,6 +44,7 @@ __all__ = [
     "refuse_missing",
     "refuse_unnamed",
     "typed_column",
+    "understand",
 ]
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
@@ -182,15 +184,15 @@ def read_columns(
         counts = tuple(filter(None, counts))
         if not rows:
             raise EncodingError(f"{called(file)}: the column {weights!r} is zero in every row.")
-    used = [place for place, name in enumerate(header) if name not in skip and name not in special]
+    used = [index for index, name in enumerate(header) if name not in skip and name not in special]
     refuse_unnamed(file, header, used)
     refuse_missing(file, header, rows, [header.index(name) for name in special])
     columns = []
-    for place in used:
+    for index in used:
         values = np.empty(len(rows), dtype=object)
-        cells = [(line, row[place]) for line, row in rows]
-        values[:] = _values(file, header[place], cells, is_free=header[place] in (types or {}))
-        columns.append(RawColumn(header[place], values))
+        cells = [(line, row[index]) for line, row in rows]
+        values[:] = _values(file, header[index], cells, is_free=header[index] in (types or {}))
+        columns.append(RawColumn(header[index], values))
     classes = [] if target is None else [row[header.index(target)] for _, row in rows]
     return FileColumns(columns, classes, sign, counts)
 
@@ -210,6 +212,60 @@ def _values(file: Path, name: str, cells: list[tuple[int, str]], *, is_free: boo
         _, values = typed_column(file, name, present)
     following = iter(values)
     return [None if is_gap(cell) else next(following) for _, cell in cells]
+
+
+def understand(
+    table: Any,
+    *,
+    target: str | None = None,
+    names: Iterable[object] | None = None,
+    types: Mapping[str, str] | None = None,
+    missing: Missing = "refuse",
+) -> ColumnTypes:
+    """Find the kind of each column of a table.
+
+    Parameters
+    ----------
+    table : data frame, array, rows, str or Path
+        A data frame of pandas, polars or Arrow, an array, rows of values, or the path of a CSV file.
+    target : str, default: None
+        Column with the classes, which is left out.
+    names : iterable, default: None
+        Names of the columns. None: those of the table.
+    types : mapping, default: None
+        Types of columns by name, instead of those found: ``"bool"``, ``"whole"``, ``"number"``,
+        ``"category"``, ``"days"``, ``"seconds"``, ``"year"``, ``"month"``, ``"weekday"`` or ``"ignore"``.
+        Several parts of a date are joined by ``+``: ``"year+month"``.
+    missing : str, default: "refuse"
+        ``"refuse"`` gaps, give them a ``"category"`` of their own, or ``"impute"`` the median or the most
+        frequent value.
+
+    Returns
+    -------
+    ColumnTypes
+        One entry per column, or per group of one-hot columns. It prints as a table.
+
+    Raises
+    ------
+    EncodingError
+        If a given type does not fit the values of its column.
+
+    Examples
+    --------
+    >>> rows = [[age, city, age % 2 == 0] for age, city in zip(range(20, 24), ["Rome", "Oslo"] * 2)]
+    >>> print(understand(rows, names=["age", "city", "member"]))
+    4 rows, 3 columns
+    column  kind      gaps  why
+    age     whole        0  4 integers from 20 to 23
+    city    category     0  2 texts: Oslo, Rome
+    member  bool         0  True and False
+    To say otherwise: types={'COLUMN': 'TYPE'}. The types are bool, whole, number, category, days, seconds,
+    year, month, weekday, ignore.
+    """
+    if isinstance(table, str | Path):
+        refuse(EncodingError, (names is not None, "names= is for tables without names. Leave it out."))
+        return understood(read_columns(table, target, types=types).columns, types, missing)
+    return understood(raw_columns(table, names, target), types, missing)
 
 
 def read_arrays(path: str | Path) -> Table:
