@@ -202,6 +202,34 @@ class Preparation:
         is_text = isinstance(cell, str | Decimal) and isinstance(coding, Steps)
         return read_number(cell, error=EncodingError) if is_text else cell
 
+    @property
+    def is_part(self) -> bool:
+        """Whether the feature is a part of its column from which the rest does not follow: year, month,
+        weekday.
+        """
+        return self.how in ("year", "month", "weekday")
+
+    def cells(self, value: Any, coding: Coding) -> dict[str, Any]:
+        """Return the cells that are read as a value of the feature, by raw column.
+
+        Days and seconds become `datetime.date` and `datetime.datetime`. Other values stand for themselves.
+
+        Examples
+        --------
+        >>> Preparation(("born",), "days").cells(2, Steps((0.0,), whole=True))
+        {'born': datetime.date(1970, 1, 3)}
+        >>> Preparation(("is_red", "is_blue"), "one-hot").cells("blue", OneHot(("red", "blue")))
+        {'is_red': 0, 'is_blue': 1}
+        """
+        if self.how == "one-hot" and isinstance(coding, OneHot):
+            known = [category for category in coding.categories if category is not None]
+            bits = [None if value is None else int(category == value) for category in known]
+            return dict(zip(self.columns, bits, strict=True))
+        if self.how in ("days", "seconds") and value is not None:
+            moment = np.datetime64(int(value), "D" if self.how == "days" else "s").item()
+            value = moment if isinstance(moment, date) else value  # else it is beyond the calendar
+        return {self.columns[0]: value}
+
     def _member(self, cells: Sequence[Any], coding: Coding) -> Any:
         """Return the category of the column that is on; None if all cells are gaps."""
         if all(map(is_gap, cells)):
@@ -356,6 +384,20 @@ class Columns(ShortRepr):
             if feature.fill is not None:
                 coding.read(np.array([feature.fill], dtype=object), f"fill of {name}")
 
+    def data(self) -> dict[str, Any]:
+        """Return the columns as JSON, for files and the page; features refer to raw columns by index."""
+        index = {name: position for position, name in enumerate(self.names)}
+        features = [
+            {
+                "columns": [index[column] for column in feature.columns],
+                "how": feature.how,
+                "fill": feature.fill,
+                "cuts": list(feature.cuts),
+            }
+            for feature in self.features
+        ]
+        return {"names": list(self.names), "features": features}
+
     def rows(self, X: Any, names: Sequence[str], codings: Sequence[Coding]) -> npt.NDArray[Any]:
         """Return samples as an array with one row per sample and one column per feature.
 
@@ -371,7 +413,7 @@ class Columns(ShortRepr):
         labels = list(self.names)
         if known is not None:
             read = set(chain.from_iterable(feature.columns for feature in self.features))
-            unread = [name for name in self.names if name in set(map(str, known)) - read]
+            unread = sorted(set(map(str, known)).intersection(self.names) - read)
             labels = list(dict.fromkeys(chain(chain.from_iterable(sources), unread)))
         array = rows_of(X, labels)
         if known is None and array.ndim == 2 and array.shape[1] == len(names):
