@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Sentences", "ShortRepr", "cut", "quoted", "roughly", "set_fields"]
+__all__ = ["Sentences", "ShortRepr", "cut", "quoted", "roughly", "set_fields", "time_text"]
 
 LINES, LETTERS = 10, 1000
 _ROOM = 240
@@ -152,3 +152,18 @@ def _joined(parts: Iterable[str], total: int, room: int, ends: Any) -> str:
     comma = "," if total == 1 and ends == "()" else ""
     more = f", ... {left:,} more" if left else ""
     return f"{ends[0]}{', '.join(shown)}{more}{comma}{ends[1]}"
+
+
+def time_text(seconds: float) -> str:
+    """Format a time: three digits, and a suitable unit.
+
+    Examples
+    --------
+    >>> [time_text(seconds) for seconds in (0, 0.00042, 0.03, 2.5, 300, 8000, 200_000)]
+    ['0 s', '0.42 ms', '30 ms', '2.5 s', '5 min', '2.22 h', '2.31 days']
+    """
+    if seconds and seconds < 0.1:
+        return f"{1000 * seconds:.3g} ms"
+    units = ((172_800, 86_400, "days"), (7200, 3600, "h"), (120, 60, "min"), (0, 1, "s"))
+    size, unit = next((size, unit) for lower, size, unit in units if seconds >= lower)
+    return f"{seconds / size:.3g} {unit}"

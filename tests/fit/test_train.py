@@ -11,6 +11,7 @@ import pytest
 
 from sugenet.errors import EncodingError, FileError, SoundnessError, SugenetError
 from sugenet.fit import Epoch, Settings, learn_encoder, print_progress, train
+from sugenet.fit.settings import RowProgress
 from sugenet.nn import DenseLayer, Encoder, LevelLayer, OneHot, QuantizedLayer, thermometer
 
 torch = pytest.importorskip("torch")
@@ -540,6 +541,24 @@ def test_the_progress_line_is_ended_however_the_run_ends(capsys, monkeypatch, en
     written = capsys.readouterr().err
     assert written.count("\n") == 1
     assert written.endswith(f"{trained.history[-1]}\n")
+
+
+def test_the_bar_of_a_long_epoch(capsys, monkeypatch):
+    times = iter([0.0, 0.1, 30.0, 30.0, 30.2])
+    bar = RowProgress(1, 3, 1000, lambda: next(times))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    for done in (10, 250, 260):  # the second is the first after half a second
+        bar(2, done)
+    # 250 rows in 30 s, of the 2000 that are left after the first epoch
+    line = "epoch 2/3: [#####               ] 250 of 1,000 rows, 3.5 min left"
+    assert capsys.readouterr().err == f"\r\x1b[K{line}"
+
+
+def test_files_get_no_bar(capsys):
+    times = iter(range(10))
+    bar = RowProgress(0, 1, 1000, lambda: next(times))
+    bar(1, 500)
+    assert capsys.readouterr().err == ""
 
 
 # -- limits --------------------------------------------------------------------------------------------------

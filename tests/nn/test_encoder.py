@@ -236,3 +236,56 @@ def test_limits_compare_exactly_whatever_their_type():
         assert type(span.high) is float
         assert coding.move(0.0, 1, span) is None
     assert Span(0, Decimal("0.1")).high == 0.1
+
+
+@given(st.data())
+def test_columns_of_one_type_are_read_as_their_values_are(data):
+    """A column of plain floats, integers or booleans is read at once, and another one value by value."""
+    coding = data.draw(
+        st.sampled_from(
+            [
+                thermometer([-1.5, 0.25, 2]),
+                threshold(1, 0, 1, whole=True),
+                integer(-3, 3),
+                thermometer([2**60]),
+            ]
+        )
+    )
+    kind = data.draw(st.sampled_from([float, int, bool]))
+    values = {
+        float: st.floats() | st.sampled_from([0.25, -0.0, 1.0, 2.5]),
+        int: st.integers(-4, 4) | st.integers(2**60 - 1, 2**60 + 1) | st.just(10**30),
+        bool: st.booleans(),
+    }[kind]
+    column = np.array([*data.draw(st.lists(values, min_size=1, max_size=6)), "tail"], dtype=object)[:-1]
+    encoder = Encoder([coding], ["a"])
+
+    def outcome(read):
+        try:
+            return read().tolist()
+        except EncodingError as error:
+            return str(error)
+
+    singly = outcome(lambda: coding.read(column, "a"))  # objects
+    assert outcome(lambda: coding.read(encoder._column(column[:, None], 0), "a")) == singly
+
+
+def test_the_training_range_does_not_depend_on_the_type_of_the_array():
+    rows = [[x / 4, x, x % 2 == 0, "ab"[x % 2]] for x in range(-9, 9)]
+    encoder = Encoder([thermometer([0.0]), thermometer([1.0]), bit(), OneHot(("a", "b"))])
+    spans = encoder.with_training_range(np.array(rows, dtype=object)).seen
+    assert [(span.low, span.high, span.values) for span in spans] == [
+        (-2.25, 2.0, None),
+        (-9, 8, None),
+        (None, None, (-1, 0, 1)),
+        (None, None, ("a", "b")),
+    ]
+    numbers = np.array([row[:2] for row in rows], dtype=float)
+    assert Encoder(encoder.codings[:2]).with_training_range(numbers).seen[0] == spans[0]
+
+
+def test_a_value_without_hash_is_not_a_category():
+    column = np.empty(2, dtype=object)
+    column[:] = ["a", ["a"]]
+    with pytest.raises(EncodingError, match=r"\['a'\] in sample 1, which is not a category"):
+        OneHot(("a", "b")).read(column, "x")

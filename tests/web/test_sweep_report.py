@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 import sugenet as sg
+from sugenet.reprs import time_text
 from sugenet.show import report_results
-from sugenet.sweeps.tally import time_text
 
 
 @pytest.fixture(scope="module")

@@ -173,7 +173,7 @@ def _interrupted(path: str) -> str:
 
 
 def _show(options: Namespace, screen: Screen, results: Results, seconds: float) -> int:
-    from sugenet.sweeps.tally import time_text
+    from sugenet.reprs import time_text
 
     tally = results.tally()
     lines = [tally.headline()]

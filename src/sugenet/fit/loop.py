@@ -28,7 +28,7 @@ from sugenet.files import write_bytes
 from sugenet.fit.adversary import Adversary, Perturbation
 from sugenet.fit.folding import tensor_of
 from sugenet.fit.module import LevelModule
-from sugenet.fit.settings import Epoch, Settings, end_progress, print_progress
+from sugenet.fit.settings import Epoch, RowProgress, Settings, end_progress, print_progress
 from sugenet.io.torch.saved import SavedTensor, open_saved
 from sugenet.nn import Encoder
 
@@ -274,9 +274,12 @@ def run(
                 raise unreadable(checkpoint, error) from error
             history, best, best_epoch = list(saved.history), saved.best, saved.best_epoch
     begun = len(history)
+    bar = RowProgress(begun, settings.epochs, len(training)) if progress is print_progress else None
     try:
         while len(history) < settings.epochs and not _is_patience_over(history, best_epoch, settings):
-            epoch = _one_epoch(module, optimizer, training, validation, settings, adversary, len(history) + 1)
+            epoch = _one_epoch(
+                module, optimizer, training, validation, settings, adversary, bar, len(history) + 1
+            )
             history.append(epoch)
             # if equal, the later one
             if best_epoch == 0 or _rank(epoch, settings) >= _rank(history[best_epoch - 1], settings):
@@ -295,7 +298,7 @@ def run(
             raise
         interrupted = True
     finally:
-        if progress is print_progress and begun < len(history) < settings.epochs:
+        if bar is not None and len(history) < settings.epochs and (bar.written or begun < len(history)):
             end_progress()
     module.restore(best)
     return Course(tuple(history), best_epoch, interrupted)
@@ -347,6 +350,7 @@ def _one_epoch(
     validation: Samples | None,
     settings: Settings,
     adversary: Adversary | None,
+    bar: RowProgress | None,
     number: int,
 ) -> Epoch:
     generator = generator_of(settings.seed, number)
@@ -397,6 +401,8 @@ def _one_epoch(
         module.clip()
         total += float(loss.detach()) * len(rows)
         right.append((logits.argmax(dim=1) == y).numpy())
+        if bar is not None:
+            bar(number, step * settings.batch + len(rows))
     held_out = None if validation is None else _accuracy(module, validation)
     learned = Epoch(
         number, settings.epochs, total / len(seen), training.share(np.concatenate(right), seen), held_out

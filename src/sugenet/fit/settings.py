@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from math import floor, isfinite
+from time import monotonic
 from typing import Any
 
 from sugenet.capacity.arguments import exact_number, number_text, read_number
 from sugenet.errors import CapacityError, SugenetError, how_to_install
 from sugenet.fit.weights import check_class_weight
 from sugenet.problem.regions import Hamming, Linf
+from sugenet.reprs import time_text
 
 __all__ = [
     "Epoch",
+    "RowProgress",
     "Settings",
     "end_progress",
     "print_progress",
@@ -27,6 +30,7 @@ _KINDS: dict[str, type[Linf | Hamming]] = {"linf": Linf, "hamming": Hamming}
 _LEAST = {"epochs": 1, "batch": 2, "seed": 0, "tau_goal": 1, "levels": 2, "weight_bits": 1, "threads": 1}
 _SHARES = ("validation_share", "smoothing", "noise", "sparsity", "bound_share")
 _MOST = {"levels": 256, "weight_bits": 8, "threads": 1024}
+_BAR, _PAUSE = 20, 0.5
 _OTHERS = ("threads", "class_weight", "costs")
 
 
@@ -277,6 +281,48 @@ def print_progress(epoch: Epoch) -> None:
     else:
         sys.stderr.write(f"{epoch}\n")
     sys.stderr.flush()
+
+
+class RowProgress:
+    """Bar of an epoch with rows and the time left of the run, for terminals; twice per second at most.
+
+    Parameters
+    ----------
+    begun, epochs
+        Epochs before this run (of a checkpoint), and epochs in all.
+    rows
+        Rows per epoch.
+    clock
+        Function that returns seconds (default: a monotonic clock).
+
+    Examples
+    --------
+    >>> now = iter([0, 60, 61])
+    >>> bar = RowProgress(0, 2, 1_000_000, lambda: next(now))
+    >>> bar.text(1, 500_000)
+    'epoch 1/2: [##########          ] 500,000 of 1,000,000 rows, 3 min left'
+    """
+
+    def __init__(self, begun: int, epochs: int, rows: int, clock: Callable[[], float] = monotonic) -> None:
+        self.begun, self.epochs, self.rows, self.clock = begun, epochs, rows, clock
+        self.start = self.last = clock()
+        self.written = False
+
+    def text(self, number: int, done: int) -> str:
+        """Return the bar after some rows of an epoch."""
+        finished = (number - 1 - self.begun) * self.rows + done
+        self.last = self.clock()
+        left = (self.last - self.start) * ((self.epochs - self.begun) * self.rows / finished - 1)
+        bar = "#" * (_BAR * done // self.rows)
+        shown = f"[{bar:<{_BAR}}] {done:,} of {self.rows:,} rows"
+        return f"epoch {number}/{self.epochs}: {shown}, {time_text(left)} left"
+
+    def __call__(self, number: int, done: int) -> None:
+        """Write the bar, unless it was written less than half a second ago."""
+        if self.clock() - self.last >= _PAUSE and sys.stderr is not None and sys.stderr.isatty():
+            sys.stderr.write(f"\r\x1b[K{self.text(number, done)}")
+            sys.stderr.flush()
+            self.written = True
 
 
 def end_progress() -> None:

@@ -569,19 +569,21 @@ class OneHot(ShortRepr):
     def read(self, column: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
         """Check a column of raw values and return the indices of their categories."""
         index = {category: number for number, category in enumerate(self.categories)}
-        states = np.empty(len(column), np.float64)
-        for row, value in enumerate(column.tolist()):
-            known = index.get(value) if isinstance(value, Hashable) else None
-            if known is None:
-                shown = ", ".join(visible(str(category)) for category in self.categories[:12])
-                n_more = len(self.categories) - 12
-                raise EncodingError(
-                    f"{visible(name)} is {quoted(value)} in sample {row}, which is not a category. The "
-                    f"{len(self.categories)} categories are {shown}"
-                    f"{f' and {n_more} more' if n_more > 0 else ''}."
-                )
-            states[row] = known
-        return states
+        values = column.tolist()
+        try:
+            states = list(map(index.get, values))
+        except TypeError:  # a value without hash, such as a list
+            states = [index.get(value) if isinstance(value, Hashable) else None for value in values]
+        if None in states:
+            row = states.index(None)
+            shown = ", ".join(visible(str(category)) for category in self.categories[:12])
+            n_more = len(self.categories) - 12
+            raise EncodingError(
+                f"{visible(name)} is {quoted(values[row])} in sample {row}, which is not a category. The "
+                f"{len(self.categories)} categories are {shown}"
+                f"{f' and {n_more} more' if n_more > 0 else ''}."
+            )
+        return np.array(states, np.float64)
 
 
 def _texts(category: Any) -> list[str]:

@@ -228,8 +228,8 @@ class Encoder(ShortRepr):
         spans = []
         for feature, coding in enumerate(self.codings):
             column = self._column(rows, feature)
-            plain = np.unique(column).tolist() if column.dtype.kind in "biu" else column.tolist()
-            different = {value.item() if isinstance(value, np.generic) else value for value in plain}
+            different = set((np.unique(column) if column.dtype.kind in "biuf" else column).tolist())
+            different = {value.item() if isinstance(value, np.generic) else value for value in different}
             if isinstance(coding, OneHot):
                 spans.append(Span(values=tuple(c for c in coding.categories if c in different)))
             elif coding.bipolar:  # off is both -1 and 0
@@ -455,8 +455,12 @@ class Encoder(ShortRepr):
         column, name = rows[:, feature], self.names[feature]
         if column.dtype.kind not in "OUS" or isinstance(self.codings[feature], OneHot):
             return column
+        values = column.tolist()
+        if set(map(type, values)) in ({float}, {int}, {bool}):  # a column of a table with other types
+            numbers = np.array(values)
+            return column if numbers.dtype.kind == "O" else numbers
         read = np.empty(len(column), dtype=object)
-        read[:] = [_number_of(value, name) for value in column.tolist()]
+        read[:] = [_number_of(value, name) for value in values]
         return read
 
     @cached_property

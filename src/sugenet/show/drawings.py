@@ -40,6 +40,7 @@ from sugenet.reason import (
 from sugenet.reason.counts.answers import METHODS, Counted, CountOpen, CountSampled
 from sugenet.reason.phrases import percent_text, show_cost
 from sugenet.reason.reasons.chain import Chain, key_of
+from sugenet.reprs import time_text
 from sugenet.show.figures import (
     Band,
     BandPoint,
@@ -76,7 +77,7 @@ from sugenet.show.prepare import (
 from sugenet.show.svg_writer import draw
 from sugenet.sweeps import Results
 from sugenet.sweeps.curve import AccuracyCurve, radius_text
-from sugenet.sweeps.tally import SweepTally, time_text
+from sugenet.sweeps.tally import SweepTally
 
 __all__ = ["Cells", "Drawing", "drawing", "html", "plot", "summary_table", "table_html"]
 

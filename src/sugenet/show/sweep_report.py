@@ -17,6 +17,7 @@ from sugenet.errors import QuestionError, SugenetError
 from sugenet.reason.phrases import short_number
 from sugenet.reason.questions import WhatIf
 from sugenet.reason.rechecking import certificates_of
+from sugenet.reprs import time_text
 from sugenet.show.drawings import drawing, table_html
 from sugenet.show.figures import Figure, Meters
 from sugenet.show.markup import Html, element, short
@@ -35,7 +36,7 @@ from sugenet.show.report_pieces import (
 from sugenet.show.reports import GLOSSARY
 from sugenet.sweeps import AccuracyCurve, Results, Row, curve_of
 from sugenet.sweeps.samples import REFUSED
-from sugenet.sweeps.tally import SweepTally, time_text
+from sugenet.sweeps.tally import SweepTally
 
 __all__ = ["report_results"]
 

@@ -33,10 +33,10 @@ from typing import Any
 from sugenet.errors import SugenetError, SweepError
 from sugenet.orphans import start_worker
 from sugenet.reason.phrases import percent_text
+from sugenet.reprs import time_text
 from sugenet.sweeps.interrupts import interrupts_wait, within
 from sugenet.sweeps.samples import DataSet, Row
 from sugenet.sweeps.store import Entry, Store
-from sugenet.sweeps.tally import time_text
 from sugenet.sweeps.work import Chunk, Done, Task, do
 
 __all__ = ["Progress", "Queue", "drive", "workers"]

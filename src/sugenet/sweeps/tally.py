@@ -22,6 +22,7 @@ from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
 from sugenet.plottable import Plottable
 from sugenet.reason.phrases import percent_text, short_number
+from sugenet.reprs import time_text
 from sugenet.sweeps.samples import REFUSED, Row
 
 __all__ = [
@@ -31,7 +32,6 @@ __all__ = [
     "TimeBin",
     "listed",
     "tally_of",
-    "time_text",
 ]
 
 TRUSTING = frozenset({"proved", "none", "found"})
@@ -343,21 +343,6 @@ def tally_of(
         raise QuestionError(f"there is a row of sample {wrong}, but there are {samples:,} samples.")
     known = any(row.truth is not None for row in ordered) if has_truth is None else has_truth
     return SweepTally(kind, asked, samples, ordered, squares, known, has_target)
-
-
-def time_text(seconds: float) -> str:
-    """Format a time: three digits, and a suitable unit.
-
-    Examples
-    --------
-    >>> [time_text(seconds) for seconds in (0, 0.00042, 0.03, 2.5, 300, 8000, 200_000)]
-    ['0 s', '0.42 ms', '30 ms', '2.5 s', '5 min', '2.22 h', '2.31 days']
-    """
-    if seconds and seconds < 0.1:
-        return f"{1000 * seconds:.3g} ms"
-    units = ((172_800, 86_400, "days"), (7200, 3600, "h"), (120, 60, "min"), (0, 1, "s"))
-    size, unit = next((size, unit) for lower, size, unit in units if seconds >= lower)
-    return f"{seconds / size:.3g} {unit}"
 
 
 def listed(numbers: Iterable[int], limit: int) -> str:

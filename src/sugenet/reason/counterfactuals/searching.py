@@ -562,7 +562,7 @@ def whatif(
 
 
 def _several_rows(network: Network, x: Any) -> Any:
-    """Return several samples as rows; None for one sample, or for what is not a sample."""
+    """Return several samples as rows; None if there is one, or none can be read."""
     try:
         rows = network.encoder.rows(x)
     except EncodingError:
