@@ -177,7 +177,7 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path, more):
         *more,
     )
     assert code == 0
-    assert "120 samples of 2 features" in err
+    assert "120 samples of 2 columns" in err
     assert "written to" in out
     layer = sg.load(tmp_path / "m.sugenet").layers[0]
     assert isinstance(layer, sg.nn.QuantizedLayer if more else sg.nn.DenseLayer)

@@ -59,6 +59,14 @@ def desk(tmp_path, monkeypatch):
     fruit = [[100 + 7 * i, "red" if i % 3 else "green", "apple" if i > 10 else "plum"] for i in range(20)]
     with open(tmp_path / "fruit.csv", "w", newline="") as file:
         csv.writer(file).writerows([["weight", "colour", "fruit"], *fruit])
+    people = ["id;age;city;joined;member;red;green;note;leaves"]
+    for i in range(24):
+        age, city = "" if i % 7 == 3 else f"{20 + i}.0", ("Rome", "Oslo", "NA")[i % 3]
+        people.append(
+            f"{7 * i};{age};{city};2024-01-{i + 1:02};{i % 4 == 0};{i % 2};{1 - i % 2};"
+            f"the {i}. note about a person is long;{'yes' if i % 5 == 0 else 'no'}"
+        )
+    (tmp_path / "people.csv").write_text("\n".join(people), encoding="utf-8-sig")
     (tmp_path / "text.json").write_text("[1, 2]\n")
     example = sg.Network.of_bits(
         [sg.nn.DenseLayer([[1, 1, -1, 1]], [2])], sg.nn.Head([[-1], [1]]), classes=["off", "on"]

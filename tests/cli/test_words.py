@@ -160,9 +160,10 @@ def test_cells_with_something_else_between_them(capsys, tmp_path):
     rows = [[*map(str, row), net.classes[k]] for row, k in zip(X[:3].tolist(), y[:3], strict=True)]
     file = tmp_path / "p.csv"
     file.write_text("\n".join(";".join(row) for row in [[*net.encoder.names, "kind"], *rows]))
-    code, _, err = run(capsys, f"predict breast_cancer {file} --label-column kind --quiet")
+    code, _, err = run(capsys, f"predict breast_cancer {file} --label-column kind --delimiter , --quiet")
     assert (code, "have semicolons between them, not commas: say --delimiter ';'." in err) == (2, True)
     read = run(capsys, f"predict breast_cancer {file} --label-column kind --delimiter ';' --json --quiet")
+    assert read == run(capsys, f"predict breast_cancer {file} --label-column kind --json --quiet")
     file.write_text(file.read_text().replace(";", ","))
     assert read[0] == 0
     assert read == run(capsys, f"predict breast_cancer {file} --label-column kind --json --quiet")
@@ -361,11 +362,15 @@ def test_train_says_which_accuracy_it_prints(capsys, tmp_path):
 
 def test_what_a_spreadsheet_writes_is_named(capsys, tmp_path):
     pytest.importorskip("torch")
-    rows = [f"2026-01-{i + 1:02},{i % 4},{'u' if i % 4 > 1 else 'v'}" for i in range(24)]
+    rows = [f"{i + 1:02}.01.2026,{i % 4},{'u' if i % 4 > 1 else 'v'}" for i in range(24)]
     (tmp_path / "d.csv").write_text("\n".join(["day,a,y", *rows]))
     line = f"train {tmp_path}/d.csv --label-column y -o {tmp_path}/m.sugenet --epochs 1 --hidden"
     code, _, err = run(capsys, f"{line} 4")
-    assert (code, "column 'day' has 24 categories" in err, "--ignore day\n" in err) == (0, True, True)
+    assert (code, "'day' (identifier: 24 different" in err, "--type day=ignore;" in err) == (2, True, True)
+    (tmp_path / "d.csv").write_text(
+        "\n".join(["day,a,y", *(f"2026-01-{row}" for row in rows)]).replace(".01.2026", "")
+    )
+    assert run(capsys, f"{line} 4")[0] == 0
     code, _, err = run(capsys, f"{line} 0")
     assert (code, "at least 1, or --hidden '' for no hidden layer" in err) == (2, True)
     (tmp_path / "latin.csv").write_bytes("day,größe\n".encode("latin-1"))

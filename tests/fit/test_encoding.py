@@ -14,7 +14,7 @@ def codings(X, **options):
 def test_auto_decides_by_column():
     X = np.array([[True, -1, 0, "a", 3.5, 7], [False, 1, 1, "b", 4.5, 7]], dtype=object)
     found = codings(X, cuts=1)
-    assert found[:4] == (bit(), bit(), threshold(1, 0, 1, whole=True), OneHot(("a", "b")))
+    assert found[:4] == (OneHot((False, True)), bit(), threshold(1, 0, 1, whole=True), OneHot(("a", "b")))
     assert found[4] == Steps((4.0,))
     assert found[5] == unused(whole=True)
 
@@ -66,8 +66,9 @@ def test_which_encoders_are_read_as_levels():
             {"coding": "cuts", "names": ["size"]},
             "size needs numbers for coding='cuts', but holds 'a'",
         ),
-        ([["a"], [None]], {}, "x1 has no value in sample 1"),
-        ([[f"id{i}"] for i in range(200)], {}, "x1 has 200 different texts in 200 samples"),
+        ([["a"], [None]], {}, r"gaps .* in 2 rows: 'x1' \(1\)"),
+        ([[1], [np.nan]], {"coding": "cuts"}, r"gaps .* in 2 rows: 'x1' \(1\). Fill them in"),
+        ([[f"id{i}"] for i in range(200)], {}, "'x1' .identifier: 200 different texts in 200 rows"),
         ([[1, 1], [1, 1]], {}, "every feature is constant"),
         ([[1], [2]], {"names": ["a", "b"]}, "2 feature names for 1 features"),
         ([[1], [2]], {"coding": "magic"}, "coding='magic' is not known"),

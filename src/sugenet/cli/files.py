@@ -1,4 +1,4 @@
-"""Commands that write files: train, convert, export.
+"""Commands about files: columns, train, convert, export.
 
 The file of a spiking network does not contain the firing convention. Each part of it is an option, and an
 error names the missing ones.
@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.options import (
@@ -26,7 +26,7 @@ from sugenet.cli.options import (
     typed,
     whole,
 )
-from sugenet.cli.output import Screen
+from sugenet.cli.output import Screen, as_typed
 from sugenet.cli.parser import Argument, Arguments, Command, Commands, Group, UsageError, option
 from sugenet.errors import FileError, SugenetError
 from sugenet.reading import open_text
@@ -157,7 +157,6 @@ def read_spiking(options: Namespace, names: Any, classes: Any, others: tuple[str
 _OTHER = {"steps": "number of steps", "step": "length of a step"}
 
 
-_MANY = 20  # categories of a column that is more likely a name, a date or a text
 _CERTIFICATE = 1 << 26  # bytes of a certificate
 _MODEL_FILE = {"required": True, "help": "write the model to FILE"}
 
@@ -174,6 +173,13 @@ def _cuts(text: str) -> list[float]:
     if not all(a < b for a, b in pairwise(cuts)):
         raise SugenetError(f"{text[:60]} must be increasing, such as 0.5,1.5")
     return cuts
+
+
+def _type(text: str) -> tuple[str, str]:
+    column, _, kind = text.rpartition("=")
+    if not column or not kind:
+        raise SugenetError(f"{text[:60]} is not COLUMN=TYPE, such as zip=category")
+    return column, kind
 
 
 def _region(text: str) -> str:
@@ -237,7 +243,7 @@ def _table(options: Namespace) -> Table:
     if options.data.lower().endswith(".npz"):
         refuse_idle(
             options,
-            ["label_column", "ignore", "delimiter", "weights"],
+            ["label_column", "ignore", "delimiter", "weights", "types", "missing"],
             "is for CSV files; a .npz file has its classes in y.",
         )
         return read_arrays(options.data)
@@ -249,7 +255,50 @@ def _table(options: Namespace) -> Table:
         weights=options.weights,
         ignore=options.ignore,
         delimiter=sign_of(options.delimiter),
+        types=_types(options),
+        missing=options.missing,
     )
+
+
+def _types(options: Namespace) -> dict[str, str]:
+    """Return the types by column; refuse two for one column."""
+    twice = [name for name, times in Counter(name for name, _ in options.types).items() if times > 1]
+    if twice:
+        raise UsageError(f"--type gives {twice[0]} two types. Give one; parts of a date are joined by +.")
+    return dict(options.types)
+
+
+def _tell_delimiter(options: Namespace, screen: Screen, sign: str | None) -> None:
+    """Say which separator was recognized, unless it is a comma."""
+    if options.delimiter is None and sign is not None and sign != ",":
+        from sugenet.io.plain.rows import SEPARATORS
+
+        screen.tell(f"cells are separated by {SEPARATORS[sign]}")
+
+
+def _show_columns(options: Namespace, screen: Screen) -> int:
+    from sugenet.fit.columns import understood
+    from sugenet.fit.table import read_columns
+
+    types = _types(options)
+    columns, classes, sign, _ = read_columns(
+        options.data,
+        options.label_column,
+        ignore=options.ignore,
+        delimiter=sign_of(options.delimiter),
+        types=types,
+    )
+    _tell_delimiter(options, screen, sign)
+    kinds = understood(columns, types, options.missing)
+    text, data = as_typed(str(kinds), options.flags), kinds.data()
+    data["problems"] = [as_typed(problem, options.flags) for problem in kinds.problems]
+    if options.label_column is not None:
+        counts = Counter(classes).most_common()
+        shares = ", ".join(f"{name} {count:,} ({count / len(classes):.1%})" for name, count in counts[:12])
+        more = f" and {len(counts) - 12} more" if len(counts) > 12 else ""
+        text += f"\nclasses of {options.label_column}: {shares}{more}"
+        data["classes"] = dict(counts)
+    return screen.say(text, data)
 
 
 def _run_training(options: Namespace, screen: Screen) -> int:
@@ -269,21 +318,19 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         **{name: getattr(options, name) for name in _SETTINGS}, seed=options.seed, threads=options.threads
     )
     table = _table(options)
+    _tell_delimiter(options, screen, table.delimiter)
     screen.tell(str(table))
-    for name, kind, column in zip(table.names, table.kinds, table.X.T, strict=True):
-        texts = len(set(column)) if kind == "category" else 0
-        if texts > _MANY:
-            screen.tell(
-                f"note: column {name!r} has {texts} categories. If it names the rows, add "
-                f"--ignore {quote(name)}"
-            )
     trained = train(
-        table.X,
+        table.samples,
         table.y,
         options.hidden,
         settings=settings,
         encoder=learn_encoder(
-            table.X, coding=options.coding, cuts=options.cut_at or options.cuts, names=table.names
+            table.samples,
+            coding=options.coding,
+            cuts=options.cut_at or options.cuts,
+            types=_types(options) or None,
+            missing=options.missing,
         ),
         classes=table.classes,
         sample_weight=table.weights,
@@ -483,6 +530,31 @@ def _listed(flag: str, what: str) -> Argument:
     return option(flag, metavar="NAMES", help=about)
 
 
+_COLUMN_OPTIONS: Arguments = (
+    option("--ignore", action="append", default=[], metavar="NAME", help="column to leave out; repeatable"),
+    option(
+        "--type",
+        dest="types",
+        type=typed(_type),
+        action="append",
+        default=[],
+        metavar="PAIR",
+        help="COLUMN=TYPE, such as zip=category; repeatable",
+    ),
+    option(
+        "--missing",
+        choices=["refuse", "category", "impute"],
+        default="refuse",
+        metavar="HOW",
+        help="refuse gaps, make them a category, or impute",
+    ),
+)
+_COLUMNS: Arguments = (
+    option("data", metavar="DATA", help="CSV file with a header"),
+    *shared("label_column", "delimiter", label_column={"help": "CSV column with the class"}),
+    *_COLUMN_OPTIONS,
+    *shared("json"),
+)
 _TRAIN: Arguments = (
     option(
         "data",
@@ -499,7 +571,7 @@ _TRAIN: Arguments = (
     option(
         "--hidden", type=typed(_sizes), default="64,32", metavar="SIZES", help="sizes of the hidden layers"
     ),
-    option("--ignore", action="append", default=[], metavar="NAME", help="column to leave out; repeatable"),
+    *_COLUMN_OPTIONS,
     option("--weights", metavar="COLUMN", help="column with the weights of the rows"),
     option(
         "--test-share",
@@ -683,6 +755,15 @@ _EXPORT: Arguments = (
 )
 
 COMMANDS: Commands = {
+    "columns": Command(
+        _show_columns,
+        "show the types of the columns of a CSV file",
+        [
+            "sugenet columns data.csv --label-column y",
+            "sugenet columns data.csv --type zip=category --missing impute",
+        ],
+        _COLUMNS,
+    ),
     "train": Command(
         _run_training,
         "train a network on a CSV or .npz file",

@@ -124,7 +124,7 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "label_column": (("--label-column",), {"metavar": "NAME", "help": "CSV column with the true class"}),
     "delimiter": (
         ("--delimiter",),
-        {"default": ",", "metavar": "SIGN", "help": "separator of CSV cells, or the word tab"},
+        {"metavar": "SIGN", "help": "separator of CSV cells, or tab (default: recognized)"},
     ),
     "limit": (("--limit",), {"type": whole(), "metavar": "N", "help": "show at most N"}),
     "output": (
@@ -313,9 +313,9 @@ def samples_of(options: argparse.Namespace, network: Network) -> tuple[Any, Any]
     return X, truth
 
 
-def sign_of(delimiter: str) -> str:
-    """Return the separator itself."""
-    return {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
+def sign_of(delimiter: str | None) -> str | None:
+    """Return the separator itself; None if it is to be recognized."""
+    return {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
 
 
 def refuse_idle(options: argparse.Namespace, names: Iterable[str], why: str) -> None:

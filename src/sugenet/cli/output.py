@@ -38,6 +38,7 @@ _ALIASES = {"prove=False": "--no-proof", "strict=False": "--no-strict"}
 """Arguments whose options have other names."""
 
 _INPUTS = re.compile(r"(?:inputs=)?\b(Integers|Reals|Bits)\(((?:[^()]|\([^()]*\))*)\)")
+_TYPES = re.compile(r"types=(\{(?:'[^']*': '[^']*'(?:, )?)+\})")
 _VALUE = (
     r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\[[^\]]*\]|-?[0-9][0-9.e+-]*[0-9]|-?[0-9]|None|True|False|\.\.\.|\w+|"
 )
@@ -75,11 +76,15 @@ def as_typed(text: str, flags: Mapping[str, str]) -> str:
     'declare --inputs 0..255/255, --zero -1.'
     >>> as_typed("weight_bits=9 must be at most 8.", flags)
     '--weight-bits 9 must be at most 8.'
+    >>> as_typed("Leave them out: types={'id': 'ignore', 'my note': 'ignore'}.", {"types": "--type"})
+    "Leave them out: --type id=ignore --type 'my note=ignore'."
     """
     if not flags:  # an empty name would match everywhere
         return text
     if "inputs" in flags:
         text = _INPUTS.sub(lambda match: f"{flags['inputs']} {_inputs(match[1], match[2])}", text)
+    if "types" in flags:
+        text = _TYPES.sub(lambda match: _types(match[1], flags["types"]), text)
     for phrase, flag in _ALIASES.items():
         if flag in flags.values():
             text = text.replace(phrase, flag)
@@ -89,6 +94,10 @@ def as_typed(text: str, flags: Mapping[str, str]) -> str:
         lambda match: match[0] if _is_inside(text, match.start()) else _option(match, flags),
         text,
     )
+
+
+def _types(mapping: str, flag: str) -> str:
+    return " ".join(f"{flag} {quote(f'{name}={kind}')}" for name, kind in ast.literal_eval(mapping).items())
 
 
 def _is_inside(text: str, index: int) -> bool:

@@ -19,6 +19,7 @@ from sugenet.fit.capacities import (
     learned_of,
     version_space,
 )
+from sugenet.fit.columns import ColumnType, ColumnTypes
 from sugenet.fit.encoding import learn_encoder
 from sugenet.fit.pipelines import from_sklearn
 from sugenet.fit.settings import Epoch, Settings, print_progress
@@ -30,7 +31,7 @@ from sugenet.fit.sugeno import (
     UtilityFunctional,
     parse_level_rule,
 )
-from sugenet.fit.table import RatedTable, Table, read_cases, read_ratings, read_table
+from sugenet.fit.table import RatedTable, Table, read_cases, read_ratings, read_table, understand
 from sugenet.fit.trainer import Trained, train
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 __all__ = [
     "BNNClassifier",
     "CapacityFit",
+    "ColumnType",
+    "ColumnTypes",
     "Comparison",
     "Conflict",
     "Epoch",
@@ -70,6 +73,7 @@ __all__ = [
     "read_ratings",
     "read_table",
     "train",
+    "understand",
     "version_space",
 ]
 

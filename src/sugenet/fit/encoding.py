@@ -2,52 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from math import inf, isnan
-from typing import Any, Literal, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import EncodingError
+from sugenet.fit.columns import (
+    ColumnType,
+    Missing,
+    RawColumn,
+    check_missing,
+    raw_columns,
+    refuse_gaps,
+    understood,
+)
 from sugenet.nn import Coding, Encoder, OneHot, Steps, bit, integer, thermometer, threshold, unused
-from sugenet.nn.samples import named_rows
+from sugenet.nn.columns import Columns, Preparation
 
 __all__ = ["CodingChoice", "informative", "learn_coding", "learn_encoder", "reads_levels", "short_between"]
 
 CodingChoice = Literal["auto", "bits", "cuts", "integers"]
 _MOST_CATEGORIES = 100
+_FILL = "Fill them in, or remove the rows."
 
 
 def learn_encoder(
     X: Any,
     *,
     coding: CodingChoice = "auto",
-    cuts: int | Sequence[float] = 4,
+    cuts: int | Sequence[Any] = 4,
     names: Iterable[object] | None = None,
     low: float = -inf,
     high: float = inf,
+    types: Mapping[str, str] | None = None,
+    missing: Missing = "refuse",
 ) -> Encoder:
     """Learn how to turn raw features into bits.
 
     Parameters
     ----------
     X
-        Samples, one row each: numbers, booleans or texts; an object array may mix them, column by column.
+        Samples, one row each: a data frame, or numbers, booleans, dates or texts; an object array may mix
+        them, column by column.
     coding
         ``"cuts"`` compares every number with `cuts` quantiles of its column (one is a threshold, more are a
         thermometer). ``"bits"`` accepts -1, 0 and +1 unchanged. ``"integers"`` keeps integers exactly, as
         levels from `low` to `high` (default: 0 to 255 for uint8 arrays, else the smallest and largest value
-        seen). ``"auto"`` decides by column: booleans and -1/+1 are bits, other numbers get cuts, texts one
-        bit per category.
+        seen). ``"auto"`` decides by column (`understand`): numbers and dates get cuts, booleans, texts and
+        groups of one-hot columns one bit per value, -1/+1 one bit. Arrays of booleans are bits.
     cuts
         The number of quantile cuts per numeric feature, or the cuts themselves in increasing order, the same
-        for all features. A column with few different values gets fewer cuts, a constant one none. Of given
-        cuts, a column gets those that separate its values.
+        for all features, or a list for each column. A column with few different values gets fewer cuts, a
+        constant one none. Of given cuts, a column gets those that separate its values.
     names
         Names of the features (default: the columns of X, if it has names).
     low, high
         The raw values that can occur in numeric features; explanations never leave this range.
+    types
+        Types of columns by name, instead of those found, see `understand`.
+    missing
+        ``"refuse"`` gaps, give them a ``"category"`` of their own, or ``"impute"`` a value.
 
     Examples
     --------
@@ -58,26 +76,137 @@ def learn_encoder(
     >>> learn_encoder(np.array([[0, 7], [3, 9]], np.uint8), coding="integers").tops
     (255, 255)
     """
-    X, known = named_rows(X, names)
-    columns = _columns(X)
-    titles = [f"x{i}" for i in range(1, len(columns) + 1)] if known is None else known
-    if len(titles) != len(columns):
-        raise EncodingError(
-            f"{len(titles)} feature names for {len(columns)} features. Give one for each, or none."
-        )
     if coding not in get_args(CodingChoice):
         raise EncodingError(
             f"coding={coding!r} is not known; it is one of {', '.join(get_args(CodingChoice))}."
         )
     if isinstance(cuts, bool) or not isinstance(cuts, int | Sequence) or (isinstance(cuts, int) and cuts < 1):
         raise EncodingError(f"cuts={cuts!r} must be an integer of at least 1, or the cuts themselves.")
-    if X.dtype == np.uint8:
+    columns = raw_columns(X, names)
+    if coding == "auto" and not _is_binary(X):
+        return _of_columns(columns, cuts, low, high, types, check_missing(missing))
+    for name, value, usual in (("types", types, None), ("missing", missing, "refuse")):
+        if value != usual:
+            raise EncodingError(f"{name}= needs columns of several types, and coding='auto'. Leave it out.")
+    refuse_gaps(columns, f"{_FILL} With coding='auto', missing= can do it.")
+    if all(column.values.dtype == np.uint8 for column in columns):
         low, high = max(low, 0.0), min(high, 255.0)
     codings = [
-        learn_coding(column, title, coding, cuts, low, high)
-        for column, title in zip(columns, titles, strict=True)
+        learn_coding(column.values, column.name, coding, _cuts_of(cuts, i), low, high)
+        for i, column in enumerate(columns)
     ]
-    return informative(Encoder(codings, titles))
+    return informative(Encoder(codings, [column.name for column in columns]))
+
+
+def _is_binary(X: Any) -> bool:
+    """Return whether X is an array of booleans or of bytes, such as pixels, whose columns have one type."""
+    return isinstance(X, np.ndarray) and X.dtype in (np.bool_, np.uint8)
+
+
+def _cuts_of(cuts: int | Sequence[Any], column: int) -> int | Sequence[float]:
+    """Return the cuts of a column: its own list, or those of all columns."""
+    if isinstance(cuts, int) or not cuts or not isinstance(cuts[0], Sequence):
+        return cuts
+    return cuts[column]  # type: ignore[no-any-return]
+
+
+class _CodedFeature(NamedTuple):
+    """A feature: its name, how it is read from columns, and its coding."""
+
+    name: str
+    preparation: Preparation
+    coding: Coding
+
+
+def _of_columns(
+    columns: list[RawColumn],
+    cuts: int | Sequence[Any],
+    low: float,
+    high: float,
+    types: Mapping[str, str] | None,
+    missing: Missing,
+) -> Encoder:
+    """Return the encoder of columns by their types."""
+    kinds = understood(columns, types, missing)
+    kinds.check()
+    index = {column.name: i for i, column in enumerate(columns)}
+    features = [
+        feature
+        for one in kinds.columns
+        for i in [index[one.columns[0]]]
+        for feature in _features(one, columns[i], _cuts_of(cuts, i), low, high, missing)
+    ]
+    doors = Columns(
+        tuple(column.name for column in columns),
+        tuple(feature.preparation for feature in features),
+    )
+    is_plain = len(columns) == len(features) and all(
+        feature.preparation == Preparation((feature.name,))
+        and (isinstance(feature.coding, Steps) or set(map(type, feature.coding.categories)) == {str})
+        for feature in features
+    )
+    return informative(
+        Encoder(
+            [feature.coding for feature in features],
+            [feature.name for feature in features],
+            columns=None if is_plain else doors,
+        )
+    )
+
+
+def _features(
+    one: ColumnType,
+    column: RawColumn,
+    cuts: int | Sequence[float],
+    low: float,
+    high: float,
+    missing: Missing,
+) -> list[_CodedFeature]:
+    """Return the features of a column: one, several for the parts of a date, none if it is left out."""
+    name, is_imputed = column.name, missing == "impute"
+    gap = (None,) if one.gaps and missing == "category" else ()
+    fill = column.fill(one.kind) if is_imputed and one.is_used and len(one.columns) == 1 else None
+    if one.kind == "one-hot":
+        return [_CodedFeature(one.name, Preparation(one.columns, "one-hot"), OneHot(one.categories))]
+    if one.kind == "constant" and column.numbers is not None and len(column.present) and not gap:
+        fill = column.fill(one.kind) if is_imputed else None
+        return [_CodedFeature(name, Preparation((name,), fill=fill), unused(low, high, column.is_whole))]
+    if not one.is_used:
+        return []
+    if one.kind == "date":
+        return [_part(column, how, cuts, fill, gap) for how in one.how]
+    if one.kind == "category" or (one.kind == "bool" and column.different != [-1, 1]):
+        values = (False, True) if one.kind == "bool" else tuple(column.different)
+        return [_CodedFeature(name, Preparation((name,), fill=fill), OneHot((*values, *gap)))]
+    if gap and len(column.different) == 2:
+        return [_CodedFeature(name, Preparation((name,)), OneHot((*column.different, None)))]
+    assert column.numbers is not None
+    numbers = column.present if column.present.dtype.kind in "iu" else column.numbers
+    if one.kind == "number":
+        numbers = column.numbers
+    elif numbers.dtype.kind == "f":
+        numbers = numbers.astype(np.int64)
+    how: CodingChoice = "auto" if one.kind == "bool" else "cuts"
+    coding = learn_coding(numbers, name, how, cuts, low, high)
+    if gap and isinstance(coding, Steps):
+        ranges = Preparation((name,), "ranges", cuts=coding.cuts)
+        return [_CodedFeature(name, ranges, OneHot((*ranges.labels, None)))]
+    return [_CodedFeature(name, Preparation((name,), fill=fill), coding)]
+
+
+def _part(
+    column: RawColumn, how: str, cuts: int | Sequence[float], fill: Any, gap: tuple[None, ...]
+) -> _CodedFeature:
+    """Return a part of a date as an integer, or as a category if gaps are one."""
+    since = " since 1970-01-01" if how in ("days", "seconds") else ""
+    name, preparation = f"{column.name} ({how}{since})", Preparation((column.name,), how)
+    part = RawColumn(name, preparation.read([column.present], unused(whole=True), lambda _: column.name))
+    if fill is not None:
+        preparation = replace(preparation, fill=preparation.value([fill], unused(whole=True)))
+    if gap:
+        return _CodedFeature(name, preparation, OneHot((*part.different, None)))
+    coding = learn_coding(part.values, name, "cuts", cuts)
+    return _CodedFeature(name, preparation, coding)
 
 
 def informative(encoder: Encoder) -> Encoder:
@@ -97,15 +226,6 @@ def reads_levels(encoder: Encoder) -> bool:
     return all_steps and any(coding.width > 1 for coding in encoder.codings)
 
 
-def _columns(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    if array.ndim != 2 or not array.size:
-        raise EncodingError(
-            f"X has shape {array.shape}, but one row for each sample and one column for each "
-            f"feature is needed."
-        )
-    return [array[:, index] for index in range(array.shape[1])]
-
-
 def learn_coding(
     column: npt.NDArray[Any],
     name: str,
@@ -115,7 +235,7 @@ def learn_coding(
     high: float = inf,
 ) -> Coding:
     """Learn the coding of one feature, as `learn_encoder` does for each."""
-    _refuse_missing(column, name)
+    refuse_gaps([RawColumn(name, column)], _FILL)
     if coding == "bits":
         bit().read(column, name)  # raises an error that names the value
         return bit()
@@ -215,13 +335,3 @@ def _is_text(column: npt.NDArray[Any]) -> bool:
 
 def _all_bools(column: npt.NDArray[Any]) -> bool:
     return column.dtype == object and all(isinstance(value, bool | np.bool_) for value in column)
-
-
-def _refuse_missing(column: npt.NDArray[Any], name: str) -> None:
-    if column.dtype.kind in "biu" or (column.dtype.kind == "f" and not np.isnan(column).any()):
-        return
-    for row, value in enumerate(column.tolist()):
-        if value is None or (isinstance(value, float) and isnan(value)):
-            raise EncodingError(
-                f"{name} has no value in sample {row}. Fill it in, or remove the sample: nothing is guessed."
-            )

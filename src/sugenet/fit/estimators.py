@@ -6,15 +6,17 @@ from tables and predict with integers alone.
 ``from sugenet.fit.estimators import BNNClassifier`` requires scikit-learn. `BNNClassifier.fit` also requires
 PyTorch, but a fitted classifier predicts without it. The other estimators require scikit-learn alone.
 
-scikit-learn passes folds of the data, so a value that is missing from a fold must still be readable. Numbers
-are therefore only compared with cuts, and the values seen imply nothing else. (`learn_encoder` sees all
-values, so it may draw conclusions from them.) Only categories and exact integers form closed sets.
+scikit-learn passes folds of the data, so a value that is missing from a fold must still be readable. To
+predict, estimators only compare numbers with cuts, and the values seen imply nothing else: `BNNClassifier`
+predicts 17.5 and -3 in a column of positive integers, although questions to `network_` do not allow them.
+Only categories and exact integers form closed sets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from datetime import date
 from math import inf
 from typing import Any, TypeAlias, get_args
 
@@ -24,6 +26,7 @@ import numpy.typing as npt
 from sugenet.capacity.arguments import plain
 from sugenet.errors import EncodingError, SugenetError, how_to_install
 from sugenet.fit.capacities import Ratings
+from sugenet.fit.columns import Missing, RawColumn, RawTable, refuse_gaps
 from sugenet.fit.encoding import CodingChoice, informative, learn_coding, learn_encoder
 from sugenet.fit.pipelines import compose
 from sugenet.fit.scores import Scores
@@ -44,8 +47,9 @@ from sugenet.fit.sugeno.columns import (
 from sugenet.fit.sugeno.learning import Bools, Ints
 from sugenet.fit.sugeno.model import LearnedModel, Terms, learn_model
 from sugenet.fit.trainer import as_table, train
-from sugenet.fit.weights import class_factors, sample_weights
-from sugenet.nn import Coding, Encoder, Network, OneHot, Steps, bit, network_of, thermometer
+from sugenet.fit.weights import class_factors, sample_weights, taken
+from sugenet.nn import Coding, Domain, Encoder, Network, OneHot, Steps, bit, network_of, thermometer
+from sugenet.nn.columns import Columns, Preparation
 from sugenet.nn.samples import named_rows, rows_of
 
 __all__ = [
@@ -82,6 +86,8 @@ _TEXTS = (str, bytes)
 _BOOLS = (bool, np.bool_)
 _MOST_VALUES = 1000
 """Largest number of values of a column that tell whether a step before the classifier scaled integers."""
+_OTHERS = (*_TEXTS, *_BOOLS, date, np.datetime64, type(None))
+"""Types of values that are not numbers."""
 
 
 class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -99,12 +105,12 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         tags.input_tags.categorical = True
         return tags
 
-    def _training_data(self, X: Any, y: Any) -> tuple[_Table, _Table]:
+    def _training_data(self, X: Any, y: Any, *, gaps: bool = False) -> tuple[_Table, _Table]:
         if y is None:
             raise EncodingError(
                 f"This {type(self).__name__} requires y to be passed, but the target y is None."
             )
-        table, labels = _read_features(self, X, fit=True, y=y)
+        table, labels = _read_features(self, X, fit=True, y=y, gaps=gaps)
         return table, np.asarray(labels)
 
 
@@ -211,23 +217,35 @@ class FeatureBinarizer(TransformerMixin, _Estimator):  # type: ignore[misc]
 
 
 def _read_features(
-    estimator: Any, X: Any, *, fit: bool, y: Any = None, names: Sequence[str] | None = None
+    estimator: Any,
+    X: Any,
+    *,
+    fit: bool,
+    y: Any = None,
+    names: Sequence[str] | None = None,
+    gaps: bool = False,
 ) -> Any:
     """Check X, and y if given, as scikit-learn does; return numbers as float64 and other values unchanged.
 
     Sets or compares `n_features_in_` and `feature_names_in_` of the estimator, which rejects columns in
     another order. If it was fitted without names, the columns must be those of `names`. If `names` is missing
     too, scikit-learn warns and accepts the columns in the given order, as its checks require of transformers.
+    With `gaps`, the caller deals with missing and infinite values.
     """
     if names is not None and hasattr(X, "columns") and not hasattr(estimator, "feature_names_in_"):
         X = rows_of(X, names)
     # a list that mixes numbers and texts stays mixed
     if isinstance(X, Sequence) and np.asarray(X).dtype.kind in "US":
         X = np.array(X, dtype=object)
-    min_samples = 2 if fit else 1
+    how = {
+        "reset": fit,
+        "dtype": None,
+        "ensure_min_samples": 2 if fit else 1,
+        "ensure_all_finite": not gaps,
+    }
     if y is None:
-        return _plain(validate_data(estimator, X, reset=fit, dtype=None, ensure_min_samples=min_samples))
-    table, labels = validate_data(estimator, X, y, reset=fit, dtype=None, ensure_min_samples=min_samples)
+        return _plain(validate_data(estimator, X, **how))
+    table, labels = validate_data(estimator, X, y, **how)
     return _plain(table), labels
 
 
@@ -269,7 +287,7 @@ def _plain(table: Any) -> _Table:
     known.
     """
     array = np.asarray(table)
-    if array.dtype.kind == "O" and not any(_holds(column, (*_TEXTS, *_BOOLS), any) for column in array.T):
+    if array.dtype.kind == "O" and not any(_holds(column, _OTHERS, any) for column in array.T):
         return np.stack([_floats(column, f"feature {i}") for i, column in enumerate(array.T)], axis=1)
     return array.astype(np.float64) if array.dtype.kind in "iuf" and array.dtype != np.uint8 else array
 
@@ -863,6 +881,11 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         How numbers and texts are coded, see `FeatureBinarizer` (default: "auto").
     encoder : Encoder or None
         From raw features to bits, instead of `cuts` and `coding` (default: None).
+    types : dict or None
+        Types of columns by name, instead of those found, see `sugenet.fit.understand` (default: None).
+    missing : str
+        "refuse" gaps, give them a "category" of their own, or "impute" the median or the most frequent value
+        (default: "refuse").
     epochs : int
         Number of passes over the training data (default: 60).
     batch : int
@@ -906,7 +929,8 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     Attributes
     ----------
     network_ : Network
-        The exact network. ``sugenet.save(classifier.network_, path)`` saves it.
+        The exact network; one-hot columns are one feature. ``sugenet.save(classifier.network_, path)``
+        saves it.
     classes_ : ndarray
         The classes, in the order of the network's classes.
     n_features_in_ : int
@@ -936,8 +960,11 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     Notes
     -----
     The defaults are those of `train`, with two exceptions that follow scikit-learn: every fit draws new
-    random numbers (default of `random_state`), and no test samples are held out. Numbers and booleans are
-    read as they are, texts as categories.
+    random numbers (default of `random_state`), and no test samples are held out. Columns have the types that
+    `sugenet.fit.understand` finds.
+
+    `predict` reads more than questions to `network_` allow, since folds differ: any number in a column of
+    integers, which is compared with the cuts as it is, and one-hot columns of which none is 1.
 
     Examples
     --------
@@ -958,6 +985,8 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         cuts: Any = 4,
         coding: CodingChoice = "auto",
         encoder: Encoder | None = None,
+        types: Mapping[str, str] | None = None,
+        missing: Missing = "refuse",
         epochs: int = 60,
         batch: int = 64,
         rate: float = 0.01,
@@ -1012,9 +1041,10 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             encoder=network.encoder,
             levels=1 + max((layer.max_level or 1 for layer in network.layers), default=1),
         )
-        classifier.n_features_in_ = network.encoder.features
-        if network.encoder.names != Encoder(network.encoder.codings).names:
-            classifier.feature_names_in_ = np.array(network.encoder.names, dtype=object)
+        names = _columns_of(network.encoder).names
+        classifier.n_features_in_ = len(names)
+        if names != Encoder(network.encoder.codings).names:
+            classifier.feature_names_in_ = np.array(names, dtype=object)
         return classifier._keep(network, kinds, ())
 
     def to_network(self, pipeline: Any = None, X: Any = None) -> Network:
@@ -1046,20 +1076,40 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             Weight of each sample in the loss and in the choice of the best epoch (default: None). A sample of
             weight 0 is left out.
         """
-        table, labels = self._training_data(X, y)
+        table, labels = self._training_data(X, y, gaps=True)
         weights = sample_weights(sample_weight, len(labels))
         if weights is not None:
-            table, labels, weights = (part[weights > 0] for part in (table, labels, weights))
+            rows = np.flatnonzero(weights)
+            X = taken(X, rows) if hasattr(X, "columns") else X
+            table, labels, weights = (part[rows] for part in (table, labels, weights))
         kinds, numbers = _classes_of(labels)
-        names = _column_names(X)
-        if self.encoder is not None and names is not None and names != list(self.encoder.names):
+        titles = _column_names(X)
+        if (
+            self.encoder is not None
+            and titles is not None
+            and titles != list(_columns_of(self.encoder).names)
+        ):
             self.encoder.rows(X)  # raises an error that lists the wrong names
             raise EncodingError(
                 "the columns of X are not in the order of the encoder's features. Put them in that order."
             )
-        encoder = _encoder_of(table, self.coding, self.cuts, names) if self.encoder is None else self.encoder
+        encoder = self.encoder
+        if encoder is None:
+            declared = _declared_cuts(self.cuts, table.shape[1])
+            encoder = learn_encoder(
+                table if titles is None else X,
+                coding=self.coding,
+                cuts=int(self.cuts) if declared is None else declared,
+                types=self.types,
+                missing=self.missing,
+            )
+        elif self.types is not None or self.missing != "refuse":
+            raise SugenetError(
+                "types= and missing= are for a learned encoder. Leave these or the encoder out."
+            )
+        names = _columns_of(encoder).names
         trained = train(
-            table,
+            _table_of(table, names) if table.shape[1] == len(names) else table,
             numbers,
             self.hidden,
             encoder=encoder,
@@ -1076,12 +1126,12 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each sample; a tie goes to the first class."""
         table = self._read(X)
-        return np.asarray(self.classes_[self.network_.predict(table)])
+        return np.asarray(self.classes_[self._reader.predict(table)])
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Return the softmax of the scores, one column per class."""
         table = self._read(X)
-        return self.network_.probability(table)
+        return self._reader.probability(table)
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """Return the scores of the classes; for two classes, the second score minus the first.
@@ -1089,12 +1139,17 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         They are exact for networks that `fit` made.
         """
         table = self._read(X)
-        logits = self.network_.logits(table)
+        logits = self._reader.logits(table)
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
-    def _read(self, X: Any) -> npt.NDArray[Any]:
+    def _read(self, X: Any) -> RawTable:
         check_is_fitted(self)
-        return np.asarray(_read_features(self, X, fit=False, names=self.network_.encoder.names))
+        names = _columns_of(self.network_.encoder).names
+        table = _table_of(_read_features(self, X, fit=False, names=names, gaps=True), names)
+        if self.missing == "refuse":
+            hint = "Fill them in, or fit with missing='category' or missing='impute'."
+            refuse_gaps([RawColumn(name, table[name]) for name in names], hint)
+        return table
 
     def _keep(
         self,
@@ -1104,8 +1159,15 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         scores: Scores | None = None,
     ) -> BNNClassifier:
         self.network_, self.classes_, self.scores_ = network, kinds, scores
+        self._reader = replace(network, encoder=_by_column(network.encoder), domain=Domain())
         self.history_, self.n_iter_ = history, len(history)
         return self
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn whether gaps are accepted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "refuse"
+        return tags
 
     def _settings(self) -> Settings:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -1119,6 +1181,38 @@ def _different(column: _Table) -> npt.NDArray[np.float64] | None:
         return None
     values = np.unique(column)
     return values if np.isfinite(values).all() and len(values) <= _MOST_VALUES else None
+
+
+def _table_of(rows: _Table, names: Sequence[str]) -> RawTable:
+    """Return rows as a table with these names."""
+    return RawTable(RawColumn(name, rows[:, index]) for index, name in enumerate(names))
+
+
+def _columns_of(encoder: Encoder) -> Columns:
+    """Return the columns that an encoder reads: its features, if it has no others."""
+    plain_features = tuple(Preparation((name,)) for name in encoder.names)
+    return encoder.columns or Columns(encoder.names, plain_features)
+
+
+def _by_column(encoder: Encoder) -> Encoder:
+    """Return an encoder with the same bits that reads all numbers, and one-hot columns one by one."""
+    columns = _columns_of(encoder)
+    codings: list[Coding] = []
+    names: list[str] = []
+    features: list[Preparation] = []
+    for name, coding, feature in zip(encoder.names, encoder.codings, columns.features, strict=True):
+        if feature.how == "one-hot":
+            codings += [thermometer([1.0])] * len(feature.columns)
+            names += feature.columns
+            features += [Preparation((column,)) for column in feature.columns]
+        else:
+            codings.append(thermometer(coding.cuts) if type(coding) is Steps else coding)
+            names.append(name)
+            features.append(feature)
+    read = dict.fromkeys(column for feature in features for column in feature.columns)
+    return Encoder(
+        codings, names, columns=Columns((*read, *(set(columns.names) - set(read))), tuple(features))
+    )
 
 
 def _named(names: tuple[str, ...]) -> npt.NDArray[Any]:

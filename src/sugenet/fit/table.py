@@ -14,41 +14,47 @@ from difflib import get_close_matches
 from fractions import Fraction
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.capacity.arguments import NUMBER, read_number
-from sugenet.errors import CapacityError, EncodingError, FileError
+from sugenet.errors import CapacityError, EncodingError, FileError, refuse
 from sugenet.fit.capacities import Ratings
+from sugenet.fit.columns import ColumnTypes, Missing, RawColumn, RawTable, raw_columns, understood
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.packed import open_archive
-from sugenet.io.plain.rows import csv_rows, otherwise_separated
+from sugenet.io.plain.rows import csv_rows, otherwise_separated, recognized_delimiter
+from sugenet.nn.columns import is_gap
 from sugenet.reading import open_text, read_file
 
 __all__ = [
     "CellRows",
+    "FileColumns",
     "RatedTable",
     "Table",
     "called",
     "read_arrays",
     "read_cases",
     "read_cells",
+    "read_columns",
     "read_ratings",
     "read_table",
     "refuse_missing",
     "refuse_unnamed",
     "typed_column",
+    "understand",
 ]
 
-_MISSING = {"", "?", "na", "n/a", "nan", "null"}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
 _NUMBER = re.compile(rf"(?!.*/){NUMBER}")
 """Fractions are read as names, like dates."""
 _WITH_COMMAS = re.compile(r"[+-]?\d[\d,.]*,[\d,.]*\d([eE][+-]?\d+)?")
 _MOST_CLASSES = 100
 _UNPACKED = 1 << 30
+_ZEROS = re.compile(r"0[0-9]+$")
+"""Codes such as 00123, which are not numbers."""
 _MOSTLY = 0.9  # a column with this share of numbers was meant to be numeric
 
 
@@ -57,24 +63,31 @@ class Table:
     """The samples of a file: `X` for `train`, with class indices `y` and the names of both."""
 
     X: npt.NDArray[Any]
-    """One column per feature, of dtype object with int, float or str; for a ``.npz`` file the numbers as
-    stored."""
+    """One column per name, of dtype object with bool, int, float or str, and None for gaps; for a ``.npz``
+    file the numbers as stored."""
     y: npt.NDArray[np.int64]
     names: tuple[str, ...]
     kinds: tuple[str, ...]
-    """``"whole"``, ``"number"`` or ``"category"`` for each feature."""
+    """Kind of each column, see `ColumnType.kind`."""
     classes: tuple[str, ...]
     weights: tuple[Fraction, ...] | None = None
     """The weight of each sample, if a column holds them; samples of weight 0 are left out."""
+    columns: ColumnTypes | None = None
+    """The columns as they were understood; None for a ``.npz`` file."""
+    delimiter: str | None = None
+    """The separator between the cells of the file."""
+
+    @property
+    def samples(self) -> Any:
+        """The samples for `train`: with the names of the columns, if the file has names."""
+        if self.columns is None:
+            return self.X
+        return RawTable(RawColumn(name, self.X[:, i]) for i, name in enumerate(self.names))
 
     def __str__(self) -> str:
-        counts = [
-            f"{self.kinds.count(kind)} {kind}"
-            for kind in ("whole", "number", "category")
-            if kind in self.kinds
-        ]
+        counts = [f"{self.kinds.count(kind)} {kind}" for kind in dict.fromkeys(self.kinds)]
         return (
-            f"{len(self.y)} samples of {len(self.names)} features ({', '.join(counts)}), "
+            f"{len(self.y)} samples of {len(self.names)} columns ({', '.join(counts)}), "
             f"classes {', '.join(self.classes)}"
         )
 
@@ -85,12 +98,14 @@ def read_table(
     *,
     weights: str | None = None,
     ignore: Iterable[str] = (),
-    delimiter: str = ",",
+    delimiter: str | None = None,
+    types: Mapping[str, str] | None = None,
+    missing: Missing = "refuse",
 ) -> Table:
     r"""Read a CSV file whose first line names the columns.
 
-    A column of integers, or of numbers, is numeric; any other is a category. Nothing is guessed: a missing
-    value, a stray text in a numeric column or a line of the wrong length raises an error with its position.
+    The values of a column decide its kind, see `understand`. Nothing else is guessed: a stray text in a
+    column of numbers, a decimal comma or a line of the wrong length raises an error with its position.
 
     Parameters
     ----------
@@ -103,7 +118,12 @@ def read_table(
     ignore
         Columns to leave out, such as identifiers.
     delimiter
-        The separator between cells.
+        The separator between cells. None: a comma, semicolon, tab or bar, if only one of them separates the
+        names in the first line.
+    types
+        Types of columns by name, instead of those found.
+    missing
+        ``"refuse"`` gaps; ``"category"`` and ``"impute"`` accept them, as in `train`.
 
     Examples
     --------
@@ -113,29 +133,139 @@ def read_table(
     ...     _ = file.write_text("weight,colour,fruit\n150,red,apple\n120.5,yellow,banana\n140,green,apple\n")
     ...     table = read_table(file, target="fruit")
     >>> print(table)
-    3 samples of 2 features (1 number, 1 category), classes apple, banana
+    3 samples of 2 columns (1 number, 1 category), classes apple, banana
+    """
+    file = Path(path)
+    raw, cells, sign, counts = read_columns(
+        file, target, weights=weights, ignore=ignore, delimiter=delimiter, types=types
+    )
+    if not raw:
+        raise EncodingError(f"{called(file)} has no column besides the target {target!r}.")
+    try:
+        columns = understood(raw, types, missing)
+        columns.check()
+    except EncodingError as error:
+        raise EncodingError(f"{called(file)}: {error}") from None
+    y, classes = _classes(file, target, cells)
+    X = np.stack([column.values for column in raw], axis=1)
+    kind = {name: one.kind for one in columns.columns for name in one.columns}
+    names = tuple(column.name for column in raw)
+    return Table(X, y, names, tuple(kind[name] for name in names), classes, counts, columns, sign)
+
+
+class FileColumns(NamedTuple):
+    """The columns of a CSV file, the cells of its target, its delimiter, and the weights of its rows."""
+
+    columns: list[RawColumn]
+    classes: list[str]
+    delimiter: str
+    weights: tuple[Fraction, ...] | None
+
+
+def read_columns(
+    path: str | Path,
+    target: str | None = None,
+    *,
+    weights: str | None = None,
+    ignore: Iterable[str] = (),
+    delimiter: str | None = None,
+    types: Mapping[str, str] | None = None,
+) -> FileColumns:
+    """Read the columns of a CSV file without the target and the weights. Rows of weight 0 are left out.
+
+    The parameters are those of `read_table`.
     """
     file, skip = Path(path), set(ignore)
     special = _special((target, weights), skip)
-    header, rows = read_cells(file, delimiter, [*special, *sorted(skip)])
+    header, rows, sign = read_cells(file, delimiter, [*special, *sorted(skip)])
     counts = _weights(file, header, rows, weights)
     if counts is not None:
         rows = [row for row, count in zip(rows, counts, strict=True) if count]
         counts = tuple(filter(None, counts))
         if not rows:
             raise EncodingError(f"{called(file)}: the column {weights!r} is zero in every row.")
-    used = [position for position, name in enumerate(header) if name not in skip and name not in special]
+    used = [index for index, name in enumerate(header) if name not in skip and name not in special]
     refuse_unnamed(file, header, used)
-    if not used:
-        raise EncodingError(f"{called(file)} has no column besides the target {target!r}.")
-    refuse_missing(file, header, rows, [*used, header.index(target)])
-    X, kinds = np.empty((len(rows), len(used)), dtype=object), []
-    for column, index in enumerate(used):
-        kind, values = typed_column(file, header[index], [(line, cells[index]) for line, cells in rows])
-        X[:, column] = values
-        kinds.append(kind)
-    y, classes = _classes(file, target, [cells[header.index(target)] for _, cells in rows])
-    return Table(X, y, tuple(header[position] for position in used), tuple(kinds), classes, counts)
+    refuse_missing(file, header, rows, [header.index(name) for name in special])
+    columns = []
+    for index in used:
+        values = np.empty(len(rows), dtype=object)
+        cells = [(line, row[index]) for line, row in rows]
+        values[:] = _values(file, header[index], cells, is_free=header[index] in (types or {}))
+        columns.append(RawColumn(header[index], values))
+    classes = [] if target is None else [row[header.index(target)] for _, row in rows]
+    return FileColumns(columns, classes, sign, counts)
+
+
+def _values(file: Path, name: str, cells: list[tuple[int, str]], *, is_free: bool) -> list[Any]:
+    """Return the cells of a column as booleans, integers, numbers or texts, and None for gaps.
+
+    Stray texts among numbers raise an error, unless the column `is_free` to have any.
+    """
+    present = [(line, cell) for line, cell in cells if not is_gap(cell)]
+    texts = [cell for _, cell in present]
+    if set(texts) <= {"True", "False"}:
+        values: Iterable[Any] = [text == "True" for text in texts]
+    elif any(_ZEROS.match(text) for text in texts) or (is_free and not all(map(_NUMBER.fullmatch, texts))):
+        values = texts
+    else:
+        _, values = typed_column(file, name, present)
+    following = iter(values)
+    return [None if is_gap(cell) else next(following) for _, cell in cells]
+
+
+def understand(
+    table: Any,
+    *,
+    target: str | None = None,
+    names: Iterable[object] | None = None,
+    types: Mapping[str, str] | None = None,
+    missing: Missing = "refuse",
+) -> ColumnTypes:
+    """Find the kind of each column of a table.
+
+    Parameters
+    ----------
+    table : data frame, array, rows, str or Path
+        A data frame of pandas, polars or Arrow, an array, rows of values, or the path of a CSV file.
+    target : str, default: None
+        Column with the classes, which is left out.
+    names : iterable, default: None
+        Names of the columns. None: those of the table.
+    types : mapping, default: None
+        Types of columns by name, instead of those found: ``"bool"``, ``"whole"``, ``"number"``,
+        ``"category"``, ``"days"``, ``"seconds"``, ``"year"``, ``"month"``, ``"weekday"`` or ``"ignore"``.
+        Several parts of a date are joined by ``+``: ``"year+month"``.
+    missing : str, default: "refuse"
+        ``"refuse"`` gaps, give them a ``"category"`` of their own, or ``"impute"`` the median or the most
+        frequent value.
+
+    Returns
+    -------
+    ColumnTypes
+        One entry per column, or per group of one-hot columns. It prints as a table.
+
+    Raises
+    ------
+    EncodingError
+        If a given type does not fit the values of its column.
+
+    Examples
+    --------
+    >>> rows = [[age, city, age % 2 == 0] for age, city in zip(range(20, 24), ["Rome", "Oslo"] * 2)]
+    >>> print(understand(rows, names=["age", "city", "member"]))
+    4 rows, 3 columns
+    column  kind      gaps  why
+    age     whole        0  4 integers from 20 to 23
+    city    category     0  2 texts: Oslo, Rome
+    member  bool         0  True and False
+    To say otherwise: types={'COLUMN': 'TYPE'}. The types are bool, whole, number, category, days, seconds,
+    year, month, weekday, ignore.
+    """
+    if isinstance(table, str | Path):
+        refuse(EncodingError, (names is not None, "names= is for tables without names. Leave it out."))
+        return understood(read_columns(table, target, types=types).columns, types, missing)
+    return understood(raw_columns(table, names, target), types, missing)
 
 
 def read_arrays(path: str | Path) -> Table:
@@ -150,7 +280,7 @@ def read_arrays(path: str | Path) -> Table:
     ...     file = Path(folder) / "images.npz"
     ...     np.savez(file, X=np.zeros((3, 8, 8), np.uint8), y=["cat", "dog", "cat"])
     ...     print(read_arrays(file))
-    3 samples of 64 features (64 whole), classes cat, dog
+    3 samples of 64 columns (64 whole), classes cat, dog
     """
     file = Path(path)
     try:
@@ -185,8 +315,8 @@ def called(file: Path) -> str:
     return file.name or str(file)  # the folder "." has no name
 
 
-def read_cells(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str], CellRows]:
-    """Return the names of the columns and the rows.
+def read_cells(file: Path, delimiter: str | None, wanted: list[str]) -> tuple[list[str], CellRows, str]:
+    """Return the names of the columns, the rows and the delimiter, which is recognized if it is None.
 
     The names are checked at once, and each row when it is read, since a file can be large.
     """
@@ -194,6 +324,8 @@ def read_cells(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str]
     rows: CellRows = []
     try:
         with _opened(file) as stream:
+            if delimiter is None:
+                delimiter = recognized_delimiter(stream, lambda cells: set(wanted) <= set(cells))
             for line, cells in csv_rows(stream, called(file), delimiter=delimiter):
                 if header is None:
                     header = cells
@@ -219,7 +351,8 @@ def read_cells(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str]
         raise EncodingError(
             f"{called(file)} {what}. A line of column names and one for each sample are needed."
         )
-    return header, rows
+    assert delimiter is not None
+    return header, rows, delimiter
 
 
 def _opened(file: Path) -> TextIO:
@@ -262,7 +395,7 @@ def refuse_missing(file: Path, header: list[str], rows: CellRows, indices: list[
     """Raise `EncodingError` with the position of a missing value in one of these columns."""
     for line, cells in rows:
         for index in indices:
-            if cells[index].lower() in _MISSING:
+            if is_gap(cells[index]):
                 raise EncodingError(
                     f"{called(file)}, line {line}, column {header[index]!r}: the value is missing "
                     f"({cells[index]!r}). Fill it in, remove the line, or leave the column out with ignore=: "
@@ -426,7 +559,7 @@ def read_ratings(
     name: str | None = None,
     weights: str | None = None,
     ignore: Iterable[str] = (),
-    delimiter: str = ",",
+    delimiter: str | None = None,
 ) -> RatedTable:
     r"""Read rated alternatives from a CSV file whose first line names the columns.
 
@@ -443,7 +576,7 @@ def read_ratings(
     ignore
         Columns to leave out.
     delimiter
-        The separator between cells.
+        The separator between cells. None: recognized, as in `read_table`.
 
     Examples
     --------
@@ -459,7 +592,7 @@ def read_ratings(
     """
     file, skip = Path(path), set(ignore)
     special = _special((target, name, weights), skip)
-    header, rows = read_cells(file, delimiter, [*special, *sorted(skip)])
+    header, rows, _ = read_cells(file, delimiter, [*special, *sorted(skip)])
     used = [index for index, column in enumerate(header) if column not in skip and column not in special]
     return _rated(file, header, rows, used, target=target, name=name, weights=weights)
 
@@ -470,7 +603,7 @@ def read_cases(
     *,
     name: str | None = None,
     spare: Iterable[str] = (),
-    delimiter: str = ",",
+    delimiter: str | None = None,
 ) -> RatedTable:
     """Read alternatives that have no rating yet: the same criteria, in any order.
 
@@ -485,10 +618,10 @@ def read_cases(
     spare
         Further columns that are allowed, and ignored.
     delimiter
-        The separator between cells.
+        The separator between cells. None: recognized, as in `read_table`.
     """
     file, known = Path(path), {*criteria, *spare, *([] if name is None else [name])}
-    header, rows = read_cells(file, delimiter, list(criteria))
+    header, rows, _ = read_cells(file, delimiter, list(criteria))
     strange = next((column for column in header if column not in known), None)
     if strange is not None:
         raise EncodingError(

@@ -13,13 +13,15 @@ import numpy.typing as npt
 
 from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
+from sugenet.fit.columns import Missing, RawTable, raw_columns
 from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.scores import Scores
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.fit.weights import class_factors, sample_weights, taken
 from sugenet.nn import Encoder, Network, Steps
 from sugenet.nn.arrays import Bits
-from sugenet.nn.samples import named_rows
+from sugenet.nn.columns import is_gap
+from sugenet.nn.samples import labels_of
 from sugenet.problem.regions import Hamming, Linf
 from sugenet.reprs import Sentences, cut, quoted
 
@@ -106,13 +108,16 @@ class Trained(Sentences):
 
 def _column(X: Any, name: str, argument: str) -> tuple[Any, Any]:
     """Return a data frame without one of its columns, and this column."""
-    columns = [str(label) for label in getattr(X, "columns", ())]
+    labels = labels_of(X) or []
+    columns = [str(label) for label in labels]
     if name not in columns:
         raise SugenetError(
             f"{argument}={quoted(name)} is not a column. The {len(columns)} columns are "
             f"{cut(', '.join(columns), letters=200)}."
         )
-    return X[[label for label in X.columns if str(label) != name]], X[name]
+    others = [label for label in labels if str(label) != name]
+    column = X[labels[columns.index(name)]]
+    return X.select(others) if hasattr(X, "column_names") else X[others], column
 
 
 def _samples_and_classes(
@@ -148,6 +153,8 @@ def train(
     progress: Callable[[Epoch], None] | None = None,
     checkpoint: str | Path | None = None,
     notes: Mapping[str, str] | None = None,
+    types: Mapping[str, str] | None = None,
+    missing: Missing = "refuse",
 ) -> Trained:
     """Train a binarized network, or one with more levels (``Settings(levels=4)``); requires PyTorch.
 
@@ -189,6 +196,11 @@ def train(
         settings are the same.
     notes : mapping, default: None
         Text to store with the network.
+    types : mapping, default: None
+        Types of columns by name, instead of those found, for a learned encoder; see `understand`.
+    missing : str, default: "refuse"
+        ``"refuse"`` gaps, give them a ``"category"`` of their own, or ``"impute"`` the median or the most
+        frequent value; for a learned encoder.
 
     Returns
     -------
@@ -223,7 +235,7 @@ def train(
 
     sizes = _sizes(hidden, settings)
     path = _writable(checkpoint)
-    array, coder, is_table = _rows_and_encoder(X, encoder, names)
+    array, coder, is_table = _rows_and_encoder(X, encoder, names, types, missing)
     labels, known = _labels(y, classes)
     kinds = tuple(map(str, known))
     if array.ndim != 2 or len(array) != len(labels):
@@ -325,18 +337,29 @@ def _writable(checkpoint: str | Path | None) -> Path | None:
 
 
 def _rows_and_encoder(
-    X: Any, encoder: Encoder | None, names: Iterable[object] | None
+    X: Any,
+    encoder: Encoder | None,
+    names: Iterable[object] | None,
+    types: Mapping[str, str] | None,
+    missing: Missing,
 ) -> tuple[npt.NDArray[Any], Encoder, bool]:
     """Return the samples as rows, the encoder, learned from them if it is not given, and whether the samples
     are a table: columns with names.
     """
     if encoder is None:
-        array, titles = named_rows(X, names)
-        return array, learn_encoder(array, names=titles), titles is not None and array.dtype != np.uint8
-    if names is not None:
-        raise SugenetError(
-            "names are for a learned encoder, but the encoder given has its own. Leave one of them out."
-        )
+        encoder = learn_encoder(X, names=names, types=types, missing=missing)
+        columns = raw_columns(X, names)
+        array = encoder.rows(X if encoder.columns is None else RawTable(columns))
+        return array, encoder, columns[0].is_named and array.dtype != np.uint8
+    for name, value, usual in (
+        ("names", names, None),
+        ("types", types, None),
+        ("missing", missing, "refuse"),
+    ):
+        if value != usual:
+            raise SugenetError(
+                f"{name}= is for a learned encoder, but the encoder given has its own. Leave one of them out."
+            )
     return encoder.rows(X), encoder, False
 
 
@@ -384,6 +407,13 @@ def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.in
     array = np.asarray(y)
     if array.ndim != 1 or not len(array):
         raise EncodingError(f"y has shape {array.shape}, but one class for each sample is needed.")
+    if array.dtype == object:
+        gaps = [row for row, label in enumerate(array.tolist()) if is_gap(label)]
+        if gaps:
+            raise EncodingError(
+                f"y has no class in {len(gaps)} of {len(array)} samples, first in sample {gaps[0]}. Remove "
+                "these samples."
+            )
     if classes is not None:
         kinds = list(classes)
         return _known_labels(array, tuple(map(str, kinds)), numbered=True), kinds

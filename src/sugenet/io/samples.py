@@ -27,7 +27,7 @@ from sugenet.files import write_bytes, write_text
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.packed import open_archive, read_array, refusing
 from sugenet.io.plain.refusals import refuse_if, required, within
-from sugenet.io.plain.rows import LINE_LIMIT, csv_rows, otherwise_separated
+from sugenet.io.plain.rows import LINE_LIMIT, csv_rows, otherwise_separated, recognized_delimiter
 from sugenet.io.plain.texts import read_standard_input
 from sugenet.nn import Encoder, Network, OneHot, Steps
 from sugenet.nn.samples import shape_text
@@ -55,7 +55,7 @@ _EXACT = 2.0**53  # floats represent every integer up to this one
 
 
 def read_samples(
-    path: str | Path, network: Network, target: str | None = None, *, delimiter: str = ","
+    path: str | Path, network: Network, target: str | None = None, *, delimiter: str | None = None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
     """Read raw samples for a network.
 
@@ -86,7 +86,8 @@ def read_samples(
     target
         Name of the CSV column with the true class. Refused for other files and for folders.
     delimiter
-        Separator of the cells of a CSV file.
+        Separator of the cells of a CSV file. None: a comma, semicolon, tab or bar, if only one of them gives
+        a first line that fits.
 
     Returns
     -------
@@ -138,11 +139,11 @@ def read_samples(
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None
 
 
-def _refuse_columns(name: str, target: str | None, delimiter: str) -> None:
+def _refuse_columns(name: str, target: str | None, delimiter: str | None) -> None:
     """Refuse column options for a file without columns."""
     for option, value, usual, what in (
         ("target", target, None, "names a column of a CSV file"),
-        ("delimiter", delimiter, ",", "is for a CSV file"),
+        ("delimiter", delimiter, None, "is for a CSV file"),
     ):
         refuse_if(value != usual, f"{option}={value!r} {what}, but {name} has no columns. Leave it out.")
 
@@ -185,12 +186,22 @@ def write_samples(path: str | Path, network: Network, rows: Sequence[Sequence[An
 
 
 def _csv(
-    lines: TextIO, name: str, network: Network, target: str | None, delimiter: str
+    lines: TextIO, name: str, network: Network, target: str | None, delimiter: str | None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
     encoder = network.encoder
     features, columns = encoder.names, encoder.columns
     sources: Sequence[tuple[str, ...]] = [(feature,) for feature in features]
     labels = list(features if columns is None else columns.names)
+    if delimiter is None:
+        known, lengths = {*features, *labels}, (len(features), len(labels))
+        delimiter = recognized_delimiter(
+            lines,
+            lambda cells: (
+                len(cells) in lengths
+                if target is None and known.isdisjoint(cells)
+                else target in (None, *cells)
+            ),
+        )
     rows = csv_rows(lines, name, delimiter=delimiter, longest=max(LINE_LIMIT, 64 * len(labels)))
     first = required(next(rows, None), f"{name} is empty. Give one sample a line.")
     header = first[1]

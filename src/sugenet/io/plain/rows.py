@@ -9,7 +9,7 @@ from typing import TextIO
 from sugenet.errors import FileError
 from sugenet.io.plain.refusals import refuse_if
 
-__all__ = ["LINE_LIMIT", "csv_rows", "otherwise_separated"]
+__all__ = ["LINE_LIMIT", "SEPARATORS", "csv_rows", "otherwise_separated", "recognized_delimiter"]
 
 LINE_LIMIT = 1 << 22
 """Maximum number of characters of a line (default)."""
@@ -74,7 +74,8 @@ def csv_rows(
         raise FileError(f"{name}, line {reader.line_num}: it cannot be read as CSV: {error}.") from None
 
 
-_OTHERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
+"""Signs between cells, and their names."""
 
 
 def otherwise_separated(cells: list[str], delimiter: str, fits: Callable[[list[str]], bool]) -> str:
@@ -90,9 +91,32 @@ def otherwise_separated(cells: list[str], delimiter: str, fits: Callable[[list[s
     ''
     """
     text = delimiter.join(cells)
-    others = {sign: [cell.strip() for cell in text.split(sign)] for sign in _OTHERS if sign in text}
+    others = {sign: [cell.strip() for cell in text.split(sign)] for sign in SEPARATORS if sign in text}
     separator = next((sign for sign, split in others.items() if sign != delimiter and fits(split)), None)
     if separator is None:
         return ""
-    wanted = _OTHERS.get(delimiter, repr(delimiter))
-    return f" Its cells have {_OTHERS[separator]} between them, not {wanted}: say delimiter={separator!r}."
+    wanted = SEPARATORS.get(delimiter, repr(delimiter))
+    return f" Its cells have {SEPARATORS[separator]} between them, not {wanted}: say delimiter={separator!r}."
+
+
+def recognized_delimiter(lines: TextIO, fits: Callable[[list[str]], bool]) -> str:
+    r"""Return the only sign that splits the first line into several cells that fit; else a comma.
+
+    Examples
+    --------
+    >>> from io import StringIO
+    >>> recognized_delimiter(StringIO("size;colour, dark\n1,5;2\n"), lambda cells: "size" in cells)
+    ';'
+    >>> recognized_delimiter(StringIO("size;colour,dark\n"), lambda cells: True)
+    ','
+    """
+    first = next((line for line in iter(lambda: lines.readline(LINE_LIMIT), "") if line.strip()), "")
+    lines.seek(0)
+    try:
+        splits = {sign: next(csv.reader([first], delimiter=sign), []) for sign in SEPARATORS}
+    except csv.Error:  # which reading the rows reports
+        return ","
+    fitting = [
+        sign for sign, cells in splits.items() if len(cells) > 1 and fits([cell.strip() for cell in cells])
+    ]
+    return fitting[0] if len(fitting) == 1 else ","
