@@ -202,7 +202,7 @@ def _drop_inputs(encoder: Encoder, rows: Ints, *, on_levels: bool) -> tuple[Enco
                 coding, cuts=tuple(c for c, kept in zip(coding.cuts, alive, strict=True) if kept)
             )
         codings.append(coding)
-    smaller = Encoder(codings, encoder.names, encoder.shape, encoder.seen)
+    smaller = replace(encoder, codings=tuple(codings))
     if on_levels:
         return smaller, rows, np.array(smaller.tops)
     return smaller, rows[:, used], np.ones(int(used.sum()), np.int64)
