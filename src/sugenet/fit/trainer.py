@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
 from sugenet.fit.encoding import learn_encoder, reads_levels
+from sugenet.fit.monotone import feature_ways, limits_along
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.nn import Encoder, Network
 from sugenet.nn.arrays import Bits
@@ -119,6 +120,7 @@ def train(
     encoder: Encoder | None = None,
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
+    monotone: Any = None,
     validation: tuple[Any, Any] | None = None,
     test_share: float = 0.1,
     progress: Callable[[Epoch], None] | None = None,
@@ -146,6 +148,11 @@ def train(
         Names of the features, for a learned encoder. None: the columns of `X`, if it has names.
     classes : iterable, default: None
         Names of the classes; `y` then holds class indices from 0.
+    monotone : mapping, default: None
+        Features that may only raise the class (``"rising"`` or +1) or only lower it (``"falling"`` or -1), by
+        name or index. Classes are ordered by their index, so of two classes the second is the higher one.
+        The network has this property for every input: `verify` proves ``Monotone(feature)``, or
+        ``Monotone(feature, rising=False)``.
     validation : tuple, default: None
         Held-out samples and classes that choose the best epoch, in place of a share of `X`.
     test_share : float, default: 0.1
@@ -207,9 +214,12 @@ def train(
     region = robust_region(settings.robust)
     perturbation = None if region is None else Perturbation(coder, region, levels)
     adversary = None if perturbation is None else Adversary(perturbation)
-    seen = (
-        None if settings.window is None else windows(coder, levels, settings.window, sizes[0], settings.seed)
-    )
+    inputs_of = np.arange(coder.features) if levels else np.array(coder.feature_of, np.int64)
+    ways = feature_ways(monotone, coder)[inputs_of]
+    limits, head_ways = limits_along(ways, sizes) if ways.any() or settings.window else (None, None)
+    if limits and settings.window is not None:
+        seen = windows(coder, levels, settings.window, sizes[0], settings.seed)
+        limits[0] = limits[0][0] * seen, limits[0][1] * seen
     training = loop.Samples.of(coder, array[inside], labels[inside], levels, perturbation)
     if perturbation is not None:
         perturbation.check(*training.surrounded(np.arange(len(training))))
@@ -219,6 +229,7 @@ def train(
         outer_labels = _known_labels(validation[1], kinds, classes is not None)
     held_out = loop.Samples.of(coder, outer, outer_labels, levels, perturbation) if len(outer) else None
     about = {"settings": settings.decisive(), "hidden": sizes, "classes": len(kinds), "top": training.top}
+    about |= {"ways": ways.tolist()} if ways.any() else {}
     mark = loop.run_mark(about, *training.arrays, *(() if held_out is None else held_out.arrays))
     with loop.threads(settings.threads):
         module = LevelModule.start(
@@ -227,7 +238,9 @@ def train(
             top=training.top if levels else 1,
             levels=settings.levels,
             weight_bits=settings.weight_bits,
-            seen=seen,
+            limits=limits,
+            head_ways=head_ways if ways.any() else None,
+            feature_of=None if settings.features is None else inputs_of,
         )
         if adversary is not None:
             module.unit /= _CALM
