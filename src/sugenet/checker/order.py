@@ -57,7 +57,7 @@ def _after(layer: LayerForm, ways: Sequence[_Way], limit: Limit) -> list[_Way]:
     for neuron in layer.neurons:
         limit.look()
         weights = [1] * len(neuron.inputs) if isinstance(neuron, Pooled) else neuron.weights
-        out.append(_of_sum((weight, ways[index]) for weight, index in zip(weights, neuron.inputs, strict=True)))
+        out.append(_of_sum(zip(weights, (ways[index] for index in neuron.inputs), strict=True)))
     return out
 
 

@@ -16,6 +16,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.options import (
+    direction,
+    directions_in,
     integer,
     is_shipped,
     network_of,
@@ -201,6 +203,7 @@ _SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
     "smoothing": (typed(_number), 0.1, "X", "label smoothing of the loss"),
     "noise": (typed(_number), 0.0, "P", "probability of flipping an input bit in training"),
     "sparsity": (typed(_number), 0.0, "SHARE", "share of weights set to 0"),
+    "features": (whole(), None, "N", "features that the network reads, chosen in training"),
     "tau_decay": (typed(_number), 0.0, "X", "weight of the penalty on high thresholds"),
     "tau_goal": (whole(), 4, "N", "threshold that --tau-decay accepts"),
     "levels": (whole(2, 256), 2, "N", "output levels of a hidden neuron"),
@@ -265,6 +268,7 @@ def _run_training(options: Namespace, screen: Screen) -> int:
             table.X, coding=options.coding, cuts=options.cut_at or options.cuts, names=table.names
         ),
         classes=table.classes,
+        monotone=directions_in(options.monotone, "--monotone"),
         test_share=options.test_share,
         progress=None if options.quiet else print_progress,
         checkpoint=options.checkpoint,
@@ -280,6 +284,7 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         "test_accuracy": trained.test_accuracy,
         "accuracy": trained.accuracy,
         "under_attack": trained.attacked,
+        "monotone": dict(trained.monotone),
         "samples": trained.counts._asdict(),
         "best_epoch": trained.best_epoch,
         "epochs": len(trained.history),
@@ -501,6 +506,14 @@ _TRAIN: Arguments = (
                 help="the cuts themselves, separated by commas",
             ),
         ],
+    ),
+    option(
+        "--monotone",
+        type=typed(direction),
+        action="append",
+        default=[],
+        metavar="PAIR",
+        help="COLUMN=rising or COLUMN=falling: never lowers the class; repeatable",
     ),
     Group(
         "settings",

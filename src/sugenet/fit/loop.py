@@ -336,8 +336,8 @@ def _one_epoch(
     generator = generator_of(settings.seed, number)
     order = torch.randperm(len(training), generator=generator).numpy()
     if settings.features is not None:
-        some = order[:_SOME]
-        inputs, y = tensor_of(training.inputs[some]), torch.from_numpy(training.y[some])
+        drawn = order[:_SOME]
+        inputs, y = tensor_of(training.inputs[drawn]), torch.from_numpy(training.y[drawn])
         module.leave_out(settings.features, _pruned(number, settings), inputs, y)
     zeros = _sparsity(number, settings)
     if adversary is None:

@@ -347,8 +347,8 @@ class LevelModule:
         """
         assert self.read is not None
         assert self.feature_of is not None
-        of, left = self.feature_of, self.feature_of[self.read > 0].unique().tolist()
-        excess = len(left) - goal - ceil((len(of.unique()) - goal) * (1 - done))
+        of, left = self.feature_of, sorted({*self.feature_of[self.read > 0].tolist()})
+        excess = len(left) - goal - ceil((len({*of.tolist()}) - goal) * (1 - done))
         if excess <= 0:
             return
         losses = {}

@@ -58,7 +58,7 @@ def feature_ways(monotone: Any, encoder: Encoder) -> Ints:
 
 
 def limits_along(ways: Ints, sizes: Sequence[int]) -> tuple[list[tuple[Ints, Ints]], Ints]:
-    """Return the least and largest sign of each weight of the hidden layers, and the ways of the head's inputs.
+    """Return the least and largest sign of each weight of the hidden layers, and the ways of the last one.
 
     Examples
     --------

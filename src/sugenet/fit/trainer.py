@@ -21,6 +21,7 @@ from sugenet.nn.arrays import Bits
 from sugenet.nn.samples import named_rows
 from sugenet.problem.regions import Hamming, Linf
 from sugenet.reprs import Sentences, cut, quoted
+from sugenet.visible import visible
 
 if TYPE_CHECKING:
     from sugenet.fit.folding import Comparison
@@ -72,6 +73,8 @@ class Trained(Sentences):
     """
     region: Linf | Hamming | None = None
     """The region that the network was trained against."""
+    monotone: Mapping[str, str] = field(default_factory=dict)
+    """Features that never lower the class if they are raised, ``"rising"``, or lowered, ``"falling"``."""
 
     def __str__(self) -> str:
         ended = " (interrupted)" if self.interrupted else ""
@@ -92,7 +95,12 @@ class Trained(Sentences):
             else f"; under attack, with {self.region}, {self.attacked:.2%} of the "
             f"{counts.test or counts.validation or counts.training} stay right (no proof: `sweep` proves)"
         )
-        return f"{self.network}; accuracy {test}{chose}{attack}; exact: {self.comparison}"
+        moves = " or ".join(
+            f"{'raising' if way == 'rising' else 'lowering'} {visible(name)}"
+            for name, way in self.monotone.items()
+        )
+        order = f"; {moves} never lowers the class ({' < '.join(self.network.class_texts)})" * bool(moves)
+        return f"{self.network}; accuracy {test}{chose}{attack}{order}; exact: {self.comparison}"
 
 
 def _samples_and_classes(X: Any, y: Any, target: str | None) -> tuple[Any, Any]:
@@ -215,7 +223,8 @@ def train(
     perturbation = None if region is None else Perturbation(coder, region, levels)
     adversary = None if perturbation is None else Adversary(perturbation)
     inputs_of = np.arange(coder.features) if levels else np.array(coder.feature_of, np.int64)
-    ways = feature_ways(monotone, coder)[inputs_of]
+    ups = feature_ways(monotone, coder)
+    ways = ups[inputs_of]
     limits, head_ways = limits_along(ways, sizes) if ways.any() or settings.window else (None, None)
     if limits and settings.window is not None:
         seen = windows(coder, levels, settings.window, sizes[0], settings.seed)
@@ -267,6 +276,10 @@ def train(
         SampleCounts(len(training), 0 if held_out is None else len(held_out), len(test)),
         attacked,
         region,
+        {
+            coder.names[feature]: "rising" if ups[feature] > 0 else "falling"
+            for feature in np.flatnonzero(ups)
+        },
     )
 
 

@@ -254,9 +254,7 @@ def read_directions(
     entries = declared_for(directions, names, what)
     wrong = next((word for word in entries if isinstance(word, list) or word not in direction_of), None)
     if wrong is not None:
-        raise SugenetError(
-            f"{what} holds {wrong!r}; a direction is 'rising' (+1), 'falling' (-1) or None."
-        )
+        raise SugenetError(f"{what} holds {wrong!r}; a direction is 'rising' (+1), 'falling' (-1) or None.")
     return [direction_of[word] for word in entries]
 
 
