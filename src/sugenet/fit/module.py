@@ -22,6 +22,8 @@ from itertools import pairwise
 from math import ceil, log2, sqrt
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Generator, Tensor
 from torch.nn.functional import batch_norm, cross_entropy
@@ -156,6 +158,15 @@ class LevelModule:
             feature_of=None if feature_of is None else torch.tensor(feature_of),
             read=None if feature_of is None else torch.ones(len(feature_of)),
         )
+
+    def expect(self, totals: npt.NDArray[Any]) -> None:
+        """Start with the biases of classes with these total weights.
+
+        Biases learn slowly, so classes of very different weights would take many epochs.
+        """
+        logs = np.log(np.where(totals > 0, totals, totals[totals > 0].min()))
+        with torch.no_grad():
+            self.bias += torch.from_numpy((logs - logs.mean()) / self.unit)
 
     @property
     def depth(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,8 +15,10 @@ from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
 from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.monotone import feature_ways, limits_along
+from sugenet.fit.scores import Scores
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
-from sugenet.nn import Encoder, Network
+from sugenet.fit.weights import class_factors, sample_weights, taken
+from sugenet.nn import Encoder, Network, Steps
 from sugenet.nn.arrays import Bits
 from sugenet.nn.samples import named_rows
 from sugenet.problem.regions import Hamming, Linf
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from sugenet.fit.loop import Samples
     from sugenet.fit.module import LevelModule
 
-__all__ = ["SampleCounts", "Trained", "train", "windows"]
+__all__ = ["SampleCounts", "Trained", "as_table", "train", "windows"]
 
 _CHUNK = 8192
 _CALM = 2  # divides the value of a vote in robust training, so that margins continue to grow
@@ -73,6 +75,11 @@ class Trained(Sentences):
     """
     region: Linf | Hamming | None = None
     """The region that the network was trained against."""
+    scores: Scores | None = None
+    """Recall of each class, balanced accuracy, and the accuracy of the best constant answer.
+
+    The samples are those of the first accuracy available: test, else validation, else training samples.
+    """
     monotone: Mapping[str, str] = field(default_factory=dict)
     """Features that never lower the class if they are raised, ``"rising"``, or lowered, ``"falling"``."""
 
@@ -100,22 +107,38 @@ class Trained(Sentences):
             for name, way in self.monotone.items()
         )
         order = f"; {moves} never lowers the class ({' < '.join(self.network.class_texts)})" * bool(moves)
-        return f"{self.network}; accuracy {test}{chose}{attack}{order}; exact: {self.comparison}"
+        text = f"{self.network}; accuracy {test}{chose}{attack}{order}; exact: {self.comparison}"
+        if self.scores is None:
+            return text
+        return "\n".join([text, str(self.scores), *filter(None, [self.scores.warning])])
 
 
-def _samples_and_classes(X: Any, y: Any, target: str | None) -> tuple[Any, Any]:
-    """Return samples and their classes; with a target, from the columns of a data frame."""
-    if (y is None) == (target is None):
-        raise SugenetError("give the classes once: y, or the column of X that holds them, target='...'.")
-    if target is None:
-        return X, y
-    columns = [str(name) for name in getattr(X, "columns", ())]
-    if target not in columns:
+def _column(X: Any, name: str, argument: str) -> tuple[Any, Any]:
+    """Return a data frame without one of its columns, and this column."""
+    columns = [str(label) for label in getattr(X, "columns", ())]
+    if name not in columns:
         raise SugenetError(
-            f"target={quoted(target)} is not a column. The {len(columns)} columns are "
+            f"{argument}={quoted(name)} is not a column. The {len(columns)} columns are "
             f"{cut(', '.join(columns), letters=200)}."
         )
-    return X[[name for name in X.columns if str(name) != target]], X[target]
+    return X[[label for label in X.columns if str(label) != name]], X[name]
+
+
+def _samples_and_classes(
+    X: Any, y: Any, target: str | None, weights: Any
+) -> tuple[Any, Any, npt.NDArray[np.float64] | None]:
+    """Return samples, their classes and weights, without samples of weight 0; columns may be named."""
+    if (y is None) == (target is None):
+        raise SugenetError("give the classes once: y, or the column of X that holds them, target='...'.")
+    if target is not None:
+        X, y = _column(X, target, "target")
+    if isinstance(weights, str):
+        X, weights = _column(X, weights, "sample_weight")
+    numbers = sample_weights(weights, np.size(y))
+    if numbers is None or numbers.all():
+        return X, y, numbers
+    rows = np.flatnonzero(numbers)
+    return taken(X, rows), np.asarray(y)[rows], numbers[rows]
 
 
 def train(
@@ -129,6 +152,7 @@ def train(
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
     monotone: Any = None,
+    sample_weight: Any = None,
     validation: tuple[Any, Any] | None = None,
     test_share: float = 0.1,
     progress: Callable[[Epoch], None] | None = None,
@@ -140,7 +164,9 @@ def train(
     Parameters
     ----------
     X : array or data frame
-        Samples, one row each. With `target`, a data frame that also has the classes.
+        Samples, one row each. With `target`, a data frame that also has the classes. If the columns have
+        names, questions about the network are about inputs within its training range, unless one asks with
+        ``within="any"``. Networks over bits or over exact integers, such as pixels, have no such limits.
     y : array, default: None
         Class of each sample. Classes are numbered in sorted order, unless `classes` names them.
     hidden : sequence of int, default: (64, 32)
@@ -161,8 +187,12 @@ def train(
         name or index. Classes are ordered by their index, so of two classes the second is the higher one.
         The network has this property for every input: `verify` proves ``Monotone(feature)``, or
         ``Monotone(feature, rising=False)``.
+    sample_weight : array or str, default: None
+        Weight of each sample in the loss and in the choice of the best epoch, or the column of `X` that holds
+        the weights. A sample of weight 0 is left out. The weights of `Settings.class_weight` are factors.
     validation : tuple, default: None
-        Held-out samples and classes that choose the best epoch, in place of a share of `X`.
+        Held-out samples and classes that choose the best epoch, in place of a share of `X`. They have the
+        weights of their classes.
     test_share : float, default: 0.1
         Share of each class that takes no part in training and in choosing the epoch. The accuracy on these
         samples is `test_accuracy`. The encoder is learned from all samples, without their classes. 0 for
@@ -201,15 +231,16 @@ def train(
     (0, ('False', 'True'))
     """
     require_torch()
-    X, y = _samples_and_classes(X, y, target)
+    X, y, weights = _samples_and_classes(X, y, target, sample_weight)
     from sugenet.fit import folding, loop
     from sugenet.fit.adversary import Adversary, Perturbation
     from sugenet.fit.module import LevelModule
 
     sizes = _sizes(hidden, settings)
     path = _writable(checkpoint)
-    array, coder = _rows_and_encoder(X, encoder, names)
-    labels, kinds = _labels(y, classes)
+    array, coder, is_table = _rows_and_encoder(X, encoder, names)
+    labels, known = _labels(y, classes)
+    kinds = tuple(map(str, known))
     if array.ndim != 2 or len(array) != len(labels):
         raise EncodingError(
             f"X has shape {array.shape} and y {len(labels)} entries: "
@@ -218,6 +249,11 @@ def train(
     test, others = _test_part(labels, settings.seed, test_share)
     coder = coder.with_training_range(array[others]) if coder.seen is None else coder
     inside, outside = _parts(labels, others, settings) if validation is None else (others, np.arange(0))
+    factors = class_factors(
+        settings.class_weight, known, labels[others], None if weights is None else weights[others]
+    )
+    weighing = factors[labels] * (1 if weights is None else weights)
+    weighted = bool((weighing[others] != weighing[others][:1]).any())  # equal weights are no weights
     levels = bool(sizes) and reads_levels(coder)
     region = robust_region(settings.robust)
     perturbation = None if region is None else Perturbation(coder, region, levels)
@@ -229,14 +265,21 @@ def train(
     if limits and settings.window is not None:
         seen = windows(coder, levels, settings.window, sizes[0], settings.seed)
         limits[0] = limits[0][0] * seen, limits[0][1] * seen
-    training = loop.Samples.of(coder, array[inside], labels[inside], levels, perturbation)
+    training = loop.Samples.of(
+        coder, array[inside], labels[inside], levels, perturbation, weighing[inside] if weighted else None
+    )
     if perturbation is not None:
         perturbation.check(*training.surrounded(np.arange(len(training))))
-    outer, outer_labels = array[outside], labels[outside]
+    outer, outer_labels, outer_weights = array[outside], labels[outside], weighing[outside]
     if validation is not None:
         outer = coder.rows(validation[0])
         outer_labels = _known_labels(validation[1], kinds, classes is not None)
-    held_out = loop.Samples.of(coder, outer, outer_labels, levels, perturbation) if len(outer) else None
+        outer_weights = factors[outer_labels]
+    held_out = (
+        loop.Samples.of(coder, outer, outer_labels, levels, perturbation, outer_weights if weighted else None)
+        if len(outer)
+        else None
+    )
     about = {"settings": settings.decisive(), "hidden": sizes, "classes": len(kinds), "top": training.top}
     about |= {"ways": ways.tolist()} if ways.any() else {}
     mark = loop.run_mark(about, *training.arrays, *(() if held_out is None else held_out.arrays))
@@ -253,8 +296,11 @@ def train(
         )
         if adversary is not None:
             module.unit /= _CALM
+        if training.weights is not None:
+            module.expect(np.bincount(training.y, training.weights, minlength=len(kinds)))
         outcome = loop.run(module, training, held_out, settings, mark, progress, path, adversary)
         network = folding.network_of(module, coder, kinds, notes)
+        network = as_table(network) if is_table else network
         comparison = folding.compare(network, module, array)
         comparison.check()
         if validation is not None:
@@ -262,20 +308,26 @@ def train(
     last = loop.Samples.of(coder, array[test], labels[test], levels, perturbation) if len(test) else None
     attacked = None
     if adversary is not None:
-        judged, generator = last or held_out or training, loop.generator_of(settings.seed, 0)
+        judged = replace(last or held_out or training, weights=None)
+        generator = loop.generator_of(settings.seed, 0)
         attacked = loop.accuracy_under_attack(adversary, module, judged, 1.0, generator)
+    part = "validation" if held_out is not None else "training"
+    asked = settings.class_weight is not None or weights is not None
+    chose = _scores(network, held_out or training, part, asked)
+    tested = None if last is None else _scores(network, last, "test", asked)
     return Trained(
         network,
         outcome.history,
-        _accuracy(network, held_out or training),
+        chose.accuracy,
         outcome.best_epoch,
         outcome.interrupted,
         comparison,
         module,
-        None if last is None else _accuracy(network, last),
+        None if tested is None else tested.accuracy,
         SampleCounts(len(training), 0 if held_out is None else len(held_out), len(test)),
         attacked,
         region,
+        tested or chose,
         {
             coder.names[feature]: "rising" if ups[feature] > 0 else "falling"
             for feature in np.flatnonzero(ups)
@@ -300,16 +352,29 @@ def _writable(checkpoint: str | Path | None) -> Path | None:
 
 def _rows_and_encoder(
     X: Any, encoder: Encoder | None, names: Iterable[object] | None
-) -> tuple[npt.NDArray[Any], Encoder]:
-    """Return the samples as rows, and the encoder, learned from them if it is not given."""
+) -> tuple[npt.NDArray[Any], Encoder, bool]:
+    """Return the samples as rows, the encoder, learned from them if it is not given, and whether the samples
+    are a table: columns with names.
+    """
     if encoder is None:
         array, titles = named_rows(X, names)
-        return array, learn_encoder(array, names=titles)
+        return array, learn_encoder(array, names=titles), titles is not None and array.dtype != np.uint8
     if names is not None:
         raise SugenetError(
             "names are for a learned encoder, but the encoder given has its own. Leave one of them out."
         )
-    return encoder.rows(X), encoder
+    return encoder.rows(X), encoder, False
+
+
+def as_table(network: Network) -> Network:
+    """Return a network trained from a table, limited to its training range; unchanged if all features are
+    bits or exact integers.
+    """
+    whole = all(
+        isinstance(coding, Steps) and (coding.bipolar or coding.every_step)
+        for coding in network.encoder.codings
+    )
+    return network if whole else network.within("data")
 
 
 def _sizes(hidden: Sequence[int], settings: Settings) -> tuple[int, ...]:
@@ -340,13 +405,14 @@ def _sizes(hidden: Sequence[int], settings: Settings) -> tuple[int, ...]:
     return sizes
 
 
-def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.int64], list[Any]]:
+    """Return class indices, and the classes."""
     array = np.asarray(y)
     if array.ndim != 1 or not len(array):
         raise EncodingError(f"y has shape {array.shape}, but one class for each sample is needed.")
     if classes is not None:
-        kinds = tuple(str(name) for name in classes)
-        return _known_labels(array, kinds, numbered=True), kinds
+        kinds = list(classes)
+        return _known_labels(array, tuple(map(str, kinds)), numbered=True), kinds
     if array.dtype.kind == "f" and (array != np.floor(array)).any():
         row = int(np.argmax(array != np.floor(array)))
         raise EncodingError(
@@ -356,7 +422,7 @@ def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.in
     seen, labels = np.unique(values, return_inverse=True)
     if len(seen) < 2:
         raise EncodingError(f"y holds one class only, {seen.tolist()[0]!r}. At least two are needed.")
-    return labels.astype(np.int64), tuple(str(name) for name in seen.tolist())
+    return labels.astype(np.int64), seen.tolist()
 
 
 def _known_labels(y: Any, kinds: tuple[str, ...], numbered: bool) -> npt.NDArray[np.int64]:
@@ -400,12 +466,12 @@ def _drawn(
     return np.flatnonzero(held), among[~held[among]]
 
 
-def _accuracy(network: Network, samples: Samples) -> float:
-    right = 0
+def _scores(network: Network, samples: Samples, part: str, weighted: bool) -> Scores:
+    answers = []
     for start in range(0, len(samples), _CHUNK):
         counts = network.packed("definition").match_counts(samples.inputs[start : start + _CHUNK])
-        right += int((network.head.classes(counts) == samples.y[start : start + _CHUNK]).sum())
-    return right / len(samples)
+        answers.append(network.head.classes(counts))
+    return Scores.of(network.classes, samples.y, np.concatenate(answers), part, weighted)
 
 
 def windows(encoder: Encoder, levels: bool, side: int, neurons: int, seed: int) -> Bits:

@@ -132,7 +132,7 @@ def _number(name: str, kind: type[int] | type[float], low: float, high: float, d
     return _Field(read, lambda _: schema, default)
 
 
-def _one_of(name: str, choices: list[str], default: str) -> _Field:
+def _one_of(name: str, choices: list[str], default: str | None) -> _Field:
     def read(_network: Network, value: Any) -> str:
         if not isinstance(value, str) or value not in choices:
             raise QuestionError(f"{name} is {_shown(value)}, but must be one of {', '.join(choices)}.")
@@ -150,7 +150,7 @@ def read_sample(network: Network, values: Any) -> list[Any]:
         If the sample is invalid.
     """
     encoder = network.encoder
-    if isinstance(values, dict):
+    if isinstance(values, dict) or (encoder.columns is not None and isinstance(values, list)):
         values = encoder.values(values)
     if not isinstance(values, list | tuple) or len(values) != encoder.features:
         received = f"{len(values)} values" if isinstance(values, list | tuple) else _shown(values)
@@ -201,7 +201,12 @@ def sample_schema(network: Network) -> Schema:
     )
     names = network.encoder.names
     values = {name: schemas[coding] for name, coding in zip(names, codings, strict=True)}
-    return {"anyOf": [row, _object(values, *names)]}
+    columns = network.encoder.columns
+    if columns is None:
+        return {"anyOf": [row, _object(values, *names)]}
+    cell = {"type": ["string", "number", "boolean", "null"]}  # `sugenet.nn.columns` says how cells are read
+    raw = {"type": "array", "items": cell, "minItems": len(columns.names), "maxItems": len(columns.names)}
+    return {"anyOf": [row, raw, {"type": "object", "additionalProperties": cell}]}
 
 
 def _value_schema(coding: Coding) -> Schema:
@@ -280,6 +285,14 @@ def _target(network: Network, name: Any) -> str | None:
     )
 
 
+_RANGE = _one_of("within", ["data", "any"], None)
+
+
+def _within(network: Network, value: Any) -> Any:
+    network.within(_RANGE.read(network, value))  # raises an error if its training range is not known
+    return value
+
+
 def _text(network: Network, text: Any) -> str:
     if not isinstance(text, str) or not 0 < len(text) <= _RULE_LETTERS:
         raise QuestionError(
@@ -301,8 +314,9 @@ _FIELDS = {
     "text": _Field(_text, lambda _: {"type": "string", "minLength": 1, "maxLength": _RULE_LETTERS}),
     "time_limit": _number("time_limit", float, 0, MOST_SECONDS, SECONDS),
     "seed": _number("seed", int, 0, _SEEDS - 1, 0),
+    "within": _Field(_within, _RANGE.schema),
 }
-_LIMITS = ("time_limit", "seed")
+_LIMITS = ("time_limit", "seed", "within")
 """Fields that every question may have."""
 _KINDS = {name: (kind.required, kind.optional) for name, kind in KINDS.items() if kind.required}
 """Required and optional fields of each kind of question."""
