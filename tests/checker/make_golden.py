@@ -99,6 +99,15 @@ def levels(seed: int, *, reals: bool = False) -> Network:
     return Network(Encoder.of_integers(3, 0, 4), [LevelLayer(weights, tau, [4] * 3)], head)
 
 
+def ordered() -> Network:
+    """Heat never lowers the class, by the signs of weights along all paths."""
+    encoder = Encoder([thermometer([1, 2, 3], 0, 4, True), OneHot(("a", "b", "c"))], ["heat", "kind"])
+    first = DenseLayer([[1, 1, 0, 1, -1, 1], [0, 0, 0, 1, 1, -1], [0, 1, 1, -1, 1, 1]], [3, 2, 3])
+    return Network(
+        encoder, [first, DenseLayer([[1, -1, 1], [0, 1, 0]], [2, 1])], Head([[-1, 1], [1, -1], [1, 1]])
+    )
+
+
 def convolution(seed: int, top: int | None, side: int = 3) -> Network:
     """A convolution with pads, pooling, a second convolution, a dense layer."""
     rng = np.random.default_rng(seed)
@@ -146,6 +155,7 @@ def built() -> dict[str, Network]:
         "wide convolution": wide_convolution(),
         "real convolution": test_reals.two_convolutions(5, 6),
         "codes": test_composed.NET,
+        "ordered": ordered(),
     }
 
 
@@ -514,6 +524,7 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
         True,
         verify("breast cancer", sg.Monotone(feature)),
     )
+    yield "ordered: monotone", "ordered", None, True, verify("ordered", sg.Monotone("heat"))
     yield "breast cancer: never", "breast cancer", None, True, verify("breast cancer", sg.Never(0))
 
 

@@ -64,6 +64,7 @@ __all__ = [
     "NoCounterfactual",
     "OneOf",
     "OpenCounterfactual",
+    "Order",
     "Partition",
     "PatchedCase",
     "Patches",
@@ -361,6 +362,11 @@ class Bound(Tagged, kind="bound"):
 
 
 @dataclass(frozen=True, slots=True)
+class Order(Tagged, kind="order"):
+    """Signs of weights: from the left input to the right one, no score moves towards a violation."""
+
+
+@dataclass(frozen=True, slots=True)
 class Enumerate(Tagged, kind="enumerate"):
     """None of the inputs is a violation. The checker enumerates them in a form of its choice."""
 
@@ -444,7 +450,7 @@ class Patches(Tagged, kind="patches"):
     cases: tuple[PatchedCase, ...]
 
 
-Single: TypeAlias = Bound | Enumerate | Lemma | Dual | Patches
+Single: TypeAlias = Bound | Order | Enumerate | Lemma | Dual | Patches
 
 
 Proof: TypeAlias = Single | tuple[Single, ...]

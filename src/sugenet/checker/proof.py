@@ -12,6 +12,7 @@ from sugenet.checker.form import (
     Dual,
     Enumerate,
     Lemma,
+    Order,
     Patches,
     Proof,
     QueryAsked,
@@ -57,6 +58,10 @@ def check_proof(
 def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -> str:
     if isinstance(proof, Patches):
         raise CertificateError("a proof of kind 'patches' is about real numbers alone.")
+    if isinstance(proof, Order):
+        from sugenet.checker.order import check_order
+
+        return check_order(setting, limit)
     sums = isinstance(proof, Lemma) and proof.sums  # no compiled form exists
     if not plain and not sums:
         began = limit.spent()

@@ -16,6 +16,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.options import (
+    direction,
+    directions_in,
     integer,
     is_shipped,
     network_of,
@@ -223,6 +225,7 @@ _SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
     "costs": (typed(_class_weight), None, "WEIGHTS", "the same as --class-weight"),
     "noise": (typed(_number), 0.0, "P", "probability of flipping an input bit in training"),
     "sparsity": (typed(_number), 0.0, "SHARE", "share of weights set to 0"),
+    "features": (whole(), None, "N", "features that the network reads, chosen in training"),
     "tau_decay": (typed(_number), 0.0, "X", "weight of the penalty on high thresholds"),
     "tau_goal": (whole(), 4, "N", "threshold that --tau-decay accepts"),
     "levels": (whole(2, 256), 2, "N", "output levels of a hidden neuron"),
@@ -333,6 +336,7 @@ def _run_training(options: Namespace, screen: Screen) -> int:
             missing=options.missing,
         ),
         classes=table.classes,
+        monotone=directions_in(options.monotone, "--monotone"),
         sample_weight=table.weights,
         test_share=options.test_share,
         progress=None if options.quiet else print_progress,
@@ -350,6 +354,7 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         "test_accuracy": trained.test_accuracy,
         "accuracy": trained.accuracy,
         "under_attack": trained.attacked,
+        "monotone": dict(trained.monotone),
         "scores": None if trained.scores is None else trained.scores.data(),
         "samples": trained.counts._asdict(),
         "best_epoch": trained.best_epoch,
@@ -598,6 +603,14 @@ _TRAIN: Arguments = (
                 help="the cuts themselves, separated by commas",
             ),
         ],
+    ),
+    option(
+        "--monotone",
+        type=typed(direction),
+        action="append",
+        default=[],
+        metavar="PAIR",
+        help="COLUMN=rising or COLUMN=falling: never lowers the class; repeatable",
     ),
     Group(
         "settings",

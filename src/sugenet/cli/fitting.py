@@ -8,7 +8,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.asking import asked_among, keep_certificate
-from sugenet.cli.options import refuse_idle, shared, sign_of, typed, whole
+from sugenet.cli.options import direction, directions_in, refuse_idle, shared, sign_of, typed, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Command, Commands, Group, UsageError, option
 from sugenet.cli.tables import one_order, orders_in, table_of, table_options
@@ -30,13 +30,6 @@ def _terms(text: str) -> Any:
     if not re.fullmatch("[0-9]{1,9}", text) or not 1 <= int(text) <= 1000:
         raise SugenetError(f"{text[:40]} is not an integer from 1 to 1000, or card")
     return int(text)
-
-
-def _direction(text: str) -> tuple[str, str]:
-    column, _, way = text.rpartition("=")
-    if not column or way not in ("rising", "falling"):
-        raise SugenetError(f"{text[:60]} is not COLUMN=rising or COLUMN=falling")
-    return column, way
 
 
 def _check(options: Namespace) -> None:
@@ -100,9 +93,7 @@ def _exact(options: Namespace, table: RatedTable) -> FitView:
 def _learned(options: Namespace, screen: Screen, table: RatedTable) -> LearnedView:
     from sugenet.show.fits import view_learned
 
-    orders, ways = orders_in(options.order), dict(options.direction)
-    if len(ways) < len(options.direction):
-        raise UsageError("--direction names a column twice. Give one direction per column.")
+    orders, ways = orders_in(options.order), directions_in(options.direction, "--direction")
     known = set(table.criteria)
     for flag, names in (("--order", orders), ("--direction", ways)):
         strange = next((name for name in names if name is not None and name not in known), None)
@@ -184,7 +175,7 @@ COMMANDS: Commands = {
                     ),
                     option(
                         "--direction",
-                        type=typed(_direction),
+                        type=typed(direction),
                         action="append",
                         default=[],
                         metavar="PAIR",

@@ -22,6 +22,8 @@ __all__ = [
     "WORK",
     "check_paths",
     "chosen_sample",
+    "direction",
+    "directions_in",
     "integer",
     "is_shipped",
     "network_of",
@@ -86,6 +88,22 @@ def integer(text: str) -> int:
         if isinstance(value, int):
             return value
     raise SugenetError(f"{text[:40]} is not an integer")
+
+
+def direction(text: str) -> tuple[str, str]:
+    """Return a column and its direction."""
+    column, _, way = text.rpartition("=")
+    if not column or way not in ("rising", "falling"):
+        raise SugenetError(f"{text[:60]} is not COLUMN=rising or COLUMN=falling")
+    return column, way
+
+
+def directions_in(pairs: list[tuple[str, str]], flag: str) -> dict[str, str]:
+    """Return the direction of each column that an option names; each may be named once."""
+    ways = dict(pairs)
+    if len(ways) < len(pairs):
+        raise UsageError(f"{flag} names a column twice. Give one direction per column.")
+    return ways
 
 
 def seconds(text: str) -> float:

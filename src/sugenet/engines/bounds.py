@@ -49,6 +49,8 @@ def by_bounds(problem: Problem) -> Holds | Open:
 
 
 def _in_time(problem: Problem, clock: Clock) -> Holds | Open:
+    if problem.proof is not None:
+        return Holds("bounds", problem.proof)
     if not problem.near.moves and not problem.reaches(()):  # nothing moves, so no layer needs to be cut
         return Holds("bounds", {"kind": "bound"})
     see_time(problem.near, clock)

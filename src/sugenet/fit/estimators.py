@@ -907,6 +907,8 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         Probability that an input bit is flipped in training (default: 0.0).
     sparsity : float
         Share of the weights of every hidden neuron that are 0 (default: 0.0).
+    features : int or None
+        The largest number of features that the network reads, chosen in training (default: None).
     tau_decay : float
         Strength of the pull towards thresholds that few literals decide (default: 0.0).
     tau_goal : int
@@ -921,6 +923,9 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         Region to train against, such as ``"linf:25"``, in units of the features (default: None).
     bound_share : float
         With `robust`, the share of the loss that is about interval bounds (default: 0.1).
+    monotone : dict or None
+        Features that may only raise the class, ``"rising"`` or +1, or only lower it, ``"falling"`` or -1. Of
+        two classes the second in `classes_` is the higher one (default: None).
     threads : int
         Threads of PyTorch (default: 1).
     random_state : int, RandomState or None
@@ -997,6 +1002,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         costs: Mapping[Any, float] | str | None = None,
         noise: float = 0.0,
         sparsity: float = 0.0,
+        features: int | None = None,
         tau_decay: float = 0.0,
         tau_goal: int = 4,
         levels: int = 2,
@@ -1004,6 +1010,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         window: int | None = None,
         robust: Any = None,
         bound_share: float = 0.1,
+        monotone: Any = None,
         threads: int = 1,
         random_state: Any = None,
     ) -> None:
@@ -1114,6 +1121,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             self.hidden,
             encoder=encoder,
             classes=kinds.tolist(),
+            monotone=self.monotone,
             settings=self._settings(),
             sample_weight=weights,
             test_share=0,  # scikit-learn has its own ways to test

@@ -147,7 +147,8 @@ _CHUNK = 4096
 _GROWTH_ENDS = 0.3  # share of the epochs in which the radius grows to its goal
 _ONE_OF = 4  # one of this many samples has its bounds in the loss
 _STEPS, _STEPS_JUDGED = 1, 8  # steps of an attack while learning, and on held-out samples
-_PRUNING_ENDS = 0.5  # share of the epochs in which sparsity grows to its goal; the rest settles
+_PRUNING_ENDS = 0.5  # share of the epochs in which weights and features are left out; the rest settles
+_SOME = 1024  # samples that compare features
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +311,7 @@ def _rank(epoch: Epoch, settings: Settings) -> tuple[bool, float]:
     Epochs that have reached the requested sparsity and radius come first, then validation accuracy decides,
     under attack if there is one.
     """
-    ready = _sparsity(epoch.number, settings) == settings.sparsity
+    ready = not (settings.sparsity or settings.features) or _pruned(epoch.number, settings) == 1
     if settings.robust is None or epoch.validation is None:
         return ready, epoch.validation or 0.0
     return ready and _growth(epoch.number / settings.epochs) == 1, epoch.attacked or 0.0
@@ -321,17 +322,15 @@ def _growth(past: float) -> float:
     return min(1.0, past / _GROWTH_ENDS)
 
 
-def _sparsity(number: int, settings: Settings) -> float:
-    """Return the share of zero weights in an epoch.
-
-    It grows to its goal over the first half of the run, fast at first.
-    """
+def _pruned(number: int, settings: Settings) -> float:
+    """Return how much of the pruning is done in an epoch: all of it after the first half of the run."""
     done = (number - 1) / max(1.0, _PRUNING_ENDS * settings.epochs)
-    return (
-        settings.sparsity
-        if done >= 1 or number == settings.epochs
-        else settings.sparsity * (1 - (1 - done) ** 3)
-    )
+    return 1.0 if number == settings.epochs else min(1.0, done)
+
+
+def _sparsity(number: int, settings: Settings) -> float:
+    """Return the share of zero weights in an epoch. It grows to its goal, fast at first."""
+    return settings.sparsity * (1 - (1 - _pruned(number, settings)) ** 3)
 
 
 def _is_patience_over(history: list[Epoch], best_epoch: int, settings: Settings) -> bool:
@@ -354,6 +353,11 @@ def _one_epoch(
     number: int,
 ) -> Epoch:
     generator = generator_of(settings.seed, number)
+    order = torch.randperm(len(training), generator=generator).numpy()
+    if settings.features is not None:
+        drawn = order[:_SOME]
+        inputs, y = tensor_of(training.inputs[drawn]), torch.from_numpy(training.y[drawn])
+        module.leave_out(settings.features, _pruned(number, settings), inputs, y)
     zeros = _sparsity(number, settings)
     if adversary is None:
         if zeros:
@@ -361,7 +365,6 @@ def _one_epoch(
     elif zeros > (_sparsity(number - 1, settings) if number > 1 else 0):
         # the same random numbers in every epoch keep the choice stable; at the goal a weight may cross 0
         module.prune(zeros, generator_of(settings.seed, 0))
-    order = torch.randperm(len(training), generator=generator).numpy()
     batches = [order[start : start + settings.batch] for start in range(0, len(order), settings.batch)]
     if len(batches[-1]) < 2 and len(batches) > 1:  # batch norm requires two samples
         batches.pop()

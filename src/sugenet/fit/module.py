@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import log2, sqrt
+from math import ceil, log2, sqrt
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import batch_norm, cross_entropy
 
 from sugenet.errors import SugenetError
-from sugenet.nn.arrays import Bits
+from sugenet.nn.arrays import Ints
 
 __all__ = ["BIAS_GRID", "Evaluation", "LevelModule"]
 
@@ -88,9 +88,17 @@ class LevelModule:
     levels: int = 2
     """Parameter of every hidden neuron."""
     weight_bits: int = 1
-    seen: Tensor | None = None
-    """1 if a neuron of the first hidden layer reads an input, else 0; None if each neuron reads all
-    inputs."""
+    limits: list[tuple[Tensor, Tensor]] | None = None
+    """Smallest and largest sign of each weight of the hidden layers: 0 and 0 if a neuron does not read an
+    input; None if all weights are free."""
+    head_ways: Tensor | None = None
+    """For each input of the head, 1 if its weights must not fall from a class to the next, -1 if they must
+    not rise, 0 if they are free; None if all are free."""
+
+    feature_of: Tensor | None = None
+    """The feature of each input, if `leave_out` leaves features out."""
+    read: Tensor | None = None
+    """With `feature_of`, 1 for each input that the network reads, 0 for those left out."""
 
     @classmethod
     def start(
@@ -101,11 +109,14 @@ class LevelModule:
         *,
         levels: int = 2,
         weight_bits: int = 1,
-        seen: Bits | None = None,
+        limits: Sequence[tuple[Ints, Ints]] | None = None,
+        head_ways: Ints | None = None,
+        feature_of: Ints | None = None,
     ) -> LevelModule:
         """Return a module with random weights for layers of these sizes, inputs first and classes last.
 
-        `top` is the largest input, and `seen` marks the inputs that each neuron of the first layer reads.
+        `top` is the largest input. `limits` and `head_ways` restrict the signs of weights, and `feature_of`
+        allows `leave_out`.
         """
         largest = _largest(weight_bits)
         max_sum = largest * max(top * sizes[0], (levels - 1) * max(sizes[1:-1], default=0))
@@ -120,14 +131,19 @@ class LevelModule:
         # rounded weights start small, where learning moves them most, but not all at 0
         reach = 0.5 if weight_bits == 1 else max(0.25, 0.6 / largest)
         typical = (1 if weight_bits == 1 else largest * reach) * (levels - 1) * sqrt(sizes[-2])
-        mask = None if seen is None else torch.tensor(seen, dtype=torch.float32)
+        latent = [(torch.rand(n, m, generator=generator) - 0.5) * (2 * reach) for m, n in shapes]
+        ways = None if head_ways is None else torch.tensor(head_ways, dtype=torch.float32)
+        if ways is not None:  # start in order, so that every input counts
+            latent[-1] = torch.where(ways == 0, latent[-1], (latent[-1] * ways).sort(dim=0).values * ways)
+        bounds = (
+            None
+            if limits is None
+            else [(torch.tensor(a).float(), torch.tensor(b).float()) for a, b in limits]
+        )
         return cls(
-            latent=[
-                ((torch.rand(n, m, generator=generator) - 0.5) * (2 * reach)).requires_grad_()
-                for m, n in shapes
-            ],
+            latent=[rows.requires_grad_() for rows in latent],
             kept=[
-                torch.ones(n, m) if layer or mask is None else mask.clone()
+                torch.ones(n, m) if bounds is None or layer == len(bounds) else _may_differ(*bounds[layer])
                 for layer, (m, n) in enumerate(shapes)
             ],
             beta=[torch.zeros(n).requires_grad_() for n in hidden],
@@ -137,7 +153,10 @@ class LevelModule:
             unit=2.0 ** round(-log2(typical)),
             levels=levels,
             weight_bits=weight_bits,
-            seen=mask,
+            limits=bounds,
+            head_ways=ways,
+            feature_of=None if feature_of is None else torch.tensor(feature_of),
+            read=None if feature_of is None else torch.ones(len(feature_of)),
         )
 
     def expect(self, totals: npt.NDArray[Any]) -> None:
@@ -178,8 +197,16 @@ class LevelModule:
         """
         latent = self.latent[layer].detach()
         if self.weight_bits == 1:
-            return torch.copysign(self.kept[layer], latent + 0.0)  # adding 0.0 removes -0
-        return torch.round(latent * self.largest) * self.kept[layer]
+            weights = torch.copysign(self.kept[layer], latent + 0.0)  # adding 0.0 removes -0
+        else:
+            weights = torch.round(latent * self.largest) * self.kept[layer]
+        if self.limits is not None and layer < self.depth:
+            low, high = self.limits[layer]
+            weights = weights.clamp(low * self.largest, high * self.largest)
+        if self.head_ways is not None and layer == self.depth:
+            ways = self.head_ways
+            weights = torch.where(ways == 0, weights, (weights * ways).cummax(dim=0).values * ways)
+        return weights
 
     def _learning_weights(self, layer: int) -> Tensor:
         # pruned weights also learn, and may return, unless `rest_pruned` follows
@@ -237,7 +264,7 @@ class LevelModule:
         bias = _straight_through(self.biases(), self.bias)
         target_weights = weights[y]
         sums = middle @ weights.T - (middle * target_weights).sum(dim=1, keepdim=True)
-        if self.weight_bits == 1:  # |w - v| is 1 - w v for signs
+        if self.weight_bits == 1 and (self.depth or self.read is None):  # |w - v| is 1 - w v for signs
             spread = reach.sum(dim=1, keepdim=True) - (reach * target_weights) @ weights.T
         else:
             spread = torch.einsum("bkn,bn->bk", (weights - target_weights[:, None]).abs(), reach)
@@ -324,6 +351,25 @@ class LevelModule:
         together = torch.cat(shares)
         return together.mean() if len(together) else together.sum()
 
+    def leave_out(self, goal: int, done: float, inputs: Tensor, y: Tensor) -> None:
+        """Leave features out, in equal steps while `done` grows from 0 to 1, until `goal` of them are read.
+
+        Those go first whose mean, in place of their values, costs least loss. A feature never returns.
+        """
+        assert self.read is not None
+        assert self.feature_of is not None
+        of, left = self.feature_of, sorted({*self.feature_of[self.read > 0].tolist()})
+        excess = len(left) - goal - ceil((len({*of.tolist()}) - goal) * (1 - done))
+        if excess <= 0:
+            return
+        losses = {}
+        for feature in left:
+            logits = self.evaluate(torch.where(of == feature, inputs.mean(dim=0), inputs)).logits
+            losses[feature] = float(cross_entropy(logits, y))
+        for feature in sorted(left, key=losses.__getitem__)[:excess]:
+            self.read[of == feature] = 0
+        self.kept[0].mul_(self.read)
+
     def clip(self) -> None:
         """Clip latent weights to [-1, 1]."""
         with torch.no_grad():
@@ -340,15 +386,15 @@ class LevelModule:
         """
         for layer, (rows, kept) in enumerate(zip(self.latent[:-1], self.kept[:-1], strict=True)):
             count = max(1, round((1 - sparsity) * rows.shape[1]))
-            sizes = rows.detach().abs()
+            limits = None if self.limits is None else self.limits[layer]
+            sizes = (rows.detach() if limits is None else rows.detach().clamp(*limits)).abs()
             if lots is not None:
                 sizes = sizes + _DRAWN * torch.rand(sizes.shape, generator=lots)
-            seen = None if layer else self.seen
-            if seen is not None:
-                sizes = sizes - _UNSEEN * (1 - seen)
-            kept.zero_().scatter_(1, sizes.topk(count, dim=1).indices, 1.0)
-            if seen is not None:
-                kept.mul_(seen)
+            readable = torch.ones_like(sizes) if limits is None else _may_differ(*limits)
+            if self.read is not None and layer == 0:
+                readable = readable * self.read
+            sizes = sizes - _UNSEEN * (1 - readable)
+            kept.zero_().scatter_(1, sizes.topk(count, dim=1).indices, 1.0).mul_(readable)
 
     def rest_pruned(self) -> None:
         """Remove the gradients of pruned latent weights, which then stay unchanged.
@@ -362,7 +408,8 @@ class LevelModule:
     @property
     def _tensors(self) -> dict[str, list[Tensor]]:
         names = ("latent", "kept", "beta", "mean", "var")
-        return {name: getattr(self, name) for name in names} | {"bias": [self.bias]}
+        of_layers: dict[str, list[Tensor]] = {name: getattr(self, name) for name in names}
+        return of_layers | {"bias": [self.bias], "read": [] if self.read is None else [self.read]}
 
     def state(self) -> dict[str, Any]:
         """Return a copy of all tensors, as plain lists by name."""
@@ -386,6 +433,11 @@ def _around(weights: Tensor, sums: Tensor, budget: int) -> tuple[Tensor, Tensor]
     """Return the same bounds when the changes of all inputs sum to at most a budget."""
     reach = budget * weights.abs().amax(dim=1)
     return sums - reach, sums + reach
+
+
+def _may_differ(low: Tensor, high: Tensor) -> Tensor:
+    """Return 1 for weights that may be other than 0, else 0."""
+    return (low < high).float()
 
 
 def _largest(weight_bits: int) -> int:

@@ -115,6 +115,9 @@ class Settings:
     sparsity
         Share of the weights of every hidden neuron that are 0. All neurons of a layer keep the same number of
         inputs. With `weight_bits`, weights that are kept may also be rounded to 0.
+    features
+        The largest number of features that the network reads; None for all. The first half of the run leaves
+        out, step by step, features whose values matter least for the loss. No reason is longer than this.
     tau_decay
         Strength of the pull towards low cardinality bounds. A neuron needs min(tau, n + 1 - tau) literals to
         be decided the rare way, and the pull lasts until `tau_goal` literals suffice. 0 disables it.
@@ -159,6 +162,7 @@ class Settings:
     costs: Mapping[Any, float] | str | None = None
     noise: float = 0.0
     sparsity: float = 0.0
+    features: int | None = None
     tau_decay: float = 0.0
     tau_goal: int = 4
     levels: int = 2
@@ -179,7 +183,7 @@ class Settings:
         check_class_weight(self.class_weight)
         for name, lower in _LEAST.items():
             _check_integer(name, getattr(self, name), lower)
-        for name in ("patience", "window"):
+        for name in ("patience", "window", "features"):
             if getattr(self, name) is not None:
                 _check_integer(name, getattr(self, name), 1)
         for name, upper in _MOST.items():

@@ -15,6 +15,7 @@ from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
 from sugenet.fit.columns import Missing, RawTable, raw_columns
 from sugenet.fit.encoding import learn_encoder, reads_levels
+from sugenet.fit.monotone import feature_ways, limits_along
 from sugenet.fit.scores import Scores
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.fit.weights import class_factors, sample_weights, taken
@@ -24,6 +25,7 @@ from sugenet.nn.columns import is_gap
 from sugenet.nn.samples import labels_of
 from sugenet.problem.regions import Hamming, Linf
 from sugenet.reprs import Sentences, cut, quoted
+from sugenet.visible import visible
 
 if TYPE_CHECKING:
     from sugenet.fit.folding import Comparison
@@ -80,6 +82,8 @@ class Trained(Sentences):
 
     The samples are those of the first accuracy available: test, else validation, else training samples.
     """
+    monotone: Mapping[str, str] = field(default_factory=dict)
+    """Features that never lower the class if they are raised, ``"rising"``, or lowered, ``"falling"``."""
 
     def __str__(self) -> str:
         ended = " (interrupted)" if self.interrupted else ""
@@ -100,7 +104,12 @@ class Trained(Sentences):
             else f"; under attack, with {self.region}, {self.attacked:.2%} of the "
             f"{counts.test or counts.validation or counts.training} stay right (no proof: `sweep` proves)"
         )
-        text = f"{self.network}; accuracy {test}{chose}{attack}; exact: {self.comparison}"
+        moves = " or ".join(
+            f"{'raising' if way == 'rising' else 'lowering'} {visible(name)}"
+            for name, way in self.monotone.items()
+        )
+        order = f"; {moves} never lowers the class ({' < '.join(self.network.class_texts)})" * bool(moves)
+        text = f"{self.network}; accuracy {test}{chose}{attack}{order}; exact: {self.comparison}"
         if self.scores is None:
             return text
         return "\n".join([text, str(self.scores), *filter(None, [self.scores.warning])])
@@ -147,6 +156,7 @@ def train(
     encoder: Encoder | None = None,
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
+    monotone: Any = None,
     sample_weight: Any = None,
     validation: tuple[Any, Any] | None = None,
     test_share: float = 0.1,
@@ -179,6 +189,11 @@ def train(
         Names of the features, for a learned encoder. None: the columns of `X`, if it has names.
     classes : iterable, default: None
         Names of the classes; `y` then holds class indices from 0.
+    monotone : mapping, default: None
+        Features that may only raise the class (``"rising"`` or +1) or only lower it (``"falling"`` or -1), by
+        name or index. Classes are ordered by their index, so of two classes the second is the higher one.
+        The network has this property for every input: `verify` proves ``Monotone(feature)``, or
+        ``Monotone(feature, rising=False)``.
     sample_weight : array or str, default: None
         Weight of each sample in the loss and in the choice of the best epoch, or the column of `X` that holds
         the weights. A sample of weight 0 is left out. The weights of `Settings.class_weight` are factors.
@@ -255,9 +270,13 @@ def train(
     region = robust_region(settings.robust)
     perturbation = None if region is None else Perturbation(coder, region, levels)
     adversary = None if perturbation is None else Adversary(perturbation)
-    seen = (
-        None if settings.window is None else windows(coder, levels, settings.window, sizes[0], settings.seed)
-    )
+    inputs_of = np.arange(coder.features) if levels else np.array(coder.feature_of, np.int64)
+    ups = feature_ways(monotone, coder)
+    ways = ups[inputs_of]
+    limits, head_ways = limits_along(ways, sizes) if ways.any() or settings.window else (None, None)
+    if limits and settings.window is not None:
+        seen = windows(coder, levels, settings.window, sizes[0], settings.seed)
+        limits[0] = limits[0][0] * seen, limits[0][1] * seen
     training = loop.Samples.of(
         coder, array[inside], labels[inside], levels, perturbation, weighing[inside] if weighted else None
     )
@@ -274,6 +293,7 @@ def train(
         else None
     )
     about = {"settings": settings.decisive(), "hidden": sizes, "classes": len(kinds), "top": training.top}
+    about |= {"ways": ways.tolist()} if ways.any() else {}
     mark = loop.run_mark(about, *training.arrays, *(() if held_out is None else held_out.arrays))
     with loop.threads(settings.threads):
         module = LevelModule.start(
@@ -282,7 +302,9 @@ def train(
             top=training.top if levels else 1,
             levels=settings.levels,
             weight_bits=settings.weight_bits,
-            seen=seen,
+            limits=limits,
+            head_ways=head_ways if ways.any() else None,
+            feature_of=None if settings.features is None else inputs_of,
         )
         if adversary is not None:
             module.unit /= _CALM
@@ -318,6 +340,10 @@ def train(
         attacked,
         region,
         tested or chose,
+        {
+            coder.names[feature]: "rising" if ups[feature] > 0 else "falling"
+            for feature in np.flatnonzero(ups)
+        },
     )
 
 

@@ -75,6 +75,25 @@ class Joint:
         room = max(self.left.head.room, self.right.head.room)
         return Goal(tuple((*lefts[p], *rights[q]) for p, q in pairs), room)
 
+    def keeps_order(self, pairs: Iterable[tuple[int, int]]) -> bool:
+        """Return whether signs of weights show that one network, twice, never gives p left and q right.
+
+        That is so if no change from left to right lowers the lead of p over q.
+        """
+        network, first = self.left, first_layer(self.left)
+        rises = falls = np.zeros(first.outputs, bool)
+        for feature, side in enumerate(self.sides):
+            if side.left != side.right:
+                gains = _gains(network, first, feature)
+                change = gains[:, list(side.right)] - gains[:, list(side.left)]
+                rises, falls = rises | (change > 0).any(axis=1), falls | (change < 0).any(axis=1)
+        for layer in _later(network, 1):
+            up, down = layer.weights > 0, layer.weights < 0
+            rises, falls = (up @ rises) | (down @ falls), (up @ falls) | (down @ rises)
+        slopes, weights = network.head.integers[0], network.cut.head.weights.astype(object)
+        leads = (slopes[p] * weights[p] - slopes[q] * weights[q] for p, q in pairs)
+        return not any((((lead > 0) & falls) | ((lead < 0) & rises)).any() for lead in leads)
+
 
 @dataclass(frozen=True)
 class Pair:

@@ -41,6 +41,8 @@ class Problem(ShortRepr):
     goal: Goal
     counts: Ints | None = None
     """Match counts of the classes at the sample, one row, if they are known."""
+    proof: Any = None
+    """Proof that there is no violation, if the translation of the question already gave one."""
 
     @cached_property
     def first_layer(self) -> FirstLayer:

@@ -260,6 +260,8 @@ class Settled(Certified):
     @property
     def settled_by(self) -> str:
         """Description of the method that settled the question."""
+        if self.engine == "bounds" and self.proof_kind == "order":
+            return "the signs of weights along all paths"
         return engine_text(self.engine, self.sets)
 
     @property

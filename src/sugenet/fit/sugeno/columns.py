@@ -237,8 +237,10 @@ def _is_index(key: object, count: int) -> bool:
     return isinstance(key, int | np.integer) and not isinstance(key, bool) and 0 <= int(key) < count
 
 
-def read_directions(directions: Any, names: Sequence[str]) -> list[Direction | None]:
-    """Return the direction of each feature as given; None if it must be learned."""
+def read_directions(
+    directions: Any, names: Sequence[str], what: str = "directions"
+) -> list[Direction | None]:
+    """Return the direction of each feature as given; None if the setting `what` gives none."""
     direction_of: dict[Any, Direction | None] = {
         None: None,
         "rising": "rising",
@@ -248,12 +250,10 @@ def read_directions(directions: Any, names: Sequence[str]) -> list[Direction | N
     }
     if isinstance(directions, str):
         directions = [directions] * len(names)
-    entries = declared_for(directions, names, "directions")
+    entries = declared_for(directions, names, what)
     wrong = next((word for word in entries if isinstance(word, list) or word not in direction_of), None)
     if wrong is not None:
-        raise SugenetError(
-            f"directions holds {wrong!r}; a direction is 'rising', 'falling' or None (learned)."
-        )
+        raise SugenetError(f"{what} holds {wrong!r}; a direction is 'rising' (+1), 'falling' (-1) or None.")
     return [direction_of[word] for word in entries]
 
 

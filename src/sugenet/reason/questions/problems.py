@@ -6,6 +6,7 @@ For a network over real numbers, it becomes a query over boxes of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 from math import isinf
@@ -103,11 +104,12 @@ def _monotone(network: Network, question: Monotone) -> tuple[tuple[Problem, ...]
     joint = twins(network.lawful, {feature: steps if question.rising else [(b, a) for a, b in steps]})
     count = network.head.outputs
     if question.label is None:
-        goal = joint.classes_differ((p, q) for p, q in product(range(count), repeat=2) if p > q)
+        wrong = [(p, q) for p, q in product(range(count), repeat=2) if p > q]
     else:
         label = class_of(network, question.label)
-        goal = joint.classes_differ((label, q) for q in range(count) if q != label)
-    return _two_sided(joint, box, network, [feature], goal)
+        wrong = [(label, q) for q in range(count) if q != label]
+    (problem,), _ = _two_sided(joint, box, network, [feature], joint.classes_differ(wrong))
+    return (replace(problem, proof={"kind": "order"} if joint.keeps_order(wrong) else None),), joint
 
 
 def _fair(network: Network, question: Fair) -> tuple[tuple[Problem, ...], Joint]:
