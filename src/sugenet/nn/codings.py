@@ -14,6 +14,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -569,8 +570,11 @@ class OneHot(ShortRepr):
     def read(self, column: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
         """Check a column of raw values and return the indices of their categories."""
         index = {category: number for number, category in enumerate(self.categories)}
+        values = column.tolist()
+        with suppress(KeyError, TypeError):  # the loop below names the value
+            return np.array([index[value] for value in values], np.float64)
         states = np.empty(len(column), np.float64)
-        for row, value in enumerate(column.tolist()):
+        for row, value in enumerate(values):
             known = index.get(value) if isinstance(value, Hashable) else None
             if known is None:
                 shown = ", ".join(visible(str(category)) for category in self.categories[:12])

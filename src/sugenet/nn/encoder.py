@@ -450,8 +450,11 @@ class Encoder(ShortRepr):
         column, name = rows[:, feature], self.names[feature]
         if column.dtype.kind not in "OUS" or isinstance(self.codings[feature], OneHot):
             return column
+        values = column.tolist()
+        if set(map(type, values)) == {float}:
+            return np.array(values)
         read = np.empty(len(column), dtype=object)
-        read[:] = [_number_of(value, name) for value in column.tolist()]
+        read[:] = [_number_of(value, name) for value in values]
         return read
 
     @cached_property
