@@ -254,6 +254,7 @@ def _table(options: Namespace) -> Table:
 
 def _run_training(options: Namespace, screen: Screen) -> int:
     from sugenet.fit import Settings, learn_encoder, print_progress, train
+    from sugenet.fit.trainer import as_table
     from sugenet.io import save
 
     _is_file(options.output)
@@ -294,7 +295,8 @@ def _run_training(options: Namespace, screen: Screen) -> int:
             "trained with": f"seed {options.seed}, {options.epochs} epochs",
         },
     )
-    save(trained.network, options.output)
+    is_table = not options.data.lower().endswith(".npz")
+    save(as_table(trained.network) if is_table else trained.network, options.output)
     data = {
         "output": options.output,
         "network": str(trained.network),

@@ -17,7 +17,7 @@ from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.scores import Scores
 from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.fit.weights import class_factors, sample_weights, taken
-from sugenet.nn import Encoder, Network
+from sugenet.nn import Encoder, Network, Steps
 from sugenet.nn.arrays import Bits
 from sugenet.nn.samples import named_rows
 from sugenet.problem.regions import Hamming, Linf
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sugenet.fit.loop import Samples
     from sugenet.fit.module import LevelModule
 
-__all__ = ["SampleCounts", "Trained", "train", "windows"]
+__all__ = ["SampleCounts", "Trained", "as_table", "train", "windows"]
 
 _CHUNK = 8192
 _CALM = 2  # divides the value of a vote in robust training, so that margins continue to grow
@@ -154,7 +154,9 @@ def train(
     Parameters
     ----------
     X : array or data frame
-        Samples, one row each. With `target`, a data frame that also has the classes.
+        Samples, one row each. With `target`, a data frame that also has the classes. If the columns have
+        names, questions about the network are about inputs within its training range, unless one asks with
+        ``within="any"``. Networks over bits or over exact integers, such as pixels, have no such limits.
     y : array, default: None
         Class of each sample. Classes are numbered in sorted order, unless `classes` names them.
     hidden : sequence of int, default: (64, 32)
@@ -221,7 +223,7 @@ def train(
 
     sizes = _sizes(hidden, settings)
     path = _writable(checkpoint)
-    array, coder = _rows_and_encoder(X, encoder, names)
+    array, coder, is_table = _rows_and_encoder(X, encoder, names)
     labels, known = _labels(y, classes)
     kinds = tuple(map(str, known))
     if array.ndim != 2 or len(array) != len(labels):
@@ -276,6 +278,7 @@ def train(
             module.expect(np.bincount(training.y, training.weights, minlength=len(kinds)))
         outcome = loop.run(module, training, held_out, settings, mark, progress, path, adversary)
         network = folding.network_of(module, coder, kinds, notes)
+        network = as_table(network) if is_table else network
         comparison = folding.compare(network, module, array)
         comparison.check()
         if validation is not None:
@@ -323,16 +326,29 @@ def _writable(checkpoint: str | Path | None) -> Path | None:
 
 def _rows_and_encoder(
     X: Any, encoder: Encoder | None, names: Iterable[object] | None
-) -> tuple[npt.NDArray[Any], Encoder]:
-    """Return the samples as rows, and the encoder, learned from them if it is not given."""
+) -> tuple[npt.NDArray[Any], Encoder, bool]:
+    """Return the samples as rows, the encoder, learned from them if it is not given, and whether the samples
+    are a table: columns with names.
+    """
     if encoder is None:
         array, titles = named_rows(X, names)
-        return array, learn_encoder(array, names=titles)
+        return array, learn_encoder(array, names=titles), titles is not None and array.dtype != np.uint8
     if names is not None:
         raise SugenetError(
             "names are for a learned encoder, but the encoder given has its own. Leave one of them out."
         )
-    return encoder.rows(X), encoder
+    return encoder.rows(X), encoder, False
+
+
+def as_table(network: Network) -> Network:
+    """Return a network trained from a table, limited to its training range; unchanged if all features are
+    bits or exact integers.
+    """
+    whole = all(
+        isinstance(coding, Steps) and (coding.bipolar or coding.every_step)
+        for coding in network.encoder.codings
+    )
+    return network if whole else network.within("data")
 
 
 def _sizes(hidden: Sequence[int], settings: Settings) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ import numpy as np
 from sugenet import __version__
 from sugenet.checker.form import exact
 from sugenet.errors import FileError, QuestionError, SugenetError, refuse
+from sugenet.frames import index_of
 from sugenet.io.native.file import network_bytes
 from sugenet.nn import Network
 from sugenet.problem.clock import Clock
@@ -89,8 +90,8 @@ def sweep(
     seed : int, default: 0
         Seed of random choices. The answer is the same for the same seed, unless time runs out.
     within : str, list of str or Domain, default: None
-        Ask only about inputs that can occur: ``"data"`` for the range of the training data, laws as text, or
-        a `Domain`, as in `Network.within`.
+        Ask only about inputs that can occur: ``"data"`` for the range of the training data, ``"any"`` for
+        any values, laws as text, or a `Domain`, as in `Network.within`. None: the domain of the network.
     retry : bool, default: False
         Ask again about samples that are not settled and had a shorter time limit.
     notify : callable, default: None
@@ -183,9 +184,12 @@ def sweep(
         kept.close()
         raise
     if kept.path is None:
-        return Results(kept, network)
-    kept.close()
-    return read_results(kept.path, network)
+        results = Results(kept, network)
+    else:
+        kept.close()
+        results = read_results(kept.path, network)
+    results.index = index_of(X)
+    return results
 
 
 def _check(network: Network, question: Any, jobs: int | None, total_time: float | None) -> None:
