@@ -31,6 +31,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -41,10 +42,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.capacity.arguments import NUMBER, number_text, read_number
+from sugenet.capacity.arguments import NUMBER, is_float, number_text, read_number
 from sugenet.errors import EncodingError
 from sugenet.nn.codings import Coding, OneHot, Steps
-from sugenet.nn.samples import joined, labels_of, rows_of
+from sugenet.nn.samples import columns_of, joined, labels_of, rows_of
 from sugenet.reprs import ShortRepr, quoted, set_fields
 from sugenet.visible import see_name, visible
 
@@ -274,21 +275,28 @@ class Preparation:
 
         The result holds what `value` returns for each row. Errors begin with the place of the row.
         """
+        cells = [_column(column.tolist()) if column.dtype == object else column for column in cells]
         column = self._fast(cells, coding)
         if column is not None:
             return column
+        lists = [list(column) if column.dtype.kind == "M" else column.tolist() for column in cells]
+        rows: list[Any] = lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
+        kinds = set(chain.from_iterable(map(type, column) for column in lists)) - {str, type(None)}
+        # 1, 1.0 and True are equal, but not spelled alike
+        keys = (
+            rows if len(kinds) < 2 else list(zip(rows, *(map(type, column) for column in lists), strict=True))
+        )
         known: dict[Any, Any] = {}
-        values = []
-        for row, sample in enumerate(zip(*map(_cells, cells), strict=True)):
-            try:
-                key = tuple((type(cell), cell) for cell in sample)  # 1, 1.0 and True are spelled differently
+        try:
+            for key, row in zip(keys, rows, strict=True):
                 if key not in known:
-                    known[key] = self.value(sample, coding)
-                values.append(known[key])
-            except TypeError:  # not hashable
-                values.append(sample[0])
-            except EncodingError as error:
-                raise EncodingError(f"{where(row)}: {error}") from None
+                    known[key] = self.value([row] if len(lists) == 1 else row, coding)
+            values = [known[key] for key in keys]
+        except TypeError:  # not hashable: the coding refuses it
+            values = lists[0]
+        except EncodingError as error:
+            wrong = next(index for index, key in enumerate(keys) if key not in known)
+            raise EncodingError(f"{where(wrong)}: {error}") from None
         return _column(values)
 
     def _fast(self, cells: Sequence[npt.NDArray[Any]], coding: Coding) -> npt.NDArray[Any] | None:
@@ -299,18 +307,24 @@ class Preparation:
         if first.dtype.kind == "M" and self.how in _DATES and not np.isnat(first).any():
             whole = first.astype("datetime64[s]")
             return None if self.how == "seconds" and (whole != first).any() else _parts(whole, self.how)
-        if first.dtype.kind not in "biuf" or isinstance(coding, OneHot) != (self.how == "ranges"):
+        if first.dtype.kind not in "biuf" or first.dtype.itemsize > 8:
+            return None
+        if isinstance(coding, OneHot) and self.how != "ranges":
+            different, inverse = np.unique(first, return_inverse=True)
+            with suppress(EncodingError):  # raised again below, with its row
+                return _column([self.value([cell], coding) for cell in different.tolist()])[inverse]
             return None
         gaps = np.isnan(first) if first.dtype.kind == "f" else np.zeros(len(first), bool)
-        if self.how == "ranges":
-            if first.dtype.itemsize > 8 or not (np.abs(first[~gaps]) < _EXACT).all():
-                return None
-            labels = np.array([*self.labels, self.fill], dtype=object)
-            if gaps.any() and self.fill is None and None not in getattr(coding, "categories", ()):
-                return None
-            states = np.searchsorted(np.array(self.cuts, np.float64), first, side="right")
-            return np.asarray(labels[np.where(gaps, len(labels) - 1, states)])
-        return None if gaps.any() else first
+        if self.how != "ranges":
+            is_exact = isinstance(self.fill, int | float) and is_float(self.fill)
+            filled = np.where(gaps, float(self.fill), first.astype(np.float64)) if is_exact else None
+            return filled if gaps.any() else first
+        is_known = self.fill is not None or (isinstance(coding, OneHot) and None in coding.categories)
+        if not (np.abs(first[~gaps]) < _EXACT).all() or (gaps.any() and not is_known):
+            return None
+        labels = np.array([*self.labels, self.fill], dtype=object)
+        states = np.searchsorted(np.array(self.cuts, np.float64), first, side="right")
+        return np.asarray(labels[np.where(gaps, len(labels) - 1, states)])
 
     def _fast_member(self, cells: Sequence[npt.NDArray[Any]], coding: Coding) -> npt.NDArray[Any] | None:
         if any(cell.dtype.kind not in "biuf" for cell in cells) or not isinstance(coding, OneHot):
@@ -415,21 +429,20 @@ class Columns(ShortRepr):
             read = set(chain.from_iterable(feature.columns for feature in self.features))
             unread = sorted(set(map(str, known)).intersection(self.names) - read)
             labels = list(dict.fromkeys(chain(chain.from_iterable(sources), unread)))
-        array = rows_of(X, labels)
-        if known is None and array.ndim == 2 and array.shape[1] == len(names):
-            sources, labels = [(name,) for name in names], list(names)
-        if array.ndim != 2 or array.shape[1] != len(labels):
-            return array  # the caller says which shapes it reads
-        index = {label: position for position, label in enumerate(labels)}
-        columns = [
-            feature.read(
-                [array[:, index[label]] for label in source],
-                coding,
-                lambda row, name=name: f"{visible(name)}, sample {row}",  # type: ignore[misc]
-            )
-            for feature, source, coding, name in zip(self.features, sources, codings, names, strict=True)
-        ]
-        return joined(columns, len(array))
+        cells = columns_of(X, labels)
+        if cells is None:
+            array = rows_of(X, labels)
+            if known is None and array.ndim == 2 and array.shape[1] == len(names):
+                sources, labels = [(name,) for name in names], list(names)
+            if array.ndim != 2 or array.shape[1] != len(labels):
+                return array  # the caller says which shapes it reads
+            cells = list(array.T)
+        by_label = dict(zip(labels, cells, strict=True))
+        columns = []
+        for name, feature, source, coding in zip(names, self.features, sources, codings, strict=True):
+            place = f"{visible(name)}, sample {{}}".format
+            columns.append(feature.read([by_label[label] for label in source], coding, place))
+        return joined(columns, len(cells[0]))
 
     def sources(self, labels: Sequence[Any] | None, names: Sequence[str]) -> list[tuple[str, ...]]:
         """Return the labels that each feature is read from: its own name if it is there, or raw columns.
@@ -479,15 +492,10 @@ def _parts(moments: npt.NDArray[np.datetime64], how: str) -> npt.NDArray[np.int6
     return np.asarray((counts + 3) % 7 + 1 if how == "weekday" else counts)  # 1970-01-01 was a Thursday
 
 
-def _cells(column: npt.NDArray[Any]) -> list[Any]:
-    """Return the cells of a column; dates stay dates."""
-    return list(column) if column.dtype.kind == "M" else list(column.tolist())
-
-
 def _column(values: list[Any]) -> npt.NDArray[Any]:
-    """Return values as a column: of integers or floats if all of them are, else of objects."""
+    """Return values as a column: of integers, floats or bools if all of them are, else of objects."""
     kinds = set(map(type, values))
-    if kinds == {float} or (kinds == {int} and max(map(abs, values)) < 1 << 62):
+    if kinds in ({float}, {bool}) or (kinds == {int} and max(map(abs, values)) < 1 << 62):
         return np.array(values)
     out = np.empty(len(values), dtype=object)
     out[:] = values

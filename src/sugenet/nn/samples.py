@@ -17,6 +17,7 @@ import numpy.typing as npt
 from sugenet.errors import EncodingError
 
 __all__ = [
+    "columns_of",
     "indices_of",
     "is_single",
     "joined",
@@ -162,12 +163,9 @@ def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
     """Return the rows of samples with names, in the order of the features; None if they have no names."""
     if type(X) is np.ndarray and X.dtype.names is None:
         return None
-    labels = _labels(X)
-    _check_way(X, names)
-    if labels is not None:
-        if isinstance(X, np.ndarray):
-            X = X.reshape(-1)
-        return joined([np.asarray(X[labels[index]]) for index in indices_of(labels, names)], len(X))
+    columns = columns_of(X, names)
+    if columns is not None:
+        return joined(columns, np.size(X) if isinstance(X, np.ndarray) else len(X))
     row = _named_row(X)
     if row is not None:
         indices = indices_of(row[0], names)
@@ -179,6 +177,16 @@ def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
             raise EncodingError("some samples have names and some have none. Give all of them alike.")
         return np.concatenate([part for part in parts if part is not None])
     return None
+
+
+def columns_of(X: Any, names: Sequence[str]) -> list[npt.NDArray[Any]] | None:
+    """Return the columns of a table, in the order of the names; None if X is not a table."""
+    labels = _labels(X)
+    _check_way(X, names)
+    if labels is None:
+        return None
+    table = X.reshape(-1) if isinstance(X, np.ndarray) else X
+    return [np.asarray(table[labels[index]]) for index in indices_of(labels, names)]
 
 
 def joined(columns: list[npt.NDArray[Any]], rows: int) -> npt.NDArray[Any]:
